@@ -1,0 +1,3 @@
+//! A journal becomes the frame, verdicts, comparisons and trends. Pure: no network, no clock.
+
+pub mod row;

@@ -1,0 +1,71 @@
+//! The frame's row: one per case and metric. The columns are fixed by the run directory's contract.
+
+use railgauge_wire::terms::{Better, Metric};
+use serde::{Deserialize, Serialize};
+
+/// One row of the frame. Optional columns are null in the frame.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Identity of the run.
+    pub run_id: String,
+    /// Name of the plan.
+    pub plan: String,
+    /// Name of the test.
+    pub test: String,
+    /// Number of the case in the run.
+    pub case: u64,
+    /// Round of the test.
+    pub round: u32,
+    /// Start of the first sample, UTC, RFC 3339.
+    pub started_at: Option<String>,
+    /// Operation.
+    pub op: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Unit of the value.
+    pub unit: String,
+    /// Median over the samples; null if nothing was measured.
+    pub value: Option<f64>,
+    /// Which direction is better.
+    pub better: Better,
+    /// Samples behind the value.
+    pub n: u32,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// Ranks of a collective; 2 for a pair.
+    pub ranks: u32,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// What carried the bytes; empty if nothing did.
+    pub transport: String,
+    /// The layer below.
+    pub link_layer: String,
+    /// Where the bytes lived.
+    pub memory: String,
+    /// How GPU memory was reached.
+    pub gpu_path: String,
+    /// Initiator's host.
+    pub src_host: String,
+    /// Initiator's device.
+    pub src_device: String,
+    /// Initiator's GPU.
+    pub src_gpu: Option<u32>,
+    /// Responder's host.
+    pub dst_host: String,
+    /// Responder's device.
+    pub dst_device: String,
+    /// Responder's GPU.
+    pub dst_gpu: Option<u32>,
+    /// Rail of the initiator.
+    pub rail: u32,
+    /// Computed ceiling in the row's unit; null where none can be computed.
+    pub ceiling: Option<f64>,
+    /// Bytes that were verified.
+    pub verified_bytes: u64,
+    /// Bytes that were wrong.
+    pub wrong: u64,
+    /// Cell of an environment matrix, `KEY=value` joined by spaces; empty without one.
+    pub env: String,
+    /// Which host, stage and cause, if the value is null or not to be trusted.
+    pub error: Option<String>,
+}

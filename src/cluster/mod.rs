@@ -1,0 +1,1 @@
+//! Launchers, deployment by content hash, and conversations with agents.

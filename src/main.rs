@@ -1,0 +1,6 @@
+//! The `railgauge` command.
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    railgauge::cli::main()
+}

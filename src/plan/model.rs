@@ -1,0 +1,220 @@
+//! A resolved plan: names expanded, sizes in bytes, times in nanoseconds, defaults filled in.
+//!
+//! What is here has passed every check that needs no host.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use railgauge_wire::{
+    link::Knobs,
+    step::Window,
+    terms::{Aim, Fabric, GpuPath, Memory, Metric, Op, Service},
+};
+use serde::{Deserialize, Serialize};
+
+/// A checked plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name, used for the run directory.
+    pub name: String,
+    /// What it is for, in the author's words.
+    pub description: String,
+    /// Seed of everything random: schedules, patterns, tokens' salt.
+    pub seed: u64,
+    /// How agents are started.
+    pub launch: Launch,
+    /// Hosts in the plan's order, every name once.
+    pub hosts: Vec<Host>,
+    /// Named groups: host names in the plan's order.
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// Tests in the plan's order, every name once.
+    pub tests: Vec<Test>,
+}
+
+/// How agents are started on hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Which launcher.
+    pub via: Launcher,
+    /// Hosts brought up at the same time.
+    pub in_flight: usize,
+    /// Further tries for a host that does not come up.
+    pub retries: u32,
+    /// Time for one try, from connecting to the agent's greeting.
+    pub timeout: Duration,
+    /// Whether agents stay on the hosts after the run.
+    pub keep_agent: bool,
+    /// Directory on the hosts that holds agents; a private one under the user's cache directory if `None`.
+    pub agent_dir: Option<String>,
+    /// Environment of every agent.
+    pub env: BTreeMap<String, String>,
+}
+
+/// The ways to a byte pipe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Launcher {
+    /// Agents are child processes on this machine.
+    Local,
+    /// OpenSSH.
+    Ssh(Ssh),
+    /// A command line in which `{host}` stands for the host's address; the agent's command line follows it.
+    /// Already split into words; no shell is involved.
+    Command(Vec<String>),
+}
+
+/// What ssh is told. Everything not said here comes from the user's ssh_config.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Ssh {
+    /// Another ssh_config.
+    pub config: Option<PathBuf>,
+    /// Login name.
+    pub user: Option<String>,
+    /// Port.
+    pub port: Option<u16>,
+    /// Private key file.
+    pub identity: Option<PathBuf>,
+    /// Jump hosts, first hop first.
+    pub jump: Vec<String>,
+    /// What happens with unknown host keys.
+    pub host_keys: HostKeys,
+    /// Another known_hosts file.
+    pub known_hosts: Option<PathBuf>,
+}
+
+/// Treatment of host keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostKeys {
+    /// Unknown or changed keys are errors.
+    #[default]
+    Strict,
+    /// Unknown keys are added, changed keys are errors.
+    AcceptNew,
+}
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Name in the plan, the frame and the report.
+    pub name: String,
+    /// What the launcher connects to; the name unless overridden.
+    pub address: String,
+    /// Login name for this host.
+    pub user: Option<String>,
+    /// Port for this host.
+    pub port: Option<u16>,
+    /// RDMA devices to use, in rail order; found by the agent if empty. `mlx5_0:2` names port 2.
+    pub devices: Vec<String>,
+    /// Addresses or interfaces for TCP, in rail order; found by the agent if empty.
+    pub tcp: Vec<String>,
+}
+
+/// One `[[test]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Test {
+    /// Name.
+    pub name: String,
+    /// Operation.
+    pub op: Op,
+    /// Loop.
+    pub aim: Aim,
+    /// Verbs or TCP.
+    pub fabric: Fabric,
+    /// Queue pair service.
+    pub service: Service,
+    /// Where the bytes live.
+    pub memory: Memory,
+    /// Demanded path of GPU memory.
+    pub gpu_path: Option<GpuPath>,
+    /// Message sizes in bytes, rising, each once.
+    pub sizes: Vec<u64>,
+    /// Queue pairs or streams: one set of cases for each.
+    pub qps: Vec<u32>,
+    /// Whether both directions run at once.
+    pub bidirectional: bool,
+    /// Who talks to whom.
+    pub pattern: Pattern,
+    /// Which rails.
+    pub rails: Rails,
+    /// Hosts that take part, in the plan's order.
+    pub hosts: Vec<String>,
+    /// How often everything is measured.
+    pub repeats: u32,
+    /// How long one measurement is.
+    pub window: Window,
+    /// Untimed time before each window.
+    pub warm_up: Duration,
+    /// Whether bytes are verified before and after.
+    pub verify: bool,
+    /// Time over the window after which a case is given up and the silent host is named.
+    pub deadline: Duration,
+    /// Everything that may be turned.
+    pub knobs: Knobs,
+    /// What is demanded of the results.
+    pub expect: Vec<Expectation>,
+}
+
+/// Who talks to whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Every pair once, by the circle method.
+    Tournament,
+    /// This many rounds of the tournament, chosen by the seed.
+    Random(u32),
+    /// Each host to the next, the last to the first.
+    Ring,
+    /// First with second, third with fourth, …
+    Neighbours,
+    /// One host to every other, one at a time.
+    OneToMany(String),
+    /// Every other host to one, one at a time.
+    ManyToOne(String),
+    /// Every host of one group with every host of the other.
+    Between(String, String),
+    /// These pairs: source and destination.
+    Pairs(Vec<(String, String)>),
+}
+
+/// Which rails of two hosts talk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rails {
+    /// Rail i with rail i, all rails at once.
+    Aligned,
+    /// Every rail with every rail of the peer, one NIC once per round.
+    Crossed,
+    /// Only these rails, aligned.
+    Only(Vec<u32>),
+}
+
+/// One demand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// The metric it is about.
+    pub metric: Metric,
+    /// What is demanded.
+    pub limit: Limit,
+    /// Smallest and largest message size it is about, in bytes.
+    pub sizes: Option<(u64, u64)>,
+    /// Rails it is about; all if empty.
+    pub rails: Vec<u32>,
+    /// Group that both ends must belong to.
+    pub group: Option<String>,
+    /// Line of the plan it was written on, counted from 1.
+    pub line: usize,
+}
+
+/// The demanded limit, in the metric's own unit or in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Not lower than this (metrics for which higher is better).
+    AtLeast(f64),
+    /// Not higher than this (metrics for which lower is better).
+    AtMost(f64),
+    /// Not lower than this percentage of the computed ceiling.
+    PercentOfCeiling(f64),
+    /// Not worse than the robust centre of all peers by more than this percentage.
+    WithinPercentOfPeers(f64),
+}

@@ -1,0 +1,1 @@
+//! A view of everything shown, turned into HTML, text, JUnit and JSON.

@@ -1,0 +1,167 @@
+//! The one event enum. Everything that is shown or recorded derives from it: the journal (one line per event), the
+//! progress on the terminal, the frame and the report.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    facts::HostFacts,
+    failure::Failure,
+    measure::Measurement,
+    step::Checked,
+    terms::{GpuPath, LinkLayer, Transport},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::{Cell, Flow};
+
+/// Version of a journal line. A reader refuses lines with a higher version.
+pub const VERSION: u32 = 1;
+
+/// A journal line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// [`VERSION`] of the writer.
+    pub v: u32,
+    /// When, in UTC (RFC 3339 with milliseconds).
+    pub at: String,
+    /// What.
+    pub event: Event,
+}
+
+/// What happens in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// Always first.
+    Started {
+        /// Identity of the run, the run directory's name by default.
+        run_id: String,
+        /// Name of the plan.
+        plan: String,
+        /// SHA-256 of the plan file, hexadecimal.
+        plan_hash: String,
+        /// Version of railgauge.
+        version: String,
+        /// What the controller runs on, in words.
+        controller: String,
+        /// How agents are started, in words.
+        launcher: String,
+    },
+    /// A host answered.
+    HostUp {
+        /// Name in the plan.
+        host: String,
+        /// What it is.
+        facts: Box<HostFacts>,
+        /// Monotonic clock of the host minus the controller's, and half the round trip, in nanoseconds.
+        clock: Option<(i64, u64)>,
+    },
+    /// A host could not be used, or is no longer.
+    HostLost {
+        /// Name in the plan.
+        host: String,
+        /// At which stage and why.
+        failure: Failure,
+    },
+    /// Everything that will be tried: what has no outcome at the end was not run.
+    Planned {
+        /// The cases.
+        cases: Vec<Case>,
+    },
+    /// A round begins.
+    Round {
+        /// Name of the test.
+        test: String,
+        /// Number of the round.
+        round: u32,
+        /// Repeat, counted from 0.
+        repeat: u32,
+    },
+    /// One case was tried once.
+    Outcome(Box<Outcome>),
+    /// Something a reader should know that is no failure.
+    Note {
+        /// Host it is about; empty if about the run.
+        host: String,
+        /// In words.
+        text: String,
+    },
+    /// A later process takes the run up again.
+    Resumed,
+    /// The run was interrupted.
+    Interrupted,
+    /// Always last in a complete run.
+    Finished,
+}
+
+/// The identity of a case: equal cases of two runs are comparable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// Number in the run, counted from 0 in the schedule's order.
+    pub id: u64,
+    /// Name of the test.
+    pub test: String,
+    /// Round of the test.
+    pub round: u32,
+    /// The two ends.
+    pub flow: Flow,
+    /// What is measured.
+    pub cell: Cell,
+}
+
+/// What came of one try of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Number of the case.
+    pub case: u64,
+    /// Repeat, counted from 0.
+    pub repeat: u32,
+    /// Start in UTC (RFC 3339 with milliseconds).
+    pub started_at: String,
+    /// What was used.
+    pub link: Option<LinkRecord>,
+    /// The measurement, or why there is none. A host's name stands in the failure's cause.
+    pub result: Result<Sample, Failure>,
+}
+
+/// What a link turned out to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// What carried the bytes.
+    pub transport: Transport,
+    /// The layer below.
+    pub link_layer: LinkLayer,
+    /// How GPU memory was reached.
+    pub gpu_path: GpuPath,
+    /// Whether either end is an emulation in software.
+    pub software: bool,
+    /// Device of the initiator.
+    pub from_device: String,
+    /// Device of the responder.
+    pub to_device: String,
+    /// Smaller of both link rates in Gb/s; `None` where unknown.
+    pub rate_gbps: Option<f64>,
+    /// Path MTU in use, in bytes.
+    pub mtu: u32,
+    /// Resolved settings of the initiator.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// One measured window with its checks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The initiator's account.
+    pub initiator: Measurement,
+    /// The responder's account, where it measured.
+    pub responder: Option<Measurement>,
+    /// Bytes verified before and after, and how many were wrong.
+    pub checked: Checked,
+    /// Counter changes over the window at the initiator: name → difference.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub from_counters: BTreeMap<String, u64>,
+    /// Counter changes over the window at the responder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub to_counters: BTreeMap<String, u64>,
+    /// Why this sample must not be trusted although it was measured; empty if it may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contaminated: Vec<String>,
+}

@@ -1,0 +1,133 @@
+//! What a host is: one document per host, collected by the agent itself.
+//!
+//! A fact that cannot be read is `None`, and `unreadable` says why; nothing is guessed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything known of one host.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostFacts {
+    /// The host's own name (`uname -n`).
+    pub hostname: String,
+    /// Operating system, as `PRETTY_NAME` of os-release.
+    pub os: Option<String>,
+    /// Kernel release (`uname -r`).
+    pub kernel: String,
+    /// Kernel command line.
+    pub command_line: Option<String>,
+    /// Machine architecture (`uname -m`).
+    pub architecture: String,
+    /// Processor.
+    pub cpu: Cpu,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Locked-memory limit in bytes; `None` if unlimited.
+    pub memlock_bytes: Option<u64>,
+    /// RDMA devices, in the order of their names.
+    pub rdma: Vec<RdmaDevice>,
+    /// Network interfaces, in the order of their names.
+    pub interfaces: Vec<Interface>,
+    /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
+    pub libraries: BTreeMap<String, String>,
+    /// What could not be read, and why.
+    pub unreadable: BTreeMap<String, String>,
+}
+
+/// The processor.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cpu {
+    /// Model name.
+    pub model: Option<String>,
+    /// Logical processors online.
+    pub threads: u32,
+    /// NUMA nodes.
+    pub numa_nodes: u32,
+    /// Frequency governor of the first processor.
+    pub governor: Option<String>,
+    /// Size of the last-level cache in bytes.
+    pub last_level_cache: Option<u64>,
+}
+
+/// An RDMA device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaDevice {
+    /// Name, such as `mlx5_0`.
+    pub name: String,
+    /// Kernel driver, such as `mlx5_core` or `rdma_rxe`.
+    pub driver: Option<String>,
+    /// Whether the device is an emulation in software.
+    pub software: bool,
+    /// Firmware version.
+    pub firmware: Option<String>,
+    /// Board id.
+    pub board: Option<String>,
+    /// Node GUID.
+    pub guid: Option<String>,
+    /// PCI address.
+    pub pci: Option<String>,
+    /// NUMA node.
+    pub numa: Option<u32>,
+    /// PCIe link speed in GT/s and width, as running.
+    pub pcie: Option<(f64, u32)>,
+    /// PCIe link speed in GT/s and width, at best.
+    pub pcie_max: Option<(f64, u32)>,
+    /// Ports.
+    pub ports: Vec<RdmaPort>,
+}
+
+/// A port of an RDMA device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaPort {
+    /// Number, counted from 1.
+    pub number: u8,
+    /// Logical state, such as `ACTIVE`.
+    pub state: Option<String>,
+    /// Physical state, such as `LinkUp`.
+    pub physical: Option<String>,
+    /// `InfiniBand` or `Ethernet`.
+    pub link_layer: Option<String>,
+    /// Rate in Gb/s; `None` where the device does not know it.
+    pub rate_gbps: Option<f64>,
+    /// Active RDMA MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Network interface behind the port.
+    pub netdev: Option<String>,
+    /// GID table, set entries only.
+    pub gids: Vec<Gid>,
+}
+
+/// An entry of a GID table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gid {
+    /// Index.
+    pub index: u32,
+    /// Eight groups of four hexadecimal digits.
+    pub gid: String,
+    /// `IB/RoCE v1`, `RoCE v2`, …
+    pub kind: Option<String>,
+    /// Network interface.
+    pub netdev: Option<String>,
+}
+
+/// A network interface.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interface {
+    /// Name.
+    pub name: String,
+    /// MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Operational state (`up`, `down`, …).
+    pub state: Option<String>,
+    /// Speed in Mb/s; `None` where unknown.
+    pub speed_mbps: Option<u64>,
+    /// Addresses, without prefix lengths.
+    pub addresses: Vec<String>,
+}

@@ -1,0 +1,105 @@
+//! What went wrong, at which stage, and what to do next.
+
+use serde::{Deserialize, Serialize};
+
+/// Where in a host's or a link's life something went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Reaching the host (ssh, command, process).
+    Connect,
+    /// Sending the agent.
+    Deploy,
+    /// Starting the agent and greeting it.
+    Start,
+    /// Collecting facts.
+    Facts,
+    /// Opening devices, memory and endpoints.
+    Open,
+    /// Joining two endpoints.
+    Join,
+    /// Checking that the bytes arrive as sent.
+    Verify,
+    /// The timed pass.
+    Measure,
+    /// Talking to a running agent.
+    Converse,
+}
+
+impl std::fmt::Display for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Connect => "connect",
+            Self::Deploy => "deploy",
+            Self::Start => "start",
+            Self::Facts => "facts",
+            Self::Open => "open",
+            Self::Join => "join",
+            Self::Verify => "verify",
+            Self::Measure => "measure",
+            Self::Converse => "converse",
+        })
+    }
+}
+
+/// What kind of trouble it is: decides whether a row is an error, not run, or a failed verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The host or its agent is gone or does not answer.
+    Lost,
+    /// The device, library or kernel does not offer what was asked.
+    Unsupported,
+    /// The host is not set up for it (limits, permissions, addresses, ports down).
+    Configuration,
+    /// The fabric did not carry the bytes (retries exceeded, connection cut).
+    Fabric,
+    /// The bytes that arrived are not the bytes that were sent.
+    Corruption,
+    /// Time ran out.
+    Deadline,
+    /// Ended on request.
+    Aborted,
+    /// Anything else.
+    Internal,
+}
+
+/// A failure in words a person on call can use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Where it happened.
+    pub stage: Stage,
+    /// What kind of trouble it is.
+    pub kind: Kind,
+    /// One sentence: what was tried and what came back.
+    pub cause: String,
+    /// The next thing to look at or do; empty where none is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
+}
+
+impl Failure {
+    /// A failure without advice.
+    pub fn new(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
+        Self { stage, kind, cause: cause.into(), help: String::new() }
+    }
+
+    /// The same failure with the next thing to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.stage, self.cause)?;
+        if !self.help.is_empty() {
+            write!(f, " ({})", self.help)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}

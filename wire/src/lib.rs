@@ -1,0 +1,33 @@
+//! The words railgauge's controller and agent share.
+//!
+//! One conversation runs over the agent's stdin and stdout:
+//!
+//! ```text
+//! agent       the magic line, then frames
+//! controller  Request { id, ask }      hello · facts · clock · open · connect · step · stop · close · bye
+//! agent       FromAgent::Reply { id, outcome }   exactly one per request, in any order
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`frame`] | the magic line, length-prefixed JSON frames |
+//! | [`message`] | requests, replies and what is inside them |
+//! | [`link`] | one endpoint of a measured connection: what to open, how to reach it |
+//! | [`step`] | what a link is told to do: fill, transfer, check, serve, time |
+//! | [`measure`] | what came out of a timed step |
+//! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
+//! | [`facts`] | what a host is |
+//! | [`failure`] | what went wrong, at which stage, and what to do next |
+
+pub mod facts;
+pub mod failure;
+pub mod frame;
+pub mod link;
+pub mod measure;
+pub mod message;
+pub mod step;
+pub mod terms;
+
+/// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
+/// built with, so a difference means that a stale or foreign agent answered.
+pub const PROTOCOL: u32 = 1;

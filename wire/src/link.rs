@@ -1,0 +1,221 @@
+//! One endpoint of a measured connection: what to open, and how a peer reaches it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::terms::{Fabric, GpuPath, LinkLayer, Memory, Service, Transport};
+
+/// Names one link inside one agent's conversation; both ends of a pair use the same number.
+pub type LinkId = u64;
+
+/// Which end of a pair an endpoint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Posts the operations and holds the clock.
+    Initiator,
+    /// Is the target; active only where the operation needs it.
+    Responder,
+}
+
+/// How completions are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Completion {
+    /// Busy polling (perftest's default).
+    #[default]
+    Poll,
+    /// Sleeping on the completion channel (perftest `-e`).
+    Events,
+}
+
+/// How much memory a bandwidth loop walks through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Footprint {
+    /// Stays in the last-level cache, as perftest does.
+    #[default]
+    Cache,
+    /// At least four times the last-level cache.
+    Dram,
+}
+
+/// How queue pairs are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Joining {
+    /// By link layer: `rdma-cm` for iWARP, `exchange` for the rest.
+    #[default]
+    Auto,
+    /// Endpoints travel through the controller.
+    Exchange,
+    /// librdmacm resolves and connects.
+    RdmaCm,
+}
+
+/// Everything a plan may turn. `None` means the agent's default; the answer to `Open` says what was used.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Knobs {
+    /// Work requests in flight per queue pair (perftest `--tx-depth`), or sends per stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Work requests handed over at once (perftest `--post_list`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_list: Option<u32>,
+    /// One completion per this many work requests (perftest `--cq-mod`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal_every: Option<u32>,
+    /// Largest inline payload in bytes (perftest `--inline_size`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline: Option<u32>,
+    /// Outstanding reads and atomics (perftest `--outs`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outstanding_reads: Option<u8>,
+    /// Path MTU in bytes (perftest `--mtu`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// GID index (perftest `--gid-index`, `NCCL_IB_GID_INDEX`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gid_index: Option<u8>,
+    /// Traffic class byte, DSCP in its upper six bits (perftest `--tclass`, `NCCL_IB_TC`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic_class: Option<u8>,
+    /// Service level (perftest `--sl`, `NCCL_IB_SL`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_level: Option<u8>,
+    /// Flow label of the first queue pair, counting up from there: spreads RoCE v2 UDP source ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_label: Option<u32>,
+    /// Transport retries, 0 to 7 (`NCCL_IB_RETRY_CNT`). Default 6: Soft-RoCE takes 7 as endless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_count: Option<u8>,
+    /// Local ACK timeout exponent, 4.096 µs × 2^n (perftest `--qp-timeout`, `NCCL_IB_TIMEOUT`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u8>,
+    /// PCIe relaxed ordering (`NCCL_IB_PCI_RELAXED_ORDERING`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relaxed_ordering: Option<bool>,
+    /// Buffers on huge pages (perftest `--use_hugepages`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<bool>,
+    /// Core to run on; by default a core of the NIC's NUMA node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<u32>,
+    /// Polling or events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Completion>,
+    /// Buffer footprint of bandwidth loops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<Footprint>,
+    /// How queue pairs are joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joining: Option<Joining>,
+}
+
+/// What an agent opens for its end of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSpec {
+    /// Which end this is.
+    pub role: Role,
+    /// Verbs or TCP.
+    pub fabric: Fabric,
+    /// Queue pair service; TCP ignores it.
+    pub service: Service,
+    /// RDMA device, or for TCP the network interface; the first usable one if `None`.
+    pub device: Option<String>,
+    /// Port of the RDMA device, counted from 1.
+    pub port: u8,
+    /// Address for TCP to listen on or connect from; chosen from `device` if `None`.
+    pub address: Option<String>,
+    /// Where the bytes live.
+    pub memory: Memory,
+    /// CUDA device index, where `memory` is on a GPU.
+    pub gpu: Option<u32>,
+    /// Demanded path of GPU memory; any if `None`.
+    pub gpu_path: Option<GpuPath>,
+    /// Queue pairs, or TCP streams.
+    pub qps: u32,
+    /// Largest message this link will carry, in bytes.
+    pub max_size: u64,
+    /// Secret both ends share, so that no stranger can join (TCP).
+    pub token: String,
+    /// Everything else.
+    #[serde(default)]
+    pub knobs: Knobs,
+}
+
+/// How a peer reaches an opened endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Endpoint {
+    /// Queue pairs and the memory behind them.
+    Verbs(VerbsEndpoint),
+    /// A listening socket (responder) or nothing yet (initiator).
+    Tcp(TcpEndpoint),
+}
+
+/// What a queue pair's peer must know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerbsEndpoint {
+    /// Queue pair numbers, one per queue pair of the link.
+    pub qp_numbers: Vec<u32>,
+    /// First packet sequence number of each queue pair.
+    pub psns: Vec<u32>,
+    /// Local identifier; 0 on Ethernet.
+    pub lid: u16,
+    /// GID, as 32 hexadecimal digits.
+    pub gid: String,
+    /// GID type as sysfs words it ("RoCE v2", "IB/RoCE v1").
+    pub gid_type: String,
+    /// Largest path MTU of the port, in bytes.
+    pub mtu: u32,
+    /// Start address of the registered buffer.
+    pub address: u64,
+    /// Length of the registered buffer in bytes.
+    pub length: u64,
+    /// Remote key of the registered buffer.
+    pub rkey: u32,
+    /// Reads and atomics this side accepts at once.
+    pub max_reads: u8,
+    /// Queue key (datagrams only).
+    pub qkey: u32,
+    /// librdmacm's listening port, where the link is joined by rdma_cm.
+    #[serde(default)]
+    pub cm_port: Option<u16>,
+    /// librdmacm's address.
+    #[serde(default)]
+    pub cm_address: Option<String>,
+}
+
+/// Where a TCP responder listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpEndpoint {
+    /// Address to connect to, without a port.
+    pub address: String,
+    /// Port; 0 on the initiator.
+    pub port: u16,
+}
+
+/// What was opened: proven names and resolved settings, for the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// How the peer reaches it.
+    pub endpoint: Endpoint,
+    /// Device in use.
+    pub device: String,
+    /// What will carry the bytes.
+    pub transport: Transport,
+    /// The layer below.
+    pub link_layer: LinkLayer,
+    /// How GPU memory is reached.
+    pub gpu_path: GpuPath,
+    /// Link rate in Gb/s as the port reports it; `None` where it is unknown or not to be trusted (Soft-RoCE).
+    pub rate_gbps: Option<f64>,
+    /// Path MTU this side can do, in bytes.
+    pub mtu: u32,
+    /// Whether the device is an emulation in software (Soft-RoCE, siw), from its driver.
+    pub software: bool,
+    /// Every setting as resolved, by its name in plans.
+    pub settings: BTreeMap<String, String>,
+}

@@ -1,0 +1,58 @@
+//! What came out of a timed step.
+
+use serde::{Deserialize, Serialize};
+
+/// One end's account of one timed pass. Times in nanoseconds, sizes in bytes.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measurement {
+    /// Start of the window on this agent's monotonic clock.
+    pub started: u64,
+    /// Length of the window: from the first post to the last completion.
+    pub elapsed: u64,
+    /// Operations completed inside the window.
+    pub operations: u64,
+    /// Payload bytes of those operations.
+    pub bytes: u64,
+    /// CPU time this agent's measuring threads spent in the window.
+    pub cpu: u64,
+    /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
+    pub slices: Vec<u64>,
+    /// Per-operation times, for latency passes.
+    pub latency: Option<Latency>,
+    /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
+    pub interval: Option<f64>,
+}
+
+/// Length of one entry of [`Measurement::slices`], in nanoseconds.
+pub const SLICE: u64 = 100_000_000;
+
+/// Distribution of per-operation times: every sample counts, none is dropped. Nanoseconds.
+///
+/// For ping-pong operations the samples are half round trips, for reads and atomics full round trips.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Samples taken.
+    pub samples: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Largest.
+    pub max: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of all samples.
+    pub stdev: f64,
+    /// Time one reading of the clock takes; contained in every sample, never subtracted.
+    pub timer: u64,
+    /// The distribution for drawing: (upper edge, samples), edges rising, empty buckets left out.
+    pub histogram: Vec<(u64, u64)>,
+}

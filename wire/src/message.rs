@@ -1,0 +1,137 @@
+//! Requests, replies and what is inside them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    facts::HostFacts,
+    failure::Failure,
+    link::{Endpoint, LinkId, LinkSpec, Opened},
+    step::{Step, Stepped},
+};
+
+/// One thing the controller wants. Every request is answered by exactly one reply with the same number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Number of the request, unique in the conversation.
+    pub id: u64,
+    /// What is wanted.
+    pub ask: Ask,
+}
+
+/// What the controller can ask for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Ask {
+    /// Always first: which protocol the controller speaks, and who it is.
+    Hello {
+        /// [`crate::PROTOCOL`].
+        protocol: u32,
+        /// The run this agent works for.
+        run_id: String,
+        /// The host's name in the plan.
+        host: String,
+    },
+    /// What this host is.
+    Facts,
+    /// The agent's clocks, for the offset between hosts.
+    Clock,
+    /// Counters of one device and its network interface, now.
+    Counters {
+        /// RDMA device or network interface.
+        device: String,
+        /// Port of the RDMA device.
+        port: u8,
+    },
+    /// Opens one end of a link; answered by [`Answer::Opened`].
+    Open {
+        /// The link's number.
+        link: LinkId,
+        /// What to open.
+        spec: Box<LinkSpec>,
+    },
+    /// Joins an opened end with its peer.
+    Join {
+        /// The link's number.
+        link: LinkId,
+        /// The other end.
+        peer: Endpoint,
+    },
+    /// One step on a joined link; answered when the step is over.
+    Step {
+        /// The link's number.
+        link: LinkId,
+        /// What to do.
+        step: Step,
+        /// Milliseconds after which the agent gives up by itself.
+        limit_ms: u64,
+    },
+    /// Ends a `Serve` step; the `Serve` request is then answered, and so is this.
+    Stop {
+        /// The link's number.
+        link: LinkId,
+    },
+    /// Ends whatever the link does and closes it.
+    Close {
+        /// The link's number.
+        link: LinkId,
+    },
+    /// Ends the agent after the reply.
+    Bye,
+}
+
+/// What an agent says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum FromAgent {
+    /// The answer to one request.
+    Reply {
+        /// The request's number.
+        id: u64,
+        /// How it went.
+        outcome: Result<Answer, Failure>,
+    },
+}
+
+/// Answers, by request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Answer {
+    /// To `Hello`.
+    Hello {
+        /// The agent's protocol.
+        protocol: u32,
+        /// The agent's version.
+        version: String,
+        /// The agent's process.
+        pid: u32,
+    },
+    /// To `Facts`.
+    Facts(Box<HostFacts>),
+    /// To `Clock`, in nanoseconds.
+    Clock {
+        /// CLOCK_MONOTONIC_RAW.
+        monotonic: u64,
+        /// CLOCK_REALTIME since 1970.
+        realtime: u64,
+    },
+    /// To `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
+    Counters(BTreeMap<String, u64>),
+    /// To `Open`.
+    Opened(Box<Opened>),
+    /// To `Step`.
+    Stepped(Stepped),
+    /// To everything that has nothing to say.
+    Done,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_reads_back() {
+        let request = Request { id: 7, ask: Ask::Close { link: 3 } };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(text, r#"{"id":7,"ask":{"Close":{"link":3}}}"#);
+        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a link is told to do. The controller leads both ends through a case:
+//!
+//! ```text
+//! verify    sink Poison → source Fill → (responder Serve) → initiator Transfer → (responder Stop) → sink Check
+//! time      (responder Serve) → initiator Time → (responder Stop)
+//! verify    again, with another iteration number
+//! ```
+//! The sink is the responder for everything but reads.
+
+use serde::{Deserialize, Serialize};
+
+use crate::terms::{Aim, Op};
+
+/// How long a timed step runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Window {
+    /// A fixed time, in nanoseconds; the whole of it counts.
+    Duration(u64),
+    /// A fixed number of operations per queue pair.
+    Iterations(u64),
+    /// Until the 95 % interval of the mean is narrow enough, or the cap is reached.
+    Adaptive {
+        /// Wanted half width of the interval over its centre.
+        relative: f64,
+        /// Shortest time, in nanoseconds.
+        at_least: u64,
+        /// Longest time, in nanoseconds.
+        at_most: u64,
+    },
+}
+
+/// One step of one link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Step {
+    /// Writes the pattern of [`Pattern`] into the first `size` bytes of every queue pair's buffer.
+    Fill(Pattern),
+    /// Overwrites the same bytes with something that is not the pattern.
+    Poison(Pattern),
+    /// Initiator: moves the pattern once over every queue pair, untimed.
+    Transfer {
+        /// The operation to use.
+        op: Op,
+        /// What is moved.
+        pattern: Pattern,
+    },
+    /// Compares the buffer with the pattern.
+    Check(Pattern),
+    /// Responder: plays its part of a timed or verifying pass until `Stop`.
+    Serve {
+        /// The operation the initiator uses.
+        op: Op,
+        /// The loop the initiator runs.
+        aim: Aim,
+        /// Message size in bytes.
+        size: u64,
+    },
+    /// Initiator: the timed pass.
+    Time(Timing),
+}
+
+/// The bytes of a verify pass: a function of position, seed and iteration (see `agent/src/memory/pattern.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Message size in bytes.
+    pub size: u64,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Differs between the pass before and the pass after, so that stale bytes are seen.
+    pub iteration: u64,
+}
+
+/// A timed pass.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// The operation.
+    pub op: Op,
+    /// Bandwidth or latency.
+    pub aim: Aim,
+    /// Message size in bytes.
+    pub size: u64,
+    /// How long.
+    pub window: Window,
+    /// Untimed time before the window, in nanoseconds.
+    pub warm_up: u64,
+    /// When to start, on this agent's monotonic clock in nanoseconds; at once if `None`.
+    pub start_at: Option<u64>,
+    /// Both directions at once.
+    pub bidirectional: bool,
+}
+
+/// What a step came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Stepped {
+    /// Nothing to report.
+    Done,
+    /// The result of a check.
+    Checked(Checked),
+    /// The result of a timed pass, or of serving one.
+    Measured(Box<crate::measure::Measurement>),
+}
+
+/// How many bytes were compared, and how many were wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Checked {
+    /// Bytes compared.
+    pub verified: u64,
+    /// Bytes that differ.
+    pub wrong: u64,
+    /// Offset of the first wrong byte.
+    pub first_wrong: Option<u64>,
+}

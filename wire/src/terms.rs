@@ -1,0 +1,268 @@
+//! Operations, metrics, transports and memories: the field's words, spelt once.
+//!
+//! Every enum here has one spelling, used in plans, on the wire, in the journal and in the frame.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The one spelling of this value.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// The value spelt `word`, if there is one.
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.word() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// What is done to the bytes.
+    Op {
+        /// RDMA WRITE (`ib_write_*`).
+        Write = "write",
+        /// RDMA WRITE with immediate data.
+        WriteImm = "write_imm",
+        /// RDMA READ (`ib_read_*`).
+        Read = "read",
+        /// SEND and RECV (`ib_send_*`); over TCP a plain stream.
+        Send = "send",
+        /// 8-byte atomic fetch-and-add (`ib_atomic_* -A FETCH_AND_ADD`).
+        AtomicFadd = "atomic_fadd",
+        /// 8-byte atomic compare-and-swap (`ib_atomic_* -A CMP_AND_SWAP`).
+        AtomicCas = "atomic_cas",
+        /// Reduction whose result every rank receives.
+        AllReduce = "all_reduce",
+        /// One rank's data to every rank.
+        Broadcast = "broadcast",
+        /// Reduction whose result one rank receives.
+        Reduce = "reduce",
+        /// Every rank's data to every rank.
+        AllGather = "all_gather",
+        /// Reduction whose result is spread over the ranks.
+        ReduceScatter = "reduce_scatter",
+        /// Every rank sends a different part to every rank.
+        AllToAll = "all_to_all",
+        /// Point-to-point send and receive inside a communicator.
+        SendRecv = "send_recv",
+    }
+}
+
+impl Op {
+    /// Whether the operation joins a group of ranks instead of a pair of endpoints.
+    pub const fn is_collective(self) -> bool {
+        matches!(
+            self,
+            Self::AllReduce
+                | Self::Broadcast
+                | Self::Reduce
+                | Self::AllGather
+                | Self::ReduceScatter
+                | Self::AllToAll
+                | Self::SendRecv
+        )
+    }
+
+    /// Whether the operation works on 8 bytes whatever the plan's sizes say.
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Self::AtomicFadd | Self::AtomicCas)
+    }
+
+    /// Whether the bytes flow from the responder to the initiator.
+    pub const fn pulls(self) -> bool {
+        matches!(self, Self::Read)
+    }
+}
+
+words! {
+    /// What a test asks for: the kind of loop that runs.
+    Aim {
+        /// As many bytes as possible; also yields the message rate.
+        Bandwidth = "bandwidth",
+        /// One operation at a time; yields the latency percentiles.
+        Latency = "latency",
+    }
+}
+
+words! {
+    /// Whether a larger or a smaller value is the better one.
+    Better {
+        /// Larger is better.
+        Higher = "higher",
+        /// Smaller is better.
+        Lower = "lower",
+    }
+}
+
+words! {
+    /// A metric column value of the frame. The unit and direction belong to the metric, never to a caller.
+    Metric {
+        /// Payload bits per second of one flow.
+        Bandwidth = "bandwidth",
+        /// Operations per second.
+        MessageRate = "message_rate",
+        /// Smallest latency of the window.
+        LatencyMin = "latency_min",
+        /// Median latency.
+        LatencyP50 = "latency_p50",
+        /// 90th percentile.
+        LatencyP90 = "latency_p90",
+        /// 99th percentile.
+        LatencyP99 = "latency_p99",
+        /// 99.9th percentile.
+        LatencyP999 = "latency_p999",
+        /// Largest latency of the window.
+        LatencyMax = "latency_max",
+        /// Standard deviation of the latency.
+        LatencyStdev = "latency_stdev",
+        /// Bus bandwidth of a collective (nccl-tests' definition).
+        Busbw = "busbw",
+        /// Algorithm bandwidth of a collective: size over time.
+        Algbw = "algbw",
+        /// CPU time spent per GiB of payload, at the initiator.
+        CpuTimePerGib = "cpu_time_per_gib",
+        /// CPU time spent per GiB of payload, at the responder.
+        CpuTimePerGibRemote = "cpu_time_per_gib_remote",
+    }
+}
+
+impl Metric {
+    /// The unit every value of this metric is in.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "Gb/s",
+            Self::MessageRate => "Mmsg/s",
+            Self::Busbw | Self::Algbw => "GB/s",
+            Self::CpuTimePerGib | Self::CpuTimePerGibRemote => "s/GiB",
+            _ => "µs",
+        }
+    }
+
+    /// Whether higher or lower values are better.
+    pub const fn better(self) -> Better {
+        match self {
+            Self::Bandwidth | Self::MessageRate | Self::Busbw | Self::Algbw => Better::Higher,
+            _ => Better::Lower,
+        }
+    }
+}
+
+words! {
+    /// The fabric a test asks for. What really carried the bytes is in the frame's `transport`.
+    Fabric {
+        /// RDMA by libibverbs.
+        Verbs = "verbs",
+        /// TCP sockets: the baseline.
+        Tcp = "tcp",
+    }
+}
+
+words! {
+    /// Queue pair transport service.
+    Service {
+        /// Reliable connection.
+        Rc = "rc",
+        /// Unreliable connection.
+        Uc = "uc",
+        /// Unreliable datagram.
+        Ud = "ud",
+    }
+}
+
+words! {
+    /// What really carried the bytes, proven by the endpoint that opened them.
+    Transport {
+        /// Reliable connected queue pairs.
+        VerbsRc = "verbs-rc",
+        /// Unreliable connected queue pairs.
+        VerbsUc = "verbs-uc",
+        /// Datagram queue pairs.
+        VerbsUd = "verbs-ud",
+        /// TCP sockets.
+        Tcp = "tcp",
+        /// NCCL over InfiniBand verbs.
+        NcclIb = "nccl-ib",
+        /// NCCL over sockets.
+        NcclSocket = "nccl-socket",
+        /// NCCL peer to peer (NVLink or PCIe).
+        NcclP2p = "nccl-p2p",
+        /// NCCL through shared memory.
+        NcclShm = "nccl-shm",
+    }
+}
+
+words! {
+    /// The layer below the transport.
+    LinkLayer {
+        /// InfiniBand.
+        Infiniband = "infiniband",
+        /// RDMA over Ethernet, version 1 (GRH on Ethernet).
+        RoceV1 = "roce-v1",
+        /// RDMA over UDP/IP.
+        RoceV2 = "roce-v2",
+        /// RDMA over TCP.
+        Iwarp = "iwarp",
+        /// Plain Ethernet.
+        Ethernet = "ethernet",
+        /// Loopback of one host.
+        Loopback = "loopback",
+        /// NVLink.
+        Nvlink = "nvlink",
+    }
+}
+
+words! {
+    /// Where the bytes live.
+    Memory {
+        /// Host memory.
+        Host = "host",
+        /// CUDA device memory.
+        Cuda = "cuda",
+    }
+}
+
+words! {
+    /// How GPU memory reached the fabric.
+    GpuPath {
+        /// GPUDirect RDMA by dma-buf registration.
+        GdrDmabuf = "gdr-dmabuf",
+        /// GPUDirect RDMA by nvidia-peermem.
+        GdrPeermem = "gdr-peermem",
+        /// Copied through pinned host memory.
+        Staged = "staged",
+        /// No GPU took part.
+        None = "none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back() {
+        for op in Op::ALL {
+            assert_eq!(Op::from_word(op.word()), Some(*op));
+        }
+        for metric in Metric::ALL {
+            assert_eq!(serde_json::to_value(metric).unwrap(), metric.word());
+        }
+    }
+}
