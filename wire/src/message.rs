@@ -57,7 +57,8 @@ pub enum Ask {
         /// The other end.
         peer: Endpoint,
     },
-    /// One step on a joined link; answered when the step is over.
+    /// One step on a joined link; answered when the step is over. `Serve` is the exception: it is answered with
+    /// `Done` as soon as the responder is armed, so that the initiator never runs ahead of it.
     Step {
         /// The link's number.
         link: LinkId,
@@ -66,7 +67,7 @@ pub enum Ask {
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
-    /// Ends a `Serve` step; the `Serve` request is then answered, and so is this.
+    /// Ends a `Serve` step; answered with what serving came to: its `Stepped`, or its failure.
     Stop {
         /// The link's number.
         link: LinkId,

@@ -45,7 +45,8 @@ pub enum Step {
     },
     /// Compares the buffer with the pattern.
     Check(Pattern),
-    /// Responder: plays its part of a timed or verifying pass until `Stop`.
+    /// Responder: plays its part of a timed or verifying pass until `Stop`. Answered when armed; the account of
+    /// what was served is the answer to `Stop`.
     Serve {
         /// The operation the initiator uses.
         op: Op,

@@ -24,7 +24,10 @@ pub trait Link {
     /// The peer cannot be reached or does not fit.
     fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure>;
 
-    /// Does one step and answers when it is over. `Serve` is over when [`Control::stopped`] says so.
+    /// Does one step and answers when it is over.
+    ///
+    /// `Serve` calls [`Control::ready`] as soon as the initiator may start, and is over when [`Control::stopped`]
+    /// says so; what it returns answers the `Stop` request.
     ///
     /// # Errors
     /// The device, the fabric or the deadline.
@@ -38,12 +41,28 @@ pub struct Control {
     stop: Arc<AtomicBool>,
     abort: Arc<AtomicBool>,
     deadline: Instant,
+    ready: Option<std::sync::mpsc::Sender<()>>,
 }
 
 impl Control {
     /// Flags shared with the conversation, and when to give up.
     pub fn new(stop: Arc<AtomicBool>, abort: Arc<AtomicBool>, deadline: Instant) -> Self {
-        Self { stop, abort, deadline }
+        Self { stop, abort, deadline, ready: None }
+    }
+
+    /// The same, with somebody waiting for [`Control::ready`].
+    #[must_use]
+    pub fn announcing(mut self, ready: std::sync::mpsc::Sender<()>) -> Self {
+        self.ready = Some(ready);
+        self
+    }
+
+    /// Tells the controller that a `Serve` step is armed: the initiator may start.
+    pub fn ready(&self) {
+        if let Some(ready) = &self.ready {
+            // Nobody waits any more once the conversation is over.
+            let _ = ready.send(());
+        }
     }
 
     /// Whether the controller asked a `Serve` step to end well.
