@@ -12,7 +12,10 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::schedule::{Cell, Flow};
+use crate::{
+    plan::Plan,
+    schedule::{Cell, Flow},
+};
 
 /// Version of a journal line. A reader refuses lines with a higher version.
 pub const VERSION: u32 = 1;
@@ -39,6 +42,8 @@ pub enum Event {
         plan: String,
         /// SHA-256 of the plan file, hexadecimal.
         plan_hash: String,
+        /// The plan with everything resolved: a report or a resumed run needs no other file.
+        resolved: Box<Plan>,
         /// Version of railgauge.
         version: String,
         /// What the controller runs on, in words.
