@@ -156,6 +156,9 @@ pub enum Endpoint {
 }
 
 /// What a queue pair's peer must know.
+///
+/// Every queue pair owns an equal share of the registered buffer, in the order of `qp_numbers`: the first half of a
+/// share is sent from and read by the peer, the second half is received into and written by the peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerbsEndpoint {
     /// Queue pair numbers, one per queue pair of the link.
@@ -176,6 +179,12 @@ pub struct VerbsEndpoint {
     pub length: u64,
     /// Remote key of the registered buffer.
     pub rkey: u32,
+    /// Remote key of the same buffer registered without PCIe relaxed ordering, for loops that poll its last byte.
+    #[serde(default)]
+    pub ordered_rkey: Option<u32>,
+    /// The link's control queue pair.
+    #[serde(default)]
+    pub control: Option<ControlEndpoint>,
     /// Reads and atomics this side accepts at once.
     pub max_reads: u8,
     /// Queue key (datagrams only).
@@ -186,6 +195,19 @@ pub struct VerbsEndpoint {
     /// librdmacm's address.
     #[serde(default)]
     pub cm_address: Option<String>,
+}
+
+/// A reliable connection beside the measured queue pairs: it carries readiness and credits, never measured bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlEndpoint {
+    /// Queue pair number.
+    pub qp_number: u32,
+    /// First packet sequence number.
+    pub psn: u32,
+    /// Address of the mailbox the peer writes into.
+    pub address: u64,
+    /// Remote key of the mailbox.
+    pub rkey: u32,
 }
 
 /// Where a TCP responder listens.
