@@ -1,62 +1,69 @@
 //! A plan and the number of rails of every host, turned into rounds in which no NIC is used twice. Pure and seeded.
+//!
+//! ```text
+//! Test ─ pattern ─▶ rounds of host pairs ─ rails ─▶ rounds of flows ─ cases ─▶ numbered cases, one at a time
+//! ```
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `model` | what a schedule is made of |
+//! | `pattern` | who talks to whom, as rounds of host pairs |
+//! | `circle` | the circle method: every pair once |
+//! | `colour` | pairs in a given order, spread over rounds |
+//! | `draw` | the seeded choice of rounds |
+//! | `rails` | how many rails a host has, and which rails of a pair talk |
+//! | `cases` | the numbering of cases |
+//!
+//! `docs/scheduling.md` describes all of it for users.
 
-use railgauge_wire::terms::{Aim, Fabric, Memory, Op, Service};
-use serde::{Deserialize, Serialize};
+mod cases;
+mod circle;
+mod colour;
+mod draw;
+mod error;
+mod model;
+mod pattern;
+mod rails;
+#[cfg(test)]
+mod tests;
 
-/// One end of a case: a host and which of its rails.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Port {
-    /// Host name in the plan.
-    pub host: String,
-    /// Rail, counted from 0.
-    pub rail: u32,
-}
+use std::sync::Arc;
 
-/// A pair of ends that share a link through all their cases: queue pairs stay up between them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Flow {
-    /// Where the bytes of a write come from; the initiator.
-    pub from: Port,
-    /// The other end.
-    pub to: Port,
-}
+pub use cases::CaseIndex;
+pub use error::ScheduleError;
+pub use model::{Cell, Flow, Note, Port, Round, Schedule};
+pub use rails::Inventory;
 
-/// What is measured once on a flow: the cells of a test's matrix that are not the pair.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// Operation.
-    pub op: Op,
-    /// Loop.
-    pub aim: Aim,
-    /// Verbs or TCP.
-    pub fabric: Fabric,
-    /// Queue pair service.
-    pub service: Service,
-    /// Where the bytes live.
-    pub memory: Memory,
-    /// Message size in bytes.
-    pub size: u64,
-    /// Queue pairs or streams.
-    pub qps: u32,
-}
+use crate::plan::Plan;
 
-/// Flows that run at the same time: no two share a [`Port`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Round {
-    /// Position of the test in the plan.
-    pub test: usize,
-    /// Number of the round in its test, counted from 0.
-    pub number: u32,
-    /// The flows.
-    pub flows: Vec<Flow>,
-}
-
-/// Everything a run will do, in order. Every flow of a round runs every cell of its test, in the cells' order, and
-/// the whole list of a test's rounds is run `repeats` times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Schedule {
-    /// Cells of each test, by the test's position in the plan.
-    pub cells: Vec<Vec<Cell>>,
-    /// All rounds, tests in the plan's order.
-    pub rounds: Vec<Round>,
+/// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
+///
+/// A host that may turn out to be unusable is scheduled like any other: what cannot be measured on it becomes a
+/// failed case that names it. The same holds for a rail that the plan asks for by number and a host does not have.
+///
+/// # Errors
+/// When a test names a host or group that the plan does not have, pairs a host with itself, leaves nobody to pair, or
+/// is a collective. A checked plan has none of the first three.
+pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, ScheduleError> {
+    let names: Vec<Arc<str>> = plan.hosts.iter().map(|host| Arc::from(host.name.as_str())).collect();
+    let directory = pattern::Directory::new(plan);
+    let mut schedule = Schedule::default();
+    for (index, test) in plan.tests.iter().enumerate() {
+        if test.op.is_collective() {
+            return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
+        }
+        let mut notes = Vec::new();
+        let pairs = pattern::rounds(test, &directory, plan.seed, &mut notes)?;
+        let counts = inventory.counts(plan, test.fabric);
+        rails::note_differences(test, &directory, &counts, &names, &mut notes);
+        let rounds = rails::spread(&pairs, &test.rails, &counts, &names);
+        if rounds.is_empty() {
+            let why = "its list of rails is empty".to_owned();
+            return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
+        }
+        schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
+        schedule.cells.push(model::cells(test));
+        schedule.notes.extend(notes.into_iter().map(|text| Note { test: index, text }));
+    }
+    Ok(schedule)
 }

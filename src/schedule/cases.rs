@@ -1,0 +1,50 @@
+//! The numbering of cases. Nothing is stored: a case's number follows from its place.
+
+use super::Schedule;
+
+/// One case by its place in a [`Schedule`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CaseIndex {
+    /// Number of the case in the run, counted from 0 in the order of execution; repeats share it.
+    pub id: u64,
+    /// Index into [`Schedule::rounds`].
+    pub round: usize,
+    /// Index into the cells of the round's test.
+    pub cell: usize,
+    /// Index into the flows of the round.
+    pub flow: usize,
+}
+
+impl Schedule {
+    /// All cases in order of execution: rounds in their order; in a round the cells in theirs; in a cell the flows,
+    /// which run at the same time.
+    pub fn cases(&self) -> impl Iterator<Item = CaseIndex> + '_ {
+        let places = (0..self.rounds.len()).flat_map(|round| self.places(round));
+        (0..).zip(places).map(|(id, (round, cell, flow))| CaseIndex { id, round, cell, flow })
+    }
+
+    /// The cases of one round, numbered as in [`Schedule::cases`]; none for a round that does not exist.
+    pub fn cases_of(&self, round: usize) -> impl Iterator<Item = CaseIndex> + '_ {
+        let first = (0..round.min(self.rounds.len())).map(|earlier| self.count(earlier)).sum::<u64>();
+        (first..).zip(self.places(round)).map(|(id, (round, cell, flow))| CaseIndex { id, round, cell, flow })
+    }
+
+    /// How many cases there are.
+    pub fn case_count(&self) -> u64 {
+        (0..self.rounds.len()).map(|round| self.count(round)).sum()
+    }
+
+    fn places(&self, round: usize) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let (cells, flows) = self.extent(round);
+        (0..cells).flat_map(move |cell| (0..flows).map(move |flow| (round, cell, flow)))
+    }
+
+    fn count(&self, round: usize) -> u64 {
+        let (cells, flows) = self.extent(round);
+        cells as u64 * flows as u64
+    }
+
+    fn extent(&self, round: usize) -> (usize, usize) {
+        self.rounds.get(round).map_or((0, 0), |round| (self.cells[round.test].len(), round.flows.len()))
+    }
+}

@@ -1,0 +1,23 @@
+//! The circle method: the rounds of a tournament in which every player meets every other once.
+//!
+//! Player 0 keeps its place, the others move one place on after every round; the player at place `p` meets the one at
+//! place `m - 1 - p`. With an odd number of players a bye takes the last place and its pair is left out.
+
+/// Rounds of a tournament of `players`.
+pub(super) fn rounds(players: usize) -> usize {
+    if players < 2 { 0 } else { places(players) - 1 }
+}
+
+/// The pairs of one round, players counted from 0.
+pub(super) fn round(players: usize, round: usize) -> impl Iterator<Item = (usize, usize)> {
+    let places = places(players);
+    let at = move |place: usize| if place == 0 { 0 } else { 1 + (place - 1 + round) % (places - 1) };
+    (0..places / 2)
+        .map(move |place| (at(place), at(places - 1 - place)))
+        .filter(move |&(a, b)| a < players && b < players)
+}
+
+/// Places at the table: the players, and a bye if their number is odd.
+fn places(players: usize) -> usize {
+    players + players % 2
+}

@@ -1,0 +1,50 @@
+//! Pairs in a given order, spread over rounds: each goes into the first round in which both hosts are still free.
+
+/// The rounds of `pairs`. Needs fewer rounds than the two hosts of the busiest pair have pairs together.
+pub(super) fn first_fit(pairs: impl Iterator<Item = (u32, u32)>, hosts: usize) -> Vec<Vec<(u32, u32)>> {
+    let mut calendars = vec![Calendar::default(); hosts];
+    let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+    for (a, b) in pairs {
+        let mut round = 0;
+        loop {
+            let both = calendars[a as usize].free_from(round).max(calendars[b as usize].free_from(round));
+            if both == round {
+                break;
+            }
+            round = both;
+        }
+        calendars[a as usize].take(round);
+        calendars[b as usize].take(round);
+        if round == rounds.len() {
+            rounds.push(Vec::new());
+        }
+        rounds[round].push((a, b));
+    }
+    rounds
+}
+
+/// The rounds in which a host is taken.
+#[derive(Clone, Default)]
+struct Calendar {
+    /// By round; free beyond the end.
+    taken: Vec<bool>,
+    /// Every round before this one is taken.
+    full: usize,
+}
+
+impl Calendar {
+    /// The first free round that is not before `round`.
+    fn free_from(&self, round: usize) -> usize {
+        let mut round = round.max(self.full);
+        while self.taken.get(round).copied().unwrap_or(false) {
+            round += 1;
+        }
+        round
+    }
+
+    fn take(&mut self, round: usize) {
+        self.taken.resize(self.taken.len().max(round + 1), false);
+        self.taken[round] = true;
+        self.full = self.free_from(self.full);
+    }
+}

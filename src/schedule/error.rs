@@ -1,0 +1,49 @@
+//! Why a plan cannot be scheduled.
+
+use railgauge_wire::terms::Op;
+use thiserror::Error;
+
+/// Why a plan cannot be scheduled. Every text names the test.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ScheduleError {
+    /// A host name that is not in the plan, or not among the test's hosts.
+    #[error("test `{test}`: its pattern names host `{host}`, which is not among the test's hosts; add it to `hosts`")]
+    UnknownHost {
+        /// Name of the test.
+        test: String,
+        /// The name.
+        host: String,
+    },
+    /// A group name that is not in the plan.
+    #[error("test `{test}`: its pattern names group `{group}`, which the plan does not define")]
+    UnknownGroup {
+        /// Name of the test.
+        test: String,
+        /// The name.
+        group: String,
+    },
+    /// A pair of a host with itself.
+    #[error("test `{test}`: host `{host}` is paired with itself; one NIC cannot be both ends of a link")]
+    SelfPair {
+        /// Name of the test.
+        test: String,
+        /// The host.
+        host: String,
+    },
+    /// A pattern that leaves no pair.
+    #[error("test `{test}`: {why}, so there is nothing to measure; a pair needs two hosts and a rail")]
+    NoPairs {
+        /// Name of the test.
+        test: String,
+        /// What is missing.
+        why: String,
+    },
+    /// A collective operation.
+    #[error("test `{test}`: `{op}` joins a group of ranks, and this version schedules pairs only")]
+    Collective {
+        /// Name of the test.
+        test: String,
+        /// The operation.
+        op: Op,
+    },
+}

@@ -1,0 +1,113 @@
+//! What a schedule is made of.
+
+use std::sync::Arc;
+
+use railgauge_wire::terms::{Aim, Fabric, Memory, Op, Service};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::plan::model::Test;
+
+/// One end of a case: a host and which of its rails.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Port {
+    /// Host name in the plan. Shared, because a host stands in thousands of cases.
+    #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
+    pub host: Arc<str>,
+    /// Rail, counted from 0.
+    pub rail: u32,
+}
+
+impl Port {
+    /// The port of rail `rail` of `host`.
+    pub fn new(host: impl Into<Arc<str>>, rail: u32) -> Self {
+        Self { host: host.into(), rail }
+    }
+}
+
+fn write_name<S: Serializer>(name: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name)
+}
+
+fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Arc::from)
+}
+
+/// A pair of ends that share a link through all their cases: queue pairs stay up between them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Flow {
+    /// Where the bytes of a write come from; the initiator.
+    pub from: Port,
+    /// The other end.
+    pub to: Port,
+}
+
+/// What is measured once on a flow: the cells of a test's matrix that are not the pair.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Operation.
+    pub op: Op,
+    /// Loop.
+    pub aim: Aim,
+    /// Verbs or TCP.
+    pub fabric: Fabric,
+    /// Queue pair service.
+    pub service: Service,
+    /// Where the bytes live.
+    pub memory: Memory,
+    /// Message size in bytes.
+    pub size: u64,
+    /// Queue pairs or streams.
+    pub qps: u32,
+}
+
+/// Flows that run at the same time: no two share a [`Port`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Position of the test in the plan.
+    pub test: usize,
+    /// Number of the round in its test, counted from 0.
+    pub number: u32,
+    /// The flows.
+    pub flows: Vec<Flow>,
+}
+
+/// Something a reader of the results should know about a test's schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Position of the test in the plan.
+    pub test: usize,
+    /// In words; names the test.
+    pub text: String,
+}
+
+/// Everything a run will do, in order. Every flow of a round runs every cell of its test, in the cells' order, and
+/// the whole list of a test's rounds is run `repeats` times.
+///
+/// Cases are not stored: [`Schedule::cases`] counts them out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Cells of each test, by the test's position in the plan.
+    pub cells: Vec<Vec<Cell>>,
+    /// All rounds, tests in the plan's order.
+    pub rounds: Vec<Round>,
+    /// What a reader should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
+}
+
+/// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up
+/// while the sizes pass. Atomics have one size.
+pub(super) fn cells(test: &Test) -> Vec<Cell> {
+    const ATOMIC: &[u64] = &[8];
+    let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
+    let cell = |size, qps| Cell {
+        op: test.op,
+        aim: test.aim,
+        fabric: test.fabric,
+        service: test.service,
+        memory: test.memory,
+        size,
+        qps,
+    };
+    test.qps.iter().flat_map(|&qps| sizes.iter().map(move |&size| cell(size, qps))).collect()
+}
