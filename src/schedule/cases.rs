@@ -1,6 +1,6 @@
 //! The numbering of cases. Nothing is stored: a case's number follows from its place.
 
-use super::Schedule;
+use super::{Cell, Flow, Round, Schedule};
 
 /// One case by its place in a [`Schedule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +32,12 @@ impl Schedule {
     /// How many cases there are.
     pub fn case_count(&self) -> u64 {
         (0..self.rounds.len()).map(|round| self.count(round)).sum()
+    }
+
+    /// What a case is: its round, its flow and its cell; `None` if it is not of this schedule.
+    pub fn resolve(&self, case: CaseIndex) -> Option<(&Round, &Flow, &Cell)> {
+        let round = self.rounds.get(case.round)?;
+        Some((round, round.flows.get(case.flow)?, self.cells.get(round.test)?.get(case.cell)?))
     }
 
     fn places(&self, round: usize) -> impl Iterator<Item = (usize, usize, usize)> + '_ {

@@ -39,6 +39,21 @@ impl Inventory {
         inventory
     }
 
+    /// What a run knows: a host that lists its devices has those and no others; every other host should have as many
+    /// as the best of them offers, whatever it offers itself, so that a missing NIC is a failed case and not a gap.
+    /// `found` is the number of usable devices of a host, `None` if it did not answer.
+    pub fn of_run(plan: &Plan, found: impl Fn(&Host, Fabric) -> Option<u32>) -> Self {
+        let mut inventory = Self::of_plan(plan);
+        for &fabric in Fabric::ALL {
+            let open: Vec<&Host> =
+                plan.hosts.iter().filter(|host| inventory.get(&host.name, fabric).is_none()).collect();
+            if let Some(most) = open.iter().filter_map(|host| found(host, fabric)).max() {
+                open.iter().for_each(|host| inventory.set(&host.name, fabric, most));
+            }
+        }
+        inventory
+    }
+
     /// Says that `host` has `rails` rails on `fabric`. None at all still counts as one: the case on that rail then
     /// fails by name instead of vanishing.
     pub fn set(&mut self, host: &str, fabric: Fabric, rails: u32) {

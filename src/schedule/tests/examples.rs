@@ -9,7 +9,7 @@ use railgauge_wire::terms::{Fabric, Op};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{
-    plan::model::{Pattern, Rails},
+    plan::model::{Host, Pattern, Rails},
     schedule::{CaseIndex, Inventory, Schedule, ScheduleError, circle, draw, schedule},
 };
 
@@ -121,6 +121,20 @@ fn a_host_of_unknown_rails_takes_its_peers() {
 }
 
 #[test]
+fn in_a_run_a_missing_nic_is_a_case_and_a_listed_device_is_final() {
+    let mut plan = plan(Pattern::Tournament, Rails::Aligned, &[1, 0, 0, 0], 0);
+    // h0 lists one device, h1 offers two, h2 lost one of its two, h3 did not answer.
+    let found = |host: &Host, _| [Some(5), Some(2), Some(1), None][host.name[1..].parse::<usize>().unwrap()];
+    let inventory = Inventory::of_run(&plan, found);
+    let rails = |host: &str| inventory.get(host, Fabric::Verbs);
+    assert_eq!(["h0", "h1", "h2", "h3"].map(rails), [Some(1), Some(2), Some(2), Some(2)]);
+    let schedule = schedule(&plan, &inventory).unwrap();
+    assert_eq!(schedule.rounds.iter().map(|round| round.flows.len()).sum::<usize>(), 3 + 3 * 2);
+    plan.hosts.clear();
+    assert_eq!(Inventory::of_run(&plan, |_, _| None), Inventory::default());
+}
+
+#[test]
 fn what_cannot_be_scheduled_says_why() {
     let error = |pattern, hosts| {
         let plan = plan(pattern, Rails::Aligned, &vec![1; hosts], 0);
@@ -153,6 +167,9 @@ fn cases_are_numbered_round_by_round_cell_by_cell() {
     assert_eq!(cases.len(), 3 * 6 * 4);
     assert!(cases.iter().zip(0..).all(|(case, id)| case.id == id));
     assert_eq!(cases[24 + 5], CaseIndex { id: 29, round: 1, cell: 1, flow: 1 });
+    let (round, flow, cell) = schedule.resolve(cases[29]).unwrap();
+    assert_eq!((round.number, flow, cell), (1, &schedule.rounds[1].flows[1], &cells[1]));
+    assert_eq!(schedule.resolve(CaseIndex { id: 0, round: 9, cell: 0, flow: 0 }), None);
     let by_round: Vec<CaseIndex> = (0..4).flat_map(|round| schedule.cases_of(round)).collect();
     assert_eq!(by_round, cases);
 }
