@@ -1,5 +1,20 @@
-//! railgauge's agent: one conversation over stdin and stdout, measurements in between.
+//! railgauge's agent. Started by the controller; there is nothing to see here for a person but its version.
 
-mod fabric;
+use std::process::ExitCode;
 
-fn main() {}
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        None => railgauge_agent::conversation::run(),
+        Some("--version") => {
+            println!("railgauge-agent {} (protocol {})", env!("CARGO_PKG_VERSION"), railgauge_wire::PROTOCOL);
+            ExitCode::SUCCESS
+        }
+        Some(other) => {
+            eprintln!(
+                "railgauge-agent: unknown argument {other}. The agent takes none: it is started by `railgauge` and \
+                 talks to it over stdin and stdout. `--version` prints its version."
+            );
+            ExitCode::from(2)
+        }
+    }
+}

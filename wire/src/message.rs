@@ -50,7 +50,7 @@ pub enum Ask {
         /// What to open.
         spec: Box<LinkSpec>,
     },
-    /// Joins an opened end with its peer.
+    /// Joins an opened end with its peer; answered by [`Answer::Joined`].
     Join {
         /// The link's number.
         link: LinkId,
@@ -118,6 +118,9 @@ pub enum Answer {
     Counters(BTreeMap<String, u64>),
     /// To `Open`.
     Opened(Box<Opened>),
+    /// To `Join`: the same document as `Opened`, now that both ends are known. What is in the record comes from
+    /// here: whether the peer is the same host (`loopback`), the path MTU in use, settings that depend on the peer.
+    Joined(Box<Opened>),
     /// To `Step`.
     Stepped(Stepped),
     /// To everything that has nothing to say.

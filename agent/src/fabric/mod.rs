@@ -9,13 +9,28 @@ use std::time::Instant;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Endpoint, Opened},
+    link::{Endpoint, LinkSpec, Opened},
     step::{Step, Stepped},
+    terms::Fabric,
 };
+
+use crate::wait::Doorbell;
+
+/// Opens one end of a link on the calling thread, which is the link's own from then on.
+///
+/// # Errors
+/// The fabric, the device, the memory or the setting asked for is not to be had.
+pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
+    match spec.fabric {
+        Fabric::Tcp => Err(Failure::new(Stage::Open, Kind::Unsupported, "this agent was built without tcp")),
+        Fabric::Verbs => Err(Failure::new(Stage::Open, Kind::Unsupported, "this agent was built without verbs")),
+    }
+}
 
 /// One end of a measured connection.
 pub trait Link {
-    /// What was opened; asked once, before `join`.
+    /// What was opened; asked before `join`, and again after it: by then the link layer and the path MTU in use are
+    /// known for certain.
     fn opened(&self) -> Opened;
 
     /// Joins this end with its peer's.
@@ -34,43 +49,72 @@ pub trait Link {
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure>;
 }
 
-/// How the conversation reaches into a running step. Hot loops ask [`Control::halted`] once in a while: one relaxed
-/// load, no system call.
-#[derive(Debug, Clone)]
+/// How the conversation reaches into a running step. Hot loops ask [`Control::halted`] once in a while: two relaxed
+/// loads, no system call. Whoever sleeps in poll(2) instead adds [`Control::bell`].
+#[derive(Clone)]
 pub struct Control {
     stop: Arc<AtomicBool>,
     abort: Arc<AtomicBool>,
     deadline: Instant,
-    ready: Option<std::sync::mpsc::Sender<()>>,
+    ready: Option<Arc<dyn Fn() + Send + Sync>>,
+    bell: Option<Arc<Doorbell>>,
 }
 
 impl Control {
     /// Flags shared with the conversation, and when to give up.
     pub fn new(stop: Arc<AtomicBool>, abort: Arc<AtomicBool>, deadline: Instant) -> Self {
-        Self { stop, abort, deadline, ready: None }
+        Self { stop, abort, deadline, ready: None, bell: None }
     }
 
     /// The same, with somebody waiting for [`Control::ready`].
     #[must_use]
-    pub fn announcing(mut self, ready: std::sync::mpsc::Sender<()>) -> Self {
-        self.ready = Some(ready);
+    pub fn announcing(self, ready: std::sync::mpsc::Sender<()>) -> Self {
+        self.on_ready(move || {
+            // Nobody waits any more once the conversation is over.
+            let _ = ready.send(());
+        })
+    }
+
+    /// The same, with something to do at [`Control::ready`].
+    #[must_use]
+    pub fn on_ready(mut self, ready: impl Fn() + Send + Sync + 'static) -> Self {
+        self.ready = Some(Arc::new(ready));
+        self
+    }
+
+    /// The same, with a doorbell that is rung whenever a flag is set.
+    #[must_use]
+    pub fn ringing(mut self, bell: Arc<Doorbell>) -> Self {
+        self.bell = Some(bell);
         self
     }
 
     /// Tells the controller that a `Serve` step is armed: the initiator may start.
     pub fn ready(&self) {
         if let Some(ready) = &self.ready {
-            // Nobody waits any more once the conversation is over.
-            let _ = ready.send(());
+            ready();
         }
     }
 
+    /// Rung when a flag is set: for loops that sleep in poll(2). Quiet it first, then look at the flags.
+    pub fn bell(&self) -> Option<&Doorbell> {
+        self.bell.as_deref()
+    }
+
+    /// Whether a loop has to end, well or not: stopped or aborted.
+    #[inline]
+    pub fn halted(&self) -> bool {
+        self.stopped() || self.aborted()
+    }
+
     /// Whether the controller asked a `Serve` step to end well.
+    #[inline]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Whether the link is being closed under a running step.
+    #[inline]
     pub fn aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
     }

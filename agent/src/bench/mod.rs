@@ -1,0 +1,61 @@
+//! What every measuring loop shares: the clock, the stop rule, the slices, the latency distribution, CPU time.
+//!
+//! # A bandwidth loop
+//!
+//! ```text
+//! warm up, and wait until everything posted has completed
+//! clock::wait_until(start_at, control)
+//! let cpu = cpu::thread();
+//! let mut window = Window::begin(timing.window, size, clock::now());   // then the first post
+//! while window.running() || in_flight > 0 {
+//!     if window.running() { post, at most window.quota() per queue pair in all }
+//!     let n = poll();
+//!     if n > 0            { window.completed(clock::now(), n) }         // once per batch of completions
+//!     else, now and then  { window.completed(clock::now(), 0); control.halted(); deadline }
+//! }
+//! window.finish(clock::now()).measurement(cpu::thread() - cpu)
+//! ```
+//!
+//! The window lasts from just before the first post to the last completion: everything posted in it is waited for and
+//! counted, so that operations and time always belong together. A `Duration` window stops *posting* when its time is
+//! over. With an `Iterations` window [`Window::running`] stays true; the loop ends when [`Window::quota`] operations
+//! per queue pair have been posted and none is in flight.
+//!
+//! Cost: [`Window::completed`] is an addition and a comparison unless one of the 10 ms marks has been passed, so the
+//! clock (about 20 ns) is the price of a batch. Nothing allocates before a window is a minute long, and then only at
+//! a mark.
+//!
+//! # A latency loop
+//!
+//! ```text
+//! let mut recorder = Recorder::new();
+//! let mut window = Window::begin(timing.window, size, clock::now());
+//! let mut before = clock::now();
+//! while window.running() && done < window.quota() {
+//!     one operation, there and back
+//!     let now = clock::now();
+//!     recorder.record(now - before); window.completed(now, 1); before = now; done += 1;
+//!     now and then: control.halted(), deadline
+//! }
+//! let mut measurement = window.finish(before).measurement(…);
+//! measurement.latency = Some(recorder.finish(round_trips_per_sample));   // 2 for half round trips, 1 for whole ones
+//! ```
+//!
+//! One clock reading per iteration, no sample dropped, nothing subtracted; the time one reading takes is in
+//! `Latency::timer`.
+//!
+//! # Deadlines in loops
+//!
+//! `Control::check` reads another clock and is for slow paths. Hot loops compute `clock::at(control.deadline())` once
+//! and compare it with the `now` they have anyway.
+
+pub mod clock;
+pub mod cpu;
+mod latency;
+mod slices;
+mod steady;
+mod window;
+
+pub use latency::Recorder;
+pub use slices::Slices;
+pub use window::{Tally, Window};

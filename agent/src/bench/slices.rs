@@ -1,0 +1,91 @@
+//! What was completed in each consecutive piece of a window: shows a link that flaps, and feeds the stop rule.
+
+use railgauge_wire::measure::SLICE;
+
+/// Length of a fine slice, in nanoseconds. Ten of them make one slice of a record.
+pub(super) const FINE: u64 = SLICE / 10;
+
+/// Counts per 10 ms, in whatever unit the caller adds.
+#[derive(Debug, Clone)]
+pub struct Slices {
+    origin: u64,
+    /// End of the slice that is being filled.
+    mark: u64,
+    current: u64,
+    full: Vec<u64>,
+}
+
+impl Slices {
+    /// Starts at `origin`. Has room for a minute before it allocates.
+    pub fn new(origin: u64) -> Self {
+        Self { origin, mark: origin + FINE, current: 0, full: Vec::with_capacity(6_000) }
+    }
+
+    /// Adds what was completed by `now`. `now` never runs backwards.
+    #[inline]
+    pub fn add(&mut self, now: u64, amount: u64) {
+        if now >= self.mark {
+            self.turn(now);
+        }
+        self.current += amount;
+    }
+
+    /// End of the slice that is being filled.
+    #[inline]
+    pub(super) fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    #[cold]
+    fn turn(&mut self, now: u64) {
+        let passed = (now - self.mark) / FINE + 1;
+        self.full.push(std::mem::take(&mut self.current));
+        // Whatever nothing was completed in is a slice of zero, not a slice left out.
+        self.full.extend(std::iter::repeat_n(0, passed as usize - 1));
+        self.mark += passed * FINE;
+    }
+
+    /// Fine slices that are full.
+    pub(super) fn fine(&self) -> &[u64] {
+        &self.full
+    }
+
+    /// The slices of a window that ended at `end`, 100 ms each; an incomplete last one is dropped.
+    pub fn finish(mut self, end: u64) -> Vec<u64> {
+        self.full.push(self.current);
+        let whole = end.saturating_sub(self.origin) / SLICE;
+        (0..whole as usize).map(|i| self.full.iter().skip(i * 10).take(10).sum()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_silence_is_slices_of_zero() {
+        let mut slices = Slices::new(1_000);
+        slices.add(1_000, 5);
+        slices.add(1_000 + 3 * SLICE, 7);
+        assert_eq!(slices.clone().finish(1_000 + 4 * SLICE), [5, 0, 0, 7]);
+        assert_eq!(slices.finish(1_000 + 4 * SLICE - 1), [5, 0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_amount_lands_in_the_slice_of_its_time(steps in prop::collection::vec((0..3 * SLICE, 0..100u64), 0..40)) {
+            let mut slices = Slices::new(0);
+            let mut now = 0;
+            let mut wanted = vec![0; 120];
+            for (step, amount) in steps {
+                now += step;
+                slices.add(now, amount);
+                wanted[(now / SLICE) as usize] += amount;
+            }
+            let end = (now / SLICE + 1) * SLICE;
+            wanted.truncate((end / SLICE) as usize);
+            prop_assert_eq!(slices.finish(end), wanted);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The conversation with the controller, and the end of the process.
+//!
+//! ```text
+//! main thread     reads requests ─┬─▶ link threads (open, join, step, close), one per link
+//!                                 ├─▶ a passing thread each for facts and counters
+//!                                 └─▶ sets flags at once (stop, close), answers clock at once
+//! every thread    writes its own replies, whole frames under one lock
+//! guard thread    sleeps until stdin or stdout is gone, then ends the process whatever the others do
+//! ```
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `pipes` | stdin and stdout, taken away from everything else in the process |
+//! | `end` | the only ways out: said goodbye, or lost the controller |
+//! | `requests` | the greeting, and where each request goes |
+//! | `link` | the thread of one link |
+//! | `answering` | panics become failures |
+
+mod answering;
+mod end;
+mod link;
+mod pipes;
+mod requests;
+
+use std::process::ExitCode;
+
+/// Runs the conversation. Does not return unless it cannot begin: the process ends inside.
+pub fn run() -> ExitCode {
+    match pipes::claim() {
+        Ok((inlet, outlet)) => {
+            end::own_group();
+            if let Err(error) = end::guard(&inlet, &outlet) {
+                crate::log!("cannot watch over stdin: {error}");
+                return ExitCode::from(2);
+            }
+            outlet.greet();
+            requests::answer_all(inlet, &outlet)
+        }
+        Err(error) => {
+            crate::log!("cannot take over stdin and stdout: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

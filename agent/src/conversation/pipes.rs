@@ -1,0 +1,72 @@
+//! stdin and stdout, taken away from everything else in the process: libraries that print (NCCL does, by default, on
+//! stdout) end up on stderr and cannot break a frame.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    frame,
+    message::{Answer, FromAgent},
+};
+
+use super::end;
+
+/// The way to the controller. Cheap to clone; every thread may write.
+#[derive(Clone)]
+pub struct Outlet(Arc<Mutex<File>>, Arc<File>);
+
+/// Moves stdin and stdout to private descriptors; then puts `/dev/null` at 0 and stderr at 1.
+///
+/// # Errors
+/// No descriptors left, or no `/dev/null`.
+pub fn claim() -> io::Result<(File, Outlet)> {
+    let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let watched = outlet.try_clone()?;
+    let nothing = File::open("/dev/null")?;
+    for (from, to) in [(nothing.as_raw_fd(), 0), (io::stderr().as_raw_fd(), 1)] {
+        // SAFETY: dup2 takes no pointers, and nothing in the process relies on what 0 and 1 were.
+        if unsafe { libc::dup2(from, to) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok((inlet, Outlet(Arc::new(Mutex::new(outlet)), Arc::new(watched))))
+}
+
+impl Outlet {
+    /// Writes the magic line.
+    pub fn greet(&self) {
+        self.write(frame::MAGIC);
+    }
+
+    /// Sends the one reply to request `id`.
+    pub fn reply(&self, id: u64, outcome: Result<Answer, Failure>) {
+        let bytes = frame::encode(&FromAgent::Reply { id, outcome }).or_else(|error| {
+            let failure = Failure::new(Stage::Converse, Kind::Internal, format!("the reply cannot be sent: {error}"));
+            frame::encode(&FromAgent::Reply { id, outcome: Err(failure) })
+        });
+        match bytes {
+            Ok(bytes) => self.write(&bytes),
+            Err(error) => end::lost(&format!("a reply cannot be encoded: {error}")),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        // A thread that panicked while it held the lock did so outside of write_all.
+        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = to.write_all(bytes) {
+            end::lost(&format!("stdout: {error}"));
+        }
+    }
+}
+
+impl AsFd for Outlet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.1.as_fd()
+    }
+}

@@ -1,0 +1,107 @@
+//! The greeting, and where each request goes.
+
+use std::{fs::File, io::BufReader, process};
+
+use railgauge_wire::{
+    PROTOCOL,
+    failure::{Failure, Kind, Stage},
+    frame,
+    message::{Answer, Ask, Request},
+};
+use serde::Deserialize;
+
+use super::{answering::caught, end, link::Links, pipes::Outlet};
+use crate::bench::clock;
+
+/// Reads requests until the controller says goodbye or is gone.
+pub fn answer_all(inlet: File, outlet: &Outlet) -> ! {
+    let mut from = BufReader::new(inlet);
+    greeting(&mut from, outlet);
+    let links = Links::new(outlet.clone());
+    loop {
+        let value = next(&mut from);
+        match Request::deserialize(&value) {
+            Ok(Request { id, ask }) => answer(id, ask, outlet, &links),
+            Err(error) => match value["id"].as_u64() {
+                Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
+                None => end::lost(&format!("stdin carries something that is no request: {error}")),
+            },
+        }
+    }
+}
+
+/// The next frame, whatever is in it.
+fn next(from: &mut BufReader<File>) -> serde_json::Value {
+    match frame::read(from) {
+        Ok(Some(value)) => value,
+        Ok(None) => end::lost("stdin ended without a goodbye"),
+        Err(error) => end::lost(&format!("stdin: {error}")),
+    }
+}
+
+/// The first request must be a `Hello` of the same protocol; anything else ends the agent, after an answer.
+fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
+    let value = next(from);
+    let id = value["id"].as_u64().unwrap_or_default();
+    let failure = match (value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64), value) {
+        (Some(theirs), value) if theirs == u64::from(PROTOCOL) => match Request::deserialize(&value) {
+            Ok(Request { ask: Ask::Hello { .. }, .. }) => {
+                let version = env!("CARGO_PKG_VERSION").to_owned();
+                return outlet.reply(id, Ok(Answer::Hello { protocol: PROTOCOL, version, pid: process::id() }));
+            }
+            Ok(_) => refused("the first request must be a greeting"),
+            Err(error) => refused(format!("the greeting is not understood: {error}")),
+        },
+        (Some(theirs), _) => Failure::new(
+            Stage::Start,
+            Kind::Unsupported,
+            format!(
+                "the controller speaks protocol {theirs}, this agent (version {}) speaks {PROTOCOL}",
+                env!("CARGO_PKG_VERSION")
+            ),
+        )
+        .help("controller and agent must come from one build: remove the agent on the host, it is sent again"),
+        (None, _) => refused("the first request must be a greeting"),
+    };
+    outlet.reply(id, Err(failure.clone()));
+    crate::log!("{failure}");
+    end::leave(2)
+}
+
+fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links) {
+    match ask {
+        Ask::Hello { .. } => outlet.reply(id, Err(refused("greeted twice"))),
+        Ask::Clock => {
+            outlet.reply(id, Ok(Answer::Clock { monotonic: clock::now(), realtime: clock::realtime() }));
+        }
+        Ask::Facts => aside(id, outlet, Stage::Facts, || {
+            Err(Failure::new(Stage::Facts, Kind::Unsupported, "this agent cannot collect facts"))
+        }),
+        Ask::Counters { .. } => aside(id, outlet, Stage::Facts, || {
+            Err(Failure::new(Stage::Facts, Kind::Unsupported, "this agent cannot read counters"))
+        }),
+        Ask::Open { link, spec } => links.open(id, link, *spec),
+        Ask::Join { link, peer } => links.join(id, link, peer),
+        Ask::Step { link, step, limit_ms } => links.step(id, link, step, limit_ms),
+        Ask::Stop { link } => links.stop(id, link),
+        Ask::Close { link } => links.close(id, link),
+        Ask::Bye => {
+            links.close_all();
+            outlet.reply(id, Ok(Answer::Done));
+            end::leave(0)
+        }
+    }
+}
+
+/// Answers on a thread of its own: the reader must never wait for a file that hangs.
+fn aside(id: u64, outlet: &Outlet, stage: Stage, work: impl FnOnce() -> Result<Answer, Failure> + Send + 'static) {
+    let to = outlet.clone();
+    let thread = std::thread::Builder::new().name("aside".into());
+    if let Err(error) = thread.spawn(move || to.reply(id, caught(stage, work).flatten())) {
+        outlet.reply(id, Err(refused(format!("no thread could be started: {error}"))));
+    }
+}
+
+fn refused(cause: impl Into<String>) -> Failure {
+    Failure::new(Stage::Converse, Kind::Internal, cause)
+}

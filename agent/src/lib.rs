@@ -1,0 +1,29 @@
+//! railgauge's agent: one conversation over stdin and stdout, measurements in between.
+//!
+//! ```text
+//! stdin ─ conversation ─▶ one thread per link ─ fabric (verbs, tcp) ─▶ memory, bench ─▶ replies on stdout
+//!               └───────▶ facts, counters
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`conversation`] | requests in, exactly one reply each; the end of the process |
+//! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
+//! | [`memory`] | where the bytes live, and whether they are the right ones |
+//! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
+//! | [`wait`] | sleeping on descriptors |
+
+pub mod bench;
+pub mod conversation;
+pub mod fabric;
+pub mod memory;
+pub mod wait;
+
+/// Writes one line to stderr, which the controller keeps per host. A lost stderr is no reason to stop.
+#[macro_export]
+macro_rules! log {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "railgauge-agent: {}", format_args!($($words)*));
+    }};
+}

@@ -1,0 +1,11 @@
+//! Where the bytes live, and whether they are the right ones.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`host`] | page-aligned host memory, on huge pages if asked for |
+//! | [`pattern`] | the bytes of a verify pass: fill, poison, check |
+//! | [`fault`] | a flipped bit, for the tests that prove that `check` finds it |
+
+pub mod fault;
+pub mod host;
+pub mod pattern;

@@ -1,0 +1,135 @@
+//! The bytes of a verify pass.
+//!
+//! Word `i` (8 bytes, little endian) of queue pair `qp`'s buffer is a function of its position, the run's seed, the
+//! iteration and the queue pair. A byte in the wrong place, a byte of an earlier pass and a byte of another queue
+//! pair's buffer therefore all differ from what belongs there.
+//!
+//! The mixing is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014): a bijection of 64 bits, so that two positions of one buffer never hold the same word.
+
+use railgauge_wire::step::{Checked, Pattern};
+
+use super::fault;
+
+/// The word at position `i`, counted in words.
+#[inline]
+fn word(key: u64, i: u64) -> u64 {
+    mix(key.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+}
+
+#[inline]
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// What tells one buffer's pattern from another's. Mixed step by step, so that no sum of the three is like another.
+fn key(pattern: &Pattern, qp: u32) -> u64 {
+    mix(mix(mix(pattern.seed).wrapping_add(pattern.iteration)).wrapping_add(u64::from(qp)))
+}
+
+/// Writes the pattern into `bytes`, which is the first `pattern.size` bytes of queue pair `qp`'s buffer (counted from
+/// 0). For the side that sends; this is where a test's fault is put in (see [`fault`]).
+pub fn fill(bytes: &mut [u8], pattern: &Pattern, qp: u32) {
+    write(bytes, key(pattern, qp), 0);
+    fault::apply(bytes);
+}
+
+/// Overwrites the same bytes with the complement of the pattern: no byte that is left over can pass for one received.
+pub fn poison(bytes: &mut [u8], pattern: &Pattern, qp: u32) {
+    write(bytes, key(pattern, qp), u64::MAX);
+}
+
+fn write(bytes: &mut [u8], key: u64, flip: u64) {
+    let (words, rest) = bytes.as_chunks_mut::<8>();
+    for (i, place) in (0..).zip(words.iter_mut()) {
+        *place = (word(key, i) ^ flip).to_le_bytes();
+    }
+    let last = (word(key, words.len() as u64) ^ flip).to_le_bytes();
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+/// Compares `bytes` with the pattern.
+pub fn check(bytes: &[u8], pattern: &Pattern, qp: u32) -> Checked {
+    let key = key(pattern, qp);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut checked = Checked { verified: bytes.len() as u64, ..Checked::default() };
+    let mut compare = |at: u64, got: &[u8], wanted: [u8; 8]| {
+        for (offset, _) in (at..).zip(got.iter().zip(wanted)).filter(|(_, (got, wanted))| **got != *wanted) {
+            checked.wrong += 1;
+            checked.first_wrong.get_or_insert(offset);
+        }
+    };
+    for (i, got) in (0..).zip(words) {
+        let wanted = word(key, i).to_le_bytes();
+        if *got != wanted {
+            compare(i * 8, got, wanted);
+        }
+    }
+    compare(words.len() as u64 * 8, rest, word(key, words.len() as u64).to_le_bytes());
+    checked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PATTERN: Pattern = Pattern { size: 0, seed: 7, iteration: 1 };
+
+    proptest! {
+        #[test]
+        fn what_is_filled_is_right(size in 0..3_000usize, seed: u64, iteration: u64, qp: u32) {
+            let pattern = Pattern { size: size as u64, seed, iteration };
+            let mut bytes = vec![0; size];
+            fill(&mut bytes, &pattern, qp);
+            let wanted = Checked { verified: size as u64, wrong: 0, first_wrong: None };
+            prop_assert_eq!(check(&bytes, &pattern, qp), wanted);
+        }
+
+        #[test]
+        fn every_poisoned_byte_is_wrong(size in 0..3_000usize, seed: u64) {
+            let pattern = Pattern { size: size as u64, seed, iteration: 0 };
+            let mut bytes = vec![0; size];
+            poison(&mut bytes, &pattern, 3);
+            prop_assert_eq!(check(&bytes, &pattern, 3).wrong, size as u64);
+        }
+
+        #[test]
+        fn one_flipped_bit_is_found_at_its_place(size in 1..3_000usize, at: prop::sample::Index, bit in 0..8u32) {
+            let mut bytes = vec![0; size];
+            fill(&mut bytes, &PATTERN, 0);
+            let at = at.index(size);
+            bytes[at] ^= 1 << bit;
+            let wanted = Checked { verified: size as u64, wrong: 1, first_wrong: Some(at as u64) };
+            prop_assert_eq!(check(&bytes, &PATTERN, 0), wanted);
+        }
+
+        #[test]
+        fn swapped_words_are_found(words in 2..300usize, a: prop::sample::Index, b: prop::sample::Index) {
+            let (a, b) = (a.index(words), b.index(words));
+            prop_assume!(a != b);
+            let mut bytes = vec![0; words * 8];
+            fill(&mut bytes, &PATTERN, 0);
+            let copy = bytes.clone();
+            bytes[a * 8..][..8].copy_from_slice(&copy[b * 8..][..8]);
+            prop_assert!(check(&bytes, &PATTERN, 0).wrong > 0);
+        }
+    }
+
+    #[test]
+    fn other_seeds_iterations_and_queue_pairs_are_wrong() {
+        let mut bytes = vec![0; 4096];
+        fill(&mut bytes, &PATTERN, 2);
+        // Of unrelated random bytes one in 256 agrees by chance.
+        for (pattern, qp) in [
+            (Pattern { seed: 8, ..PATTERN }, 2),
+            (Pattern { iteration: 2, ..PATTERN }, 2),
+            (PATTERN, 1),
+            (Pattern { seed: 8, iteration: 0, ..PATTERN }, 2),
+        ] {
+            assert!(check(&bytes, &pattern, qp).wrong > 4_000, "{pattern:?} {qp}");
+        }
+    }
+}

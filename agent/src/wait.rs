@@ -1,0 +1,99 @@
+//! Sleeping on descriptors: poll(2) and a doorbell (eventfd) that other threads ring.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd},
+    time::Duration,
+};
+
+/// Readable, or at its end.
+pub const READABLE: i16 = libc::POLLIN;
+/// Writable.
+pub const WRITABLE: i16 = libc::POLLOUT;
+/// The other side is gone: reported even if nothing was asked for.
+pub const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;
+
+/// Waits until one of `on` has one of the events asked for beside it, or `limit` is over (`None`: as long as it
+/// takes). Answers with the events that are there, in the same order; all zero after the limit or a signal.
+///
+/// # Errors
+/// poll(2) refused.
+pub fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Duration>) -> io::Result<[i16; N]> {
+    let mut asked = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
+    wait_all(&mut asked, limit)?;
+    Ok(asked.map(|fd| fd.revents))
+}
+
+/// As [`wait`], for a number of descriptors known at run time only.
+///
+/// # Errors
+/// poll(2) refused.
+pub fn wait_all(asked: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<()> {
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+    });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the pointers and the length describe `asked` and `limit`, which outlive the call.
+    let rc = unsafe { libc::ppoll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, limit, std::ptr::null()) };
+    match io::Error::last_os_error() {
+        error if rc < 0 && error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Wakes a thread that sleeps in [`wait`]. Rung once or many times, it stays readable until it is [quieted](Doorbell::quiet).
+#[derive(Debug)]
+pub struct Doorbell(File);
+
+impl Doorbell {
+    /// A new, quiet doorbell.
+    ///
+    /// # Errors
+    /// The process has no descriptors left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: eventfd takes no pointers; the descriptor it returns is ours alone.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `fd` is open and nobody else owns it.
+        Ok(Self(unsafe { File::from_raw_fd(fd) }))
+    }
+
+    /// Rings.
+    pub fn ring(&self) {
+        // Fails only if the counter is full, and then it is readable anyway.
+        let _ = (&self.0).write(&1u64.to_ne_bytes());
+    }
+
+    /// Makes it quiet again. Look at the flags it announces only after this.
+    pub fn quiet(&self) {
+        let _ = (&self.0).read(&mut [0; 8]);
+    }
+}
+
+impl std::os::fd::AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_doorbell_wakes_until_it_is_quieted() {
+        let bell = Doorbell::new().unwrap();
+        let quick = Some(Duration::from_millis(1));
+        assert_eq!(wait([(bell.as_fd(), READABLE)], quick).unwrap(), [0]);
+        bell.ring();
+        bell.ring();
+        assert_eq!(wait([(bell.as_fd(), READABLE)], None).unwrap(), [READABLE]);
+        bell.quiet();
+        assert_eq!(wait([(bell.as_fd(), READABLE)], quick).unwrap(), [0]);
+    }
+}
