@@ -1,1 +1,33 @@
-//! Launchers, deployment by content hash, and conversations with agents.
+//! Hosts and a launcher, turned into conversations with agents.
+//!
+//! ```text
+//! Host ─ launch ─▶ Way (processes can be started there) ─ deploy ─▶ Pipe (the agent runs) ─ conversation ─▶ Agent
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`raise()`] | all hosts at once: a limit, time for a try, further tries with jitter |
+//! | `launch` | the ways to start a process on a host: local, ssh, command |
+//! | `deploy` | the agent's file on a host: looked for, sent, started, swept away |
+//! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
+//! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
+//! | `explain` | ssh's and the loader's words, turned into a cause and a next step |
+//! | [`LogSink`] | where the words of remote processes go, line by line |
+//!
+//! What stays on hosts in which case is written in `docs/launchers.md`.
+
+mod agent;
+mod binary;
+mod conversation;
+mod deploy;
+mod explain;
+mod launch;
+mod log;
+mod pipe;
+mod raise;
+mod trouble;
+
+pub use agent::Agent;
+pub use binary::{AgentBinary, Machine};
+pub use log::LogSink;
+pub use raise::raise;

@@ -1,0 +1,267 @@
+//! A running agent: requests, answers, and what is said when it is gone.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use railgauge_wire::{
+    PROTOCOL,
+    failure::{Failure, Kind, Stage},
+    message::{Answer, Ask},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, BufReader},
+    sync::{Mutex, oneshot},
+    task::AbortHandle,
+    time::timeout,
+};
+
+use super::{
+    LogSink,
+    conversation::{self, Conversation, skip_to_magic},
+    deploy::Deployed,
+    explain,
+    log::{LastWords, drain},
+    pipe::{End, Pipe},
+    trouble::{Trouble, named},
+};
+
+/// Time for the exit status and the last lines after a pipe broke: they travel beside it and come a little later.
+const AFTERMATH: Duration = Duration::from_secs(1);
+/// Time for the answer to `Bye`, and again for the agent to end after it.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Time for removing the agent's file and closing the way to the host.
+const CLEARANCE: Duration = Duration::from_secs(10);
+
+/// A running agent. Clones share it. Dropping the last clone closes its standard input, which ends the agent; only
+/// [`Agent::close`] also takes its file away and tells when all is done.
+#[derive(Clone)]
+pub struct Agent(Arc<Inner>);
+
+struct Inner {
+    host: String,
+    conversation: Arc<Conversation>,
+    version: String,
+    pid: u32,
+    tasks: Vec<AbortHandle>,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// What is left to do when the conversation is over.
+struct Keeper {
+    kill: Option<oneshot::Sender<()>>,
+    deployed: Option<Deployed>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Ends the writer, and with it the agent's standard input.
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("host", &self.host()).field("pid", &self.pid()).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// The host's name in the plan.
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    /// The agent's version, as it says.
+    pub fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// The agent's process on its host, as it says.
+    pub fn pid(&self) -> u32 {
+        self.0.pid
+    }
+
+    /// One request, one answer; many may be under way. Dropping the future gives the answer up, not the request.
+    ///
+    /// # Errors
+    /// What the agent answers; after `limit` [`Kind::Deadline`]; [`Kind::Lost`] as soon as the pipe breaks;
+    /// [`Kind::Aborted`] after [`Agent::close`]. The cause names the host.
+    pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
+        self.0.conversation.ask(ask, limit).await.map_err(|failure| named(self.host(), failure))
+    }
+
+    /// Set once the pipe is gone: the agent or the way to it died, or what came was not the protocol. The cause tells
+    /// how the process ended and its last words, where they are known.
+    pub fn lost(&self) -> Option<Failure> {
+        self.0.conversation.lost().map(|failure| named(self.host(), failure))
+    }
+
+    /// Resolves when [`Agent::lost`] is set.
+    pub async fn gone(&self) -> Failure {
+        named(self.host(), self.0.conversation.gone().await)
+    }
+
+    /// Says goodbye, waits for the agent's end (and forces it where possible), takes its file off the host unless it
+    /// is to stay, and closes the way to the host. A second call does nothing.
+    pub async fn close(&self) {
+        let Some(keeper) = self.0.keeper.lock().await.take() else { return };
+        let conversation = &self.0.conversation;
+        if conversation.lost().is_none() {
+            // An agent that does not answer still ends with its standard input.
+            let _ = conversation.ask(Ask::Bye, FAREWELL).await;
+        }
+        conversation.hang_up();
+        let ended = timeout(FAREWELL, conversation.gone()).await.is_ok();
+        if let Some(kill) = keeper.kill {
+            // Nobody listens if it has ended.
+            let _ = kill.send(());
+        }
+        if !ended {
+            let _ = timeout(FAREWELL, conversation.gone()).await;
+        }
+        if let Some(deployed) = keeper.deployed {
+            // A host that does not answer keeps the file; the next run on it sweeps.
+            let _ = timeout(CLEARANCE, deployed.clear()).await;
+        }
+    }
+
+    /// A conversation over any two byte streams, greeted: for simulated agents.
+    ///
+    /// # Errors
+    /// The other side is no agent of this protocol.
+    pub async fn over(
+        host: &str,
+        run_id: &str,
+        from: impl AsyncRead + Send + Unpin + 'static,
+        to: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Failure> {
+        let pipe = Pipe {
+            stdin: Box::new(to),
+            stdout: Box::new(from),
+            stderr: Box::new(tokio::io::empty()),
+            end: Box::pin(std::future::pending()),
+            kill: None,
+        };
+        Self::greet(pipe, None, host, run_id, &LogSink::none()).await.map_err(|trouble| trouble.at(host))
+    }
+
+    /// Waits for the magic line, greets, and compares protocols. `deployed` is cleared when the agent is closed.
+    pub(crate) async fn greet(
+        pipe: Pipe,
+        deployed: Option<Deployed>,
+        host: &str,
+        run_id: &str,
+        log: &LogSink,
+    ) -> Result<Self, Trouble> {
+        let Pipe { stdin, stdout, stderr, end, kill } = pipe;
+        let last = LastWords::default();
+        let (conversation, frames) = Conversation::new();
+        let conversation = Arc::new(conversation);
+        let writer = tokio::spawn(conversation::write(frames, stdin));
+        let words = tokio::spawn({
+            let (host, log, last) = (host.to_owned(), log.clone(), last.clone());
+            async move { drain(stderr, &host, &log, &last).await }
+        });
+        let (greeted, greeting) = oneshot::channel();
+        let mut tasks = vec![writer.abort_handle(), words.abort_handle()];
+        let watch = Watch { host: host.to_owned(), conversation: Arc::clone(&conversation), log: log.clone(), last };
+        tasks.push(tokio::spawn(watch.over(stdout, end, words, greeted)).abort_handle());
+        let keeper = Mutex::new(Some(Keeper { kill, deployed }));
+        let mut inner = Inner { host: host.to_owned(), conversation, version: String::new(), pid: 0, tasks, keeper };
+        // The watch always answers; if it were gone, so is the agent.
+        if !greeting.await.unwrap_or(false) {
+            return Err(start_failed(&inner.conversation).await);
+        }
+        let hello = Ask::Hello { protocol: PROTOCOL, run_id: run_id.to_owned(), host: host.to_owned() };
+        // The launcher's time for one try is the limit; this one only ends a conversation that nobody limits.
+        let limit = Duration::from_secs(600);
+        let conversation = &inner.conversation;
+        match conversation.ask(hello, limit).await {
+            Ok(Answer::Hello { protocol: PROTOCOL, version, pid }) => {
+                (inner.version, inner.pid) = (version, pid);
+                Ok(Self(Arc::new(inner)))
+            }
+            Ok(Answer::Hello { protocol, version, .. }) => Err(skew(protocol, &version)),
+            Ok(_) => Err(Trouble::lasting(
+                Stage::Start,
+                Kind::Internal,
+                "the agent answered the greeting with something else",
+            )
+            .help(explain::REBUILD)),
+            Err(_) if conversation.lost().is_some() => Err(start_failed(conversation).await),
+            Err(failure) => Err(Trouble { failure: Failure { stage: Stage::Start, ..failure }, passing: false }),
+        }
+    }
+}
+
+/// Why an agent that never greeted is gone.
+async fn start_failed(conversation: &Conversation) -> Trouble {
+    explain::start(conversation.gone().await)
+}
+
+fn skew(protocol: u32, version: &str) -> Trouble {
+    let cause = format!(
+        "the agent (version {version}) speaks protocol {protocol}, this railgauge ({}) speaks {PROTOCOL}",
+        env!("CARGO_PKG_VERSION")
+    );
+    Trouble::lasting(Stage::Start, Kind::Configuration, cause).help(explain::REBUILD)
+}
+
+/// Watches one agent until it is gone.
+struct Watch {
+    host: String,
+    conversation: Arc<Conversation>,
+    log: LogSink,
+    last: LastWords,
+}
+
+impl Watch {
+    /// Reads replies until the stream or the process ends, gathers what can be known of the end, and tells everybody.
+    async fn over(
+        self,
+        stdout: impl AsyncRead + Send + Unpin,
+        end: impl Future<Output = End> + Send,
+        words: tokio::task::JoinHandle<()>,
+        greeted: oneshot::Sender<bool>,
+    ) {
+        let mut stdout = BufReader::new(stdout);
+        let mut end = std::pin::pin!(end);
+        let mut ended = None;
+        let talk = async {
+            let noise = |line: &str| {
+                self.log.line(&self.host, line);
+                self.last.push(line);
+            };
+            match skip_to_magic(&mut stdout, noise).await {
+                Ok(()) => {
+                    // Nobody waits if the try was given up.
+                    let _ = greeted.send(true);
+                    self.conversation.read(&mut stdout).await
+                }
+                Err(why) => {
+                    let _ = greeted.send(false);
+                    why
+                }
+            }
+        };
+        let mut talk = std::pin::pin!(talk);
+        let why = tokio::select! {
+            why = &mut talk => why,
+            how = &mut end => {
+                ended = Some(how);
+                // What the process wrote before its end is still in the pipe.
+                timeout(AFTERMATH, &mut talk).await.unwrap_or_default()
+            }
+        };
+        self.conversation.hang_up();
+        if ended.is_none() {
+            ended = timeout(AFTERMATH, &mut end).await.ok();
+        }
+        // The last lines may still be on their way; a grandchild that holds the stream open must not hold us up.
+        let _ = timeout(AFTERMATH, words).await;
+        self.conversation.lose(explain::lost(&why, ended.as_ref(), &self.last.text()));
+        // The process may outlive its broken pipe; only now may its end be forgotten.
+        if ended.is_none() {
+            let _ = end.await;
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The agent's file here: found, read once, hashed, and its architecture read from its ELF header.
+
+use std::{
+    env, fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use sha2::{Digest, Sha256};
+
+/// File name of the agent; other architectures stand beside it as `railgauge-agent-aarch64`.
+const NAME: &str = "railgauge-agent";
+/// Environment variable that names the agent's file.
+const VARIABLE: &str = "RAILGAUGE_AGENT";
+/// How the agent is built.
+const BUILD: &str =
+    "build it with `cargo build -p railgauge-agent --profile agent`, or name its file in RAILGAUGE_AGENT";
+
+/// A processor architecture, as `uname -m` spells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine(String);
+
+impl Machine {
+    /// The architecture `uname -m` calls `word`.
+    pub fn of_uname(word: &str) -> Self {
+        Self(match word {
+            "amd64" => "x86_64".to_owned(),
+            "arm64" => "aarch64".to_owned(),
+            word => word.to_owned(),
+        })
+    }
+
+    /// The architecture of this machine.
+    pub fn here() -> Self {
+        Self::of_uname(env::consts::ARCH)
+    }
+
+    /// The architecture of an ELF file by its first bytes: `e_machine`, two bytes at offset 18 (System V ABI, "ELF
+    /// Header"). `None` if it is not a little-endian 64-bit ELF file.
+    fn of_elf(bytes: &[u8]) -> Option<Self> {
+        let [0x7f, b'E', b'L', b'F', 2, 1, ..] = bytes else { return None };
+        let number = u16::from_le_bytes(bytes.get(18..20)?.try_into().ok()?);
+        Some(Self(match number {
+            62 => "x86_64".to_owned(),
+            183 => "aarch64".to_owned(),
+            243 => "riscv64".to_owned(),
+            21 => "ppc64le".to_owned(),
+            other => format!("ELF machine {other}"),
+        }))
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The agent for one architecture.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// What it runs on.
+    pub machine: Machine,
+    /// SHA-256 of its bytes, 64 lower-case hexadecimal digits.
+    pub hash: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The agent's file, for one or several architectures. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct AgentBinary {
+    images: Arc<Vec<Arc<Image>>>,
+}
+
+impl AgentBinary {
+    /// Finds the agent: the file `RAILGAUGE_AGENT` names, else `railgauge-agent` beside the running executable or in
+    /// the build directory `agent` next to the executable's. Files called `railgauge-agent-ARCHITECTURE` in the same
+    /// directory serve hosts of other architectures.
+    ///
+    /// # Errors
+    /// There is no such file, it cannot be read, or it is not an executable for Linux; the help says how to build it.
+    pub fn find() -> Result<Self, Failure> {
+        if let Some(named) = env::var_os(VARIABLE) {
+            return Self::open(Path::new(&named));
+        }
+        let program = env::current_exe().map_err(|error| {
+            Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot tell where railgauge itself is: {error}"))
+                .help("name the agent's file in RAILGAUGE_AGENT")
+        })?;
+        Self::beside(&program)
+    }
+
+    /// Finds the agent that belongs to the controller `program`.
+    fn beside(program: &Path) -> Result<Self, Failure> {
+        let directory = program.parent().unwrap_or(Path::new("."));
+        // `cargo build --profile agent` writes to target/agent; the controller is in target/debug or target/release,
+        // its tests one level deeper in `deps`. An agent that cargo left right beside the controller was built
+        // without optimisation and would measure itself: `.fingerprint` tells such a directory from an installation.
+        let mut places = vec![directory.join("../agent"), directory.join("../../agent")];
+        if !directory.join(".fingerprint").exists() {
+            places.insert(0, directory.to_owned());
+        }
+        let files: Vec<PathBuf> = places.iter().flat_map(|place| agents_in(place, NAME)).collect();
+        if files.is_empty() {
+            let tried = places.iter().map(|place| place.join(NAME).display().to_string()).collect::<Vec<_>>();
+            let cause = format!("the agent's file was not found; looked for {}", tried.join(", "));
+            return Err(Failure::new(Stage::Deploy, Kind::Configuration, cause).help(BUILD));
+        }
+        Self::read(&files)
+    }
+
+    /// Reads the agent in this file, and those for other architectures beside it (`FILE-ARCHITECTURE`).
+    ///
+    /// # Errors
+    /// The file cannot be read or is not an executable for Linux.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let mut files = vec![path.to_owned()];
+        if let Some(directory) = path.parent() {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or(NAME);
+            files.extend(agents_in(directory, name).into_iter().filter(|other| other != path));
+        }
+        Self::read(&files)
+    }
+
+    /// Reads these files; of several for one architecture the first is taken.
+    fn read(files: &[PathBuf]) -> Result<Self, Failure> {
+        let mut images: Vec<Arc<Image>> = Vec::new();
+        for path in files {
+            let image = Image::read(path)?;
+            if images.iter().all(|other| other.machine != image.machine) {
+                images.push(Arc::new(image));
+            }
+        }
+        Ok(Self { images: Arc::new(images) })
+    }
+
+    /// The images, the preferred one of each architecture.
+    pub(crate) fn images(&self) -> &[Arc<Image>] {
+        &self.images
+    }
+
+    /// The agent for `machine`.
+    ///
+    /// # Errors
+    /// There is none; the failure says what there is and where another would be looked for.
+    pub(crate) fn image(&self, machine: &Machine) -> Result<&Arc<Image>, Failure> {
+        self.images.iter().find(|image| image.machine == *machine).ok_or_else(|| {
+            let have = self.images.iter().map(|image| image.machine.to_string()).collect::<Vec<_>>().join(", ");
+            let place = self.images.first().and_then(|image| image.path.parent()).unwrap_or(Path::new("."));
+            let cause = format!("the host is {machine}, but the agent was built for {have} only");
+            Failure::new(Stage::Deploy, Kind::Configuration, cause).help(format!(
+                "build the agent for {machine} and put it at {}",
+                place.join(format!("{NAME}-{machine}")).display()
+            ))
+        })
+    }
+}
+
+/// Files called `NAME` or `NAME-ARCHITECTURE` in a directory, the plain name first.
+fn agents_in(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().is_some_and(|file| is_agent_name(file, name)))
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    files
+}
+
+/// `NAME`, or `NAME-` and a known architecture; so not `NAME.d`.
+fn is_agent_name(file: &str, name: &str) -> bool {
+    const ARCHITECTURES: [&str; 4] = ["x86_64", "aarch64", "riscv64", "ppc64le"];
+    let Some(rest) = file.strip_prefix(name) else { return false };
+    rest.is_empty() || rest.strip_prefix('-').is_some_and(|word| ARCHITECTURES.contains(&word))
+}
+
+impl Image {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let failure = |cause: String| Failure::new(Stage::Deploy, Kind::Configuration, cause).help(BUILD);
+        let shown = path.display();
+        let bytes =
+            fs::read(path).map_err(|error| failure(format!("cannot read the agent's file {shown}: {error}")))?;
+        let machine = Machine::of_elf(&bytes)
+            .ok_or_else(|| failure(format!("the agent's file {shown} is not a 64-bit executable for Linux (ELF)")))?;
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { path, machine, hash, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF header of one machine number and nothing behind it.
+    fn header(machine: u16) -> Vec<u8> {
+        let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1];
+        bytes.resize(64, 0);
+        bytes[18..20].copy_from_slice(&machine.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn several_architectures_stand_side_by_side() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("railgauge-agent"), header(62)).unwrap();
+        fs::write(directory.path().join("railgauge-agent-aarch64"), header(183)).unwrap();
+        fs::write(directory.path().join("railgauge-agent.d"), "not an agent").unwrap();
+        fs::write(directory.path().join("railgauge-agent-old"), "not an agent either").unwrap();
+        let found = AgentBinary::beside(&directory.path().join("railgauge")).unwrap();
+        let image = found.image(&Machine::of_uname("arm64")).unwrap();
+        assert!(image.path.ends_with("railgauge-agent-aarch64"));
+        assert_eq!(image.hash.len(), 64);
+        let missing = found.image(&Machine::of_uname("riscv64")).unwrap_err();
+        assert!(missing.cause.contains("the host is riscv64"), "{missing}");
+        assert!(missing.help.contains("railgauge-agent-riscv64"), "{missing}");
+    }
+
+    #[test]
+    fn the_build_directory_next_door_is_searched() {
+        let target = tempfile::tempdir().unwrap();
+        fs::create_dir_all(target.path().join("debug")).unwrap();
+        let missing = AgentBinary::beside(&target.path().join("debug/railgauge")).unwrap_err();
+        assert!(missing.help.contains("cargo build -p railgauge-agent --profile agent"), "{missing}");
+        fs::create_dir_all(target.path().join("agent")).unwrap();
+        fs::write(target.path().join("agent/railgauge-agent"), header(62)).unwrap();
+        assert!(AgentBinary::beside(&target.path().join("debug/railgauge")).is_ok());
+    }
+
+    #[test]
+    fn an_agent_built_without_optimisation_is_not_taken() {
+        let target = tempfile::tempdir().unwrap();
+        fs::create_dir_all(target.path().join("debug/.fingerprint")).unwrap();
+        fs::write(target.path().join("debug/railgauge-agent"), header(62)).unwrap();
+        let missing = AgentBinary::beside(&target.path().join("debug/railgauge")).unwrap_err();
+        assert!(missing.cause.contains("not found"), "{missing}");
+    }
+
+    #[test]
+    fn a_script_is_not_an_agent() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("railgauge-agent");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert!(AgentBinary::open(&path).unwrap_err().cause.contains("not a 64-bit executable"));
+    }
+
+    #[test]
+    fn the_hash_is_sha_256() {
+        // FIPS 180-2, appendix B.1: "abc".
+        let hash: String = Sha256::digest(b"abc").iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

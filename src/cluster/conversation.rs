@@ -1,0 +1,278 @@
+//! Requests and replies over one pipe: numbering, matching, and what every waiting request is told when it breaks.
+//! Failures here do not name the host yet: [`super::Agent`] does.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    frame,
+    message::{Answer, Ask, FromAgent, Request},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    sync::{mpsc, oneshot, watch},
+};
+
+use super::{log::printable, pipe::Sink};
+
+/// What one request is waiting for.
+type Waiting = oneshot::Sender<Result<Answer, Failure>>;
+
+/// The controller's end of one conversation.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    state: Mutex<State>,
+    lost: watch::Sender<Option<Failure>>,
+}
+
+#[derive(Debug)]
+struct State {
+    next: u64,
+    waiting: HashMap<u64, Waiting>,
+    /// Frames towards the writer; `None` once hung up.
+    frames: Option<mpsc::UnboundedSender<Vec<u8>>>,
+}
+
+impl Conversation {
+    /// A conversation and the frames its writer has to send.
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
+        let (frames, to_write) = mpsc::unbounded_channel();
+        let state = State { next: 1, waiting: HashMap::new(), frames: Some(frames) };
+        (Self { state: Mutex::new(state), lost: watch::Sender::new(None) }, to_write)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No holder can panic between two changes that belong together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends one request and waits for its answer, at most `limit`.
+    pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
+        let name = describe(&ask);
+        let (id, answer) = self.post(ask)?;
+        // Forgets the request when the caller stops waiting, whether by time or by being dropped.
+        let _forget = Forget { conversation: self, id };
+        match tokio::time::timeout(limit, answer).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(self.lost().unwrap_or_else(closed)),
+            Err(_) => Err(Failure::new(
+                Stage::Converse,
+                Kind::Deadline,
+                format!("no answer to `{name}` within {:.1} s", limit.as_secs_f64()),
+            )
+            .help("the connection still stands: the agent or the device it waits for hangs; see log.txt")),
+        }
+    }
+
+    /// Numbers a request, notes that somebody waits for it, and hands it to the writer.
+    fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
+        let mut state = self.state();
+        let id = state.next;
+        let frame = frame::encode(&Request { id, ask }).map_err(|error| {
+            Failure::new(Stage::Converse, Kind::Internal, format!("cannot write the request: {error}"))
+        })?;
+        let Some(frames) = state.frames.as_ref() else {
+            return Err(self.lost().unwrap_or_else(closed));
+        };
+        if frames.send(frame).is_err() {
+            let cause = "the agent no longer reads what it is told";
+            return Err(self.lost().unwrap_or_else(|| Failure::new(Stage::Converse, Kind::Lost, cause)));
+        }
+        state.next += 1;
+        let (waiting, answer) = oneshot::channel();
+        state.waiting.insert(id, waiting);
+        Ok((id, answer))
+    }
+
+    /// Closes the way to the agent: its standard input ends as soon as what was posted is written.
+    pub fn hang_up(&self) {
+        self.state().frames = None;
+    }
+
+    /// Ends the conversation for everybody who waits.
+    pub fn lose(&self, failure: Failure) {
+        self.lost.send_replace(Some(failure.clone()));
+        let mut state = self.state();
+        state.frames = None;
+        for (_, waiting) in state.waiting.drain() {
+            // Whoever stopped waiting in this moment does not need it.
+            let _ = waiting.send(Err(failure.clone()));
+        }
+    }
+
+    /// Why the conversation ended, once it has.
+    pub fn lost(&self) -> Option<Failure> {
+        self.lost.borrow().clone()
+    }
+
+    /// Resolves when the conversation has ended.
+    pub async fn gone(&self) -> Failure {
+        let mut lost = self.lost.subscribe();
+        match lost.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
+            Ok(Some(failure)) => failure,
+            // The sender lives in `self`, so the wait cannot be cut short.
+            _ => closed(),
+        }
+    }
+
+    /// Gives a reply to whoever waits for it.
+    fn deliver(&self, reply: FromAgent) -> Result<(), String> {
+        let FromAgent::Reply { id, outcome } = reply;
+        let mut state = self.state();
+        if id == 0 || id >= state.next {
+            return Err(format!("it answered request {id}, which was never sent"));
+        }
+        // A reply to a request whose time ran out finds nobody.
+        if let Some(waiting) = state.waiting.remove(&id) {
+            let _ = waiting.send(outcome);
+        }
+        Ok(())
+    }
+
+    /// Delivers replies until the stream ends; answers why it ended.
+    pub async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> String {
+        loop {
+            match next(from).await {
+                Ok(Some(reply)) => {
+                    if let Err(why) = self.deliver(reply) {
+                        return why;
+                    }
+                }
+                Ok(None) => return String::new(),
+                Err(error) => return format!("what it said is not this protocol: {error}"),
+            }
+        }
+    }
+}
+
+fn closed() -> Failure {
+    Failure::new(Stage::Converse, Kind::Aborted, "the conversation was closed")
+}
+
+/// Takes a request off the list when its asker goes.
+struct Forget<'a> {
+    conversation: &'a Conversation,
+    id: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.conversation.state().waiting.remove(&self.id);
+    }
+}
+
+/// Reads one frame; `None` at the end of the stream, also in the middle of a frame: a killed agent leaves half frames.
+async fn next(from: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<FromAgent>> {
+    let read = async {
+        let mut prefix = [0; 4];
+        from.read_exact(&mut prefix).await?;
+        let mut bytes = vec![0; frame::length(prefix)?];
+        from.read_exact(&mut bytes).await?;
+        Ok::<_, std::io::Error>(bytes)
+    };
+    match read.await {
+        Ok(bytes) => frame::decode(&bytes).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes frames until the conversation hangs up or the pipe breaks, then closes the pipe.
+pub(crate) async fn write(mut frames: mpsc::UnboundedReceiver<Vec<u8>>, mut to: Sink) {
+    while let Some(frame) = frames.recv().await {
+        // A broken pipe is told by the reader, which knows more.
+        if to.write_all(&frame).await.is_err() || to.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
+/// Most bytes of other text before the magic line.
+const NOISE: usize = 64 << 10;
+
+/// Reads up to and including the magic line. Lines before it go to `noise`.
+///
+/// # Errors
+/// The stream ends first, or more than [`NOISE`] bytes come first.
+pub(crate) async fn skip_to_magic(
+    from: &mut (impl AsyncRead + Unpin),
+    mut noise: impl FnMut(&str),
+) -> Result<(), String> {
+    let mut seen = Vec::new();
+    let mut matched = 0;
+    let mut byte = [0];
+    let outcome = loop {
+        match from.read(&mut byte).await {
+            Ok(0) => break Err("it ended before its greeting".to_owned()),
+            Err(error) => break Err(format!("its output broke off before its greeting: {error}")),
+            Ok(_) => {}
+        }
+        seen.push(byte[0]);
+        // The first byte of the magic line occurs in it only once, so a mismatch restarts at nothing or at one.
+        matched = match byte[0] {
+            b if b == frame::MAGIC[matched] => matched + 1,
+            b if b == frame::MAGIC[0] => 1,
+            _ => 0,
+        };
+        if matched == frame::MAGIC.len() {
+            seen.truncate(seen.len() - matched);
+            break Ok(());
+        }
+        if seen.len() > NOISE {
+            break Err(format!("more than {NOISE} bytes of other text came before its greeting"));
+        }
+    };
+    seen.split(|byte| *byte == b'\n').map(printable).filter(|line| !line.is_empty()).for_each(|line| noise(&line));
+    outcome
+}
+
+/// A request in a few words.
+fn describe(ask: &Ask) -> String {
+    let word = |debug: String| debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    match ask {
+        Ask::Step { link, step, .. } => format!("{} on link {link}", word(format!("{step:?}"))),
+        Ask::Open { link, .. } => format!("open link {link}"),
+        Ask::Join { link, .. } => format!("join link {link}"),
+        Ask::Stop { link } => format!("stop link {link}"),
+        Ask::Close { link } => format!("close link {link}"),
+        Ask::Counters { device, port } => format!("counters of {device} port {port}"),
+        other => word(format!("{other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn noise_before_the_greeting_is_skipped_and_told() {
+        let mut text = b"Welcome to gpu1\n\x01rail\x01".to_vec();
+        text.extend_from_slice(frame::MAGIC);
+        text.extend_from_slice(b"rest");
+        let mut from = text.as_slice();
+        let mut noise = Vec::new();
+        skip_to_magic(&mut from, |line| noise.push(line.to_owned())).await.unwrap();
+        assert_eq!(from, b"rest");
+        assert_eq!(noise, ["Welcome to gpu1", "\u{fffd}rail\u{fffd}"]);
+    }
+
+    #[tokio::test]
+    async fn endless_noise_is_cut_off() {
+        let why = skip_to_magic(&mut tokio::io::repeat(b'y'), |_| {}).await.unwrap_err();
+        assert!(why.contains("other text"), "{why}");
+    }
+
+    #[test]
+    fn requests_have_short_names() {
+        assert_eq!(describe(&Ask::Facts), "facts");
+        assert_eq!(describe(&Ask::Close { link: 3 }), "close link 3");
+        let pattern = railgauge_wire::step::Pattern { size: 8, seed: 1, iteration: 0 };
+        let ask = Ask::Step { link: 4, step: railgauge_wire::step::Step::Check(pattern), limit_ms: 1 };
+        assert_eq!(describe(&ask), "check on link 4");
+    }
+}

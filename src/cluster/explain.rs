@@ -1,0 +1,122 @@
+//! Foreign words turned into a cause and a next step: how agents end, and why they do not start.
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use super::{pipe::End, trouble::Trouble};
+
+/// What to do about an agent that is not the controller's own.
+pub(crate) const REBUILD: &str =
+    "rebuild both from one source: `cargo build && cargo build -p railgauge-agent --profile agent`";
+
+/// An agent that is gone: why its stream ended (empty if it just ended), how the process ended, its last words.
+pub(crate) fn lost(why: &str, end: Option<&End>, last: &str) -> Failure {
+    let mut cause = "the agent is gone".to_owned();
+    match end {
+        Some(end) => cause += &format!(": {end}"),
+        None if why.is_empty() => cause += ": it closed its output",
+        None => {}
+    }
+    if !why.is_empty() {
+        cause += &format!("; {why}");
+    }
+    if !last.is_empty() {
+        cause += &format!("; its last words: {last}");
+    }
+    Failure::new(Stage::Converse, Kind::Lost, cause).help(match end {
+        Some(End::Signal(Some(9) | None)) => {
+            "somebody or the kernel's out-of-memory killer ended it: see `dmesg` on the host"
+        }
+        Some(End::Unknown(_)) => "see whether the host is up and reachable",
+        _ => "log.txt holds everything it wrote",
+    })
+}
+
+/// Signs of a known cause in the words of loaders and shells: all parts occur, ignoring case.
+struct Sign {
+    parts: &'static [&'static str],
+    passing: bool,
+    help: &'static str,
+}
+
+/// Why a started process is no agent. The first match counts.
+const START: &[Sign] = &[
+    Sign {
+        parts: &["version `glibc", "not found"],
+        passing: false,
+        help: "the host's C library is older than the one the agent was built for: build the agent against the oldest \
+               one of the cluster",
+    },
+    Sign {
+        parts: &["error while loading shared libraries"],
+        passing: false,
+        help: "install the library it names on the host",
+    },
+    Sign {
+        parts: &["exec format error"],
+        passing: false,
+        help: "the agent was built for another processor: build it for this host's",
+    },
+    Sign {
+        parts: &["cannot execute binary file"],
+        passing: false,
+        help: "the agent was built for another processor: build it for this host's",
+    },
+    Sign { parts: &["text file busy"], passing: true, help: "another process still writes the agent's file" },
+    Sign {
+        parts: &["exit status 126"],
+        passing: false,
+        help: "the agent's directory does not allow programs (mounted noexec?): name another in launch.agent_dir",
+    },
+    Sign {
+        parts: &["permission denied"],
+        passing: false,
+        help: "the agent's directory does not allow programs (mounted noexec?): name another in launch.agent_dir",
+    },
+    Sign { parts: &["not this protocol"], passing: false, help: REBUILD },
+    Sign {
+        parts: &["other text came before"],
+        passing: false,
+        help: "something that is not the agent writes to its standard output: see log.txt and the start-up files of \
+               the login shell",
+    },
+];
+
+/// The failure of an agent that never greeted, with a next step where its words are known.
+pub(crate) fn start(gone: Failure) -> Trouble {
+    let cause = gone.cause.replacen("the agent is gone", "the agent did not start", 1);
+    let words = cause.to_lowercase();
+    match START.iter().find(|sign| sign.parts.iter().all(|part| words.contains(part))) {
+        Some(sign) => {
+            let failure = Failure::new(Stage::Start, Kind::Configuration, cause).help(sign.help);
+            Trouble { failure, passing: sign.passing }
+        }
+        None => Trouble { failure: Failure { stage: Stage::Start, cause, ..gone }, passing: false },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_agent_tells_its_end_and_its_last_words() {
+        let failure = lost("", Some(&End::Signal(Some(9))), "reading counters");
+        assert_eq!(failure.cause, "the agent is gone: killed by signal 9 (SIGKILL); its last words: reading counters");
+        assert_eq!(failure.kind, Kind::Lost);
+        assert!(failure.help.contains("dmesg"));
+    }
+
+    #[test]
+    fn loaders_are_understood() {
+        let words =
+            "railgauge-agent: error while loading shared libraries: libfoo.so.1: cannot open shared object file";
+        let trouble = start(lost("it ended before its greeting", Some(&End::Code(127)), words));
+        assert_eq!(trouble.failure.stage, Stage::Start);
+        assert!(trouble.failure.cause.starts_with("the agent did not start: exit status 127"), "{trouble:?}");
+        assert!(trouble.failure.help.contains("install the library"), "{trouble:?}");
+        let words = "./agent: /lib64/libc.so.6: version `GLIBC_2.34' not found (required by ./agent)";
+        let trouble = start(lost("", Some(&End::Code(1)), words));
+        assert!(trouble.failure.help.contains("oldest"), "{trouble:?}");
+        assert!(!trouble.passing);
+    }
+}

@@ -1,0 +1,43 @@
+//! Agents as child processes on this machine: the embedded default. Nothing is deployed.
+
+use std::{collections::BTreeMap, process::Stdio};
+
+use railgauge_wire::failure::{Kind, Stage};
+use tokio::process::Command;
+
+use super::super::{pipe::Pipe, trouble::Trouble};
+
+/// This machine.
+pub(crate) struct Way;
+
+impl Way {
+    /// Starts a process in a process group of its own, so that Ctrl-C on the terminal reaches the controller alone.
+    pub fn start(&self, words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
+        start(words, env)
+    }
+}
+
+/// Starts a child process with piped streams.
+pub(super) fn start(words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, "the launcher's command is empty"));
+    };
+    let piped = Command::new(program)
+        .args(arguments)
+        .envs(env)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .and_then(Pipe::of_child);
+    piped.map_err(|error| {
+        let cause = format!("cannot start {program}: {error}");
+        match error.raw_os_error() {
+            // EAGAIN, ENOMEM, EMFILE, ENFILE: short of processes, memory or files at this moment.
+            Some(11 | 12 | 23 | 24) => Trouble::passing(Stage::Start, Kind::Configuration, cause)
+                .help("lower launch.in_flight or raise this machine's limits (ulimit -u, ulimit -n)"),
+            _ => Trouble::lasting(Stage::Start, Kind::Configuration, cause),
+        }
+    })
+}

@@ -1,0 +1,162 @@
+//! All hosts at once: a limit of tries under way, a time for each try, further tries with jitter.
+
+use std::{
+    future::Future,
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::{sleep, timeout},
+};
+
+use super::{Agent, AgentBinary, LogSink, deploy, launch::Way, trouble::Trouble};
+use crate::plan::model::{Host, Launch};
+
+/// Where a try is, for the failure that tells that its time ran out.
+#[derive(Debug, Clone)]
+pub(crate) struct Progress(Arc<Mutex<(Stage, &'static str)>>);
+
+impl Progress {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new((Stage::Connect, "connecting"))))
+    }
+
+    /// Notes what is done next.
+    pub fn to(&self, stage: Stage, doing: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (stage, doing);
+    }
+
+    fn now(&self) -> (Stage, &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
+/// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
+/// host's name in the plan. Dropping the receiver ends all tries; agents already handed out live on.
+///
+/// Must be called inside a tokio runtime.
+pub fn raise(
+    launch: Launch,
+    hosts: Vec<Host>,
+    run_id: String,
+    binary: AgentBinary,
+    log: LogSink,
+) -> mpsc::Receiver<(String, Result<Agent, Failure>)> {
+    let terms = Terms { in_flight: launch.in_flight, retries: launch.retries, timeout: launch.timeout };
+    let shared = Arc::new((launch, run_id, binary, log));
+    raise_with(terms, hosts, move |host, progress| {
+        let shared = Arc::clone(&shared);
+        async move {
+            let (launch, run_id, binary, log) = &*shared;
+            let way = Way::open(launch, &host).await?;
+            progress.to(Stage::Deploy, "sending the agent");
+            let (pipe, deployed) = deploy::start(way, launch, binary).await?;
+            progress.to(Stage::Start, "waiting for the agent's greeting");
+            Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await
+        }
+    })
+}
+
+/// How hosts are brought up.
+#[derive(Debug, Clone, Copy)]
+struct Terms {
+    in_flight: usize,
+    retries: u32,
+    timeout: Duration,
+}
+
+/// [`raise`] with any way of making an agent.
+fn raise_with<F, T>(terms: Terms, hosts: Vec<Host>, open: F) -> mpsc::Receiver<(String, Result<Agent, Failure>)>
+where
+    F: Fn(Arc<Host>, Progress) -> T + Send + Sync + 'static,
+    T: Future<Output = Result<Agent, Trouble>> + Send + 'static,
+{
+    // One place per host: no task waits for a slow reader while it holds its turn.
+    let (results, receiver) = mpsc::channel(hosts.len().max(1));
+    let turns = Arc::new(Semaphore::new(terms.in_flight.max(1)));
+    let open = Arc::new(open);
+    for host in hosts {
+        let (results, turns, open) = (results.clone(), Arc::clone(&turns), Arc::clone(&open));
+        tokio::spawn(async move {
+            let host = Arc::new(host);
+            let tries = try_often(terms, &host, &turns, &*open);
+            let result = tokio::select! {
+                result = tries => result,
+                () = results.closed() => return,
+            };
+            let result = result.map_err(|trouble| trouble.at(&host.name));
+            // A receiver dropped in this moment wants no agent; dropping it ends it.
+            let _ = results.send((host.name.clone(), result)).await;
+        });
+    }
+    receiver
+}
+
+/// One host: tries until one works, the trouble is lasting, or no try is left. Waits without holding a turn.
+async fn try_often<F, T>(terms: Terms, host: &Arc<Host>, turns: &Semaphore, open: &F) -> Result<Agent, Trouble>
+where
+    F: Fn(Arc<Host>, Progress) -> T,
+    T: Future<Output = Result<Agent, Trouble>>,
+{
+    let mut tried = 0;
+    loop {
+        let progress = Progress::new();
+        let outcome = {
+            // The semaphore is never closed; without a turn the try goes ahead all the same.
+            let _turn = turns.acquire().await;
+            match timeout(terms.timeout, open(Arc::clone(host), progress.clone())).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(out_of_time(terms.timeout, &progress)),
+            }
+        };
+        tried += 1;
+        match outcome {
+            Err(trouble) if trouble.passing && tried <= terms.retries => sleep(pause(tried, chance())).await,
+            Err(mut trouble) if tried > 1 => {
+                trouble.failure.cause += &format!(" (tried {tried} times)");
+                return Err(trouble);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
+    let (stage, doing) = progress.now();
+    let cause = format!("no result within {:.1} s while {doing}", limit.as_secs_f64());
+    Trouble::passing(stage, Kind::Deadline, cause).help(match stage {
+        Stage::Connect => "see whether the host is up and reachable from here; launch.timeout sets this time",
+        Stage::Deploy => "the way to the host is slow or its disk hangs; launch.timeout sets this time",
+        _ => "the host is overloaded or the agent hangs; launch.timeout sets this time",
+    })
+}
+
+/// Pause before try `tried + 1`: half a second doubled each time up to eight, times 0.5 to 1.5 by `chance`, so that
+/// hosts refused together (sshd's MaxStartups on a bastion) do not come back together.
+fn pause(tried: u32, chance: f64) -> Duration {
+    let base = 0.5 * f64::from(1_u32 << (tried.saturating_sub(1)).min(4));
+    Duration::from_secs_f64(base * (0.5 + chance))
+}
+
+/// A number in [0, 1) from the standard library's random hash keys: jitter needs no generator of its own.
+fn chance() -> f64 {
+    (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_stay_bounded() {
+        assert_eq!(pause(1, 0.5), Duration::from_millis(500));
+        assert_eq!(pause(2, 0.5), Duration::from_secs(1));
+        assert_eq!(pause(30, 0.5), Duration::from_secs(8));
+        assert!((0..100).map(|_| chance()).all(|c| (0.0..1.0).contains(&c)));
+    }
+}

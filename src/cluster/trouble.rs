@@ -1,0 +1,42 @@
+//! A failure while a host is brought up, and whether another try may help.
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+/// A failure, and whether another try may end differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// What is told. The cause does not name the host yet: [`Trouble::at`] does.
+    pub failure: Failure,
+    /// Whether the cause is of the kind that passes by itself.
+    pub passing: bool,
+}
+
+impl Trouble {
+    /// Trouble that will be the same at the next try.
+    pub fn lasting(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
+        Self { failure: Failure::new(stage, kind, cause), passing: false }
+    }
+
+    /// Trouble that may have passed at the next try.
+    pub fn passing(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
+        Self { failure: Failure::new(stage, kind, cause), passing: true }
+    }
+
+    /// The same trouble with the next thing to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.failure = self.failure.help(help);
+        self
+    }
+
+    /// The failure, naming its host.
+    pub fn at(self, host: &str) -> Failure {
+        named(host, self.failure)
+    }
+}
+
+/// The same failure with the host's name before its cause.
+pub(crate) fn named(host: &str, mut failure: Failure) -> Failure {
+    failure.cause = format!("{host}: {}", failure.cause);
+    failure
+}

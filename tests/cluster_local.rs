@@ -1,0 +1,133 @@
+//! Agents as child processes: conversations, and every way in which they end.
+
+#[path = "support/cluster.rs"]
+mod support;
+
+use std::time::{Duration, Instant};
+
+use railgauge::{cluster::raise, plan::model::Launcher};
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    message::{Answer, Ask},
+};
+use support::{Log, comes, failing, fake, host, is_alive, launch, one};
+
+const SOON: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn several_hosts_come_up_answer_and_go() {
+    let hosts = (0..6).map(|i| host(&format!("h{i}"), "")).collect();
+    let log = Log::default();
+    let mut results = raise(launch(Launcher::Local), hosts, "run-1".to_owned(), fake(), log.sink());
+    let mut agents = Vec::new();
+    while let Some((name, result)) = results.recv().await {
+        let agent = result.unwrap();
+        assert_eq!(agent.host(), name);
+        agents.push(agent);
+    }
+    assert_eq!(agents.len(), 6);
+    for agent in &agents {
+        let (facts, clock) = tokio::join!(agent.ask(Ask::Facts, SOON), agent.ask(Ask::Clock, SOON));
+        assert!(matches!(facts, Ok(Answer::Facts(_))), "{facts:?}");
+        assert!(matches!(clock, Ok(Answer::Clock { .. })), "{clock:?}");
+        assert_eq!(agent.lost(), None);
+        assert!(log.text().contains(&format!("{}: fake agent {} started", agent.host(), agent.pid())));
+    }
+    for agent in &agents {
+        agent.close().await;
+        assert!(!is_alive(agent.pid()));
+        let after = agent.ask(Ask::Clock, SOON).await.unwrap_err();
+        assert!(after.cause.starts_with(agent.host()), "{after}");
+        agent.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_killed_agent_is_lost_at_once_for_everybody_who_waits() {
+    let log = Log::default();
+    let agent = one(failing(Launcher::Local, "mute"), host("gpu7", ""), &log).await.unwrap();
+    let asked = Instant::now();
+    let waiting = tokio::spawn({
+        let agent = agent.clone();
+        async move { agent.ask(Ask::Facts, Duration::from_secs(60)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    kill(agent.pid());
+    let failure = waiting.await.unwrap().unwrap_err();
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Lost));
+    assert!(failure.cause.starts_with("gpu7: the agent is gone: killed by signal 9"), "{failure}");
+    assert!(failure.cause.contains("fake agent"), "last words are told: {failure}");
+    assert_eq!(agent.lost(), Some(failure.clone()));
+    assert_eq!(agent.gone().await, failure);
+    assert_eq!(agent.ask(Ask::Clock, SOON).await, Err(failure));
+    agent.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_by_itself_tells_its_status_and_words() {
+    let agent = one(failing(Launcher::Local, "dies"), host("gpu1", ""), &Log::default()).await.unwrap();
+    let failure = agent.ask(Ask::Facts, SOON).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Lost);
+    assert!(failure.cause.contains("exit status 3"), "{failure}");
+    assert!(failure.cause.contains("was told to die"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_foreign_stream_breaks_the_conversation_and_not_the_controller() {
+    let agent = one(failing(Launcher::Local, "babbles"), host("gpu1", ""), &Log::default()).await.unwrap();
+    let failure = agent.ask(Ask::Facts, SOON).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Lost);
+    assert!(failure.cause.contains("not this protocol"), "{failure}");
+    agent.close().await;
+    assert!(!is_alive(agent.pid()));
+}
+
+#[tokio::test]
+async fn time_running_out_names_host_request_and_time() {
+    let agent = one(failing(Launcher::Local, "mute"), host("gpu9", ""), &Log::default()).await.unwrap();
+    let failure = agent.ask(Ask::Close { link: 4 }, Duration::from_millis(200)).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadline);
+    assert_eq!(failure.cause, "gpu9: no answer to `close link 4` within 0.2 s");
+    assert_eq!(agent.lost(), None);
+    agent.close().await;
+}
+
+#[tokio::test]
+async fn a_stubborn_agent_is_ended_by_force() {
+    let agent = one(failing(Launcher::Local, "stubborn"), host("gpu1", ""), &Log::default()).await.unwrap();
+    agent.close().await;
+    assert!(!is_alive(agent.pid()));
+}
+
+#[tokio::test]
+async fn dropping_an_agent_closes_its_input() {
+    let agent = one(launch(Launcher::Local), host("gpu1", ""), &Log::default()).await.unwrap();
+    let pid = agent.pid();
+    drop(agent);
+    assert!(comes(Duration::from_secs(2), || !is_alive(pid)).await);
+}
+
+#[tokio::test]
+async fn another_protocol_is_told_as_such() {
+    let failure = one(failing(Launcher::Local, "skew"), host("gpu1", ""), &Log::default()).await.unwrap_err();
+    assert_eq!((failure.stage, failure.kind), (Stage::Start, Kind::Configuration));
+    assert!(failure.cause.contains("gpu1: the agent (version 0.0.0-fake) speaks protocol 2"), "{failure}");
+    assert!(failure.help.contains("cargo build"), "{failure}");
+}
+
+#[tokio::test]
+async fn an_agent_that_never_greets_runs_out_of_time() {
+    let mut launch = failing(Launcher::Local, "silent");
+    launch.timeout = Duration::from_millis(500);
+    launch.retries = 1;
+    let failure = one(launch, host("gpu1", ""), &Log::default()).await.unwrap_err();
+    assert_eq!((failure.stage, failure.kind), (Stage::Start, Kind::Deadline));
+    assert!(failure.cause.contains("within 0.5 s while waiting for the agent's greeting (tried 2 times)"), "{failure}");
+}
+
+/// Ends a process of this test by force.
+fn kill(pid: u32) {
+    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    assert!(status.success());
+}
