@@ -126,7 +126,7 @@ pub struct Interface {
     pub mtu: Option<u32>,
     /// Operational state (`up`, `down`, …).
     pub state: Option<String>,
-    /// Speed in Mb/s; `None` where unknown.
+    /// Speed in Mb/s; `None` where unknown, and for virtual interfaces (veth, bridges, …): their number limits nothing.
     pub speed_mbps: Option<u64>,
     /// Addresses, without prefix lengths.
     pub addresses: Vec<String>,

@@ -1,0 +1,92 @@
+//! The ceiling of a recorded case.
+
+use railgauge_wire::{
+    facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
+    terms::{Aim, LinkLayer, Transport},
+};
+
+use super::{Ceiling, Link, Pcie, Traffic, bandwidth};
+use crate::{run::event::LinkRecord, schedule::Cell};
+
+/// The bandwidth ceiling of a case, from what its link turned out to be and what its two hosts said of themselves.
+///
+/// An emulated device has one only where the speed of the interface below it is known at both ends; a latency case,
+/// a case inside one NIC and a link of unknown rate have none.
+pub fn of_case(
+    record: &LinkRecord,
+    from: Option<&HostFacts>,
+    to: Option<&HostFacts>,
+    cell: &Cell,
+    bidirectional: bool,
+) -> Option<Ceiling> {
+    let ends = [End::find(from, &record.from_device), End::find(to, &record.to_device)];
+    let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
+    if cell.aim != Aim::Bandwidth || (inside && record.from_device == record.to_device) {
+        return None;
+    }
+    let speed = || least(ends.each_ref().map(|end| end.interface.and_then(|found| found.speed_mbps))).map(gigabits);
+    let rate_gbps = if record.software { speed() } else { record.rate_gbps.or_else(speed) };
+    let interface_mtu = least(ends.each_ref().map(|end| end.interface.and_then(|found| found.mtu)));
+    let mtu = match record.link_layer {
+        LinkLayer::Iwarp => interface_mtu?,
+        _ if record.transport == Transport::Tcp => interface_mtu.unwrap_or(record.mtu),
+        _ => record.mtu,
+    };
+    let ipv6 = record.link_layer == LinkLayer::RoceV2 && ends[0].gid_is_ipv6(record);
+    let [from_pcie, to_pcie] = ends.map(|end| end.slot().filter(|_| !record.software));
+    let link = Link { layer: record.link_layer, rate_gbps, mtu, ipv6, vlan: false, from_pcie, to_pcie };
+    let traffic = Traffic { op: cell.op, service: cell.service, size: cell.size, bidirectional };
+    bandwidth(&link, &traffic)
+}
+
+/// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second
+/// port, or a network interface.
+#[derive(Clone, Copy, Default)]
+struct End<'a> {
+    device: Option<&'a RdmaDevice>,
+    port: Option<&'a RdmaPort>,
+    interface: Option<&'a Interface>,
+}
+
+impl<'a> End<'a> {
+    fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
+        let Some(facts) = facts else { return Self::default() };
+        let interface = |wanted: &str| facts.interfaces.iter().find(|interface| interface.name == wanted);
+        let (base, number) = match name.rsplit_once(':') {
+            Some((base, number)) => (base, number.parse().unwrap_or(1)),
+            None => (name, 1),
+        };
+        if let Some(device) = facts.rdma.iter().find(|device| device.name == base) {
+            let port = device.ports.iter().find(|port| port.number == number);
+            let below = port.and_then(|port| port.netdev.as_deref()).and_then(interface);
+            return Self { device: Some(device), port, interface: below };
+        }
+        // The slot of a plain interface is known if an RDMA device sits on the same one.
+        let on = |device: &&RdmaDevice| {
+            !device.software && device.ports.iter().any(|port| port.netdev.as_deref() == Some(name))
+        };
+        Self { device: facts.rdma.iter().find(on), port: None, interface: interface(name) }
+    }
+
+    fn slot(self) -> Option<Pcie> {
+        let (gigatransfers, lanes) = self.device?.pcie?;
+        Some(Pcie { gigatransfers, lanes, max_payload: None })
+    }
+
+    /// Whether the GID in use is an IPv6 address; an IPv4 address is mapped into ::ffff:0:0/96 (RFC 4291).
+    fn gid_is_ipv6(self, record: &LinkRecord) -> bool {
+        let index = record.settings.get("gid_index").and_then(|index| index.parse::<u32>().ok());
+        let gid = self.port.zip(index).and_then(|(port, index)| port.gids.iter().find(|gid| gid.index == index));
+        gid.is_some_and(|gid| !gid.gid.starts_with("0000:0000:0000:0000:0000:ffff:"))
+    }
+}
+
+/// The smaller of both, if both are known.
+fn least<T: PartialOrd>([a, b]: [Option<T>; 2]) -> Option<T> {
+    let (a, b) = (a?, b?);
+    Some(if b < a { b } else { a })
+}
+
+fn gigabits(megabits: u64) -> f64 {
+    megabits as f64 / 1000.0
+}

@@ -1,0 +1,124 @@
+//! Header bytes per packet and message, by link layer. All sizes in bytes.
+//!
+//! Sources: InfiniBand Architecture Specification, volume 1 (headers, annexes A16 and A17 for RoCE v1 and v2);
+//! IEEE 802.3 (frame, preamble, gap); RFC 791, 8200, 768, 9293, 7323 (IP, UDP, TCP, its time stamps); RFC 5040, 5041,
+//! 5044 (RDMAP, DDP, MPA: iWARP). Worked numbers in `docs/ceilings.md`.
+
+use railgauge_wire::terms::{LinkLayer, Op, Service};
+
+use super::{Link, Traffic};
+
+/// Preamble with start delimiter, gap between frames, addresses with type, frame check sequence.
+const ETHERNET: u64 = 8 + 12 + 14 + 4;
+const VLAN: u64 = 4;
+const IPV4: u64 = 20;
+const IPV6: u64 = 40;
+const UDP: u64 = 8;
+const TCP: u64 = 20;
+/// The time stamp option, padded to a multiple of four; Linux uses it unless told otherwise.
+const TCP_TIMESTAMPS: u64 = 12;
+
+/// Local routing header, global routing header.
+const LRH: u64 = 8;
+const GRH: u64 = 40;
+/// Base transport header; invariant and variant checksum.
+const BTH: u64 = 12;
+const ICRC: u64 = 4;
+const VCRC: u64 = 2;
+/// Extended headers: datagram, RDMA (address, key, length), acknowledgement, immediate data, atomic and its answer.
+const DETH: u64 = 8;
+const RETH: u64 = 16;
+const AETH: u64 = 4;
+const IMMEDIATE: u64 = 4;
+const ATOMIC_ETH: u64 = 28;
+const ATOMIC_ACK_ETH: u64 = 8;
+/// Payload of an atomic.
+const ATOMIC: u64 = 8;
+
+/// MPA: length before and checksum after every unit, which is a multiple of four bytes long.
+const MPA_LENGTH: u64 = 2;
+const MPA_CRC: u64 = 4;
+/// DDP and RDMAP headers of tagged (write, read answer) and untagged (send) units.
+const TAGGED: u64 = 14;
+const UNTAGGED: u64 = 18;
+
+/// The rate at which packet bytes pass, from the rate a port reports: the same but for old InfiniBand, whose ports
+/// report the signalling rate. `None` where the report means two things.
+pub(super) fn data_rate(layer: LinkLayer, reported: f64) -> Option<f64> {
+    if !reported.is_finite() || reported <= 0.0 {
+        return None;
+    }
+    match (layer, reported) {
+        // SDR, DDR and narrow QDR: 8b/10b.
+        (LinkLayer::Infiniband, ..40.0) => Some(reported * 0.8),
+        // QDR carries 32 and FDR10 carries 40, and both say 40.
+        (LinkLayer::Infiniband, 40.0) => None,
+        // FDR says 56: four lanes of 14.0625 with 64b/66b.
+        (LinkLayer::Infiniband, 56.0) => Some(56.25 * 64.0 / 66.0),
+        _ => Some(reported),
+    }
+}
+
+/// Payload bytes over bytes on the wire, in the direction that is busier. `None` without a wire or for a collective.
+pub(super) fn efficiency(link: &Link, traffic: &Traffic) -> Option<f64> {
+    if traffic.op.is_collective() {
+        return None;
+    }
+    let vlan = if link.vlan { VLAN } else { 0 };
+    let ip = if link.ipv6 { IPV6 } else { IPV4 };
+    match link.layer {
+        LinkLayer::Infiniband => packets(LRH + BTH + ICRC + VCRC, link, traffic),
+        LinkLayer::RoceV1 => packets(ETHERNET + vlan + GRH + BTH + ICRC, link, traffic),
+        LinkLayer::RoceV2 => packets(ETHERNET + vlan + ip + UDP + BTH + ICRC, link, traffic),
+        LinkLayer::Ethernet => stream(ETHERNET + vlan, ip + TCP + TCP_TIMESTAMPS, link),
+        LinkLayer::Iwarp => {
+            let units = units(traffic, u64::from(link.mtu).checked_sub(ip + TCP)?)?;
+            Some(units * stream(ETHERNET + vlan, ip + TCP, link)?)
+        }
+        LinkLayer::Loopback | LinkLayer::Nvlink => None,
+    }
+}
+
+/// InfiniBand transport: `overhead` bytes on every packet, more on some.
+fn packets(overhead: u64, link: &Link, Traffic { op, service, size, bidirectional }: &Traffic) -> Option<f64> {
+    let mtu = u64::from(link.mtu);
+    let size = if op.is_atomic() { ATOMIC } else { *size };
+    if mtu == 0 || size == 0 {
+        return None;
+    }
+    let overhead = overhead + if *service == Service::Ud { DETH } else { 0 };
+    let count = size.div_ceil(mtu);
+    let data = count * overhead + size.next_multiple_of(4);
+    // Bytes of one operation with the payload, and against it where the operation needs an answer of its own.
+    let (with, against) = match op {
+        Op::Write => (data + RETH, 0),
+        Op::WriteImm => (data + RETH + IMMEDIATE, 0),
+        // The first and the last packet of an answer carry an AETH.
+        Op::Read => (data + AETH * count.min(2), overhead + RETH),
+        Op::AtomicFadd | Op::AtomicCas => (overhead + AETH + ATOMIC_ACK_ETH, overhead + ATOMIC_ETH),
+        _ => (data, 0),
+    };
+    let busiest = if *bidirectional { with + against } else { with.max(against) };
+    Some(size as f64 / busiest as f64)
+}
+
+/// A TCP stream in full segments: `headers` inside the IP packet, `frame` around it.
+fn stream(frame: u64, headers: u64, link: &Link) -> Option<f64> {
+    let packet = u64::from(link.mtu);
+    let payload = packet.checked_sub(headers).filter(|payload| *payload > 0)?;
+    Some(payload as f64 / (packet + frame) as f64)
+}
+
+/// iWARP: payload over bytes of the TCP stream, `segment` bytes in a segment and no unit across two segments.
+fn units(Traffic { op, size, .. }: &Traffic, segment: u64) -> Option<f64> {
+    let (header, size) = match op {
+        Op::Send => (UNTAGGED, *size),
+        Op::AtomicFadd | Op::AtomicCas => return None,
+        _ => (TAGGED, *size),
+    };
+    let unit = |payload: u64| (MPA_LENGTH + header + payload).next_multiple_of(4) + MPA_CRC;
+    let most = (segment - segment % 4).checked_sub(MPA_LENGTH + header + MPA_CRC).filter(|most| *most > 0)?;
+    let rest = size % most;
+    let bytes = size / most * unit(most) + if rest > 0 { unit(rest) } else { 0 };
+    (size > 0).then(|| size as f64 / bytes as f64)
+}
