@@ -1,0 +1,130 @@
+"""From a kernel package to what QEMU boots: the uncompressed ELF kernel and the modules in load order.
+
+QEMU enters an ELF kernel directly (PVH). A bzImage would unpack itself first, which takes most of the boot time
+when every instruction is interpreted.
+"""
+import lzma
+import shutil
+import struct
+import subprocess
+import tarfile
+import zlib
+from pathlib import Path
+
+from .errors import LabError
+from .process import run
+
+REQUIRED = ["virtio_pci", "virtio_net", "qemu_fw_cfg", "ib_uverbs", "rdma_ucm", "rdma_rxe"]
+# Checksums that Soft-RoCE asks the kernel for by name, and queueing disciplines for shaped and lossy links.
+# Some are built in or gone in newer kernels.
+OPTIONAL = ["crc32c_generic", "crc32_generic", "sch_netem", "sch_tbf", "sch_ingress", "udmabuf"]
+
+
+def unpack(package, target, say):
+    """Fill `target` with vmlinux, modules/NN-name.ko and version."""
+    scratch = target.with_suffix(".part")
+    shutil.rmtree(scratch, ignore_errors=True)
+    raw = scratch / "raw"
+    raw.mkdir(parents=True)
+    version = extract(package, raw)
+    say(f"unpacking Linux {version}")
+    (scratch / "vmlinux").write_bytes(elf_of((raw / "vmlinuz").read_bytes()))
+    (scratch / "modules").mkdir()
+    for number, (name, content) in enumerate(in_load_order(raw)):
+        (scratch / "modules" / f"{number:02}-{name}.ko").write_bytes(content)
+    shutil.rmtree(raw)
+    (scratch / "version").write_text(version + "\n")
+    shutil.rmtree(target, ignore_errors=True)
+    scratch.rename(target)
+
+
+def extract(package, raw):
+    """Write the kernel, every module and the list of built-in ones flat into `raw`; returns the version."""
+    version = None
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE) as source:
+        with tarfile.open(fileobj=source.stdout, mode="r|") as archive:
+            for member in archive:
+                path = Path(member.name)
+                if path.name.startswith("vmlinuz-"):
+                    version, name = path.name.removeprefix("vmlinuz-"), "vmlinuz"
+                elif path.name == "modules.builtin" or ".ko" in path.suffixes:
+                    name = path.name
+                else:
+                    continue
+                if member.isfile():
+                    (raw / name).write_bytes(archive.extractfile(member).read())
+    if source.returncode or version is None:
+        raise LabError(f"{package} is not a readable kernel package")
+    return version
+
+
+def elf_of(image):
+    """The ELF kernel inside a bzImage: boot protocol fields setup_sects, payload_offset, payload_length."""
+    start = ((image[0x1F1] or 4) + 1) * 512
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    payload = image[start + offset : start + offset + length]
+    if payload.startswith(b"\xfd7zXZ\0"):
+        kernel = lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(payload)
+    elif payload.startswith(b"\x1f\x8b"):
+        kernel = zlib.decompressobj(31).decompress(payload)
+    elif payload.startswith(b"\x28\xb5\x2f\xfd"):
+        # The build appends the unpacked size, which zstd would take for a second frame.
+        kernel = run("zstd", "-dcq", stdin=payload[:-4])
+    else:
+        raise LabError(f"the kernel is compressed in an unknown way (it starts with {payload[:6].hex()})")
+    if not kernel.startswith(b"\x7fELF"):
+        raise LabError("the unpacked kernel is not an ELF file")
+    return kernel
+
+
+def in_load_order(raw):
+    """Names and contents of the wanted modules, each after those it depends on."""
+    files = {}
+    for path in raw.iterdir():
+        if ".ko" in path.suffixes:
+            files[module_name(path.name)] = path
+    builtin_list = raw / "modules.builtin"
+    lines = builtin_list.read_text().split() if builtin_list.exists() else []
+    builtin = {module_name(Path(line).name) for line in lines}
+    done, order = set(), []
+
+    def visit(name, required):
+        if name in done or name in builtin:
+            return
+        done.add(name)
+        if name not in files:
+            if required:
+                raise LabError(f"the kernel package has no module {name}")
+            return
+        content = module_content(files[name])
+        for dependency in dependencies(content):
+            visit(dependency, required)
+        order.append((name, content))
+
+    for wanted in REQUIRED:
+        visit(wanted, True)
+    for wanted in OPTIONAL:
+        visit(wanted, False)
+    return order
+
+
+def module_name(file_name):
+    return file_name.split(".ko", 1)[0].replace("-", "_")
+
+
+def module_content(path):
+    content = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(content)
+    if path.suffix == ".zst":
+        return run("zstd", "-dcq", stdin=content)
+    return content
+
+
+def dependencies(content):
+    """The module's `depends=` entry, a string in its .modinfo section."""
+    at = content.find(b"\0depends=")
+    if at < 0:
+        return []
+    text = content[at + len(b"\0depends=") : content.index(b"\0", at + 1)].decode()
+    return [module_name(name) for name in text.split(",") if name]

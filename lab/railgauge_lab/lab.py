@@ -1,0 +1,212 @@
+"""A lab: its image, its fabric, its guests, and the files by which others reach them.
+
+Files of a running lab: `ssh_config` and `known_hosts` (strict, with every host's real key), `keys/`, `hosts/I/`,
+`shape` (how many hosts, NICs, which MTU). The folder's existence is the lock that lets only one lab be up in it.
+"""
+import fcntl
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+
+from . import image, kernel, packages
+from .errors import LabError, Unavailable, Usage
+from .fabric import Fabric, check_privileges
+from .machine import QEMU, Machine
+from .process import run
+from .settings import SSH_PORT, private_directory
+
+SSH_CONFIG = """\
+Host lab*
+  User root
+  Port {port}
+  IdentityFile {directory}/keys/user
+  IdentitiesOnly yes
+  UserKnownHostsFile {directory}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  BatchMode yes
+  ConnectTimeout 10
+  LogLevel ERROR
+  # The default key exchange costs an interpreted guest most of a second.
+  KexAlgorithms curve25519-sha256
+"""
+
+
+class Lab:
+    """The lab that the settings describe, running or not."""
+
+    def __init__(self, settings, say):
+        self.settings = settings
+        self.say = say
+        self.fabric = Fabric(settings)
+
+    # Preparing.
+
+    def check(self):
+        """Raise Unavailable, with the reason, where no lab can run."""
+        missing = [*([] if shutil.which(QEMU) else [QEMU]), *image.missing_programs()]
+        if missing:
+            raise Unavailable(f"not installed: {', '.join(missing)}; ./setup --tests installs them")
+        check_privileges()
+
+    def build(self):
+        """Bring kernel and image up to date and return the folder they lie in."""
+        cache = private_directory(self.settings.cache)
+        with locked(cache / "lock"):
+            if not (cache / "kernel/version").exists():
+                work = private_directory(cache / "work")
+                kernel.unpack(packages.kernel_package(work, self.say), cache / "kernel", self.say)
+                shutil.rmtree(work)
+            stamp, modules = cache / "initramfs.stamp", cache / "kernel/modules"
+            wanted = image.fingerprint(modules)
+            if not stamp.exists() or stamp.read_text() != wanted or not (cache / "initramfs").exists():
+                self.say("building the guests' image")
+                image.build(modules, cache / "initramfs")
+                stamp.write_text(wanted)
+        return cache
+
+    # Life.
+
+    def up(self, hosts, nics, mtu):
+        """Start everything and return when a real ssh worked on every host."""
+        self.check()
+        self.build()
+        directory = self.settings.directory
+        if directory.exists():
+            raise LabError(f"{directory} exists: a lab is up there, or was not taken down. `lab down` ends it; "
+                           "RAILGAUGE_LAB_BLOCK and RAILGAUGE_LAB_DIR make room for a second one")
+        private_directory(directory)
+        try:
+            shape = {"hosts": hosts, "nics": nics, "mtu": mtu}
+            (directory / "shape").write_text(json.dumps(shape) + "\n")
+            self.write_access(hosts)
+            self.fabric.up(nics)
+            for machine in self.machines():
+                self.boot(machine)
+            self.wait(self.machines())
+        except BaseException:
+            self.down()
+            raise
+
+    def boot(self, machine):
+        shape = self.shape()
+        machine.start(self.settings.cache, shape["hosts"], shape["nics"], shape["mtu"],
+                      lambda nic: self.fabric.plug(machine.host, nic))
+
+    def start(self, host):
+        """Boot a host that was killed; its links come back whole."""
+        machine = self.machine(host)
+        if machine.pid() is not None:
+            raise Usage(f"{machine.name} is running")
+        self.boot(machine)
+        self.wait([machine])
+
+    def wait(self, machines):
+        """Return when ssh works on all of these hosts; they come up side by side."""
+        begun, failures = time.monotonic(), []
+
+        def one(machine):
+            try:
+                self.wait_for(machine, begun + self.settings.boot_timeout)
+                self.say(f"{machine.name} ready after {time.monotonic() - begun:.1f} s")
+            except LabError as error:
+                failures.append(str(error))
+
+        threads = [threading.Thread(target=one, args=[machine]) for machine in machines]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise LabError("\n".join(failures))
+
+    def wait_for(self, machine, deadline):
+        """QEMU accepts connections before the guest listens, so only a login that works is proof."""
+        while time.monotonic() < deadline:
+            if machine.pid() is None:
+                raise LabError(f"{machine.name} died while it booted:\n{machine.last_words()}")
+            if sshd_greets(self.settings.ssh_address(machine.host)):
+                done = subprocess.run(self.ssh_command(machine.host, ["true"]), stdin=subprocess.DEVNULL,
+                                      capture_output=True, check=False)
+                if done.returncode == 0:
+                    return
+            time.sleep(0.1)
+        raise LabError(f"{machine.name} did not let ssh in within {self.settings.boot_timeout:.0f} s:\n"
+                       f"{machine.last_words()}")
+
+    def down(self):
+        """End everything and remove every trace of the run; the cached image stays for the next."""
+        for machine in self.machines(missing_ok=True):
+            machine.kill()
+        self.fabric.down()
+        shutil.rmtree(self.settings.directory, ignore_errors=True)
+
+    # Looking.
+
+    def shape(self):
+        """How many hosts and NICs, which MTU."""
+        try:
+            return json.loads((self.settings.directory / "shape").read_text())
+        except (OSError, ValueError):
+            raise Usage(f"no lab is up in {self.settings.directory}; `lab up N` starts one") from None
+
+    def machines(self, missing_ok=False):
+        """The hosts, from the shape file or, after an accident, from what lies about."""
+        if missing_ok:
+            numbers = [int(path.name) for path in self.settings.directory.glob("hosts/*") if path.name.isdigit()]
+        else:
+            numbers = range(1, self.shape()["hosts"] + 1)
+        return [Machine(self.settings, number) for number in numbers]
+
+    def machine(self, host):
+        if not 1 <= host <= self.shape()["hosts"]:
+            raise Usage(f"there is no lab{host}: this lab has hosts 1 to {self.shape()['hosts']}")
+        return Machine(self.settings, host)
+
+    def nic(self, number):
+        if not 0 <= number < self.shape()["nics"]:
+            raise Usage(f"there is no NIC {number}: hosts of this lab have NICs 0 to {self.shape()['nics'] - 1}")
+        return number
+
+    def ssh_command(self, host, command):
+        return ["ssh", "-F", str(self.settings.ssh_config), f"lab{host}", *command]
+
+    # Keys.
+
+    def write_access(self, hosts):
+        """Make every key of this lab and the ssh files that name them."""
+        directory = self.settings.directory
+        keys = private_directory(directory / "keys")
+        known, aliases = [], []
+        for name in ["user", *(f"host{host}" for host in range(1, hosts + 1))]:
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"lab-{name}", "-f", keys / name)
+        for host in range(1, hosts + 1):
+            address = self.settings.ssh_address(host)
+            public = " ".join((keys / f"host{host}.pub").read_text().split()[:2])
+            known.append(f"[{address}]:{SSH_PORT} {public}\n")
+            aliases.append(f"Host lab{host}\n  HostName {address}\n")
+        (directory / "known_hosts").write_text("".join(known))
+        config = "".join(aliases) + SSH_CONFIG.format(port=SSH_PORT, directory=directory)
+        self.settings.ssh_config.write_text(config)
+
+
+def sshd_greets(address):
+    """Whether an ssh server introduces itself there."""
+    try:
+        with socket.create_connection((address, SSH_PORT), timeout=5) as link:
+            return link.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+@contextmanager
+def locked(path):
+    """Hold a lock file for a while."""
+    with open(path, "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+

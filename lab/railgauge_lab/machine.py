@@ -1,0 +1,169 @@
+"""One guest: its QEMU process, its files and what became of it.
+
+Files of a guest, in hosts/I: `config` (read by the guest), `pid`, `console`, `monitor` (a socket), `qemu.log`, and
+`killed`, which says that its death was wanted.
+"""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from .errors import LabError
+from .settings import SSH_PORT
+
+QEMU = "qemu-system-x86_64"
+KERNEL_LINE = ("console=ttyS0 quiet oops=panic panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable "
+               "net.ifnames=0")
+# What a guest's console says when the guest, and not what runs on it, is at fault.
+TROUBLE = re.compile(r"Kernel panic|BUG: |Oops: |NETDEV WATCHDOG|Out of memory: |lab: .*")
+NO_TROUBLE = re.compile(r"lab: booted")
+
+
+class Machine:
+    """A guest of a lab."""
+
+    def __init__(self, settings, host):
+        self.settings = settings
+        self.host = host
+        self.directory = settings.host_directory(host)
+
+    @property
+    def name(self):
+        return f"lab{self.host}"
+
+    def start(self, image, hosts, nics, mtu, plug):
+        """Boot; `plug(nic)` gives the file of the tap that the NIC is plugged into."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "killed").unlink(missing_ok=True)
+        (self.directory / "monitor").unlink(missing_ok=True)
+        facts = {"HOST": self.host, "HOSTS": hosts, "NICS": nics, "MTU": mtu, "BLOCK": self.settings.block}
+        (self.directory / "config").write_text("".join(f"{key}={value}\n" for key, value in facts.items()))
+        taps = [plug(nic) for nic in range(nics)]
+        with open(self.directory / "qemu.log", "wb") as log:
+            process = subprocess.Popen(self.command(image, taps), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       start_new_session=True, pass_fds=taps)
+        for tap in taps:
+            os.close(tap)
+        (self.directory / "pid").write_text(f"{process.pid}\n")
+        # Between fork and exec a process has no command line to be known by.
+        while self.pid() is None and process.poll() is None:
+            time.sleep(0.005)
+
+    def command(self, image, taps):
+        """QEMU's command line."""
+        keys = self.settings.directory / "keys"
+        # Without a second possible CPU, QEMU before 8.1 leaves out memory barriers that the device emulation needs.
+        words = [QEMU, "-name", self.name, "-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max",
+                 "-m", self.settings.memory_mib, "-smp", "1,maxcpus=2", "-nodefaults", "-no-user-config",
+                 "-display", "none", "-no-reboot", "-serial", f"file:{self.directory}/console",
+                 "-qmp", f"unix:{self.directory}/monitor,server,nowait",
+                 "-kernel", image / "kernel/vmlinux", "-initrd", image / "initramfs", "-append", KERNEL_LINE]
+        answers = {"config": self.directory / "config", "host_key": keys / f"host{self.host}",
+                   "user_key": keys / "user", "user_key.pub": keys / "user.pub"}
+        for key, path in answers.items():
+            words += ["-fw_cfg", f"name=opt/lab/{key},file={path}"]
+        # Management: sshd appears on a loopback address of this machine; the guest reaches nothing outside.
+        words += ["-netdev", f"user,id=management,restrict=on,ipv6=off,hostfwd={self.forwarding()}",
+                  "-device", f"virtio-net-pci,netdev=management,mac={self.mac(0)},romfile="]
+        for nic, tap in enumerate(taps):
+            words += ["-netdev", f"tap,id=rail{nic},fd={tap},vhost=off",
+                      "-device", f"virtio-net-pci,id=nic{nic},netdev=rail{nic},mac={self.mac(nic + 1)},"
+                                 "host_mtu=9000,romfile="]
+        return [str(word) for word in words]
+
+    def forwarding(self):
+        return f"tcp:{self.settings.ssh_address(self.host)}:{SSH_PORT}-:22"
+
+    def mac(self, interface):
+        """A locally administered address that says lab, interface and host."""
+        return f"52:54:00:{self.settings.block:02x}:{interface:02x}:{self.host:02x}"
+
+    def pid(self):
+        """Process id of this guest's QEMU, or None; a recycled id is not mistaken for it."""
+        try:
+            pid = int((self.directory / "pid").read_text())
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (OSError, ValueError, IndexError):
+            return None
+        mine = f"file:{self.directory}/console".encode() in words
+        return pid if mine and state != "Z" else None
+
+    def paused(self):
+        pid = self.pid()
+        return pid is not None and Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+    def kill(self):
+        """Pull the power cord."""
+        pid = self.pid()
+        (self.directory / "killed").touch()
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            wait_gone(self)
+        (self.directory / "pid").unlink(missing_ok=True)
+
+    def pause(self, stop):
+        pid = self.pid()
+        if pid is None:
+            raise LabError(f"{self.name} is not running")
+        os.kill(pid, signal.SIGSTOP if stop else signal.SIGCONT)
+
+    def state(self):
+        """`running`, `paused`, `killed` (on purpose) or `died`."""
+        if self.pid() is not None:
+            return "paused" if self.paused() else "running"
+        return "killed" if (self.directory / "killed").exists() else "died"
+
+    def trouble(self):
+        """Lines of the console that speak of the guest's own failure."""
+        try:
+            lines = (self.directory / "console").read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        return [line for line in lines if TROUBLE.search(line) and not NO_TROUBLE.search(line)]
+
+    def last_words(self, count=12):
+        """The end of the console and of QEMU's own log, for a failure's message."""
+        said = []
+        for name in ("qemu.log", "console"):
+            path = self.directory / name
+            if path.exists():
+                said += path.read_text(errors="replace").splitlines()[-count:]
+        return "\n".join(f"    {line}" for line in said)
+
+    def monitor(self, command, **arguments):
+        """Have QEMU obey a command of its machine protocol."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+                link.settimeout(10)
+                link.connect(str(self.directory / "monitor"))
+                with link.makefile("rw") as lines:
+                    json.loads(lines.readline())  # the greeting
+                    ask(lines, "qmp_capabilities", {})
+                    return ask(lines, command, arguments)
+        except (OSError, ValueError) as error:
+            raise LabError(f"{self.name}: QEMU's monitor does not answer: {error}") from error
+
+
+def ask(lines, command, arguments):
+    """One command of QEMU's machine protocol; events that come in between are skipped."""
+    lines.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+    lines.flush()
+    while True:
+        answer = json.loads(lines.readline())
+        if "error" in answer:
+            raise LabError(f"QEMU refuses {command}: {answer['error'].get('desc')}")
+        if "return" in answer:
+            return answer["return"]
+
+
+def wait_gone(machine):
+    deadline = time.monotonic() + 10
+    while machine.pid() is not None:
+        if time.monotonic() > deadline:
+            raise LabError(f"{machine.name}: QEMU does not die")
+        time.sleep(0.01)
