@@ -1,1 +1,25 @@
-//! placeholder
+//! railgauge's statistics: pure functions over slices. No clock, no I/O, no global state; what is random takes a seed.
+//!
+//! | module | answers | source |
+//! | --- | --- | --- |
+//! | [`robust`] | where is the centre, how wide is the spread, when some values are bad | Tukey 1977; Andrews et al. 1972; Hyndman & Fan 1996 |
+//! | [`rank`] | are two samples, or the differences of pairs, shifted against each other | Wilcoxon 1945; Mann & Whitney 1947 |
+//! | [`shift`] | by how much, with an interval of known level | Hodges & Lehmann 1963; Bauer 1972 |
+//! | [`student`] | the same by means and normal theory | Welch 1947 |
+//! | [`multiple`] | what remains when many cells are looked at | Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001 |
+//!
+//! Three rules hold everywhere. A value that is not finite is refused, never averaged. Too few values are a
+//! [`Refusal`], never a number. Nothing is rounded.
+//!
+//! Bandwidths and latencies are compared on the scale of natural logarithms, so that a difference is a ratio: a
+//! difference of 0.01 is 1.005 %. Functions that expect logarithms say so.
+#![forbid(unsafe_code)]
+
+pub mod multiple;
+pub mod rank;
+pub mod refusal;
+pub mod robust;
+pub mod shift;
+pub mod student;
+
+pub use refusal::Refusal;

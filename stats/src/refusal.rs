@@ -1,0 +1,71 @@
+//! Why a statistic was not computed.
+
+use std::fmt;
+
+/// Why there is no number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Refusal {
+    /// The method needs more values.
+    TooFew {
+        /// Smallest number of values the method works with.
+        need: usize,
+        /// Number of values given.
+        got: usize,
+    },
+    /// A value is NaN or infinite.
+    NotFinite {
+        /// Its position, counted from 0.
+        at: usize,
+    },
+    /// A value is zero or negative where a logarithm is taken.
+    NotPositive {
+        /// Its position, counted from 0.
+        at: usize,
+    },
+    /// All values are equal, so there is no spread to judge by.
+    NoSpread,
+    /// A parameter lies outside its range, or two inputs do not belong together.
+    Parameter(&'static str),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew { need, got } => write!(f, "{got} values, at least {need} are needed"),
+            Self::NotFinite { at } => write!(f, "value {at} is not a finite number"),
+            Self::NotPositive { at } => write!(f, "value {at} is not greater than zero"),
+            Self::NoSpread => write!(f, "all values are equal, there is no spread to judge by"),
+            Self::Parameter(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Passes if there are at least `need` values and all are finite.
+pub(crate) fn demand(values: &[f64], need: usize) -> Result<(), Refusal> {
+    if values.len() < need {
+        return Err(Refusal::TooFew { need, got: values.len() });
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(at) => Err(Refusal::NotFinite { at }),
+        None => Ok(()),
+    }
+}
+
+/// Passes if `0 < p < 1`.
+pub(crate) fn demand_probability(p: f64, what: &'static str) -> Result<(), Refusal> {
+    if p > 0.0 && p < 1.0 { Ok(()) } else { Err(Refusal::Parameter(what)) }
+}
+
+/// Natural logarithms of positive, finite values.
+///
+/// # Errors
+/// [`Refusal::NotFinite`], [`Refusal::NotPositive`].
+pub fn logs(values: &[f64]) -> Result<Vec<f64>, Refusal> {
+    demand(values, 0)?;
+    match values.iter().position(|&v| v <= 0.0) {
+        Some(at) => Err(Refusal::NotPositive { at }),
+        None => Ok(values.iter().map(|v| v.ln()).collect()),
+    }
+}

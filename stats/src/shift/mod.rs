@@ -1,0 +1,129 @@
+//! By how much: Hodges–Lehmann estimates with exact intervals.
+//!
+//! The interval belongs to the rank test of the same name: it holds exactly the shifts that the test does not reject.
+
+mod sums;
+
+use crate::{
+    rank::{Null, normal_cdf, normal_quantile},
+    refusal::{Refusal, demand, demand_probability},
+};
+use sums::Sums;
+
+/// An estimated shift, in the values' own unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// Hodges–Lehmann estimate.
+    pub estimate: f64,
+    /// Interval of at least the level asked for; `None` where even the widest interval the data allow has a lower level
+    /// (fewer than 6 differences, or 4 against 4 values, for 95 %).
+    pub interval: Option<Interval>,
+}
+
+/// A confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Probability with which such intervals hold the true shift: the achieved level, which is exact for values without
+    /// ties up to 50 a side, at least this with ties, and by normal approximation beyond.
+    pub level: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies in the interval, ends included.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Half of the interval's width.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// Shift from `before` to `after`: the median of all differences after − before (Hodges & Lehmann 1963), with the
+/// interval [D₍ₖ₎, D₍ₘₙ₊₁₋ₖ₎] of the ordered differences, where k is the α/2 quantile of the Mann–Whitney distribution
+/// (Moses 1953; Bauer 1972).
+///
+/// Takes O(m n) time up to 20,000 differences and O((m + n) log² (m + n)) beyond (Johnson & Mizoguchi 1978).
+///
+/// # Errors
+/// An empty sample, a value that is not finite, or a level outside (0, 1).
+pub fn shift(before: &[f64], after: &[f64], level: f64) -> Result<Shift, Refusal> {
+    demand(before, 1)?;
+    demand(after, 1)?;
+    demand_probability(level, "a confidence level lies between 0 and 1")?;
+    let (m, n) = (before.len(), after.len());
+    let all = (m + n) as f64;
+    let variance = (m * n) as f64 * (all + 1.0) / 12.0;
+    let cut = Cut::new(Null::mann_whitney(m, n), m * n, variance, level);
+    Ok(estimate(&Sums::differences(before, after), 1.0, cut))
+}
+
+/// Shift of paired differences from zero: the median of the Walsh averages (dᵢ + dⱼ) / 2, i ≤ j (Hodges & Lehmann 1963),
+/// with the interval [W₍ₖ₎, W₍ₘ₊₁₋ₖ₎] of the m = n (n + 1) / 2 ordered averages, where k is the α/2 quantile of the
+/// signed rank distribution (Tukey 1949; Bauer 1972).
+///
+/// # Errors
+/// No difference, one that is not finite, or a level outside (0, 1).
+pub fn paired_shift(differences: &[f64], level: f64) -> Result<Shift, Refusal> {
+    demand(differences, 1)?;
+    demand_probability(level, "a confidence level lies between 0 and 1")?;
+    let n = differences.len();
+    let averages = n * (n + 1) / 2;
+    let variance = averages as f64 * (2 * n + 1) as f64 / 12.0;
+    let cut = Cut::new(Null::signed_rank(n), averages, variance, level);
+    Ok(estimate(&Sums::pairs(differences), 0.5, cut))
+}
+
+/// Only the estimate of [`paired_shift`].
+///
+/// # Errors
+/// No difference, or one that is not finite.
+pub fn pseudomedian(differences: &[f64]) -> Result<f64, Refusal> {
+    demand(differences, 1)?;
+    Ok(estimate(&Sums::pairs(differences), 0.5, None).estimate)
+}
+
+/// Which order statistics bound the interval, counted from 1 at both ends, and the level they achieve.
+struct Cut {
+    from_end: usize,
+    level: f64,
+}
+
+impl Cut {
+    fn new(null: Option<Null>, values: usize, variance: f64, level: f64) -> Option<Self> {
+        let tail = (1.0 - level) / 2.0;
+        let (from_end, outside) = match null {
+            Some(null) => {
+                let k = null.quantile(tail);
+                (k, if k == 0 { 1.0 } else { null.at_most(k - 1) })
+            }
+            None => {
+                // Largest k with Φ((k − ½ − values / 2) / s) ≤ tail.
+                let (middle, s) = (values as f64 / 2.0, variance.sqrt());
+                let k = (middle + 0.5 + normal_quantile(tail) * s).floor().max(0.0);
+                (k as usize, normal_cdf((k - 0.5 - middle) / s))
+            }
+        };
+        (from_end > 0).then_some(Self { from_end, level: 1.0 - 2.0 * outside })
+    }
+}
+
+/// Median and interval of the sums, each times `factor`.
+fn estimate(sums: &Sums, factor: f64, cut: Option<Cut>) -> Shift {
+    let count = sums.count();
+    let (lower, upper) = ((count - 1) / 2, count / 2);
+    let mut places = vec![lower, upper];
+    if let Some(cut) = &cut {
+        places.extend([cut.from_end - 1, count - cut.from_end]);
+    }
+    let at = sums.select(&places);
+    Shift {
+        estimate: factor * (at[0] + (at[1] - at[0]) / 2.0),
+        interval: cut.map(|cut| Interval { low: factor * at[2], high: factor * at[3], level: cut.level }),
+    }
+}

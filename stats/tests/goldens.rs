@@ -1,0 +1,135 @@
+//! Published and independently computed numbers, to the digits given (relative 1e-12 unless said otherwise).
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use railgauge_stats::{
+    multiple::{benjamini_hochberg, benjamini_yekutieli},
+    rank::{mann_whitney, mann_whitney_asymptotic, signed_rank},
+    refusal::logs,
+    robust::median_polish,
+    shift::{paired_shift, shift},
+    student::{student, welch},
+};
+use serde_json::Value;
+
+fn goldens() -> Value {
+    serde_json::from_str(include_str!("goldens/golden_stats.json")).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+#[track_caller]
+fn close(got: f64, want: &Value, what: &str) {
+    near(got, want.as_f64().unwrap(), 1e-12, what);
+}
+
+#[track_caller]
+fn near(got: f64, want: f64, tolerance: f64, what: &str) {
+    assert!((got - want).abs() <= tolerance * want.abs().max(1e-300), "{what}: {got:e} and not {want:e}");
+}
+
+/// The two-sample cases.
+const TWO_SAMPLES: [&str; 5] =
+    ["hollander_wolfe_permeability", "moremath_s1_s2", "moremath_s1_s3", "bw_before_after_5pct", "bw_noop"];
+
+#[test]
+fn mann_whitney_exact_and_asymptotic() {
+    for name in TWO_SAMPLES {
+        let g = &goldens()[name];
+        let (x, y) = (numbers(&g["x"]), numbers(&g["y"]));
+        let test = mann_whitney(&x, &y).unwrap();
+        close(test.u, &g["U"], name);
+        close(test.p.two_sided, &g["p_two-sided"], name);
+        close(test.p.less, &g["p_less"], name);
+        close(test.p.greater, &g["p_greater"], name);
+        close(test.delta, &g["cliff_delta"], name);
+        close(mann_whitney_asymptotic(&x, &y).unwrap().p.two_sided, &g["p_asym_cc"], name);
+    }
+}
+
+#[test]
+fn hodges_lehmann_with_exact_interval() {
+    for name in TWO_SAMPLES {
+        let g = &goldens()[name];
+        let (x, y) = (numbers(&g["x"]), numbers(&g["y"]));
+        let found = shift(&y, &x, 0.95).unwrap();
+        let interval = found.interval.unwrap();
+        close(found.estimate, &g["hl_shift_x_minus_y"], name);
+        close(interval.low, &g["ci95_lo"], name);
+        close(interval.high, &g["ci95_hi"], name);
+        close(interval.level, &g["achieved_conf"], name);
+    }
+}
+
+#[test]
+fn welch_student_and_two_one_sided_tests() {
+    for name in TWO_SAMPLES {
+        let g = &goldens()[name];
+        let (x, y) = (numbers(&g["x"]), numbers(&g["y"]));
+        let unequal = welch(&x, &y).unwrap();
+        close(unequal.t(), &g["welch_t"], name);
+        close(unequal.freedom, &g["welch_df"], name);
+        close(unequal.p_two_sided(), &g["welch_p"], name);
+        let equal = student(&x, &y).unwrap();
+        close(equal.t(), &g["student_t"], name);
+        close(equal.p_two_sided(), &g["student_p"], name);
+        if g["log_diff"].is_null() {
+            continue;
+        }
+        let ratio = welch(&logs(&x).unwrap(), &logs(&y).unwrap()).unwrap();
+        // The difference of two means near 6 carries the rounding of the means.
+        assert!((ratio.estimate - g["log_diff"].as_f64().unwrap()).abs() <= 1e-14, "{name}");
+        let interval = ratio.interval(0.90).unwrap();
+        // An end near zero is the difference of two larger numbers, so the tolerance is that of the interval's width.
+        let (low, high) = (numbers(&g["ci90_log"])[0], numbers(&g["ci90_log"])[1]);
+        assert!((interval.low - low).abs() <= 1e-12 * (high - low), "{name}");
+        assert!((interval.high - high).abs() <= 1e-12 * (high - low), "{name}");
+        // Far in the tail the rounding of the means is magnified about tenfold.
+        for margin in ["0.01", "0.02"] {
+            let p = ratio.p_equivalent((1.0 + margin.parse::<f64>().unwrap()).ln()).unwrap();
+            near(p, g[format!("tost_log_p_margin{margin}")].as_f64().unwrap(), 1e-10, name);
+        }
+    }
+}
+
+#[test]
+fn signed_rank_and_pseudomedian() {
+    let g = &goldens()["hollander_wolfe_depression_paired"];
+    let differences: Vec<f64> = numbers(&g["x"]).iter().zip(numbers(&g["y"])).map(|(x, y)| x - y).collect();
+    let test = signed_rank(&differences).unwrap();
+    close(test.v, &g["V"], "V");
+    close(test.p.greater, &g["p_greater"], "p greater");
+    close(test.p.two_sided, &g["p_two"], "p two-sided");
+    close(paired_shift(&differences, 0.95).unwrap().estimate, &g["hl_pseudomedian"], "pseudomedian");
+}
+
+#[test]
+fn false_discovery_rates() {
+    let g = &goldens()["bh1995_table1"];
+    let p = numbers(&g["p"]);
+    let adjusted = benjamini_hochberg(&p).unwrap();
+    for (got, want) in adjusted.iter().zip(g["bh_adj"].as_array().unwrap()) {
+        close(*got, want, "BH");
+    }
+    for (got, want) in benjamini_yekutieli(&p).unwrap().iter().zip(g["by_adj"].as_array().unwrap()) {
+        close(*got, want, "BY");
+    }
+    let rejected = adjusted.iter().filter(|&&p| p <= 0.05).count();
+    assert_eq!(rejected as u64, g["reject_bh_0.05"].as_u64().unwrap());
+}
+
+#[test]
+fn median_polish_of_tukeys_deaths() {
+    let g = &goldens()["tukey_deaths_medpolish"];
+    let table = g["table"].as_array().unwrap();
+    let cells: Vec<Option<f64>> = table.iter().flat_map(numbers).map(Some).collect();
+    let polish = median_polish(&cells, 3, 0.01, 10).unwrap();
+    let effects = |effects: &[Option<f64>]| effects.iter().map(|e| e.unwrap()).collect::<Vec<_>>();
+    assert_eq!(polish.overall, g["overall"].as_f64().unwrap());
+    assert_eq!(effects(&polish.rows), numbers(&g["row"]));
+    assert_eq!(effects(&polish.columns), numbers(&g["col"]));
+    let residuals: Vec<f64> = g["resid"].as_array().unwrap().iter().flat_map(numbers).collect();
+    assert_eq!(effects(&polish.residuals), residuals);
+    assert!(polish.converged && polish.sweeps == 2);
+}
