@@ -11,13 +11,13 @@
 //! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
 //! | [`memory`] | where the bytes live, and whether they are the right ones |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
-//! | [`wait`] | sleeping on descriptors |
+//! | [`system`] | the kernel's calls, each behind a safe function |
 
 pub mod bench;
 pub mod conversation;
 pub mod fabric;
 pub mod memory;
-pub mod wait;
+pub mod system;
 
 /// Writes one line to stderr, which the controller keeps per host. A lost stderr is no reason to stop.
 #[macro_export]

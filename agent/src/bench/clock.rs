@@ -7,26 +7,17 @@ use std::{
 
 use railgauge_wire::failure::{Failure, Stage};
 
-use crate::fabric::Control;
+use crate::{fabric::Control, system::time};
 
 /// Nanoseconds on CLOCK_MONOTONIC_RAW.
 #[inline]
 pub fn now() -> u64 {
-    read(libc::CLOCK_MONOTONIC_RAW)
+    time::read(time::RAW)
 }
 
 /// Nanoseconds since 1970 on CLOCK_REALTIME.
 pub fn realtime() -> u64 {
-    read(libc::CLOCK_REALTIME)
-}
-
-/// Nanoseconds on any clock of this process.
-#[inline]
-pub(super) fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writes. The call fails only for clocks that do not exist; ours are part of Linux.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    time::read(time::REALTIME)
 }
 
 /// An `Instant` on this clock, exact to what the two clocks drift apart until then (under 0.05 %).

@@ -1,10 +1,10 @@
 //! CPU time of the measuring threads.
 
-use super::clock;
+use crate::system::time;
 
-/// CPU time the calling thread has used so far, user and system, in nanoseconds (CLOCK_THREAD_CPUTIME_ID).
+/// CPU time the calling thread has used so far, user and system, in nanoseconds.
 pub fn thread() -> u64 {
-    clock::read(libc::CLOCK_THREAD_CPUTIME_ID)
+    time::read(time::THREAD)
 }
 
 #[cfg(test)]

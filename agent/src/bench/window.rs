@@ -59,6 +59,11 @@ impl Window {
         self.running
     }
 
+    /// When [`completed`](Self::completed) wants to be called next, whatever completes; `u64::MAX` if never.
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+
     /// Counts operations that completed by `now`. To be called with zero now and then while nothing completes.
     #[inline]
     pub fn completed(&mut self, now: u64, operations: u64) {

@@ -24,7 +24,7 @@ use railgauge_wire::{
 use super::{answering::caught, pipes::Outlet};
 use crate::{
     fabric::{self, Control, Link},
-    wait::Doorbell,
+    system::wait::Doorbell,
 };
 
 /// How long joining may take: a peer that does not come is named, not waited for.

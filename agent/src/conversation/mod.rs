@@ -24,11 +24,13 @@ mod requests;
 
 use std::process::ExitCode;
 
+use crate::system::process;
+
 /// Runs the conversation. Does not return unless it cannot begin: the process ends inside.
 pub fn run() -> ExitCode {
     match pipes::claim() {
         Ok((inlet, outlet)) => {
-            end::own_group();
+            process::own_group();
             if let Err(error) = end::guard(&inlet, &outlet) {
                 crate::log!("cannot watch over stdin: {error}");
                 return ExitCode::from(2);

@@ -4,7 +4,7 @@
 use std::{
     fs::File,
     io::{self, Write},
-    os::fd::{AsFd, AsRawFd, BorrowedFd},
+    os::fd::{AsFd, BorrowedFd},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,6 +15,7 @@ use railgauge_wire::{
 };
 
 use super::end;
+use crate::system::process;
 
 /// The way to the controller. Cheap to clone; every thread may write.
 #[derive(Clone)]
@@ -29,12 +30,7 @@ pub fn claim() -> io::Result<(File, Outlet)> {
     let outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let watched = outlet.try_clone()?;
     let nothing = File::open("/dev/null")?;
-    for (from, to) in [(nothing.as_raw_fd(), 0), (io::stderr().as_raw_fd(), 1)] {
-        // SAFETY: dup2 takes no pointers, and nothing in the process relies on what 0 and 1 were.
-        if unsafe { libc::dup2(from, to) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
+    process::replace_standard_streams(nothing.as_fd(), io::stderr().as_fd())?;
     Ok((inlet, Outlet(Arc::new(Mutex::new(outlet)), Arc::new(watched))))
 }
 

@@ -1,6 +1,8 @@
 //! How bytes travel. A fabric opens links; a link is one end of a measured connection and lives on a thread of its
 //! own, so that several rails of a host are measured at once.
 
+mod tcp;
+
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -14,7 +16,7 @@ use railgauge_wire::{
     terms::Fabric,
 };
 
-use crate::wait::Doorbell;
+use crate::system::wait::Doorbell;
 
 /// Opens one end of a link on the calling thread, which is the link's own from then on.
 ///
@@ -22,7 +24,7 @@ use crate::wait::Doorbell;
 /// The fabric, the device, the memory or the setting asked for is not to be had.
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.fabric {
-        Fabric::Tcp => Err(Failure::new(Stage::Open, Kind::Unsupported, "this agent was built without tcp")),
+        Fabric::Tcp => tcp::open(spec),
         Fabric::Verbs => Err(Failure::new(Stage::Open, Kind::Unsupported, "this agent was built without verbs")),
     }
 }

@@ -1,5 +1,8 @@
 //! A controller small enough for tests: starts the real agent binary and talks to it over pipes.
 #![allow(dead_code, missing_docs)] // each test file uses its own part of it
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test that cannot go on has failed
+
+pub mod pair;
 
 use std::{
     collections::HashMap,

@@ -11,6 +11,8 @@ use std::{
 pub const READABLE: i16 = libc::POLLIN;
 /// Writable.
 pub const WRITABLE: i16 = libc::POLLOUT;
+/// The other side has closed its writing half.
+pub const HANG_UP: i16 = libc::POLLRDHUP;
 /// The other side is gone: reported even if nothing was asked for.
 pub const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;
 
@@ -25,11 +27,16 @@ pub fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Durati
     Ok(asked.map(|fd| fd.revents))
 }
 
-/// As [`wait`], for a number of descriptors known at run time only.
+/// Waits as [`wait`] does, for a number of descriptors known at run time only; which of them it was is not told.
 ///
 /// # Errors
 /// poll(2) refused.
-pub fn wait_all(asked: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<()> {
+pub fn wait_any<'a>(on: impl Iterator<Item = (BorrowedFd<'a>, i16)>, limit: Option<Duration>) -> io::Result<()> {
+    let mut asked: Vec<_> = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }).collect();
+    wait_all(&mut asked, limit)
+}
+
+fn wait_all(asked: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<()> {
     let limit = limit.map(|limit| libc::timespec {
         tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::from(limit.subsec_nanos()),

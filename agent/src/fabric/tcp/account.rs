@@ -1,0 +1,91 @@
+//! What a pass came to, from the accounts of its threads.
+//!
+//! A byte counts when the receiver has it: the initiator's window ends when the peer has said that every byte arrived
+//! (or, where the initiator receives, with its own last byte), and both ends must have counted the same bytes.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    terms::Aim,
+};
+
+use super::{
+    conduct::Led,
+    shared::{Flow, Shared},
+};
+
+fn internal(cause: String) -> Failure {
+    Failure::new(Stage::Measure, Kind::Internal, cause)
+}
+
+/// The account of everything this end received.
+///
+/// # Errors
+/// A thread ended without an account.
+pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
+    let flows = shared.sinks.flows();
+    complete(shared, &flows)?;
+    let started = flows.iter().map(|flow| flow.first).filter(|first| *first > 0).min().unwrap_or(0);
+    let last = flows.iter().map(|flow| flow.last).max().unwrap_or(started).max(started);
+    let bytes = flows.iter().map(|flow| flow.bytes).sum();
+    let cpu = flows.iter().map(|flow| flow.cpu).sum();
+    let slices = flows.into_iter().filter_map(|flow| flow.slices).map(|slices| slices.finish(last));
+    let slices = slices.reduce(|sum, more| added(&sum, &more)).unwrap_or_default();
+    let operations = operations(shared, bytes);
+    Ok(Measurement { started, elapsed: last - started, operations, bytes, cpu, slices, latency: None, interval: None })
+}
+
+/// The account of a pass at this end. `conducting` is the CPU time of the link's own thread.
+///
+/// # Errors
+/// A thread ended without an account, or the two ends have counted different bytes.
+pub fn measurement(shared: &Shared<'_>, led: Led, conducting: u64) -> Result<Measurement, Failure> {
+    let mut sources = shared.sources.flows();
+    if led.theirs.is_some() {
+        complete(shared, &sources)?;
+    }
+    let sent: u64 = sources.iter().map(|flow| flow.bytes).sum();
+    let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum::<u64>();
+    let theirs = led.theirs.unwrap_or_default();
+    if theirs.bytes != sent {
+        return Err(internal(format!("{sent} bytes were sent, the peer counted {}", theirs.bytes)));
+    }
+    if let Some((tally, latency)) = sources.first_mut().and_then(|flow| flow.latency.take()) {
+        let measurement = tally.measurement(cpu);
+        return Ok(Measurement { latency: Some(latency), ..measurement });
+    }
+    let ours = led.ours.unwrap_or_default();
+    let received = ours.bytes;
+    let bytes = sent + received;
+    // The initiator's clock runs from the gate to the peer's last word, the responder's over what its threads saw.
+    let begun = [led.started.unwrap_or(0), ours.started].into_iter().filter(|time| *time > 0).min().unwrap_or(0);
+    let ended = led.ended.unwrap_or(0).max(ours.started + ours.elapsed).max(begun);
+    Ok(Measurement {
+        started: begun,
+        elapsed: ended - begun,
+        operations: operations(shared, bytes),
+        bytes,
+        cpu: cpu + ours.cpu,
+        slices: added(&theirs.slices, &ours.slices),
+        latency: None,
+        interval: led.interval,
+    })
+}
+
+fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
+    let streams = if shared.pass.aim == Aim::Latency { 1 } else { shared.lanes.len() };
+    match flows.len() == streams {
+        true => Ok(()),
+        false => Err(internal(format!("{} of {streams} streams have an account", flows.len()))),
+    }
+}
+
+fn operations(shared: &Shared<'_>, bytes: u64) -> u64 {
+    bytes.checked_div(shared.pass.size).unwrap_or(0)
+}
+
+/// Sum of two series that begin together; where only one goes on, its values stand.
+fn added(one: &[u64], other: &[u64]) -> Vec<u64> {
+    let at = |series: &[u64], i: usize| series.get(i).copied().unwrap_or(0);
+    (0..one.len().max(other.len())).map(|i| at(one, i) + at(other, i)).collect()
+}

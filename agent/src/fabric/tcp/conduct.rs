@@ -1,0 +1,326 @@
+//! One pass from the link's thread: starts a thread per stream and direction, and leads both ends through
+//!
+//! ```text
+//! I ── Go ──▶ R      both start their sinks and their sources; the sources wait at a gate
+//! I ◀─ Ready ─ R
+//! I ── Start ▶ R     where the responder sends; the clock runs from here
+//!        payload
+//! I ── Halt ─▶ R     where the responder sends and the stop rule says so
+//!   ── Sent ──▶      by each side that sends: bytes per stream
+//!   ◀─ Counted ─     by its peer; one final byte on every stream then wakes the peer's threads
+//!   ◀─ Got ────      by its peer, once every byte has arrived: the pass is over
+//! ```
+
+use std::{
+    net::TcpStream,
+    os::fd::AsFd,
+    sync::atomic::Ordering,
+    thread::{Builder, Scope},
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    step,
+    terms::Aim,
+};
+
+use super::{
+    account, ping,
+    shared::{Flow, Shared, Team},
+    signal::{Channel, Signal},
+    sink, socket, source,
+};
+use crate::{
+    bench::{Window, clock, cpu},
+    memory::host::Buffer,
+    system::wait::{self, READABLE},
+};
+
+/// Bytes a stream receives into at least: one call takes as much as is there, however small the messages.
+pub const RECEIVE: usize = 256 << 10;
+
+/// How long a responder that is asked to stop waits for the pass it is in to end well.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a pass needs of its link.
+pub struct Lines<'a> {
+    pub channel: &'a mut Channel,
+    pub sockets: &'a [TcpStream],
+    /// Sent from, or received into; one buffer per stream.
+    pub front: &'a mut [Buffer],
+    /// Received into where the front is sent from.
+    pub back: &'a mut [Buffer],
+    /// Whether a timed pass walks through the whole of a buffer, or stays in the part that one message needs.
+    pub dram: bool,
+}
+
+/// Which end leads.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// The initiator: when to end, and when to start on the agent's clock.
+    Lead(step::Window, Option<u64>),
+    /// The responder.
+    Follow,
+}
+
+/// Runs one pass. After a failure the streams are cut: what is on them can no longer be told apart.
+///
+/// # Errors
+/// A connection broke, the peer refused, a count does not agree, or the controller ends it.
+pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Measurement, Failure> {
+    let Lines { channel, sockets, front, back, dram } = lines;
+    let before = cpu::thread();
+    let leads = matches!(part, Part::Lead(..));
+    let forward = shared.pass.aim == Aim::Latency || !shared.pass.op.pulls();
+    let directions = (forward == leads || shared.pass.bidirectional, forward != leads || shared.pass.bidirectional);
+    let led = std::thread::scope(|scope| {
+        let led = start_threads(scope, shared, directions, (sockets, front, back), dram).and_then(|()| {
+            let (sends, receives) = directions;
+            let led = Led::default();
+            Conductor {
+                channel: &mut *channel,
+                shared,
+                part,
+                sends,
+                receives,
+                window: None,
+                counted: 0,
+                said_sent: false,
+                stopping: None,
+                led,
+            }
+            .run(sockets)
+        });
+        if led.is_err() {
+            // No thread may stay in a call or at the gate, and what is on the streams is of no use any more.
+            shared.halt.store(true, Ordering::Relaxed);
+            socket::cut(sockets);
+            channel.cut();
+            shared.open_gate();
+        }
+        led
+    });
+    // A thread knows better than the signals why a connection broke.
+    let led = led.map_err(|failure| match failure.kind {
+        Kind::Fabric => shared.failure().unwrap_or(failure),
+        _ => failure,
+    })?;
+    account::measurement(shared, led, cpu::thread() - before)
+}
+
+fn start_threads<'scope, 'env: 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    shared: &'env Shared<'_>,
+    (sends, receives): (bool, bool),
+    lines: (&'env [TcpStream], &'env mut [Buffer], &'env mut [Buffer]),
+    dram: bool,
+) -> Result<(), Failure> {
+    let (sockets, front, back) = lines;
+    if shared.pass.aim == Aim::Latency {
+        let (socket, bytes) = (&sockets[0], front[0].bytes_mut());
+        return match sends {
+            true => begin(scope, shared, &shared.sources, 0, move || ping::ping(shared, socket, bytes)),
+            false => begin(scope, shared, &shared.sinks, 0, move || ping::echo(shared, socket, bytes)),
+        };
+    }
+    let size = shared.pass.size as usize;
+    let none: &mut [Buffer] = &mut [];
+    let (out, into) = match (sends, receives) {
+        (true, true) => (front, back),
+        (true, false) => (front, none),
+        _ => (none, front),
+    };
+    for (number, (socket, buffer)) in sockets.iter().zip(into).enumerate() {
+        begin(scope, shared, &shared.sinks, number, move || {
+            let region = if dram { buffer.len() } else { size.max(RECEIVE).min(buffer.len()) };
+            sink::run(shared, number, socket, &mut buffer.bytes_mut()[..region])
+        })?;
+    }
+    for (number, (socket, buffer)) in sockets.iter().zip(out).enumerate() {
+        begin(scope, shared, &shared.sources, number, move || {
+            let region = if dram { buffer.len() } else { size };
+            source::run(shared, number, socket, &buffer.bytes()[..region])
+        })?;
+    }
+    Ok(())
+}
+
+fn begin<'scope, 'env: 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    shared: &'env Shared<'_>,
+    team: &'env Team,
+    number: usize,
+    work: impl FnOnce() -> Result<Flow, Failure> + Send + 'scope,
+) -> Result<(), Failure> {
+    team.expect_one();
+    let thread = Builder::new().name(format!("stream-{number}"));
+    thread.spawn_scoped(scope, move || shared.take_part(team, number, work)).map(drop).map_err(|error| {
+        team.expect_one_less();
+        Failure::new(Stage::Measure, Kind::Configuration, format!("no thread for stream {number}: {error}"))
+            .help("raise the limit of processes (ulimit -u), or use fewer streams")
+    })
+}
+
+/// What the conductor knows when a pass is over.
+#[derive(Default)]
+pub struct Led {
+    /// When the gate was opened; the initiator's window begins there.
+    pub started: Option<u64>,
+    /// When the peer's account came.
+    pub ended: Option<u64>,
+    /// The peer's account of what it received.
+    pub theirs: Option<Measurement>,
+    /// Our account of what we received.
+    pub ours: Option<Measurement>,
+    /// From an adaptive rule.
+    pub interval: Option<f64>,
+}
+
+struct Conductor<'a, 'b> {
+    channel: &'a mut Channel,
+    shared: &'a Shared<'b>,
+    part: Part,
+    sends: bool,
+    receives: bool,
+    /// The stop rule, at the end that leads a bandwidth pass; counts bytes.
+    window: Option<Window>,
+    counted: u64,
+    said_sent: bool,
+    stopping: Option<Instant>,
+    led: Led,
+}
+
+impl Conductor<'_, '_> {
+    fn run(mut self, sockets: &[TcpStream]) -> Result<Led, Failure> {
+        match self.part {
+            Part::Lead(rule, start_at) => self.lead(rule, start_at)?,
+            Part::Follow => self.channel.say(&Signal::Ready)?,
+        }
+        while !self.is_over() {
+            self.turn(sockets)?;
+        }
+        self.led.interval = self.window.take().and_then(|window| window.finish(clock::now()).interval);
+        Ok(self.led)
+    }
+
+    fn lead(&mut self, rule: step::Window, start_at: Option<u64>) -> Result<(), Failure> {
+        self.channel.say(&Signal::Go(self.shared.pass))?;
+        while wait::wait([(self.channel.as_fd(), READABLE)], Some(Duration::from_millis(100))).map_err(internal)? == [0]
+        {
+            self.shared.control.check(Stage::Measure)?;
+        }
+        match self.channel.hear()? {
+            Signal::Ready => {}
+            Signal::Refused(why) => return Err(Failure::new(Stage::Measure, Kind::Unsupported, why)),
+            other => return Err(unexpected(&other)),
+        }
+        if let Some(start) = start_at {
+            clock::wait_until(start, self.shared.control)?;
+        }
+        let started = clock::now();
+        self.led.started = Some(started);
+        if self.shared.pass.aim == Aim::Bandwidth {
+            self.window = Some(Window::begin(rule, 1, started));
+        }
+        if self.receives {
+            self.channel.say(&Signal::Start)?;
+        }
+        self.shared.open_gate();
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        (!self.sends || self.led.theirs.is_some()) && (!self.receives || self.led.ours.is_some())
+    }
+
+    /// Waits for something to happen, and does what follows from it.
+    fn turn(&mut self, sockets: &[TcpStream]) -> Result<(), Failure> {
+        let (shared, control) = (self.shared, self.shared.control);
+        let to_mark = self.window.as_ref().map_or(u64::MAX, |window| window.mark().saturating_sub(clock::now()));
+        let bells = [&shared.bell, control.bell().unwrap_or(&shared.bell)];
+        let [said, ..] = wait::wait(
+            [(self.channel.as_fd(), READABLE), (bells[0].as_fd(), READABLE), (bells[1].as_fd(), READABLE)],
+            Some(Duration::from_nanos(to_mark.min(100_000_000))),
+        )
+        .map_err(internal)?;
+        bells.iter().for_each(|bell| bell.quiet());
+        if let Some(failure) = shared.failure() {
+            return Err(failure);
+        }
+        if said != 0 {
+            let signal = self.channel.hear()?;
+            self.heard(signal, sockets)?;
+        }
+        control.check(Stage::Measure)?;
+        if control.stopped() && self.stopping.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            return Err(Failure::new(Stage::Measure, Kind::Aborted, "stopped before the initiator ended its pass"));
+        }
+        self.look_at_window()?;
+        if self.sends && !self.said_sent && shared.sources.is_done() {
+            self.said_sent = true;
+            self.channel.say(&Signal::Sent(shared.sources.bytes()))?;
+        }
+        if self.receives && self.led.ours.is_none() && shared.sinks.is_done() {
+            let ours = account::sinks(shared)?;
+            self.channel.say(&Signal::Got(ours.clone()))?;
+            self.led.ours = Some(ours);
+        }
+        Ok(())
+    }
+
+    fn look_at_window(&mut self) -> Result<(), Failure> {
+        let Some(window) = self.window.as_mut().filter(|window| window.running()) else { return Ok(()) };
+        let lanes = self.shared.lanes.iter();
+        let counted: u64 = match self.sends {
+            true => lanes.map(|lane| lane.sent.load(Ordering::Relaxed)).sum(),
+            false => lanes.map(|lane| lane.received.load(Ordering::Relaxed)).sum(),
+        };
+        window.completed(clock::now(), counted - self.counted);
+        self.counted = counted;
+        if !window.running() {
+            self.shared.halt.store(true, Ordering::Relaxed);
+            if self.receives {
+                self.channel.say(&Signal::Halt)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, signal: Signal, sockets: &[TcpStream]) -> Result<(), Failure> {
+        match signal {
+            Signal::Start if self.sends => {
+                self.led.started = Some(clock::now());
+                self.shared.open_gate();
+            }
+            Signal::Halt if self.sends => self.shared.halt.store(true, Ordering::Relaxed),
+            Signal::Sent(bytes) if self.receives => {
+                for (lane, bytes) in self.shared.lanes.iter().zip(bytes) {
+                    lane.total.store(bytes + 1, Ordering::Release);
+                }
+                self.channel.say(&Signal::Counted)?;
+            }
+            Signal::Counted if self.said_sent => {
+                let streams = self.shared.sources.bytes().len();
+                for (number, socket) in sockets.iter().enumerate().take(streams) {
+                    socket::Stream::new(socket, number, self.shared.control, self.shared.spin).send(&[0])?;
+                }
+            }
+            Signal::Got(theirs) if self.said_sent => {
+                self.led.ended = Some(clock::now());
+                self.led.theirs = Some(theirs);
+            }
+            other => return Err(unexpected(&other)),
+        }
+        Ok(())
+    }
+}
+
+fn unexpected(signal: &Signal) -> Failure {
+    Failure::new(Stage::Measure, Kind::Internal, format!("the peer said {signal:?} where it makes no sense"))
+}
+
+fn internal(error: std::io::Error) -> Failure {
+    Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}"))
+}

@@ -1,0 +1,240 @@
+//! How the streams of a link find one another: the initiator connects one socket per stream and one for signals, and
+//! shows the token on each; whoever cannot is dropped and disturbs nobody.
+//!
+//! A greeting is the magic, the stream's number, the token's length, the token. It is answered with one byte.
+
+use std::{
+    io::{self, Read, Write},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::{
+    fabric::Control,
+    system::wait::{self, READABLE},
+};
+
+const MAGIC: &[u8; 8] = b"rg-tcp 1";
+const WELCOME: u8 = b'+';
+
+/// Time a stranger has to show a token.
+const STRANGER: Duration = Duration::from_secs(2);
+
+/// Strangers that are listened to at once.
+const STRANGERS: usize = 64;
+
+/// Time for one connection to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+fn greeting(number: u32, token: &str) -> Vec<u8> {
+    let length = u32::try_from(token.len()).unwrap_or(u32::MAX);
+    [MAGIC.as_slice(), &number.to_be_bytes(), &length.to_be_bytes(), token.as_bytes()].concat()
+}
+
+fn failure(kind: Kind, cause: String) -> Failure {
+    Failure::new(Stage::Join, kind, cause)
+}
+
+/// Accepts `count` connections that show the token; in the order of their numbers.
+///
+/// # Errors
+/// They do not come before the deadline, or the controller ends it.
+pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Control) -> Result<Vec<TcpStream>, Failure> {
+    let refused = |error: io::Error| failure(Kind::Internal, format!("listening failed: {error}"));
+    listener.set_nonblocking(true).map_err(refused)?;
+    let mut strangers: Vec<Stranger> = Vec::new();
+    let mut streams: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
+    while streams.iter().any(Option::is_none) {
+        if let Err(failure) = control.check(Stage::Join) {
+            let here = streams.iter().flatten().count();
+            let cause = format!("{} ({here} of {count} connections of the initiator came)", failure.cause);
+            return Err(Failure { cause, ..failure }.help("see whether a firewall drops TCP connections to this host"));
+        }
+        wait_for_any(listener, &strangers).map_err(refused)?;
+        match listener.accept() {
+            Ok((stream, from)) => {
+                strangers.truncate(STRANGERS - 1);
+                strangers.extend(Stranger::new(stream, from));
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // The peer gave up before it was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => return Err(refused(error)),
+        }
+        let mut still = Vec::new();
+        for mut stranger in strangers {
+            match stranger.hear(token) {
+                Heard::Waiting => still.push(stranger),
+                Heard::Number(number) if streams.get(number as usize).is_some_and(Option::is_none) => {
+                    streams[number as usize] = Some(stranger.stream);
+                }
+                Heard::Number(_) | Heard::Stranger => {
+                    crate::log!("a connection from {} that did not show the token was dropped", stranger.from);
+                }
+            }
+        }
+        strangers = still;
+    }
+    let mut streams: Vec<TcpStream> = streams.into_iter().flatten().collect();
+    for stream in &mut streams {
+        let welcome = stream.set_nonblocking(false).and_then(|()| stream.write_all(&[WELCOME]));
+        welcome.map_err(|error| failure(Kind::Fabric, format!("the initiator went away while joining: {error}")))?;
+    }
+    Ok(streams)
+}
+
+/// Sleeps until a connection or some bytes come, at most 50 ms.
+fn wait_for_any(listener: &TcpListener, strangers: &[Stranger]) -> io::Result<()> {
+    let all = std::iter::once(listener.as_fd()).chain(strangers.iter().map(|stranger| stranger.stream.as_fd()));
+    wait::wait_any(all.map(|fd| (fd, READABLE)), Some(Duration::from_millis(50)))
+}
+
+/// A connection that has not shown the token yet.
+struct Stranger {
+    stream: TcpStream,
+    from: SocketAddr,
+    until: Instant,
+    said: Vec<u8>,
+}
+
+enum Heard {
+    Waiting,
+    Number(u32),
+    Stranger,
+}
+
+impl Stranger {
+    fn new(stream: TcpStream, from: SocketAddr) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        Some(Self { stream, from, until: Instant::now() + STRANGER, said: Vec::new() })
+    }
+
+    fn hear(&mut self, token: &str) -> Heard {
+        let wanted = greeting(0, token);
+        let mut bytes = vec![0; wanted.len() - self.said.len()];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => return Heard::Stranger,
+            Ok(n) => self.said.extend_from_slice(&bytes[..n]),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => return Heard::Stranger,
+        }
+        if self.said.len() < wanted.len() {
+            return if Instant::now() < self.until { Heard::Waiting } else { Heard::Stranger };
+        }
+        let mut number = [0; 4];
+        number.copy_from_slice(&self.said[8..12]);
+        self.said[8..12].fill(0);
+        if same(&self.said, &wanted) { Heard::Number(u32::from_be_bytes(number)) } else { Heard::Stranger }
+    }
+}
+
+/// Equality in a time that does not tell where the first difference is.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && std::hint::black_box(one.iter().zip(other).fold(0, |acc, (a, b)| acc | (a ^ b))) == 0
+}
+
+/// From where to connect.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Address to connect from; the kernel's choice if `None`.
+    pub address: Option<IpAddr>,
+    /// Interface to leave by; the kernel's choice if `None`.
+    pub device: Option<String>,
+}
+
+/// Connects `count` streams to a responder and shows it the token.
+///
+/// # Errors
+/// The responder cannot be reached, refuses the token, or the controller ends it.
+pub fn connect(
+    origin: &Origin,
+    to: SocketAddr,
+    count: usize,
+    token: &str,
+    control: &Control,
+) -> Result<Vec<TcpStream>, Failure> {
+    let mut streams = Vec::with_capacity(count);
+    for number in 0..count {
+        control.check(Stage::Join)?;
+        let mut stream = one(origin, to, control).map_err(|error| unreachable(origin, to, &error))?;
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        stream.write_all(&greeting(number, token)).map_err(|error| unreachable(origin, to, &error))?;
+        streams.push(stream);
+    }
+    for stream in &mut streams {
+        welcomed(stream, to, control)?;
+    }
+    Ok(streams)
+}
+
+fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    if let Some(device) = &origin.device {
+        match socket.bind_device(Some(device.as_bytes())) {
+            // Kernels before 5.7 let only root bind to an interface; the source address must do there.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                crate::log!("not permitted to bind to {device}: routing decides by which interface traffic leaves");
+            }
+            done => done?,
+        }
+    }
+    if let Some(address) = origin.address {
+        socket.bind(&SocketAddr::new(address, 0).into())?;
+    }
+    let left = control.deadline().saturating_duration_since(Instant::now());
+    socket.connect_timeout(&to.into(), left.clamp(Duration::from_millis(1), CONNECT))?;
+    Ok(socket.into())
+}
+
+fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
+    let from = match origin {
+        Origin { device: Some(device), address: Some(address) } => format!(" from {address} ({device})"),
+        Origin { address: Some(address), .. } => format!(" from {address}"),
+        _ => String::new(),
+    };
+    failure(Kind::Fabric, format!("no TCP connection{from} to {to}: {error}")).help(
+        "see whether the two addresses can reach one another (ip route get, ping) and no firewall drops TCP between them",
+    )
+}
+
+/// Waits for the responder's answer to a greeting; it comes when all connections are there.
+fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
+    let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
+    loop {
+        control.check(Stage::Join)?;
+        let [events] = wait::wait([(stream.as_fd(), READABLE)], Some(Duration::from_millis(50))).map_err(lost)?;
+        if events == 0 {
+            continue;
+        }
+        let mut answer = [0];
+        return match stream.read(&mut answer) {
+            Ok(1) if answer[0] == WELCOME => Ok(()),
+            Ok(0) => Err(failure(
+                Kind::Configuration,
+                format!("the responder at {to} closed the connection instead of welcoming it"),
+            )
+            .help("its own join failed, the two ends have different tokens, or something else listens there")),
+            Ok(_) => Err(failure(Kind::Configuration, format!("what listens at {to} is no railgauge agent"))),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(failure(
+                Kind::Configuration,
+                format!("the responder at {to} closed the connection instead of welcoming it"),
+            )),
+            Err(error) => Err(lost(error)),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equality_is_equality() {
+        assert!(same(b"token", b"token"));
+        assert!(!same(b"token", b"tokem") && !same(b"token", b"toke") && !same(b"", b"x"));
+    }
+}

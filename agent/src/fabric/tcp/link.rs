@@ -1,0 +1,360 @@
+//! One end of a TCP link.
+
+use std::{
+    fs,
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    os::fd::AsFd,
+    time::Duration,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Completion, Endpoint, Footprint, LinkSpec, Opened, Role, TcpEndpoint},
+    measure::Measurement,
+    step::{Checked, Pattern, Step, Stepped, Timing, Window},
+    terms::{Aim, GpuPath, LinkLayer, Memory, Op, Transport},
+};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use super::{
+    conduct::{self, Lines, Part, RECEIVE},
+    greeting::{self, Origin},
+    place::{self, Place},
+    shared::Shared,
+    signal::{Channel, Pass, Purpose, Signal},
+    socket,
+};
+use crate::{
+    fabric::{Control, Link},
+    memory::{host::Buffer, pattern},
+    system::wait::{self, READABLE},
+};
+
+/// Most streams of a link.
+const STREAMS: u32 = 4096;
+
+struct Tcp {
+    spec: LinkSpec,
+    place: Place,
+    opened: Opened,
+    listener: Option<TcpListener>,
+    channel: Option<Channel>,
+    streams: Vec<TcpStream>,
+    front: Vec<Buffer>,
+    back: Vec<Buffer>,
+    spin: bool,
+    /// Why the streams cannot be used any more.
+    broken: Option<Failure>,
+}
+
+fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
+    Failure::new(Stage::Open, kind, cause)
+}
+
+/// Opens one end: chooses the address, takes the memory, and listens if it is the responder.
+///
+/// # Errors
+/// The address, the interface, the memory or a setting is not to be had.
+pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
+    if spec.memory != Memory::Host {
+        return Err(refused(Kind::Unsupported, format!("TCP cannot carry {} memory", spec.memory)));
+    }
+    if spec.qps == 0 || spec.qps > STREAMS || spec.max_size == 0 {
+        let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
+        return Err(refused(Kind::Configuration, cause).help(format!("use 1 to {STREAMS} streams and at least 1 byte")));
+    }
+    let place = place::choose(spec)?;
+    let listener = match spec.role {
+        Role::Responder => Some(listen(place.address, spec.qps)?),
+        Role::Initiator => None,
+    };
+    let port = listener.as_ref().and_then(|listener| listener.local_addr().ok()).map_or(0, |address| address.port());
+    let spin = spec.knobs.completion == Some(Completion::Poll);
+    let front = buffers(spec)?;
+    let opened = Opened {
+        endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
+        device: place.device.clone(),
+        transport: Transport::Tcp,
+        link_layer: if place.address.is_loopback() { LinkLayer::Loopback } else { LinkLayer::Ethernet },
+        gpu_path: GpuPath::None,
+        rate_gbps: rate(&place.device),
+        mtu: mtu(&place.device),
+        software: false,
+        settings: settings(spec, spin),
+    };
+    let spec = spec.clone();
+    let (channel, streams, back) = (None, Vec::new(), Vec::new());
+    Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, front, back, spin, broken: None }))
+}
+
+fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
+    let to = SocketAddr::new(address, 0);
+    let listen = || {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind(&to.into())?;
+        socket.listen(i32::try_from(streams).unwrap_or(i32::MAX).saturating_add(64))?;
+        Ok::<_, std::io::Error>(socket.into())
+    };
+    listen().map_err(|error| refused(Kind::Configuration, format!("cannot listen at {address}: {error}")))
+}
+
+fn buffers(spec: &LinkSpec) -> Result<Vec<Buffer>, Failure> {
+    let length = match spec.knobs.footprint.unwrap_or_default() {
+        Footprint::Cache => spec.max_size.max(RECEIVE as u64),
+        Footprint::Dram => {
+            let cache = last_level_cache().ok_or_else(|| {
+                refused(Kind::Unsupported, "footprint = \"dram\": this kernel does not tell the size of the cache")
+            })?;
+            (4 * cache / u64::from(spec.qps)).max(spec.max_size).max(RECEIVE as u64)
+        }
+    };
+    (0..spec.qps).map(|_| Buffer::new(length, spec.knobs.huge_pages == Some(true))).collect()
+}
+
+fn settings(spec: &LinkSpec, spin: bool) -> std::collections::BTreeMap<String, String> {
+    let knobs = &spec.knobs;
+    let footprint = if knobs.footprint == Some(Footprint::Dram) { "dram" } else { "cache" };
+    let mut settings = std::collections::BTreeMap::from([
+        ("streams".into(), spec.qps.to_string()),
+        ("completion".into(), if spin { "poll" } else { "events" }.into()),
+        ("footprint".into(), footprint.into()),
+        ("huge_pages".into(), (knobs.huge_pages == Some(true)).to_string()),
+    ]);
+    settings.extend(knobs.traffic_class.map(|class| ("traffic_class".into(), class.to_string())));
+    settings
+}
+
+impl Link for Tcp {
+    fn opened(&self) -> Opened {
+        self.opened.clone()
+    }
+
+    fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+        let refused = |cause: &str| Failure::new(Stage::Join, Kind::Internal, cause);
+        let Endpoint::Tcp(peer) = peer else { return Err(refused("the peer of a TCP link is no TCP endpoint")) };
+        if self.channel.is_some() {
+            return Err(refused("the link is joined already"));
+        }
+        let count = self.spec.qps as usize + 1;
+        let mut streams = match self.listener.take() {
+            Some(listener) => greeting::accept(&listener, count, &self.spec.token, control)?,
+            None => {
+                let ip = peer.address.parse().map_err(|_| refused("the peer's address is none"))?;
+                let device = (self.place.named_device && !place::is_own(ip)).then(|| self.place.device.clone());
+                let named = self.place.named_address || self.place.named_device;
+                let origin = Origin { address: named.then_some(self.place.address), device };
+                greeting::connect(&origin, SocketAddr::new(ip, peer.port), count, &self.spec.token, control)?
+            }
+        };
+        for stream in &streams {
+            socket::prepare(stream, self.spec.knobs.traffic_class).map_err(|error| {
+                Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}"))
+            })?;
+        }
+        let signals = streams.pop().ok_or_else(|| refused("no connection for signals"))?;
+        self.record(&signals)?;
+        for stream in &streams {
+            stream
+                .set_nonblocking(self.spin)
+                .map_err(|error| refused(&format!("a socket cannot be set up: {error}")))?;
+        }
+        let name = signals.peer_addr().map_or_else(|_| peer.address.clone(), |peer| peer.to_string());
+        self.channel = Some(Channel::new(signals, name));
+        self.streams = streams;
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
+        match step {
+            Step::Fill(pattern) => self.each(pattern, |bytes, qp| pattern::fill(bytes, pattern, qp)),
+            Step::Poison(pattern) => self.each(pattern, |bytes, qp| pattern::poison(bytes, pattern, qp)),
+            Step::Check(pattern) => self.check(pattern),
+            Step::Transfer { op, pattern } => {
+                let pass = self.pass(*op, Aim::Bandwidth, pattern.size, Purpose::Verify)?;
+                self.conduct(Pass { quota: Some(1), ..pass }, Part::Lead(Window::Iterations(1), None), control)?;
+                Ok(Stepped::Done)
+            }
+            Step::Time(timing) => self.time(timing, control),
+            Step::Serve { op, aim, size } => self.serve(*op, *aim, *size, control),
+        }
+    }
+}
+
+impl Tcp {
+    /// What is known only with the peer: whether the bytes leave this host, and by which interface.
+    fn record(&mut self, stream: &TcpStream) -> Result<(), Failure> {
+        let unknown = |error: std::io::Error| {
+            Failure::new(Stage::Join, Kind::Fabric, format!("the connection broke while joining: {error}"))
+        };
+        let (local, peer) = (stream.local_addr().map_err(unknown)?.ip(), stream.peer_addr().map_err(unknown)?.ip());
+        if local != self.place.address
+            && let Some(device) = place::interface_of(local)
+        {
+            self.opened.endpoint = Endpoint::Tcp(TcpEndpoint { address: local.to_string(), port: 0 });
+            self.opened.device = device;
+        }
+        let own = place::is_own(peer);
+        let device = if own { "lo" } else { &self.opened.device };
+        (self.opened.mtu, self.opened.rate_gbps) = (mtu(device), rate(device));
+        self.opened.link_layer = if own { LinkLayer::Loopback } else { LinkLayer::Ethernet };
+        if let Ok(congestion) = SockRef::from(stream).tcp_congestion() {
+            let name = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
+            self.opened.settings.insert("congestion_control".into(), name);
+        }
+        Ok(())
+    }
+
+    /// The first `size` bytes of every stream's buffer.
+    fn each(&mut self, pattern: &Pattern, mut work: impl FnMut(&mut [u8], u32)) -> Result<Stepped, Failure> {
+        let size = self.fits(pattern.size)?;
+        (0..).zip(&mut self.front).for_each(|(qp, buffer)| work(&mut buffer.bytes_mut()[..size], qp));
+        Ok(Stepped::Done)
+    }
+
+    fn check(&self, pattern: &Pattern) -> Result<Stepped, Failure> {
+        let size = self.fits(pattern.size)?;
+        let mut sum = Checked::default();
+        for (qp, buffer) in (0..).zip(&self.front) {
+            let checked = pattern::check(&buffer.bytes()[..size], pattern, qp);
+            sum.verified += checked.verified;
+            sum.wrong += checked.wrong;
+            sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
+        }
+        Ok(Stepped::Checked(sum))
+    }
+
+    fn fits(&self, size: u64) -> Result<usize, Failure> {
+        let cause = || format!("messages of {size} bytes do not fit a link opened for 1 to {}", self.spec.max_size);
+        let fits = (1..=self.spec.max_size).contains(&size).then(|| usize::try_from(size).ok()).flatten();
+        fits.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, cause()))
+    }
+
+    fn pass(&self, op: Op, aim: Aim, size: u64, purpose: Purpose) -> Result<Pass, Failure> {
+        self.fits(size)?;
+        if !matches!(op, Op::Write | Op::Read | Op::Send) {
+            let cause = format!("there is no {op} over TCP");
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help("use write, read or send"));
+        }
+        Ok(Pass { op, aim, size, bidirectional: false, quota: None, purpose })
+    }
+
+    /// Runs one pass over the joined streams. A failure breaks the link for good.
+    fn conduct(&mut self, pass: Pass, part: Part, control: &Control) -> Result<Measurement, Failure> {
+        if let Some(broken) = &self.broken {
+            let cause = format!("the link broke earlier: {}", broken.cause);
+            return Err(Failure { cause, ..broken.clone() });
+        }
+        let Some(channel) = &mut self.channel else {
+            return Err(Failure::new(Stage::Measure, Kind::Internal, "the link is not joined"));
+        };
+        if pass.bidirectional && self.back.is_empty() {
+            self.back = buffers(&self.spec)?;
+        }
+        let mut shared = Shared::new(pass, control, self.spin, self.streams.len())?;
+        if let Part::Lead(rule, _) = part {
+            shared.rule = Some(rule);
+        }
+        let dram = self.spec.knobs.footprint == Some(Footprint::Dram);
+        let (sockets, front, back) = (&self.streams, &mut self.front, &mut self.back);
+        let lines = Lines { channel, sockets, front, back, dram };
+        conduct::conduct(lines, &shared, part).inspect_err(|failure| self.broken = Some(failure.clone()))
+    }
+
+    fn time(&mut self, timing: &Timing, control: &Control) -> Result<Stepped, Failure> {
+        let pass = self.pass(timing.op, timing.aim, timing.size, Purpose::Measure)?;
+        if timing.bidirectional && timing.aim == Aim::Latency {
+            let cause = "latency in both directions at once is not defined";
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause));
+        }
+        let mut start_at = timing.start_at;
+        let pass = Pass { bidirectional: timing.bidirectional, ..pass };
+        if timing.warm_up > 0 {
+            let warm = Pass { purpose: Purpose::WarmUp, ..pass };
+            self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), start_at.take()), control)?;
+        }
+        let quota = match timing.window {
+            Window::Iterations(n) => Some(n),
+            Window::Duration(_) | Window::Adaptive { .. } => None,
+        };
+        let measurement = self.conduct(Pass { quota, ..pass }, Part::Lead(timing.window, start_at), control)?;
+        Ok(Stepped::Measured(Box::new(measurement)))
+    }
+
+    /// Takes part in whatever passes the initiator begins, until stopped.
+    fn serve(&mut self, op: Op, aim: Aim, size: u64, control: &Control) -> Result<Stepped, Failure> {
+        self.pass(op, aim, size, Purpose::Measure)?;
+        let mut account = Stepped::Done;
+        let mut ready = false;
+        loop {
+            let Some(channel) = self.channel.as_mut().filter(|_| self.broken.is_none()) else {
+                let unjoined = || Failure::new(Stage::Measure, Kind::Internal, "the link is not joined");
+                return Err(self.broken.clone().unwrap_or_else(unjoined));
+            };
+            if !std::mem::replace(&mut ready, true) {
+                control.ready();
+            }
+            if control.stopped() && !control.aborted() {
+                return Ok(account);
+            }
+            control.check(Stage::Measure)?;
+            let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
+            let waited = wait::wait(on.map(|fd| (fd, READABLE)), Some(Duration::from_millis(100)));
+            let [said, _] = waited
+                .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
+            if let Some(bell) = control.bell() {
+                bell.quiet();
+            }
+            if said == 0 {
+                continue;
+            }
+            let pass = match channel.hear() {
+                Ok(Signal::Go(pass)) => pass,
+                Ok(other) => {
+                    let cause = format!("the initiator said {other:?} outside of a pass");
+                    return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+                }
+                Err(failure) => {
+                    self.broken = Some(failure.clone());
+                    return Err(failure);
+                }
+            };
+            let aim_fits = pass.aim == aim || pass.purpose == Purpose::Verify;
+            if (pass.op, pass.size) != (op, size) || !aim_fits {
+                channel.say(&Signal::Refused(format!("the responder serves {op} of {size} bytes, not {pass:?}")))?;
+                continue;
+            }
+            let measurement = self.conduct(pass, Part::Follow, control)?;
+            if pass.purpose == Purpose::Measure {
+                account = Stepped::Measured(Box::new(measurement));
+            }
+        }
+    }
+}
+
+/// Largest cache of the first processor, in bytes.
+fn last_level_cache() -> Option<u64> {
+    let sizes = (0..10).filter_map(|index| {
+        let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
+        text.trim().strip_suffix('K')?.parse::<u64>().ok().map(|kib| kib << 10)
+    });
+    sizes.max()
+}
+
+/// MTU of an interface in bytes; 0 where it is not known.
+fn mtu(device: &str) -> u32 {
+    read(device, "mtu").and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Link rate in Gb/s. Interfaces without hardware below them (veth, tun, dummy) report made-up speeds.
+fn rate(device: &str) -> Option<f64> {
+    let entries = fs::read_dir(format!("/sys/class/net/{device}")).ok()?.flatten();
+    let real = |name: &std::ffi::OsStr| name == "device" || name.as_encoded_bytes().starts_with(b"lower_");
+    if !entries.map(|entry| entry.file_name()).any(|name| real(&name)) {
+        return None;
+    }
+    read(device, "speed")?.parse::<i64>().ok().filter(|speed| *speed > 0).map(|speed| speed as f64 / 1000.0)
+}
+
+fn read(device: &str, file: &str) -> Option<String> {
+    fs::read_to_string(format!("/sys/class/net/{device}/{file}")).ok().map(|text| text.trim().to_owned())
+}

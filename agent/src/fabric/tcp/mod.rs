@@ -1,0 +1,34 @@
+//! TCP sockets: the baseline, and the fabric that is always there. Never called RDMA.
+//!
+//! A link is one connection per stream for payload and one for signals. What is counted:
+//!
+//! * **Bandwidth** (`write`, `send`: the initiator sends; `read`: the responder sends). Every message is one `send`
+//!   call of the message's size; small messages may share a segment, as in any bulk transfer over TCP. The window
+//!   runs from the first send to the moment the receiver has said that it has every byte, and both ends must have
+//!   counted the same bytes. `slices` are the receiver's. Both directions at once: bytes of both, over one window.
+//! * **Latency** on the first stream, one message at a time with TCP_NODELAY: see [`ping`].
+//! * **CPU time** is that of all threads of the link, the kernel's share of their calls included.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`place`] | which address and interface |
+//! | [`greeting`] | connecting with a token |
+//! | [`socket`] | socket settings, sending and receiving |
+//! | [`signal`] | what the ends tell one another |
+//! | [`conduct`] | one pass, led from the link's thread |
+//! | [`source`], [`sink`], [`ping`] | the threads |
+//! | [`shared`], [`account`] | what they share, and what it came to |
+
+mod account;
+mod conduct;
+mod greeting;
+mod link;
+mod ping;
+mod place;
+mod shared;
+mod signal;
+mod sink;
+mod socket;
+mod source;
+
+pub use link::open;

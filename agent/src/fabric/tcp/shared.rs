@@ -1,0 +1,171 @@
+//! What the threads of one pass share.
+
+use std::sync::{
+    Condvar, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Latency,
+    step,
+};
+
+use super::signal::Pass;
+use crate::{
+    bench::{Slices, Tally},
+    fabric::Control,
+    system::wait::Doorbell,
+};
+
+/// State of one pass at one end.
+pub struct Shared<'a> {
+    pub pass: Pass,
+    pub control: &'a Control,
+    /// Never sleep in a call.
+    pub spin: bool,
+    /// The initiator's stop rule; latency loops follow it by themselves.
+    pub rule: Option<step::Window>,
+    /// Sources end after the message they are at.
+    pub halt: AtomicBool,
+    /// When the first payload byte of any stream arrived, on the agent's clock; 0 before.
+    pub origin: AtomicU64,
+    pub lanes: Vec<Lane>,
+    pub sources: Team,
+    pub sinks: Team,
+    /// Rung by every thread that ends.
+    pub bell: Doorbell,
+    failure: Mutex<Option<Failure>>,
+    gate: (Mutex<bool>, Condvar),
+}
+
+/// Counters of one stream, on cache lines of their own.
+#[repr(align(128))]
+#[derive(Default)]
+pub struct Lane {
+    /// Payload bytes sent so far.
+    pub sent: AtomicU64,
+    /// Payload bytes received so far.
+    pub received: AtomicU64,
+    /// Bytes that will have come in all, the final byte included; 0 while that is not known.
+    pub total: AtomicU64,
+}
+
+/// The threads on one side of the streams.
+#[derive(Default)]
+pub struct Team {
+    running: AtomicUsize,
+    flows: Mutex<Vec<(usize, Flow)>>,
+}
+
+/// What one thread did.
+#[derive(Default)]
+pub struct Flow {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// First and last moment, on the agent's clock.
+    pub first: u64,
+    pub last: u64,
+    /// CPU time in nanoseconds.
+    pub cpu: u64,
+    /// Bytes over time; sinks only.
+    pub slices: Option<Slices>,
+    /// Its own window and times; latency loops only.
+    pub latency: Option<(Tally, Latency)>,
+}
+
+impl<'a> Shared<'a> {
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new(pass: Pass, control: &'a Control, spin: bool, streams: usize) -> Result<Self, Failure> {
+        let bell = Doorbell::new().map_err(|error| {
+            Failure::new(Stage::Measure, Kind::Configuration, format!("no descriptor for a doorbell: {error}"))
+                .help("raise the limit of open files (ulimit -n)")
+        })?;
+        Ok(Self {
+            pass,
+            control,
+            spin,
+            rule: None,
+            halt: AtomicBool::new(false),
+            origin: AtomicU64::new(0),
+            lanes: (0..streams).map(|_| Lane::default()).collect(),
+            sources: Team::default(),
+            sinks: Team::default(),
+            bell,
+            failure: Mutex::new(None),
+            gate: (Mutex::new(false), Condvar::new()),
+        })
+    }
+
+    /// Runs `work` as a thread of `team`: notes its account or its failure, whatever happens.
+    pub fn take_part(&self, team: &Team, number: usize, work: impl FnOnce() -> Result<Flow, Failure>) {
+        struct Leave<'a>(&'a Team, &'a Doorbell);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                self.0.running.fetch_sub(1, Ordering::AcqRel);
+                self.1.ring();
+            }
+        }
+        let leave = Leave(team, &self.bell);
+        match work() {
+            Ok(flow) => locked(&team.flows).push((number, flow)),
+            // The first failure is the cause; those of the other streams follow from it.
+            Err(failure) => drop(locked(&self.failure).get_or_insert(failure)),
+        }
+        drop(leave);
+    }
+
+    /// The first failure of any thread.
+    pub fn failure(&self) -> Option<Failure> {
+        locked(&self.failure).clone()
+    }
+
+    /// Lets the sources begin.
+    pub fn open_gate(&self) {
+        *locked(&self.gate.0) = true;
+        self.gate.1.notify_all();
+    }
+
+    /// Waits for the gate.
+    pub fn wait_at_gate(&self) {
+        let open = locked(&self.gate.0);
+        drop(self.gate.1.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Team {
+    /// Announces a thread that is about to start.
+    pub fn expect_one(&self) {
+        self.running.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes an announcement back.
+    pub fn expect_one_less(&self) {
+        self.running.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether no thread runs any more.
+    pub fn is_done(&self) -> bool {
+        self.running.load(Ordering::Acquire) == 0
+    }
+
+    /// The accounts, in the order of the streams.
+    pub fn flows(&self) -> Vec<Flow> {
+        let mut flows = std::mem::take(&mut *locked(&self.flows));
+        flows.sort_by_key(|(number, _)| *number);
+        flows.into_iter().map(|(_, flow)| flow).collect()
+    }
+
+    /// Payload bytes of each stream.
+    pub fn bytes(&self) -> Vec<u64> {
+        let mut bytes: Vec<_> = locked(&self.flows).iter().map(|(number, flow)| (*number, flow.bytes)).collect();
+        bytes.sort_unstable();
+        bytes.into_iter().map(|(_, bytes)| bytes).collect()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing under these locks can be left half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,118 @@
+//! What the two ends of a link tell one another beside the payload: JSON frames on a connection of their own, so that
+//! payload streams carry payload only.
+
+use std::{
+    io,
+    net::TcpStream,
+    os::fd::{AsFd, BorrowedFd},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    frame,
+    measure::Measurement,
+    terms::{Aim, Op},
+};
+use serde::{Deserialize, Serialize};
+
+/// One pass: what the streams are used for until both ends have counted every byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Operation.
+    pub op: Op,
+    /// Bandwidth or latency.
+    pub aim: Aim,
+    /// Message size in bytes.
+    pub size: u64,
+    /// Both directions at once.
+    pub bidirectional: bool,
+    /// Messages per stream; until `Halt` if `None`.
+    pub quota: Option<u64>,
+    /// What is done with the payload.
+    pub purpose: Purpose,
+}
+
+/// What a pass is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// One message per stream, kept where the check looks for it.
+    Verify,
+    /// Not counted.
+    WarmUp,
+    /// Counted.
+    Measure,
+}
+
+/// What is said. I is the initiator, R the responder, a source sends payload, a sink receives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Signal {
+    /// I → R: a pass begins.
+    Go(Pass),
+    /// R → I: its threads stand.
+    Ready,
+    /// R → I: it cannot, and why.
+    Refused(String),
+    /// I → R: its sources may begin.
+    Start,
+    /// I → R: its sources shall end.
+    Halt,
+    /// Source → sink: payload bytes sent, by stream. Nothing more but one final byte will come.
+    Sent(Vec<u64>),
+    /// Sink → source: the totals are known; a final byte on every stream wakes the sink's threads.
+    Counted,
+    /// Sink → source: every byte has arrived; the sink's account.
+    Got(Measurement),
+}
+
+/// The connection.
+#[derive(Debug)]
+pub struct Channel {
+    stream: TcpStream,
+    peer: String,
+}
+
+impl Channel {
+    /// Over a connection that nothing else uses.
+    pub fn new(stream: TcpStream, peer: String) -> Self {
+        Self { stream, peer }
+    }
+
+    /// Says something.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn say(&mut self, signal: &Signal) -> Result<(), Failure> {
+        frame::write(&mut self.stream, signal).map_err(|error| self.broke(&error))
+    }
+
+    /// Hears one signal. To be called when the connection is readable: signals are short and come in one piece, so
+    /// one that does not follow its first byte within the socket's time limit means a broken peer.
+    ///
+    /// # Errors
+    /// The connection broke, or what came is no signal.
+    pub fn hear(&mut self) -> Result<Signal, Failure> {
+        match frame::read(&mut self.stream) {
+            Ok(Some(signal)) => Ok(signal),
+            Ok(None) => Err(self.broke(&io::ErrorKind::ConnectionAborted.into())),
+            Err(error) => Err(self.broke(&error)),
+        }
+    }
+
+    /// Makes both directions of the connection end at once.
+    pub fn cut(&self) {
+        // Fails only if it is cut already.
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+
+    fn broke(&self, error: &io::Error) -> Failure {
+        let cause = format!("the connection to {} broke: {error}", self.peer);
+        Failure::new(Stage::Measure, Kind::Fabric, cause)
+            .help("see whether the peer's agent still runs and the link between the hosts is up")
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,64 @@
+//! The receiving end of one stream in a bandwidth or verifying pass.
+
+use std::{
+    net::TcpStream,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use railgauge_wire::failure::Failure;
+
+use super::{
+    shared::{Flow, Shared},
+    signal::Purpose,
+    socket::Stream,
+};
+use crate::bench::{Slices, clock, cpu};
+
+/// Receives into `buffer` until every announced byte and the final one have come. In a verifying pass byte `i` of the
+/// message lands at `i` and nothing else is touched; in a timed pass the buffer is walked through in a ring.
+///
+/// # Errors
+/// The connection broke, or the controller ends it.
+pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
+    let mut stream = Stream::new(socket, number, shared.control, shared.spin);
+    let lane = &shared.lanes[number];
+    let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size);
+    let region = keep.map_or(buffer.len(), |size| size as usize);
+    let before = cpu::thread();
+    let (mut received, mut at, mut last) = (0u64, 0, 0);
+    let mut slices: Option<Slices> = None;
+    let mut beyond = [0];
+    loop {
+        let rest = if keep == Some(received) { &mut beyond[..] } else { &mut buffer[at..region] };
+        let n = stream.receive(rest)?;
+        let now = clock::now();
+        received += n as u64;
+        at += n;
+        if at >= region {
+            at = 0;
+        }
+        let total = lane.total.load(Ordering::Acquire);
+        let done = total == received;
+        // The final byte is no payload: it neither counts nor ends the measured time.
+        let payload = n as u64 - u64::from(done);
+        if payload > 0 {
+            last = now;
+            slices.get_or_insert_with(|| Slices::new(begin(&shared.origin, now))).add(now, payload);
+            lane.received.store(received - u64::from(done), Ordering::Relaxed);
+        }
+        if done {
+            let first = shared.origin.load(Ordering::Relaxed);
+            let cpu = cpu::thread() - before;
+            return Ok(Flow { bytes: received - 1, first, last: last.max(first), cpu, slices, latency: None });
+        }
+    }
+}
+
+/// The moment the first byte of any stream arrived.
+fn begin(origin: &AtomicU64, now: u64) -> u64 {
+    match origin.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => now,
+        // Two threads may see their first bytes at almost the same time; time never runs backwards for either.
+        Err(earlier) => earlier.min(now),
+    }
+}

@@ -1,0 +1,113 @@
+//! Settings of the sockets, and byte-wise sending and receiving that ends when the controller says so.
+
+use std::{
+    io::{self, Read, Write},
+    net::{Shutdown, TcpStream},
+    time::Duration,
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use socket2::{SockRef, TcpKeepalive};
+
+use crate::fabric::Control;
+
+/// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a call may block before the controller's flags are looked at.
+const NAP: Duration = Duration::from_millis(200);
+
+/// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP.
+///
+/// # Errors
+/// The kernel refuses a setting.
+pub fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    let probes = TcpKeepalive::new().with_time(Duration::from_secs(1)).with_interval(Duration::from_secs(1));
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    socket.set_tcp_keepalive(&probes)?;
+    socket.set_tcp_user_timeout(Some(SILENCE))?;
+    socket.set_read_timeout(Some(NAP))?;
+    socket.set_write_timeout(Some(NAP))?;
+    match (traffic_class, stream.peer_addr()?) {
+        (None, _) => Ok(()),
+        (Some(class), peer) if peer.is_ipv4() => socket.set_tos_v4(class.into()),
+        (Some(class), _) => socket.set_tclass_v6(class.into()),
+    }
+}
+
+/// One payload stream as a thread sees it.
+pub struct Stream<'a> {
+    pub socket: &'a TcpStream,
+    pub number: usize,
+    pub control: &'a Control,
+    /// Never sleep in a call: the socket is non-blocking, and calls are repeated until they succeed.
+    pub spin: bool,
+    /// Calls in vain since the flags were last looked at.
+    idle: u32,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(socket: &'a TcpStream, number: usize, control: &'a Control, spin: bool) -> Self {
+        Self { socket, number, control, spin, idle: 0 }
+    }
+
+    /// Sends all of `bytes`.
+    ///
+    /// # Errors
+    /// The connection broke, or the controller ends it.
+    #[inline]
+    pub fn send(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            match self.socket.write(bytes) {
+                Ok(n) => bytes = &bytes[n..],
+                Err(error) => self.again(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives what is there, at least one byte.
+    ///
+    /// # Errors
+    /// The connection broke or ended, or the controller ends it.
+    #[inline]
+    pub fn receive(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Err(self.broke(&io::ErrorKind::ConnectionAborted.into())),
+                Ok(n) => return Ok(n),
+                Err(error) => self.again(error)?,
+            }
+        }
+    }
+
+    /// `Ok` if a call that failed shall be repeated.
+    #[cold]
+    fn again(&mut self, error: io::Error) -> Result<(), Failure> {
+        match error.kind() {
+            io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if error.raw_os_error() != Some(libc::ETIMEDOUT) => {
+                self.idle = self.idle.wrapping_add(1);
+                if !self.spin || self.idle.is_multiple_of(1024) { self.control.check(Stage::Measure) } else { Ok(()) }
+            }
+            _ => Err(self.broke(&error)),
+        }
+    }
+
+    fn broke(&self, error: &io::Error) -> Failure {
+        let peer = self.socket.peer_addr().map_or_else(|_| "the peer".into(), |peer| peer.to_string());
+        let cause = format!("stream {} to {peer} broke: {error}", self.number);
+        Failure::new(Stage::Measure, Kind::Fabric, cause)
+            .help("see whether the peer's agent still runs and the link between the hosts is up")
+    }
+}
+
+/// Makes all streams end at once, so that no thread stays in a call.
+pub fn cut(streams: &[TcpStream]) {
+    for stream in streams {
+        // Fails only if it is cut already.
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}

@@ -1,0 +1,45 @@
+//! The sending end of one stream in a bandwidth or verifying pass: one `send` per message, as fast as the socket takes
+//! them.
+
+use std::{net::TcpStream, sync::atomic::Ordering};
+
+use railgauge_wire::failure::Failure;
+
+use super::{
+    shared::{Flow, Shared},
+    signal::Purpose,
+    socket::Stream,
+};
+use crate::bench::{clock, cpu};
+
+/// Sends messages out of `buffer`, walking through the whole of it, until halted or the quota is sent.
+///
+/// # Errors
+/// The connection broke, or the controller ends it.
+pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &[u8]) -> Result<Flow, Failure> {
+    let mut stream = Stream::new(socket, number, shared.control, shared.spin);
+    let size = shared.pass.size as usize;
+    let stride = size.next_multiple_of(64);
+    let quota = shared.pass.quota.unwrap_or(u64::MAX);
+    // While bytes stream, the kernel may join small messages into full segments; see `socket::prepare` for the rest.
+    let joining = shared.pass.purpose != Purpose::Verify;
+    shared.wait_at_gate();
+    set_nodelay(socket, !joining);
+    let (first, before) = (clock::now(), cpu::thread());
+    let (mut at, mut messages) = (0, 0);
+    while messages < quota && !shared.halt.load(Ordering::Relaxed) {
+        stream.send(&buffer[at..at + size])?;
+        messages += 1;
+        shared.lanes[number].sent.store(messages * size as u64, Ordering::Relaxed);
+        at = if at + stride + size <= buffer.len() { at + stride } else { 0 };
+    }
+    // Also pushes out what was held back to fill a segment.
+    set_nodelay(socket, true);
+    let cpu = cpu::thread() - before;
+    Ok(Flow { bytes: messages * size as u64, first, last: clock::now(), cpu, ..Flow::default() })
+}
+
+fn set_nodelay(socket: &TcpStream, on: bool) {
+    // Was accepted when the socket was prepared; without it only small segments come later.
+    let _ = socket.set_nodelay(on);
+}

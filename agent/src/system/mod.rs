@@ -1,0 +1,13 @@
+//! The kernel's calls, each behind a safe function; one file per family. Nothing here knows what railgauge is.
+//!
+//! | file | calls |
+//! | --- | --- |
+//! | [`process`] | process groups, ending, standard streams |
+//! | [`time`] | clock_gettime |
+//! | [`wait`] | poll, eventfd |
+//! | [`interfaces`] | getifaddrs |
+
+pub mod interfaces;
+pub mod process;
+pub mod time;
+pub mod wait;

@@ -1,0 +1,53 @@
+//! Process groups, the end of the process, its standard streams.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, BorrowedFd},
+    process,
+};
+
+/// Makes this process the leader of its own group, and the parent of whatever its children leave behind.
+pub fn own_group() {
+    // SAFETY: neither call takes pointers. Both may be refused (a session leader already leads its group);
+    // `kill_children` finds out by itself what it may do.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+}
+
+/// Kills the own process group, this process with it, if there is any child left to kill and the group is our own.
+pub fn kill_children() {
+    // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one.
+    let any = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
+    };
+    let me = process::id().cast_signed();
+    // SAFETY: no pointers; only a group that this process leads is signalled.
+    unsafe {
+        if any && libc::getpgrp() == me {
+            libc::kill(-me, libc::SIGKILL);
+        }
+    }
+}
+
+/// Ends the process at once, without exit handlers.
+pub fn exit_now(status: i32) -> ! {
+    // SAFETY: `_exit` has no preconditions; what handlers would have flushed or freed is given up on purpose.
+    unsafe { libc::_exit(status) }
+}
+
+/// Puts `input` at descriptor 0 and `output` at 1.
+///
+/// # Errors
+/// The kernel refuses (never seen for open descriptors).
+pub fn replace_standard_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
+    for (from, to) in [(input, 0), (output, 1)] {
+        // SAFETY: dup2 takes no pointers; std only writes to 1 through the number and owns neither.
+        if unsafe { libc::dup2(from.as_raw_fd(), to) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Two agents and a link between them.
+
+use railgauge_wire::{
+    failure::Failure,
+    link::{Endpoint, Knobs, LinkSpec, Opened, Role},
+    measure::Measurement,
+    message::{Answer, Ask},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window},
+    terms::{Aim, Fabric, Memory, Op, Service},
+};
+
+use super::{Agent, Outcome};
+
+pub const LINK: u64 = 5;
+pub const TOKEN: &str = "a token of this test";
+
+pub struct Pair {
+    pub initiator: Agent,
+    pub responder: Agent,
+}
+
+/// A TCP link over the loopback address.
+pub fn spec(role: Role, qps: u32, max_size: u64) -> LinkSpec {
+    LinkSpec {
+        role,
+        fabric: Fabric::Tcp,
+        service: Service::Rc,
+        device: None,
+        port: 1,
+        address: Some("127.0.0.1".into()),
+        memory: Memory::Host,
+        gpu: None,
+        gpu_path: None,
+        qps,
+        max_size,
+        token: TOKEN.into(),
+        knobs: Knobs::default(),
+    }
+}
+
+pub fn opened(outcome: Outcome) -> Opened {
+    match outcome {
+        Ok(Answer::Opened(opened) | Answer::Joined(opened)) => *opened,
+        other => panic!("not opened: {other:?}"),
+    }
+}
+
+pub fn measured(outcome: Outcome) -> Measurement {
+    match outcome {
+        Ok(Answer::Stepped(Stepped::Measured(measurement))) => *measurement,
+        other => panic!("not measured: {other:?}"),
+    }
+}
+
+impl Pair {
+    pub fn new() -> Self {
+        Self { initiator: Agent::start(), responder: Agent::start() }
+    }
+
+    /// Opens and joins both ends.
+    pub fn linked(self, change: impl Fn(&mut LinkSpec), qps: u32, max_size: u64) -> Self {
+        let mut pair = self;
+        pair.open(change, qps, max_size).expect("a link");
+        pair
+    }
+
+    pub fn open(
+        &mut self,
+        change: impl Fn(&mut LinkSpec),
+        qps: u32,
+        max_size: u64,
+    ) -> Result<(Opened, Opened), Failure> {
+        let open = |agent: &mut Agent, role| {
+            let mut spec = spec(role, qps, max_size);
+            change(&mut spec);
+            opened(agent.ask(Ask::Open { link: LINK, spec: Box::new(spec) }))
+        };
+        let (near, far) = (open(&mut self.initiator, Role::Initiator), open(&mut self.responder, Role::Responder));
+        self.join(near.endpoint, far.endpoint)
+    }
+
+    pub fn join(&mut self, near: Endpoint, far: Endpoint) -> Result<(Opened, Opened), Failure> {
+        let one = self.responder.post(Ask::Join { link: LINK, peer: near });
+        let other = self.initiator.post(Ask::Join { link: LINK, peer: far });
+        let (near, far) = (self.initiator.wait(other), self.responder.wait(one));
+        Ok((opened(Ok(near?)), opened(Ok(far?))))
+    }
+
+    /// Runs an initiator's step while the responder serves; both accounts.
+    pub fn served(&mut self, op: Op, aim: Aim, size: u64, step: Step) -> (Outcome, Outcome) {
+        let serve = Step::Serve { op, aim, size };
+        assert_eq!(self.responder.ask(self::step(serve)), Ok(Answer::Done));
+        let outcome = self.initiator.ask(self::step(step));
+        (outcome, self.responder.ask(Ask::Stop { link: LINK }))
+    }
+
+    pub fn time(&mut self, timing: Timing) -> (Measurement, Measurement) {
+        let (near, far) = self.served(timing.op, timing.aim, timing.size, Step::Time(timing));
+        (measured(near), measured(far))
+    }
+
+    /// One verifying pass as the controller leads it.
+    pub fn verify(&mut self, op: Op, size: u64, iteration: u64) -> Checked {
+        let pattern = Pattern { size, seed: 42, iteration };
+        let (source, sink) = match op.pulls() {
+            false => (&mut self.initiator, &mut self.responder),
+            true => (&mut self.responder, &mut self.initiator),
+        };
+        let done = Ok(Answer::Stepped(Stepped::Done));
+        assert_eq!(sink.ask(step(Step::Poison(pattern))), done);
+        assert_eq!(source.ask(step(Step::Fill(pattern))), done);
+        let transfer = Step::Transfer { op, pattern };
+        assert_eq!(self.served(op, Aim::Bandwidth, size, transfer), (done.clone(), done));
+        let sink = if op.pulls() { &mut self.initiator } else { &mut self.responder };
+        match sink.ask(step(Step::Check(pattern))) {
+            Ok(Answer::Stepped(Stepped::Checked(checked))) => checked,
+            other => panic!("not checked: {other:?}"),
+        }
+    }
+}
+
+pub fn step(step: Step) -> Ask {
+    Ask::Step { link: LINK, step, limit_ms: 10_000 }
+}
+
+pub fn timing(op: Op, aim: Aim, size: u64, window: Window) -> Timing {
+    Timing { op, aim, size, window, warm_up: 0, start_at: None, bidirectional: false }
+}

@@ -1,0 +1,324 @@
+//! Two real agents measure TCP between one another.
+
+mod controller;
+use controller::{Agent, PATIENCE, command, pair};
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use pair::{LINK, Pair, measured, opened, spec, step, timing};
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    link::{Completion, Endpoint, Footprint, Role, TcpEndpoint},
+    message::{Answer, Ask},
+    step::{Checked, Step, Stepped, Timing, Window},
+    terms::{Aim, LinkLayer, Op, Transport},
+};
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn a_link_says_what_it_is() {
+    let mut pair = Pair::new();
+    let (near, far) = pair.open(|_| (), 3, 4096).unwrap();
+    for end in [near, far] {
+        assert_eq!((end.transport, end.link_layer), (Transport::Tcp, LinkLayer::Loopback));
+        assert_eq!((end.device.as_str(), end.rate_gbps, end.settings["streams"].as_str()), ("lo", None, "3"));
+        assert!(end.settings.contains_key("congestion_control"));
+    }
+}
+
+#[test]
+fn every_byte_of_every_stream_is_verified() {
+    let mut pair = Pair::new().linked(|_| (), 3, 100_000);
+    for (iteration, (op, size)) in
+        (1..).zip([(Op::Write, 100_000), (Op::Read, 99_999), (Op::Send, 1), (Op::Write, 4096), (Op::Read, 8)])
+    {
+        let wanted = Checked { verified: 3 * size, wrong: 0, first_wrong: None };
+        assert_eq!(pair.verify(op, size, iteration), wanted, "{op} {size}");
+    }
+}
+
+#[test]
+fn one_flipped_bit_is_caught() {
+    let initiator = Agent::greeted(command().env("RAILGAUGE_FAULT", "flip-bit"));
+    let mut pair = Pair { initiator, responder: Agent::start() }.linked(|_| (), 2, 65_536);
+    let checked = pair.verify(Op::Write, 65_536, 1);
+    assert_eq!(checked, Checked { verified: 131_072, wrong: 2, first_wrong: Some(32_768) });
+    // The responder's agent is sound, so what it sends is.
+    assert_eq!(pair.verify(Op::Read, 65_536, 2).wrong, 0);
+}
+
+#[test]
+fn without_a_transfer_the_check_fails() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4096);
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+    let pattern = railgauge_wire::step::Pattern { size: 4096, seed: 42, iteration: 2 };
+    pair.responder.ask(step(Step::Poison(pattern))).unwrap();
+    let Ok(Answer::Stepped(Stepped::Checked(checked))) = pair.responder.ask(step(Step::Check(pattern))) else {
+        panic!()
+    };
+    assert_eq!(checked.wrong, 4096);
+}
+
+#[test]
+fn bandwidth_in_every_direction_and_by_every_rule() {
+    let mut pair = Pair::new().linked(|_| (), 2, 1 << 20);
+    let adaptive = Window::Adaptive { relative: 0.5, at_least: 50 * MS, at_most: 3_000 * MS };
+    for (op, window, bidirectional) in [
+        (Op::Write, Window::Duration(250 * MS), false),
+        (Op::Read, Window::Duration(250 * MS), false),
+        (Op::Write, Window::Duration(250 * MS), true),
+        (Op::Send, Window::Iterations(100), false),
+        (Op::Read, Window::Iterations(100), false),
+        (Op::Write, Window::Iterations(50), true),
+        (Op::Write, adaptive, false),
+        (Op::Read, adaptive, false),
+    ] {
+        let size = 32_768;
+        let timing = Timing { warm_up: 20 * MS, bidirectional, ..timing(op, Aim::Bandwidth, size, window) };
+        let (near, far) = pair.time(timing);
+        let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
+        assert_eq!((near.bytes, near.operations * size), (far.bytes, near.bytes), "{what}");
+        assert!(near.bytes > 0 && near.cpu > 0 && far.cpu > 0 && far.elapsed > 0, "{what}");
+        match window {
+            Window::Duration(wanted) => {
+                assert!((wanted..wanted + 1_000 * MS).contains(&near.elapsed), "{what}");
+                assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{what}");
+            }
+            Window::Iterations(_) => assert_eq!(near.operations, 200, "{what}"),
+            Window::Adaptive { .. } => assert!(near.interval.is_some_and(|half| half <= 0.5), "{what}"),
+        }
+    }
+    assert_eq!(pair.verify(Op::Write, 1 << 20, 9).wrong, 0);
+}
+
+#[test]
+fn latency_counts_every_sample() {
+    let mut pair = Pair::new().linked(|_| (), 2, 4096);
+    for (op, size) in [(Op::Write, 1), (Op::Send, 8), (Op::Read, 4096)] {
+        let (near, far) = pair.time(timing(op, Aim::Latency, size, Window::Iterations(500)));
+        let latency = near.latency.clone().unwrap();
+        assert_eq!((near.operations, near.bytes, latency.samples), (500, 500 * size, 500));
+        assert_eq!(latency.histogram.iter().map(|bucket| bucket.1).sum::<u64>(), 500);
+        assert!(
+            latency.min > 0 && latency.min <= latency.p50 && latency.p50 <= latency.p99 && latency.p999 <= latency.max
+        );
+        let trips = if op == Op::Read { 1.0 } else { 2.0 };
+        assert!((latency.mean * trips * 500.0 / near.elapsed as f64 - 1.0).abs() < 0.01, "{near:?}");
+        assert!(far.bytes > 0 && far.latency.is_none());
+    }
+    let (near, _) = pair.time(timing(Op::Write, Aim::Latency, 64, Window::Duration(120 * MS)));
+    assert!((120 * MS..200 * MS).contains(&near.elapsed) && near.slices.len() == 1, "{near:?}");
+}
+
+#[test]
+fn polling_and_dram_buffers_work_too() {
+    let change = |spec: &mut railgauge_wire::link::LinkSpec| {
+        spec.knobs.completion = Some(Completion::Poll);
+        spec.knobs.footprint = Some(Footprint::Dram);
+    };
+    let mut pair = Pair::new();
+    // Not every virtual machine tells the size of its cache.
+    let spec = |role| {
+        let mut spec = spec(role, 1, 65_536);
+        change(&mut spec);
+        Box::new(spec)
+    };
+    match pair.initiator.ask(Ask::Open { link: 1, spec: spec(Role::Initiator) }) {
+        Err(failure) => assert_eq!((failure.stage, failure.kind), (Stage::Open, Kind::Unsupported), "{failure}"),
+        Ok(_) => {
+            pair.open(change, 1, 65_536).unwrap();
+            assert_eq!(pair.verify(Op::Write, 65_535, 1).wrong, 0);
+            let (near, _) = pair.time(timing(Op::Write, Aim::Bandwidth, 65_536, Window::Duration(100 * MS)));
+            assert!(near.bytes > 0);
+        }
+    }
+}
+
+#[test]
+fn what_tcp_cannot_do_is_said_and_leaves_the_link_whole() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4096);
+    let failure = pair.initiator.ask(step(Step::Time(timing(Op::AtomicFadd, Aim::Latency, 8, Window::Iterations(1)))));
+    assert_eq!(failure.unwrap_err().kind, Kind::Unsupported);
+    let failure = pair.initiator.ask(step(Step::Time(timing(Op::Write, Aim::Latency, 8192, Window::Iterations(1)))));
+    assert!(failure.unwrap_err().cause.contains("8192 bytes do not fit"));
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+}
+
+#[test]
+fn two_passes_that_do_not_match_are_refused() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4096);
+    let step = Step::Time(timing(Op::Read, Aim::Bandwidth, 64, Window::Iterations(1)));
+    let (near, _) = pair.served(Op::Write, Aim::Bandwidth, 64, step);
+    assert!(near.unwrap_err().cause.contains("serves write of 64 bytes"));
+}
+
+#[test]
+fn stop_without_a_pass_answers_at_once() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4096);
+    let took = (0..5).map(|_| {
+        let serve = Step::Serve { op: Op::Write, aim: Aim::Bandwidth, size: 64 };
+        assert_eq!(pair.responder.ask(step(serve)), Ok(Answer::Done));
+        let start = Instant::now();
+        assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }), Ok(Answer::Stepped(Stepped::Done)));
+        start.elapsed()
+    });
+    // Woken, not found by the next look at the flags, which would take 100 ms; the machine may be busy.
+    assert!(took.min().unwrap() < Duration::from_millis(50));
+    let failure = pair.responder.ask(Ask::Stop { link: LINK }).unwrap_err();
+    assert!(failure.cause.contains("nothing is being served"));
+}
+
+#[test]
+fn a_planned_start_is_kept() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4096);
+    let Ok(Answer::Clock { monotonic, .. }) = pair.initiator.ask(Ask::Clock) else { panic!() };
+    let start_at = Some(monotonic + 200 * MS);
+    let timing = Timing { start_at, ..timing(Op::Read, Aim::Bandwidth, 64, Window::Iterations(10)) };
+    let (near, _) = pair.time(timing);
+    assert!((200 * MS..1_000 * MS).contains(&(near.started - monotonic)), "{near:?}");
+}
+
+#[test]
+fn a_link_that_is_closed_under_a_measurement_ends_it() {
+    let mut pair = Pair::new().linked(|_| (), 2, 65_536);
+    let serve = Step::Serve { op: Op::Write, aim: Aim::Bandwidth, size: 65_536 };
+    pair.responder.ask(step(serve)).unwrap();
+    let running =
+        pair.initiator.post(step(Step::Time(timing(Op::Write, Aim::Bandwidth, 65_536, Window::Duration(9_000 * MS)))));
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    assert_eq!(pair.initiator.ask(Ask::Close { link: LINK }), Ok(Answer::Done));
+    assert_eq!(pair.initiator.wait(running).unwrap_err().kind, Kind::Aborted);
+    assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }).unwrap_err().kind, Kind::Fabric);
+    assert!(start.elapsed() < Duration::from_secs(2));
+    // The number is free again.
+    assert!(pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(spec(Role::Initiator, 1, 8)) }).is_ok());
+}
+
+#[test]
+fn a_step_gives_up_at_its_limit() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4096);
+    // Nobody serves.
+    let time = Step::Time(timing(Op::Write, Aim::Bandwidth, 64, Window::Duration(MS)));
+    let failure = pair.initiator.ask(Ask::Step { link: LINK, step: time, limit_ms: 200 }).unwrap_err();
+    assert_eq!((failure.stage, failure.kind), (Stage::Measure, Kind::Deadline), "{failure}");
+    let failure =
+        pair.initiator.ask(step(Step::Time(timing(Op::Write, Aim::Bandwidth, 64, Window::Duration(MS))))).unwrap_err();
+    assert!(failure.cause.contains("broke earlier"), "{failure}");
+}
+
+#[test]
+fn a_killed_peer_is_an_error_in_time() {
+    let mut pair = Pair::new().linked(|_| (), 2, 65_536);
+    let serve = Step::Serve { op: Op::Read, aim: Aim::Bandwidth, size: 65_536 };
+    pair.responder.ask(step(serve)).unwrap();
+    let running =
+        pair.initiator.post(step(Step::Time(timing(Op::Read, Aim::Bandwidth, 65_536, Window::Duration(9_000 * MS)))));
+    std::thread::sleep(Duration::from_millis(100));
+    pair.responder.child.kill().unwrap();
+    let start = Instant::now();
+    let failure = pair.initiator.wait(running).unwrap_err();
+    assert_eq!(failure.kind, Kind::Fabric, "{failure}");
+    assert!(failure.cause.contains("127.0.0.1") && start.elapsed() < Duration::from_secs(2), "{failure}");
+}
+
+#[test]
+fn losing_the_controller_ends_a_measurement_that_spins() {
+    let poll = |spec: &mut railgauge_wire::link::LinkSpec| spec.knobs.completion = Some(Completion::Poll);
+    let mut pair = Pair::new().linked(poll, 2, 4096);
+    let serve = Step::Serve { op: Op::Write, aim: Aim::Latency, size: 64 };
+    pair.responder.ask(step(serve)).unwrap();
+    pair.initiator.post(step(Step::Time(timing(Op::Write, Aim::Latency, 64, Window::Duration(9_000 * MS)))));
+    std::thread::sleep(Duration::from_millis(100));
+    for agent in [&mut pair.initiator, &mut pair.responder] {
+        agent.close_stdin();
+        let (status, took) = agent.ended();
+        assert!(took < Duration::from_secs(1) && status.code() == Some(3), "{took:?} {status}");
+    }
+}
+
+#[test]
+fn strangers_are_dropped_and_disturb_nobody() {
+    let mut pair = Pair::new();
+    let near = opened(pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(spec(Role::Initiator, 2, 4096)) }));
+    let far = opened(pair.responder.ask(Ask::Open { link: LINK, spec: Box::new(spec(Role::Responder, 2, 4096)) }));
+    let Endpoint::Tcp(TcpEndpoint { address, port }) = far.endpoint.clone() else { panic!() };
+    let knock = || {
+        let stream = TcpStream::connect((address.as_str(), port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    };
+    let (mut silent, mut loud, mut wrong) = (knock(), knock(), knock());
+    loud.write_all(&[b'x'; 100]).unwrap();
+    let mut greeting = [b"rg-tcp 1".as_slice(), &0u32.to_be_bytes(), &20u32.to_be_bytes()].concat();
+    greeting.extend_from_slice(b"a token of this tesT");
+    wrong.write_all(&greeting).unwrap();
+    pair.join(near.endpoint, far.endpoint).unwrap();
+    for stranger in [&mut silent, &mut loud, &mut wrong] {
+        let mut bytes = Vec::new();
+        // Closed, with or without a reset, and told nothing.
+        let _ = stranger.read_to_end(&mut bytes);
+        assert!(bytes.is_empty());
+    }
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+    assert!(TcpStream::connect((address.as_str(), port)).is_err(), "the port is still open after the link was joined");
+}
+
+#[test]
+fn a_wrong_token_is_refused_in_words() {
+    let mut pair = Pair::new();
+    let mut wrong = spec(Role::Initiator, 1, 64);
+    wrong.token = "b token of this test".into();
+    opened(pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(wrong) }));
+    let far = opened(pair.responder.ask(Ask::Open { link: LINK, spec: Box::new(spec(Role::Responder, 1, 64)) }));
+    let nowhere = Endpoint::Tcp(TcpEndpoint { address: "127.0.0.1".into(), port: 0 });
+    let waiting = pair.responder.post(Ask::Join { link: LINK, peer: nowhere });
+    let failure = pair.initiator.ask(Ask::Join { link: LINK, peer: far.endpoint }).unwrap_err();
+    assert!((failure.stage, failure.kind) == (Stage::Join, Kind::Configuration), "{failure}");
+    assert!(failure.cause.contains("instead of welcoming"), "{failure}");
+    pair.responder.ask(Ask::Close { link: LINK }).unwrap();
+    let failure = pair.responder.wait(waiting).unwrap_err();
+    assert!(failure.cause.contains("0 of 2 connections"), "{failure}");
+}
+
+#[test]
+fn nobody_listening_is_said_with_both_addresses() {
+    let mut pair = Pair::new();
+    opened(pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(spec(Role::Initiator, 1, 64)) }));
+    let nobody = Endpoint::Tcp(TcpEndpoint { address: "127.0.0.1".into(), port: 1 });
+    let failure = pair.initiator.ask(Ask::Join { link: LINK, peer: nobody }).unwrap_err();
+    assert!(failure.cause.contains("from 127.0.0.1 to 127.0.0.1:1: Connection refused"), "{failure}");
+}
+
+#[test]
+fn several_links_of_one_agent_measure_at_once() {
+    let mut pair = Pair::new();
+    let mut runs = Vec::new();
+    for link in 0..4u64 {
+        let open = |role| Ask::Open { link, spec: Box::new(spec(role, 1, 4096)) };
+        let near = opened(pair.initiator.ask(open(Role::Initiator)));
+        let far = opened(pair.responder.ask(open(Role::Responder)));
+        let one = pair.responder.post(Ask::Join { link, peer: near.endpoint });
+        opened(pair.initiator.ask(Ask::Join { link, peer: far.endpoint }));
+        opened(pair.responder.wait(one));
+    }
+    let start = Instant::now();
+    for link in 0..4u64 {
+        let serve = Step::Serve { op: Op::Write, aim: Aim::Bandwidth, size: 4096 };
+        pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
+        let time = Step::Time(timing(Op::Write, Aim::Bandwidth, 4096, Window::Duration(600 * MS)));
+        runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));
+    }
+    for (link, run) in (0..).zip(runs) {
+        let near = measured(pair.initiator.wait(run));
+        assert_eq!(measured(pair.responder.ask(Ask::Stop { link })).bytes, near.bytes);
+    }
+    assert!(start.elapsed() < Duration::from_millis(2_000), "one after the other: {:?}", start.elapsed());
+    assert_eq!(pair.initiator.ask(Ask::Bye), Ok(Answer::Done));
+    assert_eq!(pair.initiator.ended().0.code(), Some(0));
+}
