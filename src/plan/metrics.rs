@@ -1,0 +1,22 @@
+//! Which metrics a test produces.
+
+use railgauge_wire::terms::{Aim, Metric, Op};
+
+/// The metrics a test with this loop and operation produces: what an expectation may be about.
+pub const fn metrics_of(aim: Aim, op: Op) -> &'static [Metric] {
+    match (aim, op.is_collective()) {
+        (Aim::Bandwidth, false) => {
+            &[Metric::Bandwidth, Metric::MessageRate, Metric::CpuTimePerGib, Metric::CpuTimePerGibRemote]
+        }
+        (Aim::Latency, _) => &[
+            Metric::LatencyMin,
+            Metric::LatencyP50,
+            Metric::LatencyP90,
+            Metric::LatencyP99,
+            Metric::LatencyP999,
+            Metric::LatencyMax,
+            Metric::LatencyStdev,
+        ],
+        (Aim::Bandwidth, true) => &[Metric::Busbw, Metric::Algbw],
+    }
+}
