@@ -1,4 +1,16 @@
 //! A journal becomes the frame, verdicts, comparisons and trends. Pure: no network, no clock.
+//!
+//! ```text
+//! records.jsonl ─ journal ─▶ Journal ─ results ─▶ CaseResult ─ rows ─▶ Row ─ frame ─▶ DataFrame, Parquet
+//!                                        plan's expectations, rows, results ─ verdict ─▶ Verdicts
+//! ```
 
 pub mod ceiling;
+pub mod frame;
+pub mod journal;
+pub mod results;
 pub mod row;
+pub mod rows;
+pub mod value;
+pub mod verdict;
+pub mod words;

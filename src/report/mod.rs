@@ -1,1 +1,18 @@
-//! A view of everything shown, turned into HTML, text, JUnit and JSON.
+//! Everything shown of a run, drawn from its records alone: `report.html`, `verdicts.json`, `junit.xml`, the frame
+//! as Parquet, and the summary on the terminal.
+//!
+//! ```text
+//! records.jsonl ─ analysis ─▶ rows, verdicts ─ view ─▶ View ─ html, text ─▶ page, terminal
+//!                                       └─ junit, JSON, Parquet
+//! ```
+//!
+//! [`write`] is the one way to all of it, for a run that just ended as for one of last year. The same records give
+//! the same bytes.
+
+mod html;
+mod junit;
+pub mod text;
+pub mod view;
+mod write;
+
+pub use write::{ReportError, Written, draw, write};

@@ -1,0 +1,330 @@
+//! Rows as a polars frame, and the frame as Parquet. The one place that knows polars.
+//!
+//! Columns, order and types are the run directory's contract; [`COLUMNS`] is their one list.
+
+use std::{fs::File, io, path::Path};
+
+use polars::prelude::{
+    Column, DataFrame, DataType, IntoLazy, ParquetCompression, ParquetReader, ParquetWriter, PolarsError,
+    QuantileMethod, SerReader, col, lit,
+};
+use railgauge_wire::terms::{Better, Metric};
+
+use super::row::Row;
+
+/// Name and type of every column, in order.
+pub const COLUMNS: [(&str, DataType); 31] = [
+    ("run_id", DataType::String),
+    ("plan", DataType::String),
+    ("test", DataType::String),
+    ("case", DataType::UInt64),
+    ("round", DataType::UInt32),
+    ("started_at", DataType::String),
+    ("op", DataType::String),
+    ("metric", DataType::String),
+    ("unit", DataType::String),
+    ("value", DataType::Float64),
+    ("better", DataType::String),
+    ("n", DataType::UInt32),
+    ("size_bytes", DataType::UInt64),
+    ("ranks", DataType::UInt32),
+    ("qps", DataType::UInt32),
+    ("transport", DataType::String),
+    ("link_layer", DataType::String),
+    ("memory", DataType::String),
+    ("gpu_path", DataType::String),
+    ("src_host", DataType::String),
+    ("src_device", DataType::String),
+    ("src_gpu", DataType::UInt32),
+    ("dst_host", DataType::String),
+    ("dst_device", DataType::String),
+    ("dst_gpu", DataType::UInt32),
+    ("rail", DataType::UInt32),
+    ("ceiling", DataType::Float64),
+    ("verified_bytes", DataType::UInt64),
+    ("wrong", DataType::UInt64),
+    ("env", DataType::String),
+    ("error", DataType::String),
+];
+
+/// Why a frame cannot be built, written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// polars refused.
+    #[error("{file}: {source}")]
+    Polars {
+        /// The file, or what was being done.
+        file: String,
+        /// polars' words.
+        source: PolarsError,
+    },
+    /// The file system refused.
+    #[error("{file}: {source}")]
+    File {
+        /// The file.
+        file: String,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The file is Parquet but not a frame of ours.
+    #[error("{file}: not a frame of railgauge: {cause}")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+fn polars(file: impl Into<String>) -> impl FnOnce(PolarsError) -> FrameError {
+    let file = file.into();
+    |source| FrameError::Polars { file, source }
+}
+
+/// The frame of these rows.
+///
+/// # Errors
+/// polars refuses, which it does only for want of memory.
+pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
+    macro_rules! column {
+        ($name:literal, |$row:ident| $value:expr) => {
+            Column::new($name.into(), rows.iter().map(|$row| $value).collect::<Vec<_>>())
+        };
+    }
+    let columns = vec![
+        column!("run_id", |row| row.run_id.as_str()),
+        column!("plan", |row| row.plan.as_str()),
+        column!("test", |row| row.test.as_str()),
+        column!("case", |row| row.case),
+        column!("round", |row| row.round),
+        column!("started_at", |row| row.started_at.as_deref()),
+        column!("op", |row| row.op.as_str()),
+        column!("metric", |row| row.metric.word()),
+        column!("unit", |row| row.unit.as_str()),
+        column!("value", |row| row.value),
+        column!("better", |row| row.better.word()),
+        column!("n", |row| row.n),
+        column!("size_bytes", |row| row.size_bytes),
+        column!("ranks", |row| row.ranks),
+        column!("qps", |row| row.qps),
+        column!("transport", |row| row.transport.as_str()),
+        column!("link_layer", |row| row.link_layer.as_str()),
+        column!("memory", |row| row.memory.as_str()),
+        column!("gpu_path", |row| row.gpu_path.as_str()),
+        column!("src_host", |row| row.src_host.as_str()),
+        column!("src_device", |row| row.src_device.as_str()),
+        column!("src_gpu", |row| row.src_gpu),
+        column!("dst_host", |row| row.dst_host.as_str()),
+        column!("dst_device", |row| row.dst_device.as_str()),
+        column!("dst_gpu", |row| row.dst_gpu),
+        column!("rail", |row| row.rail),
+        column!("ceiling", |row| row.ceiling),
+        column!("verified_bytes", |row| row.verified_bytes),
+        column!("wrong", |row| row.wrong),
+        column!("env", |row| row.env.as_str()),
+        column!("error", |row| row.error.as_deref()),
+    ];
+    DataFrame::new(rows.len(), columns).map_err(polars("building the frame"))
+}
+
+/// Writes the frame as Parquet, compressed by zstd.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_parquet(frame: &mut DataFrame, path: &Path) -> Result<(), FrameError> {
+    let name = path.display().to_string();
+    let file = File::create(path).map_err(|source| FrameError::File { file: name.clone(), source })?;
+    let writer = ParquetWriter::new(&file).with_compression(ParquetCompression::Zstd(None));
+    writer.finish(frame).map_err(polars(name.clone()))?;
+    file.sync_all().map_err(|source| FrameError::File { file: name, source })
+}
+
+/// Reads a frame back and checks that it has every column of [`COLUMNS`] with its type.
+///
+/// # Errors
+/// The file cannot be read, or is not a frame of ours.
+pub fn read_parquet(path: &Path) -> Result<DataFrame, FrameError> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| FrameError::File { file: name.clone(), source })?;
+    let frame = ParquetReader::new(file).finish().map_err(polars(name.clone()))?;
+    for (column, wanted) in &COLUMNS {
+        let found = frame.column(column).map(Column::dtype);
+        let cause = match found {
+            Ok(found) if found == wanted => continue,
+            Ok(found) => format!("column `{column}` holds {found}, not {wanted}"),
+            Err(_) => format!("column `{column}` is missing"),
+        };
+        return Err(FrameError::Foreign { file: name, cause });
+    }
+    Ok(frame)
+}
+
+/// The rows of a frame of ours: what [`frame`] was given.
+///
+/// # Errors
+/// A column is missing or has another type, a text is null, or a metric is not one of ours.
+pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
+    let file = "the frame";
+    macro_rules! values {
+        ($name:literal, $kind:ident) => {{
+            let column = frame.column($name).and_then(|column| column.as_materialized_series().$kind());
+            column.map_err(polars(file))?.iter()
+        }};
+    }
+    let mut run_id = values!("run_id", str);
+    let mut plan = values!("plan", str);
+    let mut test = values!("test", str);
+    let mut case = values!("case", u64);
+    let mut round = values!("round", u32);
+    let mut started_at = values!("started_at", str);
+    let mut op = values!("op", str);
+    let mut metric = values!("metric", str);
+    let mut unit = values!("unit", str);
+    let mut value = values!("value", f64);
+    let mut better = values!("better", str);
+    let mut n = values!("n", u32);
+    let mut size_bytes = values!("size_bytes", u64);
+    let mut ranks = values!("ranks", u32);
+    let mut qps = values!("qps", u32);
+    let mut transport = values!("transport", str);
+    let mut link_layer = values!("link_layer", str);
+    let mut memory = values!("memory", str);
+    let mut gpu_path = values!("gpu_path", str);
+    let mut src_host = values!("src_host", str);
+    let mut src_device = values!("src_device", str);
+    let mut src_gpu = values!("src_gpu", u32);
+    let mut dst_host = values!("dst_host", str);
+    let mut dst_device = values!("dst_device", str);
+    let mut dst_gpu = values!("dst_gpu", u32);
+    let mut rail = values!("rail", u32);
+    let mut ceiling = values!("ceiling", f64);
+    let mut verified_bytes = values!("verified_bytes", u64);
+    let mut wrong = values!("wrong", u64);
+    let mut env = values!("env", str);
+    let mut error = values!("error", str);
+    let null =
+        |name: &str| FrameError::Foreign { file: file.to_owned(), cause: format!("column `{name}` holds a null") };
+    let mut rows = Vec::with_capacity(frame.height());
+    for _ in 0..frame.height() {
+        macro_rules! next {
+            ($values:ident) => {
+                $values.next().flatten()
+            };
+            ($values:ident?) => {
+                next!($values).ok_or_else(|| null(stringify!($values)))?
+            };
+        }
+        let word = |name: &str, word: &str| FrameError::Foreign {
+            file: file.to_owned(),
+            cause: format!("column `{name}` holds `{word}`, which is not a word of ours"),
+        };
+        let (metric, better) = (next!(metric?), next!(better?));
+        rows.push(Row {
+            run_id: next!(run_id?).to_owned(),
+            plan: next!(plan?).to_owned(),
+            test: next!(test?).to_owned(),
+            case: next!(case?),
+            round: next!(round?),
+            started_at: next!(started_at).map(str::to_owned),
+            op: next!(op?).to_owned(),
+            metric: Metric::from_word(metric).ok_or_else(|| word("metric", metric))?,
+            unit: next!(unit?).to_owned(),
+            value: next!(value),
+            better: Better::from_word(better).ok_or_else(|| word("better", better))?,
+            n: next!(n?),
+            size_bytes: next!(size_bytes?),
+            ranks: next!(ranks?),
+            qps: next!(qps?),
+            transport: next!(transport?).to_owned(),
+            link_layer: next!(link_layer?).to_owned(),
+            memory: next!(memory?).to_owned(),
+            gpu_path: next!(gpu_path?).to_owned(),
+            src_host: next!(src_host?).to_owned(),
+            src_device: next!(src_device?).to_owned(),
+            src_gpu: next!(src_gpu),
+            dst_host: next!(dst_host?).to_owned(),
+            dst_device: next!(dst_device?).to_owned(),
+            dst_gpu: next!(dst_gpu),
+            rail: next!(rail?),
+            ceiling: next!(ceiling),
+            verified_bytes: next!(verified_bytes?),
+            wrong: next!(wrong?),
+            env: next!(env?).to_owned(),
+            error: next!(error).map(str::to_owned),
+        });
+    }
+    Ok(rows)
+}
+
+/// The values of all links at one size of one test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// Name of the test.
+    pub test: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Links, measured or not.
+    pub links: u32,
+    /// Links with a value.
+    pub measured: u32,
+    /// Smallest, 5th percentile, median, 95th percentile and largest value; `None` without any.
+    pub quantiles: Option<[f64; 5]>,
+    /// Smallest and largest ceiling; `None` where none is known.
+    pub ceiling: Option<(f64, f64)>,
+}
+
+/// Quantiles over the links, one per test, metric, size and number of queue pairs, in the order of the frame.
+///
+/// # Errors
+/// The frame is not one of ours.
+pub fn spreads(frame: &DataFrame) -> Result<Vec<Spread>, FrameError> {
+    let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
+    let table = frame
+        .clone()
+        .lazy()
+        .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("qps")])
+        .agg([
+            col("case").count().alias("links"),
+            col("value").count().alias("measured"),
+            col("value").min().alias("q0"),
+            quantile(0.05).alias("q5"),
+            quantile(0.5).alias("q50"),
+            quantile(0.95).alias("q95"),
+            col("value").max().alias("q100"),
+            col("ceiling").min().alias("floor"),
+            col("ceiling").max().alias("top"),
+        ])
+        .collect()
+        .map_err(polars("summing up the frame"))?;
+    let fail = || polars("summing up the frame");
+    macro_rules! values {
+        ($name:literal, $kind:ident) => {
+            table.column($name).and_then(|c| c.as_materialized_series().$kind()).map_err(fail())?
+        };
+    }
+    let (test, metric) = (values!("test", str), values!("metric", str));
+    let (size, qps) = (values!("size_bytes", u64), values!("qps", u32));
+    let (links, measured) = (values!("links", idx), values!("measured", idx));
+    let quantiles =
+        [values!("q0", f64), values!("q5", f64), values!("q50", f64), values!("q95", f64), values!("q100", f64)];
+    let (floor, top) = (values!("floor", f64), values!("top", f64));
+    Ok((0..table.height())
+        .filter_map(|row| {
+            let all: Vec<f64> = quantiles.iter().filter_map(|column| column.get(row)).collect();
+            Some(Spread {
+                test: test.get(row)?.to_owned(),
+                metric: Metric::from_word(metric.get(row)?)?,
+                size_bytes: size.get(row)?,
+                qps: qps.get(row)?,
+                links: links.get(row)?,
+                measured: measured.get(row)?,
+                quantiles: all.try_into().ok(),
+                ceiling: floor.get(row).zip(top.get(row)),
+            })
+        })
+        .collect())
+}

@@ -1,0 +1,273 @@
+//! What came of every planned case: its samples, and why it must not be trusted where it must not.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    failure::{Failure, Kind},
+    terms::{Fabric, Transport},
+};
+
+use super::journal::{End, Journal, Try};
+use crate::{
+    plan::model::Test,
+    run::event::{Case, LinkRecord, Sample},
+};
+
+/// Everything known of one planned case.
+#[derive(Debug, Clone)]
+pub struct CaseResult<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// Its test in the plan.
+    pub test: &'a Test,
+    /// The link of the last try that had one.
+    pub link: Option<&'a LinkRecord>,
+    /// Start of the first try, UTC.
+    pub started_at: Option<&'a str>,
+    /// Repeat and sample, of every repeat that was measured.
+    pub samples: Vec<(u32, &'a Sample)>,
+    /// Repeat and failure, of every repeat that was tried and not measured.
+    pub failures: Vec<(u32, &'a Failure)>,
+    /// The failure that counts: of a try, or of the host that kept it from being tried.
+    pub failure: Option<&'a Failure>,
+    /// Why repeats without any try were not run, in words.
+    pub not_run: Option<String>,
+    /// What to make of it.
+    pub state: State,
+}
+
+/// What to make of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Measured as often as planned, verified, and nothing speaks against it.
+    Measured,
+    /// Measured, but less often than planned.
+    Short,
+    /// Measured and asked to be verified, but no bytes were compared.
+    Unverified,
+    /// Measured, and something disturbed it, or it is not what was asked for.
+    Contaminated,
+    /// Never tried.
+    NotRun,
+    /// Tried and not measured.
+    Failed,
+    /// The bytes that arrived are not those that were sent.
+    Wrong,
+}
+
+impl State {
+    /// In a word or two.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Short => "too few repeats",
+            Self::Unverified => "not verified",
+            Self::Contaminated => "contaminated",
+            Self::NotRun => "not run",
+            Self::Failed => "failed",
+            Self::Wrong => "wrong bytes",
+        }
+    }
+}
+
+impl CaseResult<'_> {
+    /// Bytes verified in all samples, and how many of them were wrong.
+    pub fn checked(&self) -> (u64, u64) {
+        self.samples.iter().fold((0, 0), |(verified, wrong), (_, sample)| {
+            (verified + sample.checked.verified, wrong + sample.checked.wrong)
+        })
+    }
+
+    /// `gpu01 → gpu02`, with the rails where there is more than one.
+    pub fn link_name(&self) -> String {
+        let flow = &self.case.flow;
+        format!("{}:{} → {}:{}", flow.from.host, flow.from.rail, flow.to.host, flow.to.rail)
+    }
+
+    /// Which host, stage and cause stand against this case; `None` if nothing does.
+    pub fn error(&self) -> Option<String> {
+        let mut words = Vec::new();
+        let (_, wrong) = self.checked();
+        if wrong > 0 {
+            words.push(self.wrong_bytes(wrong));
+        }
+        if let Some(failure) = self.failure.filter(|_| !self.failures.is_empty()) {
+            words.push(describe(failure, self.case));
+        }
+        words.extend(self.not_run.clone());
+        let missing = self.test.repeats as usize - self.samples.len().min(self.test.repeats as usize);
+        if missing > 0 && !self.samples.is_empty() {
+            words.push(format!("{missing} of {} repeats were not measured", self.test.repeats));
+        }
+        if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| s.checked.verified == 0) {
+            words.push("the data was not verified although the plan asks for it".to_owned());
+        }
+        words.extend(self.contradiction());
+        let mut reasons: Vec<&str> =
+            self.samples.iter().flat_map(|(_, s)| &s.contaminated).map(String::as_str).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        words.extend(reasons.into_iter().map(|reason| format!("contaminated: {reason}")));
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// The next thing to look at or do, where the failure that counts knows one; empty otherwise.
+    pub fn help(&self) -> &str {
+        self.failure.map_or("", |failure| &failure.help)
+    }
+
+    /// What carried the bytes is not what the plan asked for.
+    fn contradiction(&self) -> Option<String> {
+        let link = self.link.filter(|_| !self.samples.is_empty())?;
+        let host = &self.case.flow.from.host;
+        let carried = matches!(link.transport, Transport::VerbsRc | Transport::VerbsUc | Transport::VerbsUd);
+        if carried != (self.case.cell.fabric == Fabric::Verbs) {
+            let (wanted, got) = (self.case.cell.fabric, link.transport);
+            return Some(format!("{host}: open: the plan asks for {wanted}, but {got} carried the bytes"));
+        }
+        let wanted = self.test.gpu_path.filter(|wanted| *wanted != link.gpu_path)?;
+        Some(format!("{host}: open: the plan asks for the GPU path {wanted}, but it was {}", link.gpu_path))
+    }
+
+    /// Where wrong bytes arrived.
+    fn wrong_bytes(&self, wrong: u64) -> String {
+        let flow = &self.case.flow;
+        // A read delivers to the initiator, everything else to the responder.
+        let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
+        let first = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
+        let place = first.map_or_else(String::new, |offset| format!(", the first at offset {offset}"));
+        format!("{sink}: verify: {wrong} bytes are not what was sent{place}")
+    }
+}
+
+/// A failure of a case with its host in front: `gpu02: join: …`. The agent's or loop's words name the host where
+/// only one is to blame; otherwise both ends stand there.
+pub fn describe(failure: &Failure, case: &Case) -> String {
+    let ends: [&str; 2] = [&case.flow.from.host, &case.flow.to.host];
+    let pair = failure.cause.split_once(": ").filter(|(front, _)| front.contains('→'));
+    if let Some((_, cause)) = pair.filter(|(front, _)| ends.into_iter().all(|host| names(front, host))) {
+        return format!("{} → {}: {}: {cause}", ends[0], ends[1], failure.stage);
+    }
+    if let Some(host) = ends.into_iter().find(|host| own_cause(host, failure).is_some()) {
+        return of_host(host, failure);
+    }
+    let cause = &failure.cause;
+    let mut named = ends.into_iter().filter(|host| names(&failure.cause, host));
+    match (named.next(), named.next()) {
+        (Some(host), None) => format!("{host}: {}: {cause}", failure.stage),
+        _ => format!("{} → {}: {}: {cause}", ends[0], ends[1], failure.stage),
+    }
+}
+
+/// A failure of a host, with its name in front once.
+pub fn of_host(host: &str, failure: &Failure) -> String {
+    let cause = own_cause(host, failure).unwrap_or(&failure.cause);
+    format!("{host}: {}: {cause}", failure.stage)
+}
+
+/// The cause without the host's name, where it starts with it.
+fn own_cause<'f>(host: &str, failure: &'f Failure) -> Option<&'f str> {
+    failure.cause.strip_prefix(host)?.strip_prefix(": ")
+}
+
+/// Whether `host` stands in `text` as a word of its own: `gpu1` does not stand in `gpu10`.
+fn names(text: &str, host: &str) -> bool {
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    text.match_indices(host)
+        .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + host.len()..].chars().next()))
+}
+
+/// Joins cases and tries, in the order of the cases.
+///
+/// # Errors
+/// The journal names a test or case that the plan or the journal does not have: they do not belong together.
+pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> {
+    let tests: BTreeMap<&str, &Test> = journal.plan.tests.iter().map(|test| (test.name.as_str(), test)).collect();
+    let mut tries: Vec<Vec<&Try>> = vec![Vec::new(); journal.cases.len()];
+    for attempt in &journal.tries {
+        let place = usize::try_from(attempt.case).ok().and_then(|index| tries.get_mut(index));
+        place
+            .ok_or_else(|| format!("the journal holds an outcome of case {}, which was never planned", attempt.case))?
+            .push(attempt);
+    }
+    journal
+        .cases
+        .iter()
+        .zip(tries)
+        .map(|(case, tries)| {
+            let test = tests.get(case.test.as_str()).ok_or_else(|| {
+                format!(
+                    "the journal holds test `{}`, which the plan does not have: they are not of the same run",
+                    case.test
+                )
+            })?;
+            Ok(result(journal, case, test, &tries))
+        })
+        .collect()
+}
+
+fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, tries: &[&'a Try]) -> CaseResult<'a> {
+    // Of several tries of a repeat the last measured one counts, else the last failure: a resumed run tries again
+    // what failed, and a measurement once made is not lost to a later failure.
+    let mut repeats: BTreeMap<u32, &Try> = BTreeMap::new();
+    for attempt in tries {
+        let slot = repeats.entry(attempt.repeat).or_insert(attempt);
+        if attempt.result.is_ok() || slot.result.is_err() {
+            *slot = attempt;
+        }
+    }
+    let link = tries.iter().rev().find_map(|attempt| attempt.link.as_deref());
+    let started_at = tries.iter().map(|attempt| attempt.started_at.as_str()).min();
+    let mut samples = Vec::new();
+    let mut failures = Vec::new();
+    for (repeat, attempt) in repeats {
+        match &attempt.result {
+            Ok(sample) => samples.push((repeat, sample)),
+            Err(failure) => failures.push((repeat, failure)),
+        }
+    }
+    let corrupt = failures.iter().find(|(_, failure)| failure.kind == Kind::Corruption);
+    let mut failure = corrupt.or(failures.first()).map(|(_, failure)| *failure);
+    let mut not_run = None;
+    if failures.is_empty() && samples.len() < test.repeats as usize {
+        let (words, cause) = why_not_run(journal, case);
+        (not_run, failure) = (Some(words), cause);
+    }
+    let mut result =
+        CaseResult { case, test, link, started_at, samples, failures, failure, not_run, state: State::Measured };
+    result.state = state(&result);
+    result
+}
+
+fn state(result: &CaseResult<'_>) -> State {
+    let samples = || result.samples.iter().map(|(_, sample)| sample);
+    if result.checked().1 > 0 || result.failures.iter().any(|(_, failure)| failure.kind == Kind::Corruption) {
+        State::Wrong
+    } else if result.samples.is_empty() {
+        if result.failures.is_empty() { State::NotRun } else { State::Failed }
+    } else if samples().any(|sample| !sample.contaminated.is_empty()) || result.contradiction().is_some() {
+        State::Contaminated
+    } else if result.test.verify && samples().any(|sample| sample.checked.verified == 0) {
+        State::Unverified
+    } else if result.samples.len() < result.test.repeats as usize {
+        State::Short
+    } else {
+        State::Measured
+    }
+}
+
+/// In words, and the failure of the host that is to blame.
+fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (String, Option<&'a Failure>) {
+    // A host that never answered is to blame before one that was lost on the way.
+    let mut ends: [&str; 2] = [&case.flow.from.host, &case.flow.to.host];
+    ends.sort_by_key(|host| journal.hosts.contains_key(*host));
+    if let Some((host, failure)) = ends.into_iter().find_map(|host| Some((host, journal.lost.get(host)?))) {
+        return (of_host(host, failure), Some(failure));
+    }
+    let words = match journal.end {
+        End::Interrupted => "not run: the run was interrupted before this case",
+        End::Broken => "not run: the run broke off before this case",
+        End::Finished => "not run: the run finished without an outcome of this case",
+    };
+    (words.to_owned(), None)
+}

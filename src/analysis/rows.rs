@@ -1,0 +1,119 @@
+//! Cases become rows: one per metric a case produces, also where nothing was measured.
+
+use railgauge_wire::terms::{Memory, Metric};
+
+use super::{
+    ceiling,
+    journal::Journal,
+    results::CaseResult,
+    row::Row,
+    value::{self, Direction},
+    words::median,
+};
+use crate::plan::metrics_of;
+
+/// The ceiling of a case in Gb/s, where one can be computed.
+pub type Ceiling<'c> = dyn Fn(&CaseResult<'_>) -> Option<f64> + 'c;
+
+/// The ceiling of a case, computed from its link and the facts of its two hosts.
+pub fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
+    let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
+    let flow = &result.case.flow;
+    let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
+    ceiling::of_case(result.link?, from, to, &result.case.cell, result.test.bidirectional).map(|found| found.gbps)
+}
+
+/// The rows of all cases, in the order of the cases; within a case in the order of [`metrics_of`].
+pub fn rows(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> Vec<Row> {
+    results.iter().flat_map(|result| of_case(journal, result, ceiling)).collect()
+}
+
+fn of_case<'r>(
+    journal: &'r Journal,
+    result: &'r CaseResult<'r>,
+    ceiling: &Ceiling<'_>,
+) -> impl Iterator<Item = Row> + use<'r> {
+    let direction = direction(journal, result);
+    let ceiling = ceiling(result);
+    let error = result.error();
+    let metrics = metrics_of(result.case.cell.aim, result.case.cell.op);
+    metrics.iter().filter_map(move |&metric| {
+        let mut values = Vec::new();
+        let mut senseless = None;
+        for (repeat, sample) in &result.samples {
+            match value::of(metric, sample, direction) {
+                Ok(value) => values.extend(value),
+                Err(words) => senseless = Some(format!("{} (repeat {repeat}): {words}", result.case.flow.from.host)),
+            }
+        }
+        // A responder that takes no part has no CPU time to report: no row, rather than a row that looks missing.
+        if values.is_empty() && senseless.is_none() && metric == Metric::CpuTimePerGibRemote {
+            return None;
+        }
+        let absent = (values.is_empty() && !result.samples.is_empty() && senseless.is_none())
+            .then(|| format!("{}: measure: the sample holds no {metric}", result.case.flow.from.host));
+        let words: Vec<String> = [error.clone(), senseless, absent].into_iter().flatten().collect();
+        let row = blank(journal, result, metric);
+        Some(Row {
+            n: u32::try_from(values.len()).unwrap_or(u32::MAX),
+            value: median(&mut values),
+            ceiling: ceiling.filter(|_| metric == Metric::Bandwidth),
+            error: (!words.is_empty()).then(|| words.join("; ")),
+            ..row
+        })
+    })
+}
+
+/// Everything of a row that does not depend on what was measured.
+fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
+    let case = result.case;
+    let (verified_bytes, wrong) = result.checked();
+    let measured = !result.samples.is_empty();
+    let link = result.link;
+    Row {
+        run_id: journal.run_id.clone(),
+        plan: journal.plan.name.clone(),
+        test: case.test.clone(),
+        case: case.id,
+        round: case.round,
+        started_at: result.started_at.map(str::to_owned),
+        op: case.cell.op.word().to_owned(),
+        metric,
+        unit: metric.unit().to_owned(),
+        value: None,
+        better: metric.better(),
+        n: 0,
+        size_bytes: case.cell.size,
+        ranks: 2,
+        qps: case.cell.qps,
+        transport: link.filter(|_| measured).map_or_else(String::new, |link| link.transport.word().to_owned()),
+        link_layer: link.map_or_else(String::new, |link| link.link_layer.word().to_owned()),
+        memory: case.cell.memory.word().to_owned(),
+        gpu_path: match (case.cell.memory, link) {
+            (Memory::Host, _) => "none".to_owned(),
+            (Memory::Cuda, link) => link.map_or_else(String::new, |link| link.gpu_path.word().to_owned()),
+        },
+        src_host: case.flow.from.host.to_string(),
+        src_device: link.map_or_else(String::new, |link| link.from_device.clone()),
+        src_gpu: None,
+        dst_host: case.flow.to.host.to_string(),
+        dst_device: link.map_or_else(String::new, |link| link.to_device.clone()),
+        dst_gpu: None,
+        rail: case.flow.from.rail,
+        ceiling: None,
+        verified_bytes,
+        wrong,
+        env: String::new(),
+        error: None,
+    }
+}
+
+/// How the accounts of both ends are joined, with their clocks where both directions ran.
+fn direction(journal: &Journal, result: &CaseResult<'_>) -> Direction {
+    if !result.test.bidirectional {
+        return Direction::One;
+    }
+    let clock = |host: &str| journal.hosts.get(host).and_then(|up| up.clock).map(|(offset, _)| offset);
+    let flow = &result.case.flow;
+    Direction::Both(clock(&flow.to.host).zip(clock(&flow.from.host)).map(|(to, from)| to - from))
+}

@@ -1,0 +1,136 @@
+//! One sample's value of one metric.
+//!
+//! Bandwidth and message rate of one direction are the smaller of what both ends counted: what the sender posted is
+//! no evidence of what arrived. With both directions at once, the bytes of both are divided by the time from the
+//! first start to the last end, so that windows that overlap badly give a lower number and never a higher one.
+
+use railgauge_wire::{
+    measure::{Latency, Measurement},
+    terms::Metric,
+};
+
+use crate::run::event::Sample;
+
+/// How two ends' accounts are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// One direction.
+    One,
+    /// Both at once; the nanoseconds to take from the responder's clock to get the initiator's, where known.
+    Both(Option<i64>),
+}
+
+/// The value of `metric` in one sample, in the metric's unit; `Ok(None)` where the sample does not hold this metric.
+///
+/// # Errors
+/// The sample should hold it but makes no sense, in words.
+pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, String> {
+    let here = &sample.initiator;
+    let there = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
+    let latency = |pick: fn(&Latency) -> f64| Ok(here.latency.as_ref().map(|latency| pick(latency) / 1e3));
+    let value = match metric {
+        Metric::Bandwidth => rate(here, there, direction, |end| end.bytes as f64 * 8.0).map(Some),
+        Metric::MessageRate => rate(here, there, direction, |end| end.operations as f64 * 1e3).map(Some),
+        Metric::LatencyMin => latency(|l| l.min as f64),
+        Metric::LatencyP50 => latency(|l| l.p50 as f64),
+        Metric::LatencyP90 => latency(|l| l.p90 as f64),
+        Metric::LatencyP99 => latency(|l| l.p99 as f64),
+        Metric::LatencyP999 => latency(|l| l.p999 as f64),
+        Metric::LatencyMax => latency(|l| l.max as f64),
+        Metric::LatencyStdev => latency(|l| l.stdev),
+        Metric::CpuTimePerGib => Ok(cpu(here, here.bytes)),
+        // A passive responder counts no bytes; what it spends is spent on the initiator's.
+        Metric::CpuTimePerGibRemote => {
+            Ok(sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| cpu(end, here.bytes)))
+        }
+        Metric::Busbw | Metric::Algbw => Ok(None),
+    }?;
+    match value {
+        Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is no measurement")),
+        value => Ok(value),
+    }
+}
+
+/// Amount per nanosecond: the smaller of both ends for one direction, both over the common window for two.
+fn rate(
+    here: &Measurement,
+    there: Option<&Measurement>,
+    direction: Direction,
+    amount: fn(&Measurement) -> f64,
+) -> Result<f64, String> {
+    if here.elapsed == 0 || here.operations == 0 {
+        return Err("the initiator reports a window in which nothing was completed".to_owned());
+    }
+    let own = amount(here) / here.elapsed as f64;
+    match (direction, there) {
+        (Direction::One, None) => Ok(own),
+        (Direction::One, Some(there)) => Ok(own.min(amount(there) / there.elapsed as f64)),
+        (Direction::Both(_), None) => {
+            Err("both directions were asked for, but the responder did not measure".to_owned())
+        }
+        (Direction::Both(None), Some(_)) => {
+            Err("the hosts' clocks were not compared, so the two directions cannot be laid over each other".to_owned())
+        }
+        (Direction::Both(Some(offset)), Some(there)) => {
+            let start = here.started as f64;
+            let other = there.started as f64 - offset as f64;
+            let end = (start + here.elapsed as f64).max(other + there.elapsed as f64);
+            Ok((amount(here) + amount(there)) / (end - start.min(other)))
+        }
+    }
+}
+
+/// Seconds of CPU time per GiB of payload.
+fn cpu(end: &Measurement, bytes: u64) -> Option<f64> {
+    (bytes > 0).then(|| end.cpu as f64 / 1e9 / (bytes as f64 / f64::from(1 << 30)))
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::step::Checked;
+
+    use super::*;
+
+    fn end(started: u64, elapsed: u64, bytes: u64) -> Measurement {
+        Measurement { started, elapsed, bytes, operations: bytes / 1000, cpu: elapsed, ..Measurement::default() }
+    }
+
+    fn sample(initiator: Measurement, responder: Option<Measurement>) -> Sample {
+        Sample {
+            initiator,
+            responder,
+            checked: Checked::default(),
+            from_counters: Default::default(),
+            to_counters: Default::default(),
+            contaminated: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_direction_is_the_smaller_of_both_ends() {
+        let fast = end(0, 1_000_000_000, 1_250_000_000);
+        let slow = end(0, 1_000_000_000, 1_000_000_000);
+        let both = sample(fast.clone(), Some(slow));
+        assert_eq!(of(Metric::Bandwidth, &both, Direction::One), Ok(Some(8.0)));
+        assert_eq!(of(Metric::Bandwidth, &sample(fast.clone(), None), Direction::One), Ok(Some(10.0)));
+        assert_eq!(of(Metric::MessageRate, &sample(fast, None), Direction::One), Ok(Some(1.25)));
+    }
+
+    #[test]
+    fn windows_that_miss_each_other_never_add_up() {
+        let first = end(0, 1_000_000_000, 1_000_000_000);
+        let second = end(6_000_000_000, 1_000_000_000, 1_000_000_000);
+        let apart = sample(first, Some(second));
+        let value = |offset| of(Metric::Bandwidth, &apart, Direction::Both(offset));
+        assert_eq!(value(Some(5_000_000_000)), Ok(Some(8.0)));
+        assert_eq!(value(Some(6_000_000_000)), Ok(Some(16.0)));
+        assert!(value(None).is_err());
+    }
+
+    #[test]
+    fn an_empty_window_is_an_error_and_no_number() {
+        assert!(of(Metric::Bandwidth, &sample(end(0, 0, 0), None), Direction::One).is_err());
+        assert!(of(Metric::MessageRate, &sample(end(0, 1, 0), None), Direction::One).is_err());
+        assert_eq!(of(Metric::LatencyP50, &sample(end(0, 1, 1), None), Direction::One), Ok(None));
+    }
+}

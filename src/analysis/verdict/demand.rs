@@ -1,0 +1,223 @@
+//! One expectation of the plan, held against the rows in its scope.
+
+use std::collections::HashMap;
+
+use super::{
+    OFFENDERS, Offender, Status, Tally, Verdict,
+    peers::{AT_LEAST, Peers},
+};
+use crate::{
+    analysis::{
+        results::{CaseResult, State},
+        row::Row,
+        words::{count, number, sizes},
+    },
+    plan::{
+        Plan, metrics_of,
+        model::{Expectation, Limit, Test},
+    },
+};
+
+/// A row that was held against its limit.
+struct Judged<'r> {
+    row: &'r Row,
+    limit: f64,
+    /// Value over limit, or limit over value where lower is better: under 1 is a violation.
+    quality: f64,
+    violates: bool,
+}
+
+/// Judges one expectation. `results` and `rows` are those of its test.
+pub(super) fn judge(
+    plan: &Plan,
+    test: &Test,
+    wanted: &Expectation,
+    results: &[&CaseResult<'_>],
+    rows: &[&Row],
+) -> Verdict {
+    let states: HashMap<u64, State> = results.iter().map(|result| (result.case.id, result.state)).collect();
+    let state = |row: &Row| states.get(&row.case).copied().unwrap_or(State::NotRun);
+    let trusted = |row: &Row| row.value.is_some() && matches!(state(row), State::Measured | State::Short);
+    let of_metric = || rows.iter().copied().filter(|row| row.metric == wanted.metric);
+    let peers = match wanted.limit {
+        Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(|row| trusted(row)))),
+        _ => None,
+    };
+    let scope: Vec<&Row> = of_metric().filter(|row| in_scope(plan, wanted, row)).collect();
+
+    let mut judged = Vec::new();
+    let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for row in &scope {
+        match state(row) {
+            State::Wrong => wrong.push(*row),
+            _ if row.value.is_none() => missing.push(*row),
+            State::Contaminated | State::Unverified => doubtful.push(*row),
+            state => {
+                match held_against(wanted.limit, row, peers.as_ref()) {
+                    Some(one) => judged.push(one),
+                    None => unlimited.push(*row),
+                }
+                if state == State::Short {
+                    doubtful.push(row);
+                }
+            }
+        }
+    }
+    judged.sort_by(|a, b| b.violates.cmp(&a.violates).then(a.quality.total_cmp(&b.quality)));
+    let violating = judged.iter().filter(|one| one.violates).count();
+
+    let total = count(scope.len(), "case");
+    let not_run = !scope.is_empty() && scope.iter().all(|row| state(row) == State::NotRun);
+    let mut reasons = Vec::new();
+    let status = if !wrong.is_empty() || violating > 0 {
+        if let Some(row) = wrong.first() {
+            reasons.push(format!("{} of {total} delivered wrong bytes: {}", wrong.len(), named(row)));
+        }
+        if let Some(one) = judged.first().filter(|one| one.violates) {
+            reasons.push(format!("{violating} of {total} broke it; worst: {}", compared(wanted, one)));
+        }
+        Status::Fail
+    } else if scope.is_empty() {
+        reasons.push(no_match(test, wanted));
+        Status::Inconclusive
+    } else if not_run {
+        reasons.push(format!("none of its {total} was run: {}", error(scope[0])));
+        Status::NotRun
+    } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
+        if let Some(row) = missing.first() {
+            reasons.push(format!("{} of {total} not measured: {}", missing.len(), error(row)));
+        }
+        if let Some(row) = doubtful.first() {
+            reasons.push(format!("{} of {total} not to be trusted: {}", doubtful.len(), named(row)));
+        }
+        if !unlimited.is_empty() {
+            reasons.push(format!(
+                "{} of {total} cannot be held against it: {}",
+                unlimited.len(),
+                no_limit(wanted.limit)
+            ));
+        }
+        if !judged.is_empty() {
+            reasons.push(format!("the other {} kept it", judged.len()));
+        }
+        Status::Inconclusive
+    } else {
+        let nearest =
+            judged.first().map_or_else(String::new, |one| format!("; nearest to it: {}", compared(wanted, one)));
+        let all = if scope.len() == 1 { "" } else { "all " };
+        reasons.push(format!("{all}{total} kept it{nearest}"));
+        Status::Pass
+    };
+    Verdict {
+        test: test.name.clone(),
+        demand: demand(wanted),
+        scope: scope_words(wanted),
+        line: Some(wanted.line),
+        metric: Some(wanted.metric),
+        unit: Some(wanted.metric.unit().to_owned()),
+        status,
+        reason: reasons.join("; "),
+        worst: judged.first().map(|one| Offender::new(one.row, Some(one.limit))),
+        offenders: offenders(&wrong, &judged),
+        tally: Tally {
+            in_scope: scope.len(),
+            judged: judged.len(),
+            violating: violating + wrong.len(),
+            doubtful: doubtful.len(),
+            missing: missing.len(),
+        },
+    }
+}
+
+fn offenders(wrong: &[&Row], judged: &[Judged<'_>]) -> Vec<Offender> {
+    let slow = judged.iter().filter(|one| one.violates).map(|one| Offender::new(one.row, Some(one.limit)));
+    wrong.iter().map(|row| Offender::new(row, None)).chain(slow).take(OFFENDERS).collect()
+}
+
+fn in_scope(plan: &Plan, wanted: &Expectation, row: &Row) -> bool {
+    let member = |group: &String, host: &String| plan.groups.get(group).is_some_and(|hosts| hosts.contains(host));
+    wanted.sizes.is_none_or(|(from, to)| (from..=to).contains(&row.size_bytes))
+        && (wanted.rails.is_empty() || wanted.rails.contains(&row.rail))
+        && wanted.group.as_ref().is_none_or(|group| member(group, &row.src_host) && member(group, &row.dst_host))
+}
+
+/// Holds a measured row against its limit; `None` where there is none for it.
+fn held_against<'r>(limit: Limit, row: &'r Row, peers: Option<&Peers>) -> Option<Judged<'r>> {
+    let value = row.value?;
+    let higher = row.better == railgauge_wire::terms::Better::Higher;
+    let (limit, floor) = match limit {
+        Limit::AtLeast(limit) => (limit, true),
+        Limit::AtMost(limit) => (limit, false),
+        Limit::PercentOfCeiling(percent) => (row.ceiling? * percent / 100.0, true),
+        Limit::WithinPercentOfPeers(percent) => {
+            let centre = peers?.centre(row)?;
+            (centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 }, higher)
+        }
+    };
+    let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
+    Some(Judged { row, limit, quality, violates })
+}
+
+/// `bandwidth at least 90 Gb/s`.
+fn demand(wanted: &Expectation) -> String {
+    let metric = wanted.metric;
+    let unit = metric.unit();
+    match wanted.limit {
+        Limit::AtLeast(limit) => format!("{metric} at least {limit} {unit}"),
+        Limit::AtMost(limit) => format!("{metric} at most {limit} {unit}"),
+        Limit::PercentOfCeiling(percent) => format!("{metric} at least {percent} % of the ceiling"),
+        Limit::WithinPercentOfPeers(percent) => {
+            format!("{metric} not worse than the median of its peers by more than {percent} %")
+        }
+    }
+}
+
+/// `64 KiB to 8 MiB, rails 0, 1, group leaf1`.
+fn scope_words(wanted: &Expectation) -> String {
+    let mut words = Vec::new();
+    words.push(wanted.sizes.map_or_else(|| "all sizes".to_owned(), sizes));
+    match wanted.rails.as_slice() {
+        [] => {}
+        [rail] => words.push(format!("rail {rail}")),
+        rails => words.push(format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
+    }
+    words.extend(wanted.group.as_ref().map(|group| format!("group {group}")));
+    words.join(", ")
+}
+
+fn no_match(test: &Test, wanted: &Expectation) -> String {
+    if metrics_of(test.aim, test.op).contains(&wanted.metric) {
+        format!("no case lies within its scope ({}), so nothing was judged", scope_words(wanted))
+    } else {
+        format!("this test does not yield {}, so nothing was judged", wanted.metric)
+    }
+}
+
+fn no_limit(limit: Limit) -> String {
+    match limit {
+        Limit::WithinPercentOfPeers(_) => {
+            format!("fewer than {AT_LEAST} other links of the same size and rail were measured")
+        }
+        _ => "no ceiling is known for the link (its rate is not reported, or it is emulated in software)".to_owned(),
+    }
+}
+
+fn error(row: &Row) -> &str {
+    row.error.as_deref().unwrap_or("no reason was recorded")
+}
+
+fn named(row: &Row) -> String {
+    format!("{}: {}", Offender::new(row, None).place(), error(row))
+}
+
+/// `gpu01 → gpu02, rail 0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90.00`.
+fn compared(wanted: &Expectation, one: &Judged<'_>) -> String {
+    let unit = wanted.metric.unit();
+    let value = one.row.value.map_or_else(String::new, number);
+    let place = Offender::new(one.row, None).place();
+    let percent = match one.row.value {
+        Some(value) if one.limit != 0.0 => format!(", {:.1} % of", 100.0 * value / one.limit),
+        _ => ", against".to_owned(),
+    };
+    format!("{place}: {value} {unit}{percent} the limit of {} {unit}", number(one.limit))
+}

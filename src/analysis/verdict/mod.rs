@@ -1,0 +1,309 @@
+//! What was demanded and whether it was met. Nothing passes that was not measured.
+//!
+//! | status | when |
+//! | --- | --- |
+//! | fail | a measured value breaks the demand, or wrong bytes arrived |
+//! | inconclusive | nothing breaks it, but something in its scope is missing, disturbed or cannot be judged |
+//! | not-run | nothing in its scope was even tried |
+//! | pass | everything in its scope was measured, may be trusted, and keeps the demand |
+//!
+//! Every test has one verdict that nobody wrote: that all its cases were measured and their data verified.
+
+mod demand;
+mod every_case;
+mod peers;
+
+use railgauge_wire::terms::Metric;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    journal::Journal,
+    results::{CaseResult, State},
+    row::Row,
+    words::{count, size},
+};
+
+/// The answer to one demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Met, on complete and trusted measurements.
+    Pass,
+    /// Nothing in its scope was tried.
+    NotRun,
+    /// Cannot be said.
+    Inconclusive,
+    /// Not met.
+    Fail,
+}
+
+impl Status {
+    /// The one spelling.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::NotRun => "not-run",
+            Self::Inconclusive => "inconclusive",
+            Self::Fail => "fail",
+        }
+    }
+
+    /// The exit code of a run that ends with this status.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Pass => 0,
+            Self::Fail => 1,
+            Self::Inconclusive | Self::NotRun => 3,
+        }
+    }
+}
+
+/// A case that stands out in a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offender {
+    /// Number of the case.
+    pub case: u64,
+    /// Initiator's host.
+    pub src_host: String,
+    /// Responder's host.
+    pub dst_host: String,
+    /// Rail of the initiator.
+    pub rail: u32,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Its value, in the verdict's unit.
+    pub value: Option<f64>,
+    /// What it was held against, in the verdict's unit.
+    pub limit: Option<f64>,
+    /// What stands against it.
+    pub error: Option<String>,
+}
+
+impl Offender {
+    fn new(row: &Row, limit: Option<f64>) -> Self {
+        Self {
+            case: row.case,
+            src_host: row.src_host.clone(),
+            dst_host: row.dst_host.clone(),
+            rail: row.rail,
+            size_bytes: row.size_bytes,
+            qps: row.qps,
+            value: row.value,
+            limit,
+            error: row.error.clone(),
+        }
+    }
+
+    /// `gpu01 → gpu02, rail 0, 64 KiB`.
+    pub fn place(&self) -> String {
+        format!("{} → {}, rail {}, {}", self.src_host, self.dst_host, self.rail, size(self.size_bytes))
+    }
+}
+
+/// How many rows were in a verdict's scope, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// All of them.
+    pub in_scope: usize,
+    /// Those with a value that may be trusted and a limit to hold it against.
+    pub judged: usize,
+    /// Those that break the demand.
+    pub violating: usize,
+    /// Those with a value that must not be trusted, or measured too few times.
+    pub doubtful: usize,
+    /// Those without a value.
+    pub missing: usize,
+}
+
+/// One demand and its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Name of the test.
+    pub test: String,
+    /// What is demanded, in words.
+    pub demand: String,
+    /// What it is demanded of, in words.
+    pub scope: String,
+    /// Line of the plan; `None` for the verdict every test has.
+    pub line: Option<usize>,
+    /// The metric; `None` for the verdict every test has.
+    pub metric: Option<Metric>,
+    /// Unit of the values.
+    pub unit: Option<String>,
+    /// The answer.
+    pub status: Status,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// The value nearest to, or farthest over, its limit.
+    pub worst: Option<Offender>,
+    /// What breaks the demand, worst first; at most [`OFFENDERS`].
+    pub offenders: Vec<Offender>,
+    /// Counts of what was in scope.
+    pub tally: Tally,
+}
+
+/// Offenders kept in a verdict; the frame has them all.
+pub const OFFENDERS: usize = 50;
+
+/// A case that does not simply count as measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// Number of the case.
+    pub case: u64,
+    /// Name of the test.
+    pub test: String,
+    /// Operation.
+    pub op: String,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Initiator's host.
+    pub src_host: String,
+    /// Rail of the initiator.
+    pub src_rail: u32,
+    /// Responder's host.
+    pub dst_host: String,
+    /// Rail of the responder.
+    pub dst_rail: u32,
+    /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
+    pub state: String,
+    /// Which host, stage and cause.
+    pub error: String,
+    /// The next thing to look at or do; empty where none is known.
+    pub help: String,
+}
+
+/// Cases by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cases {
+    /// All.
+    pub planned: usize,
+    /// Measured as often as planned, with nothing against them.
+    pub measured: usize,
+    /// Measured less often than planned.
+    pub short: usize,
+    /// Measured without the verification that was asked for.
+    pub unverified: usize,
+    /// Measured and disturbed.
+    pub contaminated: usize,
+    /// Tried and not measured.
+    pub failed: usize,
+    /// Never tried.
+    pub not_run: usize,
+    /// With wrong bytes.
+    pub wrong: usize,
+}
+
+/// Every verdict of a run: the content of `verdicts.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Version of this document.
+    pub version: u32,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Name of the plan.
+    pub plan: String,
+    /// The worst status of all verdicts.
+    pub status: Status,
+    /// The exit code that follows from it.
+    pub exit_code: u8,
+    /// The whole in one sentence.
+    pub sentence: String,
+    /// Cases by what became of them.
+    pub cases: Cases,
+    /// Every verdict, in the order of the plan.
+    pub verdicts: Vec<Verdict>,
+    /// Every case that does not simply count as measured.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Verdicts {
+    /// How many verdicts have this status.
+    pub fn with(&self, status: Status) -> usize {
+        self.verdicts.iter().filter(|verdict| verdict.status == status).count()
+    }
+}
+
+/// Judges a run. `rows` are those of `results`.
+pub fn verdicts(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Verdicts {
+    let mut verdicts = Vec::new();
+    for test in &journal.plan.tests {
+        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();
+        verdicts.extend(test.expect.iter().map(|wanted| demand::judge(&journal.plan, test, wanted, &results, &rows)));
+        verdicts.push(every_case::judge(test, &results));
+    }
+    let status = verdicts.iter().map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
+    let troubles: Vec<Trouble> = results.iter().filter_map(trouble).collect();
+    let cases = tally(results);
+    let sentence = sentence(status, &verdicts, cases);
+    Verdicts {
+        version: 1,
+        run_id: journal.run_id.clone(),
+        plan: journal.plan.name.clone(),
+        status,
+        exit_code: status.exit_code(),
+        sentence,
+        cases,
+        verdicts,
+        troubles,
+    }
+}
+
+fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
+    if result.state == State::Measured {
+        return None;
+    }
+    let case = result.case;
+    Some(Trouble {
+        case: case.id,
+        test: case.test.clone(),
+        op: case.cell.op.word().to_owned(),
+        size_bytes: case.cell.size,
+        qps: case.cell.qps,
+        src_host: case.flow.from.host.to_string(),
+        src_rail: case.flow.from.rail,
+        dst_host: case.flow.to.host.to_string(),
+        dst_rail: case.flow.to.rail,
+        state: result.state.word().to_owned(),
+        error: result.error().unwrap_or_default(),
+        help: result.help().to_owned(),
+    })
+}
+
+fn tally(results: &[CaseResult<'_>]) -> Cases {
+    let mut cases = Cases { planned: results.len(), ..Cases::default() };
+    for result in results {
+        *match result.state {
+            State::Measured => &mut cases.measured,
+            State::Short => &mut cases.short,
+            State::Unverified => &mut cases.unverified,
+            State::Contaminated => &mut cases.contaminated,
+            State::Failed => &mut cases.failed,
+            State::NotRun => &mut cases.not_run,
+            State::Wrong => &mut cases.wrong,
+        } += 1;
+    }
+    cases
+}
+
+fn sentence(status: Status, verdicts: &[Verdict], cases: Cases) -> String {
+    let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
+    let first = |status| match of(status).next() {
+        Some(Verdict { test, demand, reason, .. }) => format!("{test}: {demand}: {reason}."),
+        None => String::new(),
+    };
+    let all = count(verdicts.len(), "verdict");
+    match status {
+        Status::Pass => format!("All {all} passed; {} measured.", count(cases.planned, "case")),
+        Status::Fail => format!("{} of {all} failed. {}", of(Status::Fail).count(), first(Status::Fail)),
+        Status::Inconclusive => {
+            let unclear = of(Status::Inconclusive).count() + of(Status::NotRun).count();
+            format!("Nothing failed, but {unclear} of {all} cannot be given. {}", first(Status::Inconclusive))
+        }
+        Status::NotRun => format!("Nothing was run. {}", first(Status::NotRun)),
+    }
+}

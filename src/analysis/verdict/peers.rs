@@ -1,0 +1,44 @@
+//! What the other links of the same test, cell and rail came to.
+
+use std::collections::HashMap;
+
+use crate::analysis::row::Row;
+
+/// Other links that must have been measured before one can be held against them. With two, the median is their mean,
+/// and one bad peer would move it by half its distance.
+pub(super) const AT_LEAST: usize = 3;
+
+/// Trusted values of each cell and rail, rising.
+pub(super) struct Peers {
+    values: HashMap<(u64, u32, u32), Vec<f64>>,
+}
+
+fn key(row: &Row) -> (u64, u32, u32) {
+    (row.size_bytes, row.qps, row.rail)
+}
+
+impl Peers {
+    /// Collects rows of one test and one metric.
+    pub(super) fn new<'r>(rows: impl Iterator<Item = &'r Row>) -> Self {
+        let mut values: HashMap<_, Vec<f64>> = HashMap::new();
+        for row in rows {
+            values.entry(key(row)).or_default().extend(row.value);
+        }
+        values.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
+        Self { values }
+    }
+
+    /// Median of all links but this one; `None` with fewer than [`AT_LEAST`] others.
+    pub(super) fn centre(&self, row: &Row) -> Option<f64> {
+        let values = self.values.get(&key(row))?;
+        let own = row.value.and_then(|value| values.iter().position(|other| other.total_cmp(&value).is_eq()));
+        let others = values.len() - usize::from(own.is_some());
+        if others < AT_LEAST {
+            return None;
+        }
+        // The value at a place of the list without `own`, found without building that list.
+        let at = |place: usize| values[place + usize::from(own.is_some_and(|own| place >= own))];
+        let half = others / 2;
+        Some(if others % 2 == 1 { at(half) } else { f64::midpoint(at(half - 1), at(half)) })
+    }
+}

@@ -1,0 +1,81 @@
+//! The verdicts as JUnit XML: one test case per verdict, and one per case that was not simply measured.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::analysis::{
+    journal::Journal,
+    verdict::{Status, Trouble, Verdicts},
+    words::size,
+};
+
+/// The document. Times come from the journal, so that the same records give the same bytes.
+///
+/// # Errors
+/// The XML cannot be written, in words.
+pub(super) fn document(verdicts: &Verdicts, journal: &Journal) -> Result<String, String> {
+    let mut report = Report::new(format!("railgauge {}", verdicts.plan));
+    if let Some(duration) = duration(journal) {
+        report.set_time(duration);
+    }
+    for test in &journal.plan.tests {
+        let mut suite = TestSuite::new(test.name.clone());
+        for verdict in verdicts.verdicts.iter().filter(|verdict| verdict.test == test.name) {
+            let name = format!("{} [{}]", verdict.demand, verdict.scope);
+            let mut status = status(verdict.status);
+            status.set_message(verdict.reason.clone());
+            let mut case = TestCase::new(name, status);
+            case.set_classname(format!("{}.{}", verdicts.plan, test.name));
+            suite.add_test_case(case);
+        }
+        for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
+            suite.add_test_case(of_trouble(verdicts, trouble));
+        }
+        report.add_test_suite(suite);
+    }
+    report.to_string().map_err(|error| error.to_string())
+}
+
+fn status(status: Status) -> TestCaseStatus {
+    match status {
+        Status::Pass => TestCaseStatus::success(),
+        Status::Fail => kind(NonSuccessKind::Failure, "fail"),
+        // Neither may look green: JUnit's readers show an error as loudly as a failure.
+        Status::Inconclusive => kind(NonSuccessKind::Error, "inconclusive"),
+        Status::NotRun => kind(NonSuccessKind::Error, "not-run"),
+    }
+}
+
+fn kind(kind: NonSuccessKind, word: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(word);
+    status
+}
+
+fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
+    let wrong = trouble.state == "wrong bytes";
+    let mut status = kind(if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error }, &trouble.state);
+    status.set_message(trouble.error.clone());
+    let name = format!(
+        "case {}: {} {} {} qps {}: {}:{} -> {}:{}",
+        trouble.case,
+        trouble.test,
+        trouble.op,
+        size(trouble.size_bytes),
+        trouble.qps,
+        trouble.src_host,
+        trouble.src_rail,
+        trouble.dst_host,
+        trouble.dst_rail
+    );
+    let mut case = TestCase::new(name, status);
+    case.set_classname(format!("{}.{}", verdicts.plan, trouble.test));
+    case
+}
+
+fn duration(journal: &Journal) -> Option<Duration> {
+    let (start, end) = (journal.time.0.parse::<Timestamp>().ok()?, journal.time.1.parse::<Timestamp>().ok()?);
+    Duration::try_from(end.duration_since(start)).ok()
+}

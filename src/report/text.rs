@@ -1,0 +1,107 @@
+//! The summary on the terminal at the end of a run: what carried the bytes, one line per test, the verdicts, the page.
+
+use std::{fmt::Write, path::Path};
+
+use super::view::{TestView, View};
+use crate::analysis::verdict::Status;
+
+/// The summary. `colour` puts ANSI colours on the verdicts.
+pub fn summary(view: &View, page: &Path, colour: bool) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, view, page, colour);
+    out
+}
+
+fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::Result {
+    let run = &view.run;
+    writeln!(out, "{}: {} of {} hosts, {}", run.id, run.hosts.0, run.hosts.1, run.duration)?;
+    for carrier in &view.carriers {
+        writeln!(out, "carried by {} ({})", carrier.words, carrier.tests.join(", "))?;
+        if !carrier.caution.is_empty() {
+            writeln!(out, "           {}", carrier.caution)?;
+        }
+    }
+    if view.carriers.is_empty() {
+        writeln!(out, "carried by nothing: no case was measured")?;
+    }
+    for remark in &run.remarks {
+        writeln!(out, "{remark}")?;
+    }
+    writeln!(out)?;
+    for test in &view.tests {
+        writeln!(out, "{}: {}", test.name, test.title)?;
+        table(out, test)?;
+        writeln!(out)?;
+    }
+    for group in &view.troubles {
+        writeln!(out, "{} ({}): {}", group.state, cases(group.cases), group.error)?;
+        if !group.help.is_empty() {
+            writeln!(out, "    help: {}", group.help)?;
+        }
+        for link in group.links.iter().take(TROUBLE_LINKS) {
+            writeln!(out, "    {} {} {}", link.test, link.link, link.sizes)?;
+        }
+        if group.links.len() > TROUBLE_LINKS {
+            writeln!(out, "    and {} more links: see the report", group.links.len() - TROUBLE_LINKS)?;
+        }
+    }
+    if !view.troubles.is_empty() {
+        writeln!(out)?;
+    }
+    for verdict in &view.expectations {
+        let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
+        let status = mark(verdict.status, colour);
+        writeln!(out, "{status} {}: {}, {}{line}", verdict.test, verdict.demand, verdict.scope)?;
+        writeln!(out, "             {}", verdict.reason)?;
+    }
+    writeln!(out)?;
+    writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;
+    writeln!(out, "report: {}", page.display())
+}
+
+/// Links listed per group of troubles.
+const TROUBLE_LINKS: usize = 4;
+
+fn cases(n: usize) -> String {
+    crate::analysis::words::count(n, "case")
+}
+
+/// Smallest, middle and largest size of a test: the page has them all.
+fn table(out: &mut String, test: &TestView) -> std::fmt::Result {
+    let all = &test.table.rows;
+    let shown: Vec<&Vec<String>> = match all.len() {
+        0..=3 => all.iter().collect(),
+        n => vec![&all[0], &all[n / 2], &all[n - 1]],
+    };
+    let head: Vec<String> = test
+        .table
+        .columns
+        .iter()
+        .map(
+            |column| {
+                if column.unit.is_empty() { column.name.clone() } else { format!("{} {}", column.name, column.unit) }
+            },
+        )
+        .collect();
+    let width = |at: usize| {
+        shown.iter().map(|row| &row[at]).chain([&head[at]]).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    for row in [&head].into_iter().chain(shown.iter().copied()) {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}")).collect();
+        writeln!(out, "  {}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+/// The status in capitals, twelve wide.
+fn mark(status: Status, colour: bool) -> String {
+    let word = format!("{:<12}", status.word().to_uppercase());
+    let code = match status {
+        Status::Pass => 32,
+        Status::Fail => 31,
+        Status::Inconclusive | Status::NotRun => 33,
+    };
+    if colour { format!("\x1b[{code};1m{word}\x1b[0m") } else { word }
+}

@@ -1,0 +1,234 @@
+//! Everything the page and the terminal show, as plain data: text that is ready to print, in the order it is read.
+
+mod carriers;
+mod hosts;
+mod tests;
+mod troubles;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::ReportError;
+use crate::analysis::{
+    frame,
+    journal::{End, Journal},
+    results::CaseResult,
+    row::Row,
+    verdict::{Cases, Status, Verdict, Verdicts},
+    words::{number, size},
+};
+
+pub use carriers::Carrier;
+pub use hosts::HostView;
+pub use tests::{Column, Table, TestView};
+pub use troubles::{TroubleGroup, TroubleLink};
+
+/// A whole report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct View {
+    /// What was run, when, by what.
+    pub run: Run,
+    /// What really carried the bytes.
+    pub carriers: Vec<Carrier>,
+    /// The verdict in a word.
+    pub status: Status,
+    /// The verdict in a sentence.
+    pub sentence: String,
+    /// How many verdicts have which status, worst first, without zeros.
+    pub counts: Vec<(String, usize)>,
+    /// Cases by what became of them.
+    pub cases: Cases,
+    /// Every demand and its answer, worst first within the order of the plan's tests.
+    pub expectations: Vec<ExpectationView>,
+    /// Cases that were not simply measured, grouped by cause.
+    pub troubles: Vec<TroubleGroup>,
+    /// What ran where.
+    pub hosts: Vec<HostView>,
+    /// The tests.
+    pub tests: Vec<TestView>,
+    /// What a reader should know: host (may be empty) and text.
+    pub notes: Vec<(String, String)>,
+}
+
+/// What was run, when, by what.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    /// Name of the plan.
+    pub plan: String,
+    /// What it is for.
+    pub description: String,
+    /// SHA-256 of the plan.
+    pub plan_hash: String,
+    /// Identity of the run.
+    pub id: String,
+    /// Start, UTC, to the second.
+    pub started: String,
+    /// How long it took, in words.
+    pub duration: String,
+    /// Version of railgauge.
+    pub version: String,
+    /// What the controller ran on.
+    pub controller: String,
+    /// How agents were started.
+    pub launcher: String,
+    /// What was out of the ordinary with the run itself: interrupted, broken off, resumed.
+    pub remarks: Vec<String>,
+    /// Hosts that answered and hosts of the plan.
+    pub hosts: (usize, usize),
+}
+
+/// A demand and its answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExpectationView {
+    /// The answer.
+    pub status: Status,
+    /// Name of the test.
+    pub test: String,
+    /// What is demanded.
+    pub demand: String,
+    /// Of what.
+    pub scope: String,
+    /// Line of the plan.
+    pub line: Option<usize>,
+    /// Why.
+    pub reason: String,
+    /// The worst offenders.
+    pub offenders: Vec<OffenderView>,
+    /// Offenders that are not listed.
+    pub more: usize,
+}
+
+/// One offender, in words.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OffenderView {
+    /// Which link, rail and size.
+    pub place: String,
+    /// Its value with unit.
+    pub value: String,
+    /// Its limit with unit; empty if it has none.
+    pub limit: String,
+    /// Value in percent of the limit; empty if it has none.
+    pub share: String,
+}
+
+/// Offenders listed per expectation.
+const LISTED: usize = 8;
+
+/// Makes the view.
+///
+/// # Errors
+/// Something cannot be summed up or drawn.
+pub fn view(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    rows: &[Row],
+    verdicts: &Verdicts,
+) -> Result<View, ReportError> {
+    let frame = frame::frame(rows)?;
+    let spreads = frame::spreads(&frame)?;
+    let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
+    for verdict in &verdicts.verdicts {
+        *counts.entry(verdict.status).or_default() += 1;
+    }
+    Ok(View {
+        run: run(journal),
+        carriers: carriers::carriers(results),
+        status: verdicts.status,
+        sentence: verdicts.sentence.clone(),
+        counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
+        cases: verdicts.cases,
+        expectations: verdicts.verdicts.iter().map(expectation).collect(),
+        troubles: troubles::groups(&verdicts.troubles),
+        hosts: hosts::hosts(journal),
+        tests: tests::tests(journal, results, rows, &spreads)?,
+        notes: journal.notes.clone(),
+    })
+}
+
+fn run(journal: &Journal) -> Run {
+    let mut remarks = Vec::new();
+    match journal.end {
+        End::Finished => {}
+        End::Interrupted => {
+            remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
+        }
+        End::Broken => {
+            remarks.push("The run broke off (the controller was killed) or is still running.".to_owned());
+        }
+    }
+    if journal.resumed > 0 {
+        remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));
+    }
+    let hosts =
+        (journal.hosts.keys().filter(|host| !journal.lost.contains_key(*host)).count(), journal.plan.hosts.len());
+    Run {
+        plan: journal.plan.name.clone(),
+        description: journal.plan.description.clone(),
+        plan_hash: journal.plan_hash.clone(),
+        id: journal.run_id.clone(),
+        started: time(&journal.time.0),
+        duration: duration(&journal.time.0, &journal.time.1),
+        version: journal.version.clone(),
+        controller: journal.controller.clone(),
+        launcher: journal.launcher.clone(),
+        remarks,
+        hosts,
+    }
+}
+
+fn times(n: u32) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{n} times") }
+}
+
+/// `2026-11-21 02:00:00 UTC` of an RFC 3339 time; the text itself if it is none.
+fn time(text: &str) -> String {
+    text.parse::<Timestamp>()
+        .map_or_else(|_| text.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// `1 h 04 min`, `3 min 20 s`, `12.4 s`.
+fn duration(from: &str, to: &str) -> String {
+    let (Ok(from), Ok(to)) = (from.parse::<Timestamp>(), to.parse::<Timestamp>()) else { return String::new() };
+    let seconds = to.duration_since(from).as_secs_f64().max(0.0);
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=59 => format!("{seconds:.1} s"),
+        60..=3599 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+fn expectation(verdict: &Verdict) -> ExpectationView {
+    let unit = verdict.unit.as_deref().unwrap_or_default();
+    let offenders = verdict.offenders.iter().take(LISTED).map(|offender| OffenderView {
+        place: offender.place(),
+        value: offender
+            .value
+            .map_or_else(|| offender.error.clone().unwrap_or_default(), |value| format!("{} {unit}", number(value))),
+        limit: offender.limit.map_or_else(String::new, |limit| format!("{} {unit}", number(limit))),
+        share: match (offender.value, offender.limit) {
+            (Some(value), Some(limit)) if limit != 0.0 => format!("{:.1} %", 100.0 * value / limit),
+            _ => String::new(),
+        },
+    });
+    ExpectationView {
+        status: verdict.status,
+        test: verdict.test.clone(),
+        demand: verdict.demand.clone(),
+        scope: verdict.scope.clone(),
+        line: verdict.line,
+        reason: verdict.reason.clone(),
+        offenders: offenders.collect(),
+        more: verdict.tally.violating.saturating_sub(LISTED.min(verdict.offenders.len())),
+    }
+}
+
+/// `64 B, 256 B, 1 KiB` or, where there are many, `64 B … 16 MiB (10 sizes)`.
+fn sizes(list: &[u64]) -> String {
+    match list {
+        [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),
+        list => list.iter().map(|bytes| size(*bytes)).collect::<Vec<_>>().join(", "),
+    }
+}

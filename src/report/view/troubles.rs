@@ -1,0 +1,83 @@
+//! Cases that were not simply measured, grouped by what became of them and why, every one by name.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::sizes;
+use crate::analysis::verdict::Trouble;
+
+/// Cases with the same fate and cause.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TroubleGroup {
+    /// What became of them.
+    pub state: String,
+    /// Which host, stage and cause.
+    pub error: String,
+    /// The next thing to look at or do; empty where none is known.
+    pub help: String,
+    /// How many.
+    pub cases: usize,
+    /// The links, with what was not measured on each.
+    pub links: Vec<TroubleLink>,
+}
+
+/// One link of a group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TroubleLink {
+    /// Name of the test.
+    pub test: String,
+    /// `gpu01:0 → gpu02:0`.
+    pub link: String,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// The sizes, in words.
+    pub sizes: String,
+}
+
+/// Groups troubles: wrong bytes first, then by the number of cases.
+pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
+    let mut order: Vec<(&str, &str, Vec<&Trouble>)> = Vec::new();
+    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+    for trouble in troubles {
+        let key = (trouble.state.as_str(), trouble.error.as_str());
+        let place = *known.entry(key).or_insert_with(|| {
+            order.push((key.0, key.1, Vec::new()));
+            order.len() - 1
+        });
+        order[place].2.push(trouble);
+    }
+    order.sort_by_key(|(state, _, cases)| (*state != "wrong bytes", std::cmp::Reverse(cases.len())));
+    order
+        .into_iter()
+        .map(|(state, error, cases)| TroubleGroup {
+            state: state.to_owned(),
+            error: error.to_owned(),
+            help: cases.first().map(|case| case.help.clone()).unwrap_or_default(),
+            cases: cases.len(),
+            links: links(&cases),
+        })
+        .collect()
+}
+
+fn links(cases: &[&Trouble]) -> Vec<TroubleLink> {
+    let mut links: Vec<(&Trouble, Vec<u64>)> = Vec::new();
+    let mut known = HashMap::new();
+    for case in cases {
+        let key = (&case.test, &case.src_host, case.src_rail, &case.dst_host, case.dst_rail, case.qps);
+        let place = *known.entry(key).or_insert_with(|| {
+            links.push((case, Vec::new()));
+            links.len() - 1
+        });
+        links[place].1.push(case.size_bytes);
+    }
+    links
+        .into_iter()
+        .map(|(case, list)| TroubleLink {
+            test: case.test.clone(),
+            link: format!("{}:{} → {}:{}", case.src_host, case.src_rail, case.dst_host, case.dst_rail),
+            qps: case.qps,
+            sizes: sizes(&list),
+        })
+        .collect()
+}

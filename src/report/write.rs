@@ -1,0 +1,135 @@
+//! Draws a run directory again.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    html, junit,
+    view::{self, View},
+};
+use crate::analysis::{
+    frame::{self, FrameError},
+    journal::{self, Journal, JournalError},
+    results::results,
+    row::Row,
+    rows::{ceiling, rows},
+    verdict::{Verdicts, verdicts},
+};
+
+/// Why a report cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal contradicts itself.
+    #[error("{}: {cause}", path.display())]
+    Contradiction {
+        /// The journal.
+        path: PathBuf,
+        /// In words.
+        cause: String,
+    },
+    /// The frame cannot be built or written.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A file of the report cannot be written.
+    #[error("{}: cannot be written: {source}; the file that was there before is untouched", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The page, a chart or a document cannot be built: a mistake of ours.
+    #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the journal")]
+    Drawing {
+        /// What was being drawn.
+        what: String,
+        /// What went wrong.
+        cause: String,
+    },
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// What is demanded and whether it was met.
+    pub verdicts: Verdicts,
+    /// Everything shown, as data.
+    pub view: View,
+    /// The page.
+    pub page: PathBuf,
+}
+
+/// What a journal comes to, before anything is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawn {
+    /// The rows of the frame.
+    pub rows: Vec<Row>,
+    /// The verdicts.
+    pub verdicts: Verdicts,
+    /// Everything shown.
+    pub view: View,
+}
+
+/// Draws everything of a run directory from its `records.jsonl`: `records.parquet`, `verdicts.json`, `junit.xml` and
+/// `report.html`. Every file is replaced as a whole or not at all; the same records give the same bytes.
+///
+/// # Errors
+/// The journal cannot be read or contradicts itself, or a file cannot be written.
+pub fn write(run: &Path) -> Result<Written, ReportError> {
+    let path = run.join("records.jsonl");
+    let journal = journal::read(&path)?;
+    let Drawn { rows, verdicts, view } = draw(&journal, &path)?;
+    let mut frame = frame::frame(&rows)?;
+    drop(rows);
+    replace(&run.join("records.parquet"), |temporary| frame::write_parquet(&mut frame, temporary))?;
+    let drawing = |what: &str, cause: String| ReportError::Drawing { what: what.to_owned(), cause };
+    let json = serde_json::to_string_pretty(&verdicts).map_err(|e| drawing("verdicts.json", e.to_string()))? + "\n";
+    text(&run.join("verdicts.json"), &json)?;
+    text(&run.join("junit.xml"), &junit::document(&verdicts, &journal).map_err(|e| drawing("junit.xml", e))?)?;
+    let page = run.join("report.html");
+    text(&page, &html::page(&view).map_err(|e| drawing("report.html", e))?)?;
+    Ok(Written { verdicts, view, page })
+}
+
+/// Judges a journal and makes the view of it; `path` is what errors name.
+///
+/// # Errors
+/// The journal contradicts itself.
+pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
+    let results = results(journal).map_err(|cause| ReportError::Contradiction { path: path.to_owned(), cause })?;
+    let rows = rows(journal, &results, &|result| ceiling(journal, result));
+    let verdicts = verdicts(journal, &results, &rows);
+    let view = view::view(journal, &results, &rows, &verdicts)?;
+    Ok(Drawn { rows, verdicts, view })
+}
+
+fn text(path: &Path, content: &str) -> Result<(), ReportError> {
+    replace(path, |temporary| {
+        let write = || {
+            let mut file = File::create(temporary)?;
+            file.write_all(content.as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(|source| ReportError::File { path: path.to_owned(), source })
+    })
+}
+
+/// Lets `write` fill a temporary file beside `path` and puts it in its place. What was there stays if that fails.
+fn replace<E: Into<ReportError>>(path: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), ReportError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let temporary = path.with_file_name(format!(".{name}.new"));
+    let renamed = write(&temporary).map_err(Into::into).and_then(|()| {
+        fs::rename(&temporary, path).map_err(|source| ReportError::File { path: path.to_owned(), source })
+    });
+    if renamed.is_err() {
+        // Nothing can be done about a leftover that cannot be removed; the error that matters is the first one.
+        let _ = fs::remove_file(&temporary);
+    }
+    renamed
+}

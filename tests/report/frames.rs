@@ -1,0 +1,112 @@
+//! The frame's contract: columns, a row for every case, values, and Parquet there and back.
+
+use std::path::Path;
+
+use railgauge::analysis::{frame, journal, results::results, row::Row, rows::rows};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    terms::Metric,
+};
+
+use crate::support::Scenario;
+
+fn rows_of(text: &str) -> Vec<Row> {
+    let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    rows(&journal, &results(&journal).unwrap(), &|_| Some(196.0))
+}
+
+#[test]
+fn every_planned_case_has_its_rows() {
+    let scenario = Scenario { dies: Some(0), interrupted: true, ..Scenario::troubled(6, 2) };
+    let text = scenario.jsonl();
+    let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let rows = rows_of(&text);
+    for case in &journal.cases {
+        let metrics: Vec<Metric> = rows.iter().filter(|row| row.case == case.id).map(|row| row.metric).collect();
+        assert!(metrics.len() >= 3, "case {}: {metrics:?}", case.id);
+    }
+    for row in &rows {
+        assert!(row.value.is_some() || row.error.is_some(), "{row:?}");
+        assert_eq!(row.value.is_some(), row.n > 0);
+    }
+    let error_of = |test: fn(&&Row) -> bool| rows.iter().find(test).and_then(|row| row.error.clone()).unwrap();
+    let down = error_of(|row| row.dst_host == "gpu006" || row.src_host == "gpu006");
+    assert!(down.starts_with("gpu006: connect: ssh: connect to host: No route to host (4 tries)"), "{down}");
+    let died = error_of(|row| row.src_host == "gpu001" && row.value.is_none() && !row.dst_host.contains("006"));
+    assert!(died.starts_with("gpu001: "), "{died}");
+}
+
+#[test]
+fn the_value_is_the_median_of_the_repeats() {
+    let scenario = Scenario { sizes: vec![65536], ..Scenario::healthy(2, 1) };
+    let text = scenario.jsonl();
+    let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let mut values: Vec<f64> = journal
+        .tries
+        .iter()
+        .filter(|attempt| attempt.case == 0)
+        .map(|attempt| attempt.result.as_ref().unwrap())
+        .map(|sample| sample.initiator.bytes as f64 * 8.0 / sample.initiator.elapsed as f64)
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let row = &rows_of(&text)[0];
+    assert_eq!((row.value, row.n, row.unit.as_str()), (Some(values[1]), 3, "Gb/s"));
+    assert_eq!((row.ceiling, row.verified_bytes, row.wrong), (Some(196.0), 3 * 2 * 65536, 0));
+}
+
+#[test]
+fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
+    let scenario = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) };
+    let whole = scenario.jsonl();
+    let failed = |case: u64| {
+        let failure = Failure::new(Stage::Measure, Kind::Deadline, "gpu002: did not answer in 10 s");
+        let failure = serde_json::to_string(&failure).unwrap();
+        format!(
+            r#"{{"v":1,"at":"x","event":{{"Outcome":{{"case":{case},"repeat":0,"started_at":"x","link":null,"result":{{"Err":{failure}}}}}}}}}"#
+        )
+    };
+    let at = whole.find(r#"{"Outcome""#).unwrap();
+    let at = whole[..at].rfind('\n').unwrap();
+    let (head, tail) = whole.split_at(at);
+    let (before, after) = (format!("{head}\n{}{tail}", failed(0)), format!("{whole}{}\n", failed(0)));
+    let healthy = rows_of(&whole);
+    assert_eq!(rows_of(&before)[0].value, healthy[0].value);
+    assert_eq!(rows_of(&after)[0].value, healthy[0].value);
+    assert_eq!(rows_of(&before)[0].error, None);
+}
+
+#[test]
+fn columns_and_types_are_the_contract() {
+    let frame = frame::frame(&rows_of(&Scenario::troubled(4, 2).jsonl())).unwrap();
+    let columns: Vec<(String, String)> =
+        frame.schema().iter().map(|(name, kind)| (name.to_string(), kind.to_string())).collect();
+    let wanted: Vec<(String, String)> =
+        frame::COLUMNS.iter().map(|(name, kind)| ((*name).to_owned(), kind.to_string())).collect();
+    assert_eq!(columns, wanted);
+}
+
+#[test]
+fn parquet_comes_back_as_it_was_written_and_twice_the_same() {
+    let rows = rows_of(&Scenario::troubled(4, 2).jsonl());
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("a.parquet"), dir.path().join("b.parquet"));
+    for path in [&first, &second] {
+        frame::write_parquet(&mut frame::frame(&rows).unwrap(), path).unwrap();
+    }
+    assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+    assert_eq!(frame::rows(&frame::read_parquet(&first).unwrap()).unwrap(), rows);
+}
+
+#[test]
+fn a_parquet_of_somebody_else_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, "not parquet").unwrap();
+    let error = frame::read_parquet(&path).unwrap_err().to_string();
+    assert!(error.contains("x.parquet"), "{error}");
+    let mut foreign = frame::frame(&rows_of(&Scenario::healthy(2, 1).jsonl())).unwrap();
+    let _ = foreign.drop_in_place("wrong").unwrap();
+    frame::write_parquet(&mut foreign, &path).unwrap();
+    let error = frame::read_parquet(&path).unwrap_err().to_string();
+    assert!(error.ends_with("not a frame of railgauge: column `wrong` is missing"), "{error}");
+}

@@ -1,0 +1,9 @@
+//! Journals in, frames, verdicts and reports out.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod frames;
+mod journals;
+mod pages;
+mod verdicts;

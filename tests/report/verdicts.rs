@@ -1,0 +1,193 @@
+//! What passes, what fails, and what never passes.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{
+        journal::{self, Journal},
+        results::results,
+        rows::rows,
+        verdict::{Status, Verdicts, verdicts},
+    },
+    plan::model::{Expectation, Limit},
+};
+use railgauge_wire::terms::Metric;
+
+use crate::support::Scenario;
+
+fn journal(scenario: &Scenario) -> Journal {
+    journal::parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap()
+}
+
+fn judge(journal: &Journal, ceiling: Option<f64>) -> Verdicts {
+    let results = results(journal).unwrap();
+    let rows = rows(journal, &results, &|_| ceiling);
+    verdicts(journal, &results, &rows)
+}
+
+fn demand(metric: Metric, limit: Limit) -> Expectation {
+    Expectation { metric, limit, sizes: None, rails: Vec::new(), group: None, line: 1 }
+}
+
+/// The status of one demand on the first test of a scenario.
+fn status_of(scenario: &Scenario, wanted: Expectation, ceiling: Option<f64>) -> (Status, String) {
+    let mut journal = journal(scenario);
+    journal.plan.tests[0].expect = vec![wanted];
+    let verdict = judge(&journal, ceiling).verdicts.remove(0);
+    (verdict.status, verdict.reason)
+}
+
+fn small() -> Scenario {
+    Scenario { sizes: vec![4096, 65536, 1 << 20], ..Scenario::healthy(6, 1) }
+}
+
+#[test]
+fn a_healthy_run_passes_and_says_on_what() {
+    let verdicts = judge(&journal(&small()), Some(196.0));
+    assert_eq!((verdicts.status, verdicts.exit_code), (Status::Pass, 0), "{}", verdicts.sentence);
+    assert!(verdicts.verdicts.iter().all(|verdict| verdict.status == Status::Pass));
+    assert!(verdicts.troubles.is_empty());
+}
+
+#[test]
+fn a_slow_host_fails_and_is_named_first() {
+    let verdicts = judge(&journal(&Scenario { slow: Some(2), ..small() }), Some(196.0));
+    assert_eq!(verdicts.exit_code, 1);
+    let peers = &verdicts.verdicts[1];
+    assert_eq!(peers.status, Status::Fail, "{}", peers.reason);
+    assert_eq!(peers.tally.violating, peers.offenders.len());
+    for offender in &peers.offenders {
+        assert!([&offender.src_host, &offender.dst_host].contains(&&"gpu003".to_owned()), "{offender:?}");
+    }
+}
+
+#[test]
+fn wrong_bytes_fail_whatever_the_speed() {
+    let scenario = Scenario { wrong: true, ..small() };
+    let verdicts = judge(&journal(&scenario), Some(196.0));
+    let every = verdicts.verdicts.iter().find(|v| v.line.is_none() && v.status == Status::Fail);
+    assert!(every.unwrap().reason.contains("8 bytes are not what was sent, the first at offset 4096"), "{every:?}");
+    assert_eq!((verdicts.exit_code, verdicts.cases.wrong), (1, 1));
+}
+
+#[test]
+fn contamination_keeps_the_value_and_never_passes() {
+    let scenario = Scenario { contaminated: true, ..small() };
+    let verdicts = judge(&journal(&scenario), Some(196.0));
+    assert_eq!((verdicts.status, verdicts.exit_code), (Status::Inconclusive, 3));
+    assert!(verdicts.sentence.contains("contaminated: the receiver's port"), "{}", verdicts.sentence);
+}
+
+#[test]
+fn what_is_missing_is_inconclusive_and_named() {
+    let verdicts = judge(&journal(&Scenario { down: Some(5), ..small() }), Some(196.0));
+    assert_eq!(verdicts.exit_code, 3);
+    assert!(
+        verdicts.verdicts.iter().all(|verdict| verdict.status == Status::Inconclusive || verdict.test != "write-bw")
+    );
+    assert!(verdicts.sentence.contains("gpu006: connect: "), "{}", verdicts.sentence);
+    assert!(
+        verdicts.troubles.iter().all(|t| t.state == "not run" && (t.src_host == "gpu006" || t.dst_host == "gpu006"))
+    );
+}
+
+#[test]
+fn missing_rows_do_not_hide_a_violation() {
+    let scenario = Scenario { down: Some(5), slow: Some(2), ..small() };
+    let floor = Expectation { sizes: Some((1 << 20, 1 << 20)), ..demand(Metric::Bandwidth, Limit::AtLeast(150.0)) };
+    assert_eq!(status_of(&scenario, floor, None).0, Status::Fail);
+}
+
+#[test]
+fn too_few_repeats_never_pass() {
+    let mut journal = journal(&small());
+    let at = journal.tries.iter().position(|attempt| attempt.case == 3 && attempt.repeat == 2).unwrap();
+    journal.tries.remove(at);
+    let verdicts = judge(&journal, Some(196.0));
+    assert_eq!((verdicts.exit_code, verdicts.cases.short), (3, 1), "{}", verdicts.sentence);
+    assert!(verdicts.troubles[0].error.contains("1 of 3 repeats were not measured"), "{:?}", verdicts.troubles);
+}
+
+#[test]
+fn nothing_run_is_not_run() {
+    let mut journal = journal(&small());
+    journal.tries.clear();
+    let verdicts = judge(&journal, None);
+    assert_eq!((verdicts.status, verdicts.exit_code), (Status::NotRun, 3));
+    assert!(verdicts.verdicts.iter().all(|verdict| verdict.status == Status::NotRun));
+}
+
+#[test]
+fn an_expectation_that_matches_nothing_is_no_pass() {
+    let nowhere = Expectation { sizes: Some((5, 6)), ..demand(Metric::Bandwidth, Limit::AtLeast(1.0)) };
+    let (status, reason) = status_of(&small(), nowhere, None);
+    assert_eq!(status, Status::Inconclusive);
+    assert!(reason.contains("no case lies within its scope (5 B to 6 B)"), "{reason}");
+    let (status, reason) = status_of(&small(), demand(Metric::LatencyP50, Limit::AtMost(1e9)), None);
+    assert_eq!(status, Status::Inconclusive);
+    assert!(reason.contains("this test does not yield latency_p50"), "{reason}");
+}
+
+#[test]
+fn without_a_ceiling_a_share_of_it_cannot_be_judged() {
+    let share = || demand(Metric::Bandwidth, Limit::PercentOfCeiling(10.0));
+    let (status, reason) = status_of(&small(), share(), None);
+    assert_eq!(status, Status::Inconclusive);
+    assert!(reason.contains("no ceiling is known"), "{reason}");
+    assert_eq!(status_of(&small(), share(), Some(196.0)).0, Status::Pass);
+}
+
+#[test]
+fn peers_need_company() {
+    let peers = || demand(Metric::Bandwidth, Limit::WithinPercentOfPeers(10.0));
+    let pair = Scenario { sizes: vec![65536], ..Scenario::healthy(2, 1) };
+    let (status, reason) = status_of(&pair, peers(), None);
+    assert_eq!(status, Status::Inconclusive);
+    assert!(reason.contains("fewer than 3 other links"), "{reason}");
+    assert_eq!(status_of(&small(), peers(), None).0, Status::Pass);
+}
+
+#[test]
+fn a_group_and_a_rail_narrow_the_scope() {
+    let scenario = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(6, 2) };
+    let floor = |group: &str| Expectation {
+        group: Some(group.into()),
+        rails: vec![1],
+        ..demand(Metric::Bandwidth, Limit::AtLeast(150.0))
+    };
+    assert_eq!(status_of(&scenario, floor("leaf1"), None).0, Status::Pass);
+    let (status, reason) = status_of(&scenario, floor("leaf2"), None);
+    assert_eq!(status, Status::Fail);
+    assert!(reason.contains("rail 1") && reason.contains("2 of 3 cases"), "{reason}");
+}
+
+#[test]
+fn unverified_data_never_passes_where_nothing_else_is_demanded() {
+    let mut journal = journal(&small());
+    for test in &mut journal.plan.tests {
+        test.verify = false;
+        test.expect.clear();
+    }
+    let verdicts = judge(&journal, None);
+    assert_eq!(verdicts.exit_code, 3, "{}", verdicts.sentence);
+    assert!(verdicts.sentence.contains("verify = false"));
+}
+
+#[test]
+fn tcp_in_place_of_verbs_never_passes() {
+    let mut journal = journal(&small());
+    for attempt in &mut journal.tries {
+        let link = std::sync::Arc::make_mut(attempt.link.as_mut().unwrap());
+        link.transport = railgauge_wire::terms::Transport::Tcp;
+    }
+    let verdicts = judge(&journal, Some(196.0));
+    assert_eq!(verdicts.exit_code, 3);
+    assert!(verdicts.sentence.contains("the plan asks for verbs, but tcp carried the bytes"), "{}", verdicts.sentence);
+}
+
+#[test]
+fn the_document_of_a_troubled_run() {
+    let scenario = Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(4, 1) };
+    let verdicts = judge(&journal(&scenario), None);
+    insta::assert_json_snapshot!(verdicts);
+}

@@ -1,0 +1,131 @@
+//! Made-up measurements: a link of 200 Gb/s at 98 % efficiency, 4 million messages a second, 1.8 µs, and noise.
+
+use std::collections::BTreeMap;
+
+use railgauge::{
+    plan::Plan,
+    run::event::{Case, Sample},
+};
+use railgauge_wire::{
+    measure::{Latency, Measurement, SLICE},
+    step::Checked,
+    terms::{Aim, Fabric},
+};
+
+use super::Scenario;
+
+/// SplitMix64: the same numbers on every machine.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// Uniform in 0..1.
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Roughly normal with centre 0 and standard deviation 1: the sum of twelve uniforms.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], repeat: u32) -> Sample {
+    let mut dice = Dice(plan.seed ^ (case.id << 8) ^ u64::from(repeat));
+    let slow = scenario.slow.is_some_and(|slow| ends.contains(&slow));
+    let flaps = scenario.flapping.is_some_and(|(host, rail)| ends.contains(&host) && case.flow.from.rail == rail);
+    let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;
+    let initiator = match case.cell.aim {
+        Aim::Bandwidth => bandwidth(scenario, case, slow, flaps && repeat == 1, &mut dice),
+        Aim::Latency => latency(scenario, case, slow, &mut dice),
+    };
+    let responder = (case.cell.fabric == Fabric::Tcp).then(|| Measurement {
+        bytes: initiator.bytes - initiator.bytes / 500,
+        cpu: initiator.cpu * 3 / 2,
+        ..initiator.clone()
+    });
+    let wrong = scenario.wrong && chosen(97);
+    let mut sample = Sample {
+        initiator,
+        responder,
+        checked: Checked {
+            verified: 2 * case.cell.size.max(8),
+            wrong: if wrong { 8 } else { 0 },
+            first_wrong: wrong.then_some(4096),
+        },
+        from_counters: BTreeMap::new(),
+        to_counters: BTreeMap::new(),
+        contaminated: Vec::new(),
+    };
+    if scenario.contaminated && chosen(41) {
+        sample.to_counters = [("out_of_sequence".to_owned(), 1312), ("rx_prio3_pause".to_owned(), 90211)].into();
+        sample.contaminated = vec!["the receiver's port carried 31 % more bytes than were sent".into()];
+    }
+    sample
+}
+
+fn bandwidth(scenario: &Scenario, case: &Case, slow: bool, flaps: bool, dice: &mut Dice) -> Measurement {
+    let size = case.cell.size as f64;
+    let (line, rate) = match (case.cell.fabric, scenario.software) {
+        (Fabric::Tcp, _) => (22.0, 0.4e6 * f64::from(case.cell.qps)),
+        (_, true) => (0.16, 3e3),
+        (_, false) => (195.5, 4.0e6),
+    };
+    let wire = line * if slow && case.cell.fabric == Fabric::Verbs { 0.6 } else { 1.0 };
+    let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
+    let elapsed = 2_000_000_000_u64;
+    let mut slices: Vec<u64> =
+        (0..elapsed / SLICE).map(|_| (bits * SLICE as f64 / 8.0 * (1.0 + 0.004 * dice.normal())) as u64).collect();
+    if flaps {
+        slices.iter_mut().skip(7).take(5).for_each(|slice| *slice = 0);
+    }
+    let bytes = slices.iter().sum::<u64>();
+    let operations = (bytes as f64 / size) as u64;
+    let cpu = if case.cell.fabric == Fabric::Tcp { elapsed * 9 / 10 } else { elapsed };
+    Measurement { started: 1, elapsed, operations, bytes, cpu, slices, latency: None, interval: None }
+}
+
+fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Measurement {
+    let base = if scenario.software { 260_000.0 } else { 1_800.0 };
+    let base = base * if slow { 1.35 } else { 1.0 } + case.cell.size as f64 / 25.0;
+    let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut all = Vec::with_capacity(4000);
+    for _ in 0..4000 {
+        let tail = if dice.uniform() < 0.004 { 3.0 + 6.0 * dice.uniform() } else { 1.0 };
+        let time = (base * (1.0 + (0.05 * dice.normal()).abs()) * tail) as u64;
+        all.push(time);
+        // Edges one sixteenth of an octave apart, as an HDR histogram has them.
+        let edge = 2f64.powf(((time as f64).log2() * 16.0).ceil() / 16.0) as u64;
+        *buckets.entry(edge).or_default() += 1;
+    }
+    all.sort_unstable();
+    let at = |share: f64| all[((all.len() as f64 * share) as usize).min(all.len() - 1)];
+    let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
+    let variance = all.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / all.len() as f64;
+    let operations = all.len() as u64;
+    Measurement {
+        started: 1,
+        elapsed: all.iter().sum(),
+        operations,
+        bytes: operations * case.cell.size,
+        cpu: 2_000_000_000,
+        slices: Vec::new(),
+        latency: Some(Latency {
+            samples: operations,
+            min: all[0],
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: all[all.len() - 1],
+            mean,
+            stdev: variance.sqrt(),
+            timer: 22,
+            histogram: buckets.into_iter().collect(),
+        }),
+        interval: None,
+    }
+}

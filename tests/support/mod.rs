@@ -1,0 +1,232 @@
+//! Made-up runs through the real event types: what a run loop would have written.
+
+mod host;
+mod measured;
+mod plan;
+
+use std::{collections::HashMap, fs, path::Path};
+
+use railgauge::{
+    plan::Plan,
+    run::event::{Case, Event, Line, LinkRecord, Outcome, VERSION},
+    schedule::{Inventory, schedule},
+};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    terms::{Fabric, GpuPath, LinkLayer, Transport},
+};
+
+/// A made-up cluster and what is wrong with it. Hosts are counted from 0.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Number of hosts.
+    pub hosts: usize,
+    /// RDMA devices per host.
+    pub rails: u32,
+    /// Every measurement is made this often.
+    pub repeats: u32,
+    /// Soft-RoCE instead of ConnectX.
+    pub software: bool,
+    /// Sizes of the bandwidth tests.
+    pub sizes: Vec<u64>,
+    /// A host whose links carry 60 % of what others do.
+    pub slow: Option<usize>,
+    /// A rail of a host that flaps: half of its slices are empty.
+    pub flapping: Option<(usize, u32)>,
+    /// A host that never answered.
+    pub down: Option<usize>,
+    /// A host that dies in the middle of the last test.
+    pub dies: Option<usize>,
+    /// Whether one case delivers wrong bytes.
+    pub wrong: bool,
+    /// Whether one case is contaminated.
+    pub contaminated: bool,
+    /// Whether the run is interrupted before its last round.
+    pub interrupted: bool,
+    /// First host's name, to try what a page does with it.
+    pub odd_name: Option<String>,
+}
+
+impl Scenario {
+    /// A healthy cluster of this size.
+    pub fn healthy(hosts: usize, rails: u32) -> Self {
+        Self {
+            hosts,
+            rails,
+            repeats: 3,
+            software: false,
+            sizes: (0..10).map(|step| 64 << (2 * step)).collect(),
+            slow: None,
+            flapping: None,
+            down: None,
+            dies: None,
+            wrong: false,
+            contaminated: false,
+            interrupted: false,
+            odd_name: None,
+        }
+    }
+
+    /// The same cluster with one of everything that goes wrong.
+    pub fn troubled(hosts: usize, rails: u32) -> Self {
+        Self {
+            slow: Some(hosts / 2),
+            flapping: Some((1, rails - 1)),
+            down: Some(hosts - 1),
+            wrong: true,
+            contaminated: true,
+            ..Self::healthy(hosts, rails)
+        }
+    }
+
+    /// Name of a host.
+    pub fn name(&self, index: usize) -> String {
+        match (&self.odd_name, index) {
+            (Some(name), 0) => name.clone(),
+            _ => format!("gpu{:03}", index + 1),
+        }
+    }
+
+    /// The journal of a run on it.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut writer = Writer::default();
+        let plan = plan::plan(self);
+        writer.push(Event::Started {
+            run_id: format!("{}-20261121T020000Z", plan.name),
+            plan: plan.name.clone(),
+            plan_hash: "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8".into(),
+            resolved: Box::new(plan.clone()),
+            version: "0.1.0".into(),
+            controller: "Debian GNU/Linux 12 (bookworm), kernel 6.12.9, AMD EPYC 9554, 128 threads".into(),
+            launcher: "ssh (OpenSSH_9.2p1)".into(),
+        });
+        for index in 0..self.hosts {
+            let event = match self.down {
+                Some(down) if down == index => Event::HostLost { host: self.name(index), failure: unreachable() },
+                _ => host::up(self, index),
+            };
+            writer.push(event);
+        }
+        let cases = self.cases(&plan);
+        writer.push(Event::Planned { cases: cases.clone() });
+        if self.hosts > 2 {
+            let text = "governor is `powersave`, the other hosts say `performance`".into();
+            writer.push(Event::Note { host: self.name(2), text });
+        }
+        self.outcomes(&plan, &cases, &mut writer);
+        writer.push(if self.interrupted { Event::Interrupted } else { Event::Finished });
+        writer.lines
+    }
+
+    /// Writes a run directory as far as a run loop does.
+    pub fn write(&self, dir: &Path) {
+        fs::create_dir_all(dir).unwrap();
+        fs::write(dir.join("records.jsonl"), self.jsonl()).unwrap();
+    }
+
+    /// The journal as text.
+    pub fn jsonl(&self) -> String {
+        self.lines().iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
+    }
+
+    fn cases(&self, plan: &Plan) -> Vec<Case> {
+        let mut inventory = Inventory::of_plan(plan);
+        for host in &plan.hosts {
+            inventory.set(&host.name, Fabric::Verbs, self.rails);
+            inventory.set(&host.name, Fabric::Tcp, 1);
+        }
+        let schedule = schedule(plan, &inventory).unwrap();
+        schedule
+            .cases()
+            .map(|place| {
+                let round = &schedule.rounds[place.round];
+                Case {
+                    id: place.id,
+                    test: plan.tests[round.test].name.clone(),
+                    round: round.number,
+                    flow: round.flows[place.flow].clone(),
+                    cell: schedule.cells[round.test][place.cell].clone(),
+                }
+            })
+            .collect()
+    }
+
+    fn outcomes(&self, plan: &Plan, cases: &[Case], writer: &mut Writer) {
+        let index: HashMap<String, usize> = (0..self.hosts).map(|index| (self.name(index), index)).collect();
+        let stop = if self.interrupted { cases.len() * 9 / 10 } else { cases.len() };
+        let death = self.dies.map(|_| cases.len() * 85 / 100);
+        let mut died = false;
+        for (place, case) in cases.iter().enumerate().take(stop) {
+            let ends = [index[&*case.flow.from.host], index[&*case.flow.to.host]];
+            let gone = self.down.into_iter().chain(self.dies.filter(|_| death.is_some_and(|at| place >= at)));
+            let lost = gone.clone().find(|host| ends.contains(host));
+            for repeat in 0..self.repeats {
+                let (link, result) = match lost {
+                    // What was never up is not tried at all.
+                    Some(host) if self.down == Some(host) => continue,
+                    Some(host) => {
+                        let cause = format!("{}: the agent's connection ended (ssh: broken pipe)", self.name(host));
+                        let failure = Failure::new(Stage::Measure, Kind::Lost, cause);
+                        if !died {
+                            died = true;
+                            writer.push(Event::HostLost { host: self.name(host), failure: failure.clone() });
+                        }
+                        (None, Err(failure))
+                    }
+                    None => (Some(self.link(case, ends)), Ok(measured::sample(self, plan, case, ends, repeat))),
+                };
+                let started_at = writer.time(4);
+                let (case, result) = (case.id, result);
+                writer.push(Event::Outcome(Box::new(Outcome { case, repeat, started_at, link, result })));
+            }
+        }
+    }
+
+    fn link(&self, case: &Case, _ends: [usize; 2]) -> LinkRecord {
+        let tcp = case.cell.fabric == Fabric::Tcp;
+        let device = |rail: u32| match (tcp, self.software) {
+            (true, _) => "eth0".to_owned(),
+            (false, true) => format!("rxe{rail}"),
+            (false, false) => format!("mlx5_{rail}"),
+        };
+        LinkRecord {
+            transport: if tcp { Transport::Tcp } else { Transport::VerbsRc },
+            link_layer: if tcp { LinkLayer::Ethernet } else { LinkLayer::RoceV2 },
+            gpu_path: GpuPath::None,
+            software: self.software && !tcp,
+            from_device: device(case.flow.from.rail),
+            to_device: device(case.flow.to.rail),
+            rate_gbps: (!self.software).then_some(if tcp { 25.0 } else { 200.0 }),
+            mtu: if tcp { 1500 } else { 4096 },
+            settings: [("depth", "128"), ("gid_index", "3"), ("traffic_class", "106"), ("completion", "poll")]
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        }
+    }
+}
+
+fn unreachable() -> Failure {
+    Failure::new(Stage::Connect, Kind::Lost, "ssh: connect to host: No route to host (4 tries)")
+        .help("is the host up, and does `ssh` reach it from here?")
+}
+
+/// Collects lines on a clock that only this file moves.
+#[derive(Default)]
+struct Writer {
+    lines: Vec<Line>,
+    milliseconds: u64,
+}
+
+impl Writer {
+    fn time(&mut self, step: u64) -> String {
+        self.milliseconds += step;
+        let (s, ms) = (self.milliseconds / 1000, self.milliseconds % 1000);
+        format!("2026-11-21T{:02}:{:02}:{:02}.{ms:03}Z", 2 + s / 3600, s / 60 % 60, s % 60)
+    }
+
+    fn push(&mut self, event: Event) {
+        let at = self.time(1);
+        self.lines.push(Line { v: VERSION, at, event });
+    }
+}

@@ -1,0 +1,100 @@
+//! The plan of a made-up run: write bandwidth and latency over verbs, and the TCP baseline.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use railgauge::plan::{
+    Plan,
+    model::{Expectation, Host, Launch, Launcher, Limit, Pattern, Rails, Ssh, Test},
+};
+use railgauge_wire::{
+    step::Window,
+    terms::{Aim, Fabric, Memory, Metric, Op, Service},
+};
+
+use super::Scenario;
+
+pub fn plan(scenario: &Scenario) -> Plan {
+    let hosts: Vec<String> = (0..scenario.hosts).map(|index| scenario.name(index)).collect();
+    let (left, right) = hosts.split_at(scenario.hosts / 2);
+    let rdma = Test {
+        name: "write-bw".into(),
+        op: Op::Write,
+        aim: Aim::Bandwidth,
+        fabric: Fabric::Verbs,
+        service: Service::Rc,
+        memory: Memory::Host,
+        gpu_path: None,
+        sizes: scenario.sizes.clone(),
+        qps: vec![1],
+        bidirectional: false,
+        pattern: Pattern::Tournament,
+        rails: Rails::Aligned,
+        hosts: hosts.clone(),
+        repeats: scenario.repeats,
+        window: Window::Duration(2_000_000_000),
+        warm_up: Duration::from_millis(500),
+        verify: true,
+        deadline: Duration::from_secs(10),
+        knobs: Default::default(),
+        expect: vec![
+            demand(Metric::Bandwidth, Limit::AtLeast(150.0), Some((65536, u64::MAX)), 21),
+            demand(Metric::Bandwidth, Limit::WithinPercentOfPeers(10.0), None, 22),
+            demand(Metric::Bandwidth, Limit::PercentOfCeiling(80.0), Some((1 << 20, u64::MAX)), 23),
+        ],
+    };
+    let latency = Test {
+        name: "write-lat".into(),
+        aim: Aim::Latency,
+        sizes: vec![2, 64, 1024, 4096],
+        expect: vec![
+            demand(Metric::LatencyP99, Limit::AtMost(12.0), Some((2, 64)), 31),
+            Expectation {
+                group: Some("leaf1".into()),
+                rails: vec![0],
+                ..demand(Metric::LatencyP50, Limit::AtMost(4.0), Some((2, 2)), 32)
+            },
+        ],
+        ..rdma.clone()
+    };
+    let tcp = Test {
+        name: "tcp-baseline".into(),
+        op: Op::Send,
+        fabric: Fabric::Tcp,
+        sizes: vec![65536, 1 << 20],
+        qps: vec![1, 4],
+        pattern: Pattern::Neighbours,
+        expect: Vec::new(),
+        ..rdma.clone()
+    };
+    Plan {
+        name: "acceptance".into(),
+        description: "Acceptance of the new pod: every pair, both rails".into(),
+        seed: 7,
+        launch: Launch {
+            via: Launcher::Ssh(Ssh::default()),
+            in_flight: 32,
+            retries: 3,
+            timeout: Duration::from_secs(20),
+            keep_agent: false,
+            agent_dir: None,
+            env: BTreeMap::new(),
+        },
+        groups: [("leaf1".to_owned(), left.to_vec()), ("leaf2".to_owned(), right.to_vec())].into(),
+        hosts: hosts
+            .iter()
+            .map(|name| Host {
+                name: name.clone(),
+                address: name.clone(),
+                user: None,
+                port: None,
+                devices: Vec::new(),
+                tcp: Vec::new(),
+            })
+            .collect(),
+        tests: vec![rdma, latency, tcp],
+    }
+}
+
+fn demand(metric: Metric, limit: Limit, sizes: Option<(u64, u64)>, line: usize) -> Expectation {
+    Expectation { metric, limit, sizes, rails: Vec::new(), group: None, line }
+}
