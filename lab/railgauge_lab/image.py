@@ -80,12 +80,11 @@ def build(modules, target):
     archive.file("lab/boot", (GUEST / "boot").read_bytes(), 0o755)
     for module in sorted(modules.iterdir()):
         archive.file(f"lab/modules/{module.name}", module.read_bytes())
-    for name in with_libraries([*PROGRAMS, *existing()]):
+    for name in with_libraries([*PROGRAMS, *existing(), BUSYBOX]):
         content = Path(name).read_bytes()
         archive.file(name, content, stat.S_IMODE(os.stat(name).st_mode))
     for name, text in ACCOUNTS.items():
         archive.file(name, text.encode(), 0o600 if name == "/etc/shadow" else 0o644)
-    archive.file(BUSYBOX, Path(BUSYBOX).read_bytes(), 0o755)
     for applet in run(BUSYBOX, "--list").decode().split():
         if not any(archive.has(f"usr/{folder}/{applet}") for folder in ("bin", "sbin")):
             archive.link(f"usr/bin/{applet}", "busybox")

@@ -1,8 +1,73 @@
 //! The command line: one file per command, arguments to library calls to an exit code.
+//!
+//! A new command is one file with `Args` and `run`, one variant of [`Command`] and one arm of [`dispatch`].
+
+mod check;
+mod common;
+pub mod exit;
+mod schema;
 
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
+
+pub use common::Common;
+pub use exit::{Exit, Misuse};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "railgauge", version, about, after_help = exit::HELP, disable_help_subcommand = true)]
+struct CommandLine {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What can be asked for.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read a plan and print every mistake in it; touches no host
+    Check(check::Args),
+    /// Print the JSON Schema of the plan format
+    Schema(schema::Args),
+}
+
+fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
+    let common = line.common;
+    match line.command {
+        Command::Check(args) => check::run(args, &common),
+        Command::Schema(args) => schema::run(args, &common),
+    }
+}
+
 /// Runs the command line and answers with its exit code.
 pub fn main() -> ExitCode {
-    ExitCode::from(2)
+    // clap itself prints help and mistakes, on stdout and stderr, and honours NO_COLOR.
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(message) => {
+            // Nothing is left to tell anybody if even this cannot be written.
+            let _ = message.print();
+            return if message.use_stderr() { Exit::Wrong } else { Exit::Passed }.into();
+        }
+    };
+    match dispatch(line) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            if error.is::<Misuse>() { Exit::Wrong } else { Exit::Unable }.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
 }

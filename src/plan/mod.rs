@@ -1,7 +1,115 @@
 //! TOML to a [`Plan`] that cannot be wrong, or every mistake with its place in the file.
+//!
+//! ```text
+//! file ─ text ─ toml ─▶ tables ─ table by its table of keys ─▶ values ─ launch, hosts, test ─▶ Plan
+//!                                 (every step writes mistakes into the book and goes on)
+//! ```
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `keys` | what a key is; the tables of keys stand beside the code that reads them |
+//! | `table`, `book` | reading a table by its keys; where mistakes are written down |
+//! | `plan_table`, `launch`, `hosts`, `test/` | the tables of the format |
+//! | `quantity`, `sweep`, `hostlist`, `words` | the grammars inside texts |
+//! | `mistake`, `render` | mistakes, and how they are shown |
+//! | `schema`, `reference` | the format for machines and for people, from the tables of keys |
 
+mod book;
+mod file;
+mod host_file;
+pub mod hostlist;
+mod hosts;
+mod keys;
+mod launch;
 mod metrics;
+mod mistake;
 pub mod model;
+mod plan_table;
+mod quantity;
+pub mod reference;
+mod render;
+pub mod schema;
+mod sweep;
+mod table;
+mod test;
+mod words;
+mod wrong;
+
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
 
 pub use metrics::metrics_of;
+pub use mistake::{Mistake, Mistakes};
 pub use model::Plan;
+
+/// A plan that is right, and the file it came from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The plan.
+    pub plan: Plan,
+    /// The file's text, as given.
+    pub source: String,
+    /// The file.
+    pub path: PathBuf,
+    /// What is no mistake but worth knowing.
+    pub notes: Mistakes,
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// Every mistake that can be found without touching a host, or why the file cannot be read.
+pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
+    let name = path.display().to_string();
+    let source = file::read(path).map_err(|fault| {
+        let help = match &fault {
+            file::Fault::Io(_) => "is the path right?",
+            file::Fault::NoFile(_) => "name the plan inside it",
+            file::Fault::TooLarge => "a plan is a short text: is this the right file?",
+            file::Fault::NotText { .. } => "save the file as UTF-8 text: is this the right file?",
+        };
+        Mistakes::whole_file(&name, format!("the plan {fault}"), help)
+    })?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let (plan, notes) = parse(&name, &source, directory)?;
+    Ok(Loaded { plan, source, path: path.to_owned(), notes })
+}
+
+/// Reads a plan from a text. `name` stands in messages; relative paths in the plan start from `directory`.
+///
+/// # Errors
+/// Every mistake that can be found without touching a host.
+pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes), Mistakes> {
+    let book = book::Book::new(name, text, directory);
+    let (document, faults) = DeTable::parse_recoverable(text);
+    if faults.is_empty() {
+        let plan = plan_table::read(&book, &document);
+        return book.close().map(|notes| (plan, notes));
+    }
+    // What was skipped would be reported as missing: only the syntax is judged.
+    for fault in faults {
+        let span = fault.span().unwrap_or(text.len()..text.len());
+        book.add(Mistake::at(span, fault.message()).help("this is not TOML: https://toml.io has the rules"));
+    }
+    Err(book.into_mistakes())
+}
+
+impl Loaded {
+    /// One line on what the plan holds.
+    pub fn summary(&self) -> String {
+        let plan = &self.plan;
+        let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+        let names = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));
+        let shown = if names.len() > 60 { String::new() } else { format!(" ({names})") };
+        let expectations = plan.tests.iter().map(|test| test.expect.len()).sum();
+        format!(
+            "{}: plan {} is right: {}{shown}, {}, {}",
+            self.path.display(),
+            plan.name,
+            count(plan.hosts.len(), "host"),
+            count(plan.tests.len(), "test"),
+            count(expectations, "expectation"),
+        )
+    }
+}

@@ -1,0 +1,69 @@
+//! What a process can come to, and the code for each: the only place that knows the numbers.
+
+use std::process::ExitCode;
+
+/// How a command ended. Scripts hold on to the codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything passed, or the question was answered.
+    Passed,
+    /// A verdict failed.
+    Failed,
+    /// The plan or the command line is wrong; no host was touched.
+    Wrong,
+    /// Something could not be judged or was not run; nothing failed.
+    Inconclusive,
+    /// The cluster, or this machine, did not let it happen.
+    Unable,
+    /// Interrupted by the user.
+    Interrupted,
+}
+
+/// The codes in words, for `--help`.
+pub const HELP: &str = "\
+Exit codes:
+    0  every verdict passed, or the question was answered
+    1  a verdict failed
+    2  the plan or the command line is wrong; no host was touched
+    3  inconclusive: something could not be judged or was not run; nothing failed
+    4  the cluster did not let the run happen (no host usable, no space for results, ...)
+  130  interrupted; the run directory holds all that was measured and can be resumed";
+
+impl Exit {
+    /// The process exit code.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Passed => 0,
+            Self::Failed => 1,
+            Self::Wrong => 2,
+            Self::Inconclusive => 3,
+            Self::Unable => 4,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// An error that is the caller's: the command names something that does not exist or makes no sense.
+/// A command that returns it ends with [`Exit::Wrong`]; every other error ends with [`Exit::Unable`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Misuse(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_documented_in_the_help() {
+        for exit in [Exit::Passed, Exit::Failed, Exit::Wrong, Exit::Inconclusive, Exit::Unable, Exit::Interrupted] {
+            let start = format!("{:>5}  ", exit.code());
+            assert!(HELP.lines().any(|line| line.starts_with(&start)), "{exit:?} is not in --help");
+        }
+    }
+}

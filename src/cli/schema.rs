@@ -1,0 +1,27 @@
+//! `railgauge schema`: the plan format for editors and machines.
+
+use crate::{
+    cli::{Common, Exit, common::print},
+    plan::{reference, schema},
+};
+
+/// Arguments of `schema`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print the key tables of docs/plan-format.md instead
+    #[arg(long)]
+    markdown: bool,
+}
+
+/// Prints the schema.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn run(args: Args, _: &Common) -> anyhow::Result<Exit> {
+    if args.markdown {
+        print(&reference::markdown())?;
+    } else {
+        print(&format!("{:#}\n", schema::schema()))?;
+    }
+    Ok(Exit::Passed)
+}

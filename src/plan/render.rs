@@ -1,0 +1,70 @@
+//! Mistakes as text with markers under the lines they are about. The only user of annotate-snippets.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle};
+
+use super::mistake::{Mistake, Mistakes, Place, SHOWN, Source};
+
+impl Mistakes {
+    /// All mistakes for people, each with file, line, column, marker and help, and a last line that counts them.
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let renderer = renderer.decor_style(DecorStyle::Ascii);
+        let mut text = String::new();
+        for mistake in self.list.iter().take(SHOWN) {
+            text.push_str(&renderer.render(&[self.group(mistake)]));
+            text.push_str("\n\n");
+        }
+        if !self.harmless
+            && let Some(source) = self.sources.first()
+        {
+            let hidden = self.list.len().saturating_sub(SHOWN);
+            let more = if hidden > 0 { format!(", {hidden} of them not shown") } else { String::new() };
+            let plural = if self.list.len() == 1 { "mistake" } else { "mistakes" };
+            text.push_str(&format!("{}: {} {plural}{more}; nothing was run\n", source.name, self.list.len()));
+        }
+        text
+    }
+
+    fn group<'a>(&'a self, mistake: &'a Mistake) -> Group<'a> {
+        let level = if self.harmless { Level::NOTE } else { Level::ERROR };
+        let mut group = Group::with_title(level.primary_title(mistake.message.as_str()));
+        match &mistake.place {
+            None => group = group.element(Origin::path(self.sources[0].name.as_str())),
+            Some(place) => {
+                // One snippet for each source, the mistake's own first.
+                let mut places = vec![(place, mistake.label.as_str(), AnnotationKind::Primary)];
+                places.extend(mistake.also.iter().map(|(at, text)| (at, text.as_str(), AnnotationKind::Context)));
+                let mut order = vec![place.source];
+                order.extend(places.iter().map(|(at, ..)| at.source).filter(|source| *source != place.source));
+                order.dedup();
+                for source in order {
+                    let here: Vec<_> = places.iter().filter(|(at, ..)| at.source == source).copied().collect();
+                    group = group.element(snippet(&self.sources[source], &here));
+                }
+            }
+        }
+        match &mistake.help {
+            Some(help) => group.element(Level::HELP.message(help.as_str())),
+            None => group,
+        }
+    }
+}
+
+/// Only the lines from the first marker to the last are given away: rendering stays fast in a large file.
+fn snippet<'a>(
+    source: &'a Source,
+    places: &[(&Place, &'a str, AnnotationKind)],
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let text = source.text.as_str();
+    let first = places.iter().map(|(at, ..)| at.span.start).min().unwrap_or(0).min(text.len());
+    let last = places.iter().map(|(at, ..)| at.span.end).max().unwrap_or(0).clamp(first, text.len());
+    let from = text.as_bytes()[..first].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let to =
+        text.as_bytes()[last..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |newline| last + newline);
+    let snippet = Snippet::source(&text[from..to]).line_start(source.position(from).0).path(source.name.as_str());
+    snippet.annotations(places.iter().map(|(at, label, kind)| {
+        let start = text.floor_char_boundary(at.span.start).max(from) - from;
+        let end = text.ceil_char_boundary(at.span.end).clamp(from + start, to) - from;
+        kind.span(start..end).label((!label.is_empty()).then_some(*label))
+    }))
+}

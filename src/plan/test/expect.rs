@@ -1,0 +1,248 @@
+//! `[[test.expect]]`: what is demanded of the results.
+
+use std::collections::HashSet;
+
+use railgauge_wire::terms::{Aim, Better, Metric, Op};
+
+use crate::plan::{
+    hosts::Hosts,
+    keys::{Key, Preset, Section, Shape, one_of},
+    metrics::metrics_of,
+    mistake::Mistake,
+    model::{Expectation, Limit, Pattern, Rails},
+    quantity, sweep,
+    table::{At, Table},
+};
+
+/// Keys of `[[test.expect]]`.
+pub static EXPECT: Section = Section {
+    path: "test.expect",
+    about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling` and `within_percent_of_peers`. It is judged for every row it matches; one that matches no row is never a pass.",
+    keys: &[
+        Key {
+            name: "metric",
+            shape: Shape::Word(|| Metric::ALL.iter().map(|metric| metric.word()).collect()),
+            preset: Preset::Required,
+            about: "The metric it is about; the test must produce it.",
+            peers: "",
+        },
+        Key {
+            name: "at_least",
+            shape: Shape::Quantity,
+            preset: Preset::Words("none"),
+            about: "Not lower than this, with a unit of the metric: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics of which more is better.",
+            peers: "",
+        },
+        Key {
+            name: "at_most",
+            shape: Shape::Quantity,
+            preset: Preset::Words("none"),
+            about: "Not higher than this, with a unit of the metric: `\"5us\"`, `\"20 ms/GiB\"`. For metrics of which less is better.",
+            peers: "",
+        },
+        Key {
+            name: "percent_of_ceiling",
+            shape: Shape::Percent(0.1, 100.0),
+            preset: Preset::Words("none"),
+            about: "Not lower than this part of what the link could carry at best, computed from rate, MTU and headers. Bandwidth only.",
+            peers: "",
+        },
+        Key {
+            name: "within_percent_of_peers",
+            shape: Shape::Percent(0.1, 100.0),
+            preset: Preset::Words("none"),
+            about: "Not worse than the median of all comparable links by more than this.",
+            peers: "",
+        },
+        Key {
+            name: "sizes",
+            shape: Shape::SizeRange,
+            preset: Preset::Words("all sizes of the test"),
+            about: "Message sizes it is about, both ends included.",
+            peers: "",
+        },
+        Key {
+            name: "rails",
+            shape: Shape::RailList,
+            preset: Preset::Words("all rails"),
+            about: "Rails it is about, counted from 0.",
+            peers: "",
+        },
+        Key {
+            name: "group",
+            shape: Shape::Text,
+            preset: Preset::Words("all pairs"),
+            about: "Only pairs of which both ends belong to this group.",
+            peers: "",
+        },
+    ],
+};
+
+/// What an expectation is judged against; `None` where a mistake has already been said.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// Loop and operation.
+    pub produces: Option<(Aim, Op)>,
+    /// Sizes of the test, rising.
+    pub sizes: Option<&'a [u64]>,
+    /// Rails of the test.
+    pub rails: Option<&'a Rails>,
+    /// Pattern of the test.
+    pub pattern: Option<&'a Pattern>,
+    /// Hosts of the test.
+    pub taking_part: &'a [String],
+    /// All hosts and groups.
+    pub hosts: &'a Hosts,
+}
+
+const LIMITS: &[&str] = &["at_least", "at_most", "percent_of_ceiling", "within_percent_of_peers"];
+
+/// Reads one expectation; `None` after saying what is wrong.
+pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
+    let metric = table.term("metric", Metric::from_word);
+    if let (Some(metric), Some((aim, op))) = (&metric, subject.produces)
+        && !metrics_of(aim, op).contains(&metric.value)
+    {
+        let produced: Vec<&str> = metrics_of(aim, op).iter().map(|metric| metric.word()).collect();
+        let message = format!("this test does not produce {}", metric.value);
+        table.book.add(Mistake::at(metric.span.clone(), message).help(format!("it produces {}", one_of(&produced))));
+    }
+    let limit = limit(table, metric.as_ref());
+    let sizes = sizes(table, subject);
+    let rails = rails(table, subject);
+    let group = group(table, subject);
+    Some(Expectation {
+        metric: metric?.value,
+        limit: limit?,
+        sizes,
+        rails,
+        group,
+        line: table.book.line(table.span.start),
+    })
+}
+
+fn limit(table: &Table<'_>, metric: Option<&At<Metric>>) -> Option<Limit> {
+    let given: Vec<_> = LIMITS.iter().filter_map(|name| Some((*name, table.name_span(name)?))).collect();
+    let (name, span) = match given.as_slice() {
+        [] => {
+            let help = format!("add one of {}", LIMITS.join(", "));
+            table.book.add(Mistake::at(table.span.clone(), "this expectation demands nothing").help(help));
+            return None;
+        }
+        [one] => one.clone(),
+        [first, second, ..] => {
+            let message = format!("`{}` and `{}` in one expectation", first.0, second.0);
+            let mistake = Mistake::at(second.1.clone(), message).also(first.1.clone(), "the first");
+            table.book.add(mistake.help("write one [[test.expect]] for each demand"));
+            return None;
+        }
+    };
+    let metric = metric?.value;
+    let (wanted, word) = match metric.better() {
+        Better::Higher => ("at_least", "higher"),
+        Better::Lower => ("at_most", "lower"),
+    };
+    if (name == "at_least" || name == "at_most") && name != wanted {
+        let message = format!("`{name}` on {metric}, of which {word} values are better");
+        table.book.add(Mistake::at(span, message).help(format!("write `{wanted}`")));
+        return None;
+    }
+    match name {
+        "percent_of_ceiling" => {
+            if !matches!(metric, Metric::Bandwidth | Metric::Busbw) {
+                let message = format!("no ceiling can be computed for {metric}");
+                table
+                    .book
+                    .add(Mistake::at(span, message).help(format!("write `{wanted}` or `within_percent_of_peers`")));
+                return None;
+            }
+            table.percent(name).map(|at| Limit::PercentOfCeiling(at.value))
+        }
+        "within_percent_of_peers" => table.percent(name).map(|at| Limit::WithinPercentOfPeers(at.value)),
+        _ => {
+            let value = table.parsed(name, |text| quantity::limit(text, metric))?;
+            if value.value <= 0.0 {
+                let mistake = Mistake::at(value.span, format!("`{name}` of zero is met by nothing or by everything"));
+                table.book.add(mistake.help("demand a value above zero"));
+                return None;
+            }
+            Some(if name == "at_least" { Limit::AtLeast(value.value) } else { Limit::AtMost(value.value) })
+        }
+    }
+}
+
+fn sizes(table: &Table<'_>, subject: &Subject<'_>) -> Option<(u64, u64)> {
+    let raw = table.raw("sizes")?;
+    let range = match raw.value.as_integer() {
+        Some(_) => super::sizes::number(table, &raw.value, &raw.span).map(|size| (size, size)),
+        None => table.parsed("sizes", sweep::range).map(|at| at.value),
+    };
+    let (first, last) = range?;
+    if let Some(all) = subject.sizes
+        && !all.iter().any(|size| (first..=last).contains(size))
+    {
+        let (low, high) = (all.first().copied().unwrap_or(0), all.last().copied().unwrap_or(0));
+        let mistake = Mistake::at(raw.span, "no size of the test lies in this range");
+        table.book.add(mistake.help(format!("its sizes are from {low} to {high} bytes")));
+    }
+    Some((first, last))
+}
+
+fn rails(table: &Table<'_>, subject: &Subject<'_>) -> Vec<u32> {
+    let rails = super::rails::list(table, "rails").unwrap_or_default();
+    if let Some(Rails::Only(measured)) = subject.rails {
+        for rail in rails.iter().filter(|rail| !measured.contains(&rail.value)) {
+            let message = format!("rail {} is not measured by this test", rail.value);
+            table.book.add(Mistake::at(rail.span.clone(), message).help("add it to the test's `rails`"));
+        }
+    }
+    rails.into_iter().map(|rail| rail.value).collect()
+}
+
+fn group(table: &Table<'_>, subject: &Subject<'_>) -> Option<String> {
+    let group = table.text("group")?;
+    let Some(members) = subject.hosts.groups.get(&group.value) else {
+        let known = subject.hosts.groups.keys().map(String::as_str);
+        let help = match crate::plan::wrong::nearest(&group.value, known) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => "define it in [hosts.groups]".into(),
+        };
+        let message = format!("there is no group \"{}\"", group.value);
+        table.book.add(Mistake::at(group.span, message).help(help));
+        return None;
+    };
+    let members: HashSet<&str> = members.iter().map(String::as_str).collect();
+    if let Some(pattern) = subject.pattern
+        && subject.hosts.sound
+        && !has_pair_inside(pattern, subject, &members)
+    {
+        let message = format!("no pair of this test has both ends in the group {}", group.value);
+        table
+            .book
+            .add(Mistake::at(group.span.clone(), message).help("an expectation that matches nothing cannot be met"));
+    }
+    Some(group.value)
+}
+
+/// Whether a pattern makes a pair of which both ends are members. A random pattern may make one.
+fn has_pair_inside(pattern: &Pattern, subject: &Subject<'_>, members: &HashSet<&str>) -> bool {
+    let hosts = subject.taking_part;
+    let inside = |name: &String| members.contains(name.as_str());
+    let among = |group: &str| {
+        let members = subject.hosts.groups.get(group).map(Vec::as_slice).unwrap_or_default();
+        members.iter().any(inside)
+    };
+    match pattern {
+        Pattern::Tournament | Pattern::Random(_) => hosts.iter().filter(|name| inside(name)).count() >= 2,
+        Pattern::Ring => {
+            let next = hosts.iter().cycle().skip(1);
+            hosts.iter().zip(next).any(|(from, to)| inside(from) && inside(to))
+        }
+        Pattern::Neighbours => hosts.chunks(2).any(|pair| pair.iter().all(inside)),
+        Pattern::OneToMany(one) | Pattern::ManyToOne(one) => {
+            inside(one) && hosts.iter().any(|name| name != one && inside(name))
+        }
+        Pattern::Between(one, other) => among(one) && among(other),
+        Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
+    }
+}

@@ -1,0 +1,136 @@
+//! What kind of test it is, and which kinds there are not.
+
+use railgauge_wire::terms::{Aim, Fabric, GpuPath, Memory, Op, Service};
+
+use crate::plan::{
+    mistake::Mistake,
+    table::{At, Table},
+};
+
+/// Operation, loop and transport; `None` where a mistake has already been said.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// Operation.
+    pub op: Option<Op>,
+    /// Loop.
+    pub aim: Option<Aim>,
+    /// Verbs or TCP.
+    pub fabric: Option<Fabric>,
+    /// Queue pair service; `rc` for TCP, which has none.
+    pub service: Option<Service>,
+    /// Where the bytes live.
+    pub memory: Option<Memory>,
+    /// Demanded path of GPU memory.
+    pub gpu_path: Option<GpuPath>,
+    /// Whether both directions run at once.
+    pub bidirectional: bool,
+    /// Queue pairs or streams, rising.
+    pub qps: Vec<u32>,
+}
+
+/// Reads what kind of test it is and says which of its words contradict each other.
+pub fn read(test: &Table<'_>) -> Kind {
+    let op = test.term("op", Op::from_word);
+    let aim = test.term("metric", Aim::from_word);
+    let fabric = test.term("transport", Fabric::from_word);
+    let tcp = fabric.as_ref().is_some_and(|fabric| fabric.value == Fabric::Tcp);
+    let memory = test.term("memory", Memory::from_word);
+    Kind {
+        service: service(test, op.as_ref(), fabric.as_ref()),
+        gpu_path: gpu_path(test, memory.as_ref()),
+        bidirectional: bidirectional(test, aim.as_ref()),
+        qps: qps(test, aim.as_ref()),
+        op: op.and_then(|op| carried(test, op, tcp)),
+        aim: aim.map(|at| at.value),
+        fabric: fabric.map(|at| at.value),
+        memory: memory.map(|at| at.value),
+    }
+}
+
+/// TCP has no immediate data and no atomics.
+fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
+    if tcp && !matches!(op.value, Op::Write | Op::Read | Op::Send) {
+        let mistake = Mistake::at(op.span, format!("TCP cannot carry {}", op.value));
+        test.book.add(mistake.help("over TCP there are write, read and send; RDMA is transport = \"verbs\""));
+        return None;
+    }
+    Some(op.value)
+}
+
+fn service(test: &Table<'_>, op: Option<&At<Op>>, fabric: Option<&At<Fabric>>) -> Option<Service> {
+    if let Some(fabric) = fabric.filter(|fabric| fabric.value == Fabric::Tcp) {
+        if let Some(span) = test.name_span("service") {
+            let mistake = Mistake::at(span, "`service` has no meaning for TCP");
+            let mistake = if fabric.own { mistake.also(fabric.span.clone(), "the transport") } else { mistake };
+            test.book.add(mistake.help("leave it out: queue pairs belong to verbs"));
+        }
+        return Some(Service::Rc);
+    }
+    let service = test.term("service", Service::from_word)?;
+    fabric?;
+    let Some(op) = op else { return Some(service.value) };
+    let (fits, carries) = match service.value {
+        Service::Rc => (true, ""),
+        Service::Uc => (matches!(op.value, Op::Write | Op::WriteImm | Op::Send), "write, write_imm and send"),
+        Service::Ud => (op.value == Op::Send, "send"),
+    };
+    if fits {
+        return Some(service.value);
+    }
+    // An inherited service is no excuse: another service than the plan's words would be measured.
+    let message = format!("the service {} cannot carry {}", service.value, op.value);
+    let mistake = Mistake::at(op.span.clone(), message).also(service.span, "the service");
+    test.book.add(mistake.help(format!("{} carries {carries}; rc carries everything", service.value)));
+    None
+}
+
+fn gpu_path(test: &Table<'_>, memory: Option<&At<Memory>>) -> Option<GpuPath> {
+    let path = test.term("gpu_path", GpuPath::from_word)?;
+    match memory.map(|memory| memory.value) {
+        Some(Memory::Cuda) => Some(path.value),
+        Some(Memory::Host) if path.own => {
+            let mistake = Mistake::at(path.span, "`gpu_path` has no meaning for host memory");
+            test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
+            None
+        }
+        _ => None,
+    }
+}
+
+fn bidirectional(test: &Table<'_>, aim: Option<&At<Aim>>) -> bool {
+    let Some(both) = test.flag("bidirectional").filter(|both| both.value) else { return false };
+    match aim {
+        Some(aim) if aim.value == Aim::Latency => {
+            if both.own {
+                let mistake = Mistake::at(both.span, "latency is not measured in both directions at once");
+                test.book.add(mistake.help("leave `bidirectional` out"));
+            }
+            false
+        }
+        _ => true,
+    }
+}
+
+fn qps(test: &Table<'_>, aim: Option<&At<Aim>>) -> Vec<u32> {
+    let Some(given) = test.wholes::<u32>("qps") else { return vec![1] };
+    let latency = aim.is_some_and(|aim| aim.value == Aim::Latency);
+    if latency && !given.own {
+        return vec![1];
+    }
+    let mut list: Vec<u32> = Vec::new();
+    for qps in &given.value {
+        if list.contains(&qps.value) {
+            let mistake = Mistake::at(qps.span.clone(), format!("{} is listed twice in `qps`", qps.value));
+            test.book.add(mistake.help("list every number once"));
+        } else if latency && qps.value != 1 {
+            let mistake = Mistake::at(qps.span.clone(), "latency is measured on one queue pair");
+            test.book.add(mistake.help("leave `qps` out"));
+        }
+        list.push(qps.value);
+    }
+    if given.own && test.raw("qps").is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty())) {
+        test.book.add(Mistake::at(given.span, "`qps` is empty").help("for example qps = [1, 4]"));
+    }
+    list.sort_unstable();
+    list
+}

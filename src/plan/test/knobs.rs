@@ -1,0 +1,191 @@
+//! `[test.knobs]`: what may be turned below the operation.
+
+use railgauge_wire::{
+    link::{Completion, Footprint, Joining, Knobs},
+    terms::{Fabric, Op},
+};
+
+use crate::plan::{
+    keys::{Key, Preset, Section, Shape},
+    mistake::Mistake,
+    table::{At, Table},
+};
+
+const AGENT: Preset = Preset::Words("the agent's; the report says what was used");
+
+const fn knob(name: &'static str, shape: Shape, about: &'static str, peers: &'static str) -> Key {
+    Key { name, shape, preset: AGENT, about, peers }
+}
+
+/// Keys of `[test.knobs]`.
+pub static KNOBS: Section = Section {
+    path: "test.knobs",
+    about: "What may be turned below the operation. A knob that is not turned is left to the agent, and the run's records say what it used. All but `depth`, `huge_pages`, `core` and `footprint` are for verbs only.",
+    keys: &[
+        knob(
+            "depth",
+            Shape::Whole(1, 65_536),
+            "Work requests in flight per queue pair, or sends per stream.",
+            "perftest `--tx-depth`",
+        ),
+        knob("post_list", Shape::Whole(1, 65_536), "Work requests handed over at once.", "perftest `--post_list`"),
+        knob(
+            "signal_every",
+            Shape::Whole(1, 65_536),
+            "One completion per this many work requests.",
+            "perftest `--cq-mod`",
+        ),
+        knob(
+            "inline",
+            Shape::Whole(0, 4096),
+            "Largest payload in bytes that travels inside the work request; not for `read` and atomics.",
+            "perftest `--inline_size`",
+        ),
+        knob(
+            "outstanding_reads",
+            Shape::Whole(1, 255),
+            "Reads or atomics in flight per queue pair; only for them.",
+            "perftest `--outs`",
+        ),
+        knob("mtu", Shape::Whole(256, 4096), "Path MTU in bytes: 256, 512, 1024, 2048 or 4096.", "perftest `--mtu`"),
+        knob(
+            "gid_index",
+            Shape::Whole(0, 255),
+            "Index into the port's GID table.",
+            "perftest `--gid-index`; `NCCL_IB_GID_INDEX`",
+        ),
+        knob(
+            "traffic_class",
+            Shape::Whole(0, 255),
+            "Traffic class byte; DSCP is its upper six bits.",
+            "perftest `--tclass`; `NCCL_IB_TC`",
+        ),
+        knob("service_level", Shape::Whole(0, 15), "Service level.", "perftest `--sl`; `NCCL_IB_SL`"),
+        knob(
+            "flow_label",
+            Shape::Whole(0, 1_048_575),
+            "Flow label of the first queue pair, counting up from there; spreads the UDP source ports of RoCE v2.",
+            "perftest `--flow_label`",
+        ),
+        knob(
+            "retry_count",
+            Shape::Whole(0, 7),
+            "Transport retries. Soft-RoCE takes 7 as endless: a dead link then hangs until the deadline.",
+            "`NCCL_IB_RETRY_CNT`",
+        ),
+        knob(
+            "timeout",
+            Shape::Whole(0, 31),
+            "Local ACK timeout: 4.096 µs × 2^n; 0 waits forever.",
+            "perftest `--qp-timeout`; `NCCL_IB_TIMEOUT`",
+        ),
+        knob(
+            "relaxed_ordering",
+            Shape::Flag,
+            "PCIe relaxed ordering.",
+            "perftest `--disable_pcie_relaxed`; `NCCL_IB_PCI_RELAXED_ORDERING`",
+        ),
+        knob("huge_pages", Shape::Flag, "Buffers on huge pages.", "perftest `--use_hugepages`"),
+        knob(
+            "core",
+            Shape::Whole(0, 65_535),
+            "Core the measuring thread runs on; else one of the NIC's NUMA node.",
+            "`taskset`",
+        ),
+        knob(
+            "completion",
+            Shape::Word(|| vec!["poll", "events"]),
+            "Busy polling, or sleeping until the device speaks.",
+            "perftest `--events`",
+        ),
+        knob(
+            "footprint",
+            Shape::Word(|| vec!["cache", "dram"]),
+            "Whether a bandwidth loop stays in the last-level cache or walks through four times its size.",
+            "perftest stays in the cache",
+        ),
+        knob(
+            "joining",
+            Shape::Word(|| vec!["auto", "exchange", "rdma-cm"]),
+            "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. `auto` takes rdma-cm for iWARP and exchange for the rest.",
+            "perftest `--rdma_cm`",
+        ),
+    ],
+};
+
+/// Knobs that mean something to TCP.
+const TCP: &[&str] = &["depth", "huge_pages", "core", "footprint"];
+
+/// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
+pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs {
+    let book = table.book;
+    // A knob without meaning is a mistake where the test turns it, and left out where a default does.
+    let meaningless = |name: &str| match (fabric, op) {
+        (Some(Fabric::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
+        (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
+            Some("cannot be used: reads and atomics carry no payload inside the work request")
+        }
+        (_, Some(op)) if name == "outstanding_reads" && !(op.pulls() || op.is_atomic()) => {
+            Some("has a meaning only for reads and atomics")
+        }
+        _ => None,
+    };
+    let left_out = |name: &str| {
+        let why = meaningless(name);
+        if let (Some(why), Some(span)) = (why, table.name_span(name)) {
+            book.add(Mistake::at(span, format!("the knob `{name}` {why}")).help("leave it out"));
+        }
+        why.is_some()
+    };
+    let whole = |name: &str| if left_out(name) { None } else { table.whole::<u32>(name) };
+    let byte = |name: &str| if left_out(name) { None } else { table.whole::<u8>(name).map(|at| at.value) };
+    let flag = |name: &str| if left_out(name) { None } else { table.flag(name).map(|at| at.value) };
+    let word = |name: &str| if left_out(name) { None } else { table.word(name).map(|at| at.value) };
+
+    let depth = whole("depth");
+    let (post_list, signal_every) = (whole("post_list"), whole("signal_every"));
+    for (name, knob) in [("post_list", &post_list), ("signal_every", &signal_every)] {
+        if let (Some(knob), Some(depth)) = (knob, &depth)
+            && knob.value > depth.value
+        {
+            let message = format!("`{name}` of {} is more than the depth of {}", knob.value, depth.value);
+            let mistake = Mistake::at(knob.span.clone(), message).also(depth.span.clone(), "the depth");
+            book.add(mistake.help("so many work requests never are in flight: raise `depth` or lower it"));
+        }
+    }
+    let mtu = whole("mtu");
+    if let Some(mtu) = mtu.as_ref().filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu.value)) {
+        let mistake = Mistake::at(mtu.span.clone(), format!("there is no path MTU of {} bytes", mtu.value));
+        book.add(mistake.help("it is 256, 512, 1024, 2048 or 4096: the RDMA payload, not the MTU of Ethernet"));
+    }
+    let retry_count = byte("retry_count");
+    if let Some(span) = table.written("retry_count").filter(|_| retry_count == Some(7)) {
+        let note = Mistake::at(span, "Soft-RoCE takes retry_count = 7 as endless");
+        book.note(note.help("a dead link is then found by the deadline of the case; 6 finds it by itself"));
+    }
+    let plain = |knob: Option<At<u32>>| knob.map(|at| at.value);
+    Knobs {
+        depth: plain(depth),
+        post_list: plain(post_list),
+        signal_every: plain(signal_every),
+        inline: plain(whole("inline")),
+        outstanding_reads: byte("outstanding_reads"),
+        mtu: plain(mtu),
+        gid_index: byte("gid_index"),
+        traffic_class: byte("traffic_class"),
+        service_level: byte("service_level"),
+        flow_label: plain(whole("flow_label")),
+        retry_count,
+        timeout: byte("timeout"),
+        relaxed_ordering: flag("relaxed_ordering"),
+        huge_pages: flag("huge_pages"),
+        core: plain(whole("core")),
+        completion: word("completion").map(|word| if word == "events" { Completion::Events } else { Completion::Poll }),
+        footprint: word("footprint").map(|word| if word == "dram" { Footprint::Dram } else { Footprint::Cache }),
+        joining: word("joining").map(|word| match word {
+            "exchange" => Joining::Exchange,
+            "rdma-cm" => Joining::RdmaCm,
+            _ => Joining::Auto,
+        }),
+    }
+}

@@ -1,0 +1,45 @@
+//! Why a text cannot be read: what the grammars of this module say, in bytes from the text's own start.
+
+use std::ops::Range;
+
+/// A mistake inside one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// The bytes it is about.
+    pub at: Range<usize>,
+    /// What is wrong with them, in one sentence.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl Wrong {
+    /// A mistake at these bytes.
+    pub fn new(at: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { at, message: message.into(), help: help.into() }
+    }
+
+    /// The same mistake in a text that starts `offset` bytes later.
+    #[must_use]
+    pub fn shifted(mut self, offset: usize) -> Self {
+        self.at = self.at.start + offset..self.at.end + offset;
+        self
+    }
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.message, self.help)
+    }
+}
+
+/// The word of `known` that `given` was most likely meant to be.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(&given, &word.to_lowercase()), word))
+        .filter(|(distance, word)| *distance <= (word.len().max(3) / 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
