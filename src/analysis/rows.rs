@@ -1,5 +1,6 @@
 //! Cases become rows: one per metric a case produces, also where nothing was measured.
 
+use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Memory, Metric};
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     results::CaseResult,
     row::Row,
     value::{self, Direction},
-    words::median,
 };
 use crate::plan::metrics_of;
 
@@ -56,7 +56,7 @@ fn of_case<'r>(
         let row = blank(journal, result, metric);
         Some(Row {
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),
-            value: median(&mut values),
+            value: median(&values).ok(),
             ceiling: ceiling.filter(|_| metric == Metric::Bandwidth),
             error: (!words.is_empty()).then(|| words.join("; ")),
             ..row

@@ -48,17 +48,6 @@ pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// The middle of some values; `None` without any. For an even count the mean of both middle ones.
-pub fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(values[half]),
-        _ => Some(f64::midpoint(values[half - 1], values[half])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,12 +85,5 @@ mod tests {
         assert_eq!(sizes((0, 4096)), "up to 4 KiB");
         assert_eq!(sizes((8, 8)), "8 B");
         assert_eq!(sizes((8, 64)), "8 B to 64 B");
-    }
-
-    #[test]
-    fn the_median_of_an_even_count_lies_between() {
-        assert_eq!(median(&mut []), None);
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
     }
 }

@@ -5,6 +5,7 @@
 mod check;
 mod common;
 pub mod exit;
+pub mod report;
 mod schema;
 
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ struct CommandLine {
 enum Command {
     /// Read a plan and print every mistake in it; touches no host
     Check(check::Args),
+    /// Draw the report of a run directory again, from its records alone
+    Report(report::Args),
     /// Print the JSON Schema of the plan format
     Schema(schema::Args),
 }
@@ -37,6 +40,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
     let common = line.common;
     match line.command {
         Command::Check(args) => check::run(args, &common),
+        Command::Report(args) => report::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
     }
 }

@@ -89,7 +89,7 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     drop(rows);
     replace(&run.join("records.parquet"), |temporary| frame::write_parquet(&mut frame, temporary))?;
     let drawing = |what: &str, cause: String| ReportError::Drawing { what: what.to_owned(), cause };
-    let json = serde_json::to_string_pretty(&verdicts).map_err(|e| drawing("verdicts.json", e.to_string()))? + "\n";
+    let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
     text(&run.join("verdicts.json"), &json)?;
     text(&run.join("junit.xml"), &junit::document(&verdicts, &journal).map_err(|e| drawing("junit.xml", e))?)?;
     let page = run.join("report.html");

@@ -221,6 +221,14 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
+    /// The document `verdicts.json`.
+    ///
+    /// # Errors
+    /// None that a set of verdicts can cause: serde's signature.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
     /// How many verdicts have this status.
     pub fn with(&self, status: Status) -> usize {
         self.verdicts.iter().filter(|verdict| verdict.status == status).count()
