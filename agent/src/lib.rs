@@ -10,12 +10,16 @@
 //! | [`conversation`] | requests in, exactly one reply each; the end of the process |
 //! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
 //! | [`memory`] | where the bytes live, and whether they are the right ones |
+//! | [`facts`] | what this host is |
+//! | [`counters`] | what its devices have counted |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
 //! | [`system`] | the kernel's calls, each behind a safe function |
 
 pub mod bench;
 pub mod conversation;
+pub mod counters;
 pub mod fabric;
+pub mod facts;
 pub mod memory;
 pub mod system;
 

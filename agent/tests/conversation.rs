@@ -115,3 +115,17 @@ fn what_the_agent_started_ends_with_it() {
     std::thread::sleep(Duration::from_millis(50));
     assert!(!runs(), "a child of the agent is left over");
 }
+
+#[test]
+fn facts_and_counters_of_this_host() {
+    let mut agent = Agent::start();
+    let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts) else { panic!() };
+    assert!(!facts.kernel.is_empty() && facts.interfaces.iter().any(|interface| interface.name == "lo"), "{facts:?}");
+    let Ok(Answer::Counters(before)) = agent.ask(Ask::Counters { device: "lo".into(), port: 1 }) else { panic!() };
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(&[0; 100], socket.local_addr().unwrap()).unwrap();
+    let Ok(Answer::Counters(after)) = agent.ask(Ask::Counters { device: "lo".into(), port: 1 }) else { panic!() };
+    assert!(after["netdev/tx_bytes"] >= before["netdev/tx_bytes"] + 100);
+    let failure = agent.ask(Ask::Counters { device: "nowhere0".into(), port: 1 }).unwrap_err();
+    assert!(failure.cause.contains("nowhere0"), "{failure}");
+}

@@ -11,7 +11,11 @@ use railgauge_wire::{
 use serde::Deserialize;
 
 use super::{answering::caught, end, link::Links, pipes::Outlet};
-use crate::bench::clock;
+use crate::{
+    bench::clock,
+    counters,
+    facts::{self, Live, tree::Tree},
+};
 
 /// Reads requests until the controller says goodbye or is gone.
 pub fn answer_all(inlet: File, outlet: &Outlet) -> ! {
@@ -74,12 +78,10 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links) {
         Ask::Clock => {
             outlet.reply(id, Ok(Answer::Clock { monotonic: clock::now(), realtime: clock::realtime() }));
         }
-        Ask::Facts => aside(id, outlet, Stage::Facts, || {
-            Err(Failure::new(Stage::Facts, Kind::Unsupported, "this agent cannot collect facts"))
-        }),
-        Ask::Counters { .. } => aside(id, outlet, Stage::Facts, || {
-            Err(Failure::new(Stage::Facts, Kind::Unsupported, "this agent cannot read counters"))
-        }),
+        Ask::Facts => aside(id, outlet, || Ok(Answer::Facts(Box::new(facts::collect(this_host(), Live::here()))))),
+        Ask::Counters { device, port } => {
+            aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
+        }
         Ask::Open { link, spec } => links.open(id, link, *spec),
         Ask::Join { link, peer } => links.join(id, link, peer),
         Ask::Step { link, step, limit_ms } => links.step(id, link, step, limit_ms),
@@ -94,12 +96,16 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links) {
 }
 
 /// Answers on a thread of its own: the reader must never wait for a file that hangs.
-fn aside(id: u64, outlet: &Outlet, stage: Stage, work: impl FnOnce() -> Result<Answer, Failure> + Send + 'static) {
+fn aside(id: u64, outlet: &Outlet, work: impl FnOnce() -> Result<Answer, Failure> + Send + 'static) {
     let to = outlet.clone();
     let thread = std::thread::Builder::new().name("aside".into());
-    if let Err(error) = thread.spawn(move || to.reply(id, caught(stage, work).flatten())) {
+    if let Err(error) = thread.spawn(move || to.reply(id, caught(Stage::Facts, work).flatten())) {
         outlet.reply(id, Err(refused(format!("no thread could be started: {error}"))));
     }
+}
+
+fn this_host() -> Tree {
+    Tree::new("/")
 }
 
 fn refused(cause: impl Into<String>) -> Failure {

@@ -6,8 +6,12 @@
 //! | [`time`] | clock_gettime |
 //! | [`wait`] | poll, eventfd |
 //! | [`interfaces`] | getifaddrs |
+//! | [`ethtool`] | SIOCETHTOOL |
+//! | [`library`] | dlopen |
 
+pub mod ethtool;
 pub mod interfaces;
+pub mod library;
 pub mod process;
 pub mod time;
 pub mod wait;

@@ -1,7 +1,6 @@
 //! One end of a TCP link.
 
 use std::{
-    fs,
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd,
     time::Duration,
@@ -26,6 +25,7 @@ use super::{
 };
 use crate::{
     fabric::{Control, Link},
+    facts::{interfaces, machine, tree::Tree},
     memory::{host::Buffer, pattern},
     system::wait::{self, READABLE},
 };
@@ -102,7 +102,7 @@ fn buffers(spec: &LinkSpec) -> Result<Vec<Buffer>, Failure> {
     let length = match spec.knobs.footprint.unwrap_or_default() {
         Footprint::Cache => spec.max_size.max(RECEIVE as u64),
         Footprint::Dram => {
-            let cache = last_level_cache().ok_or_else(|| {
+            let cache = machine::last_level_cache(&this_host()).ok_or_else(|| {
                 refused(Kind::Unsupported, "footprint = \"dram\": this kernel does not tell the size of the cache")
             })?;
             (4 * cache / u64::from(spec.qps)).max(spec.max_size).max(RECEIVE as u64)
@@ -331,30 +331,16 @@ impl Tcp {
     }
 }
 
-/// Largest cache of the first processor, in bytes.
-fn last_level_cache() -> Option<u64> {
-    let sizes = (0..10).filter_map(|index| {
-        let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
-        text.trim().strip_suffix('K')?.parse::<u64>().ok().map(|kib| kib << 10)
-    });
-    sizes.max()
+fn this_host() -> Tree {
+    Tree::new("/")
 }
 
 /// MTU of an interface in bytes; 0 where it is not known.
 fn mtu(device: &str) -> u32 {
-    read(device, "mtu").and_then(|text| text.parse().ok()).unwrap_or(0)
+    interfaces::mtu(&this_host(), device).unwrap_or(0)
 }
 
-/// Link rate in Gb/s. Interfaces without hardware below them (veth, tun, dummy) report made-up speeds.
+/// Link rate in Gb/s.
 fn rate(device: &str) -> Option<f64> {
-    let entries = fs::read_dir(format!("/sys/class/net/{device}")).ok()?.flatten();
-    let real = |name: &std::ffi::OsStr| name == "device" || name.as_encoded_bytes().starts_with(b"lower_");
-    if !entries.map(|entry| entry.file_name()).any(|name| real(&name)) {
-        return None;
-    }
-    read(device, "speed")?.parse::<i64>().ok().filter(|speed| *speed > 0).map(|speed| speed as f64 / 1000.0)
-}
-
-fn read(device: &str, file: &str) -> Option<String> {
-    fs::read_to_string(format!("/sys/class/net/{device}/{file}")).ok().map(|text| text.trim().to_owned())
+    interfaces::speed(&this_host(), device).map(|megabits| megabits as f64 / 1000.0)
 }

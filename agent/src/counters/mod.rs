@@ -1,0 +1,149 @@
+//! What a device and its network interface have counted so far.
+//!
+//! | prefix | source |
+//! | --- | --- |
+//! | `counters/` | `/sys/class/infiniband/DEV/ports/P/counters`; `port_*_data` counts units of 4 bytes |
+//! | `hw_counters/` | `…/ports/P/hw_counters`, else `…/DEV/hw_counters`: names are the driver's |
+//! | `netdev/` | `/sys/class/net/IF/statistics` |
+//! | `ethtool/` | the driver's statistics of IF, as `ethtool -S` prints them |
+//! | `tcp/` | `/proc/net/snmp` and `/proc/net/netstat`: of the whole network namespace, and only where the device is an interface |
+//!
+//! Hardware counters are cached by the kernel for `lifespan` milliseconds; this waits that long first, so that what is
+//! read is not older than the request.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use crate::{
+    facts::{rdma, tree::Tree},
+    system::ethtool,
+};
+
+/// Longest wait for cached counters.
+const LIFESPAN: u64 = 200;
+
+/// What of `/proc/net/snmp` and `/proc/net/netstat` says how TCP fared.
+const TCP: [&str; 7] =
+    ["InSegs", "OutSegs", "RetransSegs", "InErrs", "TCPTimeouts", "TCPLostRetransmit", "TCPOFOQueue"];
+
+/// Reads all counters of an RDMA device's port and the interface behind it, or of an interface.
+///
+/// # Errors
+/// There is no such device, port or interface.
+pub fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
+    let unknown = |what: String| {
+        Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
+            .help("see the devices and interfaces in facts.json")
+    };
+    // A name with a path in it is no device's.
+    if device.is_empty() || device.contains(['/', '\0']) || device.starts_with('.') {
+        return Err(unknown(format!("device {device:?}")));
+    }
+    let mut found = BTreeMap::new();
+    let at = format!("{}/{device}", rdma::CLASS);
+    let interface = if tree.has(&at) {
+        let of_port = format!("{at}/ports/{port}");
+        if !tree.has(&of_port) {
+            return Err(unknown(format!("port {port} of {device}")));
+        }
+        let hardware = [format!("{of_port}/hw_counters"), format!("{at}/hw_counters")];
+        let hardware = hardware.into_iter().find(|path| tree.has(path));
+        if let Some(path) = &hardware {
+            let lifespan = tree.value::<u64>(format!("{path}/lifespan")).unwrap_or(0).min(LIFESPAN);
+            std::thread::sleep(Duration::from_millis(if lifespan == 0 { 0 } else { lifespan + 1 }));
+            directory(tree, path, "hw_counters", &mut found);
+        }
+        directory(tree, &format!("{of_port}/counters"), "counters", &mut found);
+        rdma::netdev_of(tree, device, port)
+    } else if tree.has(format!("sys/class/net/{device}")) {
+        tcp(tree, &mut found);
+        Some(device.to_owned())
+    } else {
+        return Err(unknown(format!("device or interface {device}")));
+    };
+    if let Some(interface) = interface {
+        directory(tree, &format!("sys/class/net/{interface}/statistics"), "netdev", &mut found);
+        match ethtool::statistics(&interface) {
+            Ok(statistics) => {
+                found.extend(statistics.into_iter().map(|(name, value)| (format!("ethtool/{}", name.trim()), value)));
+            }
+            Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
+        }
+    }
+    Ok(found)
+}
+
+/// Every file of a directory that holds a number.
+fn directory(tree: &Tree, path: &str, prefix: &str, into: &mut BTreeMap<String, u64>) {
+    let names = tree.names(path).into_iter().filter(|name| name != "lifespan");
+    into.extend(names.filter_map(|name| {
+        let value = tree.text(format!("{path}/{name}"))?.parse().ok()?;
+        Some((format!("{prefix}/{name}"), value))
+    }));
+}
+
+/// Lines come in pairs: `Tcp: names…`, `Tcp: values…`.
+fn tcp(tree: &Tree, into: &mut BTreeMap<String, u64>) {
+    let text = ["proc/net/snmp", "proc/net/netstat"].map(|path| tree.text(path).unwrap_or_default()).join("\n");
+    let lines: Vec<_> = text.lines().collect();
+    for pair in lines.windows(2).filter(|pair| pair[0].starts_with("Tcp")) {
+        let (mut names, mut values) = (pair[0].split_whitespace(), pair[1].split_whitespace());
+        if names.next() != values.next() {
+            continue;
+        }
+        for (name, value) in names.zip(values).filter(|(name, _)| TCP.contains(name)) {
+            into.extend(value.parse().ok().map(|value| (format!("tcp/{name}"), value)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn write(root: &std::path::Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_device_has_its_ports_counters_and_its_interfaces() {
+        let root = tempfile::tempdir().unwrap();
+        let port = "sys/class/infiniband/mlx5_0/ports/1";
+        for (path, text) in [
+            (format!("{port}/counters/port_xmit_data"), "123\n"),
+            (format!("{port}/counters/symbol_error"), "not a number\n"),
+            (format!("{port}/hw_counters/out_of_sequence"), "4294967295\n"),
+            (format!("{port}/hw_counters/lifespan"), "1\n"),
+            (format!("{port}/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0001\n"),
+            (format!("{port}/gid_attrs/ndevs/0"), "nowhere0\n"),
+            ("sys/class/net/nowhere0/statistics/tx_bytes".into(), "99\n"),
+        ] {
+            write(root.path(), &path, text);
+        }
+        let found = read(&Tree::new(root.path()), "mlx5_0", 1).unwrap();
+        let found: Vec<_> = found.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        assert_eq!(
+            found,
+            [("counters/port_xmit_data", 123), ("hw_counters/out_of_sequence", 4_294_967_295), ("netdev/tx_bytes", 99)]
+        );
+    }
+
+    #[test]
+    fn an_interface_has_its_statistics_and_tcp() {
+        let found = read(&Tree::new("/"), "lo", 1).unwrap();
+        assert!(found.contains_key("netdev/rx_bytes") && found.contains_key("tcp/RetransSegs"), "{found:?}");
+        assert!(found.contains_key("tcp/TCPTimeouts"), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        for name in ["nowhere0", "../lo", "", "."] {
+            let failure = read(&Tree::new("/"), name, 1).unwrap_err();
+            assert_eq!(failure.kind, Kind::Configuration, "{failure}");
+        }
+    }
+}

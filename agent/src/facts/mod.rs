@@ -1,0 +1,56 @@
+//! What this host is, from files of the kernel and a few of its calls. Nothing is guessed: what cannot be read is
+//! `None`, and `unreadable` says why.
+//!
+//! | file | collects |
+//! | --- | --- |
+//! | [`tree`] | the way to the files, below a root that tests choose |
+//! | [`machine`] | operating system, processor, memory, limits |
+//! | [`rdma`] | RDMA devices, ports, GIDs |
+//! | [`interfaces`] | network interfaces |
+//! | [`libraries`] | what the loader finds |
+
+pub mod interfaces;
+pub mod libraries;
+pub mod machine;
+pub mod rdma;
+pub mod tree;
+
+use railgauge_wire::facts::HostFacts;
+use std::collections::BTreeMap;
+
+use crate::system::interfaces::{Address, addresses};
+use tree::Tree;
+
+/// What is not read from files.
+#[derive(Debug)]
+pub struct Live {
+    /// Addresses of the interfaces, or why they are not known.
+    pub addresses: Result<Vec<Address>, String>,
+    /// Libraries by name: path, or the loader's words.
+    pub libraries: BTreeMap<String, String>,
+}
+
+impl Live {
+    /// This process's own view.
+    pub fn here() -> Self {
+        Self { addresses: addresses().map_err(|error| error.to_string()), libraries: libraries::probe() }
+    }
+}
+
+/// Collects the facts of the host whose files are below the tree's root.
+pub fn collect(tree: Tree, live: Live) -> HostFacts {
+    let mut facts = HostFacts {
+        rdma: rdma::devices(&tree),
+        interfaces: interfaces::all(&tree, live.addresses.as_deref().unwrap_or_default()),
+        libraries: live.libraries,
+        ..machine::facts(&tree)
+    };
+    facts.unreadable = tree.unreadable();
+    if let Err(error) = live.addresses {
+        facts.unreadable.insert("addresses".into(), error);
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband).
+
+use std::path::{Path, PathBuf};
+
+use railgauge_wire::facts::{Gid, RdmaDevice, RdmaPort};
+
+use super::tree::Tree;
+
+/// Directory of the devices.
+pub const CLASS: &str = "sys/class/infiniband";
+
+/// All devices, in the order of their names.
+pub fn devices(tree: &Tree) -> Vec<RdmaDevice> {
+    tree.names(CLASS).into_iter().map(|name| device(tree, name)).collect()
+}
+
+fn device(tree: &Tree, name: String) -> RdmaDevice {
+    let at = format!("{CLASS}/{name}");
+    let hardware = tree.target(format!("{at}/device"));
+    let pci = hardware.as_deref().and_then(pci_directory);
+    let driver = driver(tree, &at, pci.as_deref());
+    let software = is_software(driver.as_deref(), hardware.is_some());
+    let pcie = |which: &str| {
+        let pci = pci.as_deref()?;
+        let speed = tree.text(pci.join(format!("{which}_link_speed")))?;
+        // "16.0 GT/s PCIe"; "Unknown" for virtual functions.
+        let speed = speed.split_whitespace().next()?.parse::<f64>().ok().filter(|speed| speed.is_finite())?;
+        Some((speed, tree.text(pci.join(format!("{which}_link_width")))?.parse().ok().filter(|width| *width > 0)?))
+    };
+    let numbers = tree.names(format!("{at}/ports")).into_iter().filter_map(|port| port.parse::<u8>().ok());
+    let mut numbers: Vec<_> = numbers.collect();
+    numbers.sort_unstable();
+    RdmaDevice {
+        firmware: tree.text(format!("{at}/fw_ver")).filter(|text| !text.is_empty()),
+        board: tree.text(format!("{at}/board_id")).filter(|text| !text.is_empty()),
+        guid: tree.text(format!("{at}/node_guid")),
+        numa: tree.value::<i64>(format!("{at}/device/numa_node")).and_then(|node| u32::try_from(node).ok()),
+        pcie: pcie("current"),
+        pcie_max: pcie("max"),
+        ports: numbers.into_iter().map(|number| port(tree, &at, number, software)).collect(),
+        pci: pci.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
+        driver,
+        software,
+        name,
+    }
+}
+
+/// The PCI device a device's directory lies in, itself or one above (some drivers hang an auxiliary device between).
+fn pci_directory(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find(|path| path.file_name().is_some_and(|name| is_pci(&name.to_string_lossy()))).map(Into::into)
+}
+
+/// Whether a name is a PCI address such as `0000:3b:00.1`.
+fn is_pci(name: &str) -> bool {
+    let hex = |text: &str, digits: usize| text.len() >= digits && text.chars().all(|c| c.is_ascii_hexdigit());
+    let mut parts = name.split(':');
+    match (parts.next(), parts.next(), parts.next().and_then(|last| last.split_once('.')), parts.next()) {
+        (Some(domain), Some(bus), Some((slot, function)), None) => {
+            hex(domain, 4) && hex(bus, 2) && hex(slot, 2) && hex(function, 1)
+        }
+        _ => false,
+    }
+}
+
+/// The kernel driver. Emulations have no device below them; Soft-RoCE is the one with a `parent` attribute, and the
+/// only emulation of an iWARP device is siw.
+fn driver(tree: &Tree, at: &str, pci: Option<&Path>) -> Option<String> {
+    let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let linked = pci.and_then(|pci| tree.target(pci.join("driver")));
+    if let Some(linked) = linked.or_else(|| tree.target(format!("{at}/device/driver"))) {
+        return name(linked);
+    }
+    if tree.has(format!("{at}/device")) {
+        return None;
+    }
+    if tree.has(format!("{at}/parent")) {
+        return Some("rdma_rxe".into());
+    }
+    let iwarp = tree.text(format!("{at}/node_type")).is_some_and(|kind| kind.starts_with("4:"));
+    (iwarp && tree.has("sys/module/siw")).then(|| "siw".into())
+}
+
+/// Whether a device is an emulation: by its driver, or since there is nothing below it.
+fn is_software(driver: Option<&str>, has_hardware: bool) -> bool {
+    matches!(driver, Some("rdma_rxe" | "siw")) || !has_hardware
+}
+
+fn port(tree: &Tree, device: &str, number: u8, software: bool) -> RdmaPort {
+    let at = format!("{device}/ports/{number}");
+    // "4: ACTIVE" and "5: LinkUp".
+    let word = |file: &str| {
+        let text = tree.text(format!("{at}/{file}"))?;
+        Some(text.split_once(':').map_or(text.as_str(), |(_, word)| word).trim().to_owned())
+    };
+    // "100 Gb/sec (4X EDR)". Emulations report a rate that says nothing.
+    let rate = || tree.text(format!("{at}/rate"))?.split_whitespace().next()?.parse::<f64>().ok();
+    let gids = gids(tree, &at);
+    RdmaPort {
+        number,
+        state: word("state"),
+        physical: word("phys_state"),
+        link_layer: tree.text(format!("{at}/link_layer")),
+        rate_gbps: (!software).then(rate).flatten().filter(|rate| rate.is_finite() && *rate > 0.0),
+        mtu: None,
+        netdev: netdev(tree, device, number, &gids),
+        gids,
+    }
+}
+
+/// The interface behind a port of a device.
+pub fn netdev_of(tree: &Tree, device: &str, number: u8) -> Option<String> {
+    let at = format!("{CLASS}/{device}");
+    netdev(tree, &at, number, &gids(tree, &format!("{at}/ports/{number}")))
+}
+
+fn gids(tree: &Tree, port: &str) -> Vec<Gid> {
+    let mut indices: Vec<u32> =
+        tree.names(format!("{port}/gids")).into_iter().filter_map(|index| index.parse().ok()).collect();
+    indices.sort_unstable();
+    let set = indices.into_iter().filter_map(|index| {
+        let gid = tree.text(format!("{port}/gids/{index}"))?;
+        let is_set = gid.chars().any(|c| !matches!(c, '0' | ':'));
+        is_set.then(|| Gid {
+            index,
+            gid,
+            kind: tree.text(format!("{port}/gid_attrs/types/{index}")),
+            netdev: tree.text(format!("{port}/gid_attrs/ndevs/{index}")),
+        })
+    });
+    set.collect()
+}
+
+/// The interface behind a port: what its GIDs say, else what hangs on the same device with the port's number.
+fn netdev(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> Option<String> {
+    if let Some(named) = gids.iter().find_map(|gid| gid.netdev.clone()) {
+        return Some(named);
+    }
+    let names = tree.names(format!("{device}/device/net"));
+    let port_of = |name: &String| {
+        let file = |file: &str| tree.text(format!("sys/class/net/{name}/{file}"));
+        let number = file("dev_port").and_then(|text| text.parse::<u32>().ok()).filter(|port| *port > 0);
+        // Drivers older than `dev_port` put the number into `dev_id`, in hexadecimal.
+        let older = || u32::from_str_radix(file("dev_id")?.trim_start_matches("0x"), 16).ok();
+        number.or_else(older).unwrap_or(0) + 1
+    };
+    match names.as_slice() {
+        [only] => Some(only.clone()),
+        _ => names.iter().find(|name| port_of(name) == u32::from(number)).cloned(),
+    }
+    .or_else(|| tree.text(format!("{device}/parent")).filter(|text| !text.is_empty()))
+}

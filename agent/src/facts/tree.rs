@@ -1,0 +1,141 @@
+//! Reading sysfs and procfs below a root directory, so that a tree written for a test is read like a host.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+/// Longest file that is read to its end, in bytes; what is longer is cut there.
+const LONGEST: u64 = 1 << 20;
+
+/// A root directory, and what could not be read below it.
+#[derive(Debug)]
+pub struct Tree {
+    root: PathBuf,
+    unreadable: RefCell<BTreeMap<String, String>>,
+}
+
+impl Tree {
+    /// The tree below `root`; `/` is this host.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), unreadable: RefCell::default() }
+    }
+
+    /// The text of a file, without white space around it. `None` if there is no such file, or the kernel has no value
+    /// for it, or it must not be read; the last is noted.
+    pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        match File::open(self.root.join(path)).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {
+            Ok(_) => Some(String::from_utf8_lossy(&bytes).trim().to_owned()),
+            Err(error) => {
+                self.failed(path, &error);
+                None
+            }
+        }
+    }
+
+    /// As [`text`](Self::text), for a file that every host has: its absence is noted too.
+    pub fn expected(&self, path: impl AsRef<Path>) -> Option<String> {
+        let path = path.as_ref();
+        if !self.has(path) {
+            self.note(path, "not there");
+        }
+        self.text(path)
+    }
+
+    /// A file that holds one value. What is not of its type is noted.
+    pub fn value<T: FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
+        let text = self.text(&path)?;
+        let value = text.parse().ok();
+        if value.is_none() {
+            self.note(path.as_ref(), &format!("holds {:?}", text.chars().take(40).collect::<String>()));
+        }
+        value
+    }
+
+    /// Names in a directory, sorted; none if there is no such directory.
+    pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let path = path.as_ref();
+        match fs::read_dir(self.root.join(path)) {
+            Ok(entries) => {
+                let mut names: Vec<_> =
+                    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+                names.sort();
+                names
+            }
+            Err(error) => {
+                self.failed(path, &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether there is something at `path`.
+    pub fn has(&self, path: impl AsRef<Path>) -> bool {
+        self.root.join(path).exists()
+    }
+
+    /// Where a symbolic link leads in the end; below the root or not.
+    pub fn target(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        fs::canonicalize(self.root.join(path)).ok()
+    }
+
+    /// Takes what could not be read: path without the root → why.
+    pub fn unreadable(self) -> BTreeMap<String, String> {
+        self.unreadable.into_inner()
+    }
+
+    fn failed(&self, path: &Path, error: &io::Error) {
+        let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        // What drivers answer where they have no value, such as the speed of a port that is down.
+        let no_value = [libc::EINVAL, libc::EOPNOTSUPP, libc::ENODEV, libc::ENODATA];
+        if !absent && !error.raw_os_error().is_some_and(|code| no_value.contains(&code)) {
+            self.note(path, &error.to_string());
+        }
+    }
+
+    fn note(&self, path: &Path, why: &str) {
+        self.unreadable.borrow_mut().insert(path.display().to_string(), why.to_owned());
+    }
+}
+
+/// Numbers in a list such as `0-3,8,10-11`, as the kernel writes processors and nodes. `None` if it is none.
+pub fn count_of_list(list: &str) -> Option<u32> {
+    list.split(',').try_fold(0u32, |sum, range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_counted() {
+        assert_eq!(count_of_list("0-3,8,10-11"), Some(7));
+        assert_eq!(count_of_list("0"), Some(1));
+        for bad in ["", "3-1", "x", "0-4294967295", "1,,2"] {
+            assert_eq!(count_of_list(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn absent_is_silent_and_wrong_is_noted() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("mtu"), "many\n").unwrap();
+        let tree = Tree::new(root.path());
+        assert_eq!(tree.text("nowhere"), None);
+        assert_eq!(tree.value::<u32>("mtu"), None);
+        assert_eq!(tree.expected("etc/os-release"), None);
+        let unreadable = tree.unreadable();
+        assert_eq!(unreadable.len(), 2, "{unreadable:?}");
+        assert_eq!(unreadable["mtu"], "holds \"many\"");
+    }
+}

@@ -1,0 +1,100 @@
+//! Statistics of a network driver (SIOCETHTOOL): what `ethtool -S` prints.
+
+use std::{io, net::UdpSocket, os::fd::AsRawFd};
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const GSTRINGS: u32 = 0x1b;
+const GSTATS: u32 = 0x1d;
+const GSSET_INFO: u32 = 0x37;
+/// The set of strings that names statistics.
+const SS_STATS: u32 = 1;
+/// Bytes of one name.
+const NAME: usize = 32;
+/// More statistics than any driver has; a larger number would be a driver's mistake.
+const MOST: u32 = 1 << 16;
+/// Room for statistics that appear between two calls: the kernel writes as many as the driver has by then.
+const SLACK: u32 = 4096;
+
+/// Name and value of every statistic, in the driver's order; empty if the driver has none.
+///
+/// # Errors
+/// There is no such interface, or the driver refuses.
+pub fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
+    let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
+    let ask = |command: &mut [u64]| ioctl(&socket, interface, command);
+
+    // struct ethtool_sset_info: u32 cmd, u32 reserved, u64 mask, u32 data[].
+    let mut info = [header(GSSET_INFO, 0), 1 << SS_STATS, 0];
+    match ask(&mut info) {
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(Vec::new()),
+        done => done?,
+    }
+    // The kernel clears the bits of sets the driver does not have.
+    let count = if info[1] & (1 << SS_STATS) == 0 { 0 } else { halves(info[2]).0 };
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    if count > MOST {
+        return Err(io::Error::other(format!("the driver announces {count} statistics")));
+    }
+    let room = (count + SLACK) as usize;
+
+    // struct ethtool_gstrings: u32 cmd, u32 string_set, u32 len, u8 data[]: data begins in the middle of a word.
+    let mut strings = vec![0; 2 + room * NAME / 8];
+    strings[0] = header(GSTRINGS, SS_STATS);
+    strings[1] = header(count, 0);
+    ask(&mut strings)?;
+
+    // struct ethtool_stats: u32 cmd, u32 n_stats, u64 data[].
+    let mut values = vec![0; 1 + room];
+    values[0] = header(GSTATS, count);
+    ask(&mut values)?;
+    if halves(strings[1]).0 != count || halves(values[0]).1 != count {
+        return Err(io::Error::other("the driver was reconfigured while its statistics were read"));
+    }
+
+    let bytes: Vec<u8> = strings.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
+    let name = |name: &[u8]| String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or(name)).into_owned();
+    Ok(bytes.chunks(NAME).map(name).zip(values.into_iter().skip(1)).take(count as usize).collect())
+}
+
+/// Two u32 fields as the one word they lie in.
+fn header(first: u32, second: u32) -> u64 {
+    let [a, b, c, d] = first.to_ne_bytes();
+    let [e, f, g, h] = second.to_ne_bytes();
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// The two u32 fields of a word.
+fn halves(word: u64) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+}
+
+fn ioctl(socket: &UdpSocket, interface: &str, command: &mut [u64]) -> io::Result<()> {
+    // SAFETY: a zeroed ifreq is a valid one.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
+    // SAFETY: `request` and the words it points to outlive the call. `command` is as long as the answer to its first
+    // word, with room for a driver that has grown by thousands of statistics since it was asked for their number.
+    let rc = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_has_none_and_a_missing_one_is_an_error() {
+        assert_eq!(statistics("lo").unwrap(), []);
+        assert!(statistics("nowhere0").is_err());
+        assert!(statistics("a name that is far too long").is_err());
+    }
+}
