@@ -13,6 +13,7 @@
 //! | `draw` | the seeded choice of rounds |
 //! | `rails` | how many rails a host has, and which rails of a pair talk |
 //! | `cases` | the numbering of cases |
+//! | `effort` | the time and the bytes a test costs |
 //!
 //! `docs/scheduling.md` describes all of it for users.
 
@@ -20,6 +21,7 @@ mod cases;
 mod circle;
 mod colour;
 mod draw;
+mod effort;
 mod error;
 mod model;
 mod pattern;
@@ -30,6 +32,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use cases::CaseIndex;
+pub use effort::{OVERHEAD, Time, Volume};
 pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;
