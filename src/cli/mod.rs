@@ -5,6 +5,7 @@
 mod check;
 mod common;
 pub mod exit;
+mod plan;
 pub mod report;
 mod schema;
 
@@ -30,6 +31,8 @@ struct CommandLine {
 enum Command {
     /// Read a plan and print every mistake in it; touches no host
     Check(check::Args),
+    /// Show what a run would do: hosts, rounds, cases, expected time and bytes; touches no host
+    Plan(plan::Args),
     /// Draw the report of a run directory again, from its records alone
     Report(report::Args),
     /// Print the JSON Schema of the plan format
@@ -40,6 +43,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
     let common = line.common;
     match line.command {
         Command::Check(args) => check::run(args, &common),
+        Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
     }

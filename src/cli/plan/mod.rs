@@ -1,0 +1,74 @@
+//! `railgauge plan PLAN`: what a run would do, without touching a host.
+
+mod preview;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{io::Write, path::PathBuf};
+
+use anyhow::Context;
+
+use self::preview::Preview;
+use crate::{
+    cli::{Common, Exit, Misuse, common::print},
+    plan,
+    schedule::{self, Inventory},
+};
+
+/// Arguments of `plan`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The plan, a TOML file
+    plan: PathBuf,
+    /// Rate of every link in Gb/s: gives upper bounds for the bytes
+    #[arg(long, value_name = "GBPS", value_parser = rate)]
+    link_rate: Option<f64>,
+    /// Print everything as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the schedule of a plan.
+///
+/// # Errors
+/// The plan cannot be scheduled, or stdout cannot be written.
+pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    let loaded = match plan::load(&args.plan) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => {
+            eprint!("{}", mistakes.render(common.colour()));
+            return Ok(Exit::Wrong);
+        }
+    };
+    let notes = loaded.notes.render(common.colour());
+    if !notes.trim().is_empty() {
+        common.say(notes.trim_end());
+    }
+    let inventory = Inventory::of_plan(&loaded.plan);
+    let schedule = schedule::schedule(&loaded.plan, &inventory).map_err(|error| Misuse(error.to_string()))?;
+    let preview = Preview::new(&loaded.plan, &inventory, &schedule, args.link_rate);
+    if args.json {
+        write_json(&preview)?;
+    } else {
+        print(&text::text(&preview))?;
+    }
+    Ok(Exit::Passed)
+}
+
+/// Written as it is made: a full tournament of a thousand hosts is hundreds of megabytes.
+fn write_json(preview: &Preview<'_>) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written = serde_json::to_writer(&mut out, preview).map_err(std::io::Error::from);
+    match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to stdout"),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        _ => Err("a link rate is a number of Gb/s above 0, such as 100".to_owned()),
+    }
+}

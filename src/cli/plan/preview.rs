@@ -1,0 +1,282 @@
+//! What a plan would do, as data: the JSON of `railgauge plan --json`, and what its text is written from.
+
+use std::{collections::HashMap, time::Duration};
+
+use railgauge_wire::{
+    step::Window,
+    terms::{Aim, Fabric, Memory, Op, Service},
+};
+use serde::Serialize;
+
+use crate::{
+    plan::{
+        Plan,
+        model::{Pattern, Rails, Test},
+    },
+    schedule::{Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
+};
+
+/// What a plan would do.
+#[derive(Debug, Serialize)]
+pub struct Preview<'a> {
+    /// Name of the plan.
+    pub plan: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// Rate of every link in Gb/s, as given with `--link-rate`.
+    pub link_rate_gbps: Option<f64>,
+    /// Time assumed for one case beside warm-up and window.
+    pub overhead_seconds: f64,
+    /// Rounds of all tests, each counted once.
+    pub rounds: u64,
+    /// Cases of all tests.
+    pub cases: u64,
+    /// Cases times repeats.
+    pub measurements: u64,
+    /// How long it takes once the agents run, if nothing fails.
+    pub seconds: Seconds,
+    /// Hosts in the plan's order.
+    pub hosts: Vec<HostPreview<'a>>,
+    /// Tests in the plan's order.
+    pub tests: Vec<TestPreview<'a>>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A time in seconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Seconds {
+    /// At least this.
+    pub at_least: f64,
+    /// At most this; null if it depends on the speed of the links.
+    pub at_most: Option<f64>,
+}
+
+/// Payload bytes, both directions together, without headers.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Bytes {
+    /// Whether the plan fixes the number: `at_most` is then exact.
+    pub exact: bool,
+    /// Upper bound; null if it takes a link rate and none is given.
+    pub at_most: Option<u128>,
+}
+
+/// One host.
+#[derive(Debug, Serialize)]
+pub struct HostPreview<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// What the launcher connects to.
+    pub address: &'a str,
+    /// RDMA devices the plan lists; null if the agent finds them.
+    pub verbs_rails: Option<u32>,
+    /// TCP addresses or interfaces the plan lists; null if the agent finds them.
+    pub tcp_rails: Option<u32>,
+    /// Links it is an end of, in all tests.
+    pub links: u64,
+    /// What passes them.
+    pub bytes: Bytes,
+}
+
+/// One test.
+#[derive(Debug, Serialize)]
+pub struct TestPreview<'a> {
+    /// The test.
+    #[serde(skip)]
+    pub test: &'a Test,
+    /// Its name.
+    pub name: &'a str,
+    /// Operation.
+    pub op: Op,
+    /// Loop.
+    pub aim: Aim,
+    /// Verbs or TCP.
+    pub fabric: Fabric,
+    /// Queue pair service; null for TCP.
+    pub service: Option<Service>,
+    /// Where the bytes live.
+    pub memory: Memory,
+    /// Whether both directions run at once.
+    pub bidirectional: bool,
+    /// Whether bytes are verified before and after each window.
+    pub verified: bool,
+    /// Hosts that take part.
+    pub hosts: &'a [String],
+    /// How often everything is measured.
+    pub repeats: u32,
+    /// Who talks to whom, in words.
+    pub pattern: String,
+    /// Which rails, in words.
+    pub rails: String,
+    /// How long one measurement is, in words.
+    pub window: String,
+    /// Sizes and queue pairs, in the order they run.
+    pub cells: Vec<CellPreview>,
+    /// Links, each in one round.
+    pub links: u64,
+    /// Cases: links times cells.
+    pub cases: u64,
+    /// Cases times repeats.
+    pub measurements: u64,
+    /// How long it takes.
+    pub seconds: Seconds,
+    /// What passes each of its links.
+    pub bytes_per_link: Bytes,
+    /// The rounds.
+    pub rounds: Vec<RoundPreview<'a>>,
+}
+
+/// What is measured once on every link.
+#[derive(Debug, Serialize)]
+pub struct CellPreview {
+    /// Message size.
+    pub size_bytes: u64,
+    /// Queue pairs or streams.
+    pub qps: u32,
+}
+
+/// Links that are busy at the same time.
+#[derive(Debug, Serialize)]
+pub struct RoundPreview<'a> {
+    /// Number in the test.
+    pub number: u32,
+    /// The links.
+    pub links: &'a [Flow],
+}
+
+impl<'a> Preview<'a> {
+    /// What `schedule` means for `plan`.
+    pub fn new(plan: &'a Plan, inventory: &Inventory, schedule: &'a Schedule, link_rate_gbps: Option<f64>) -> Self {
+        let bytes = |volume: Volume| Bytes { exact: volume.is_exact(), at_most: volume.at_most(link_rate_gbps) };
+        let mut at_host: HashMap<&str, (u64, Volume)> = HashMap::new();
+        let mut total = Time::default();
+        let mut tests = Vec::with_capacity(plan.tests.len());
+        for (index, (test, cells)) in plan.tests.iter().zip(&schedule.cells).enumerate() {
+            let volume = Volume::of_link(test, cells);
+            let rounds: Vec<_> = schedule.rounds.iter().filter(|round| round.test == index).collect();
+            for flow in rounds.iter().flat_map(|round| &round.flows) {
+                for port in [&flow.from, &flow.to] {
+                    let (links, sum) = at_host.entry(&port.host).or_default();
+                    *links += 1;
+                    *sum += volume;
+                }
+            }
+            let links = rounds.iter().map(|round| round.flows.len() as u64).sum::<u64>();
+            let cases = links * cells.len() as u64;
+            let turns = rounds.len() as u64 * cells.len() as u64 * u64::from(test.repeats);
+            let time = Time::of_case(test).times(turns);
+            total += time;
+            tests.push(TestPreview {
+                test,
+                name: &test.name,
+                op: test.op,
+                aim: test.aim,
+                fabric: test.fabric,
+                service: (test.fabric == Fabric::Verbs).then_some(test.service),
+                memory: test.memory,
+                bidirectional: test.bidirectional,
+                verified: test.verify,
+                hosts: &test.hosts,
+                repeats: test.repeats,
+                pattern: pattern(&test.pattern, test.hosts.len()),
+                rails: rails(&test.rails),
+                window: window(test),
+                cells: cells.iter().map(|cell| CellPreview { size_bytes: cell.size, qps: cell.qps }).collect(),
+                links,
+                cases,
+                measurements: cases * u64::from(test.repeats),
+                seconds: time.into(),
+                bytes_per_link: bytes(volume),
+                rounds: rounds.iter().map(|round| RoundPreview { number: round.number, links: &round.flows }).collect(),
+            });
+        }
+        let hosts = plan.hosts.iter().map(|host| {
+            let (links, volume) = at_host.remove(host.name.as_str()).unwrap_or_default();
+            HostPreview {
+                name: &host.name,
+                address: &host.address,
+                verbs_rails: inventory.get(&host.name, Fabric::Verbs),
+                tcp_rails: inventory.get(&host.name, Fabric::Tcp),
+                links,
+                bytes: bytes(volume),
+            }
+        });
+        Self {
+            plan: &plan.name,
+            seed: plan.seed,
+            link_rate_gbps,
+            overhead_seconds: OVERHEAD.as_secs_f64(),
+            rounds: schedule.rounds.len() as u64,
+            cases: schedule.case_count(),
+            measurements: tests.iter().map(|test| test.measurements).sum(),
+            seconds: total.into(),
+            hosts: hosts.collect(),
+            notes: notes(plan, inventory, schedule),
+            tests,
+        }
+    }
+}
+
+impl From<Time> for Seconds {
+    fn from(time: Time) -> Self {
+        Self { at_least: time.at_least.as_secs_f64(), at_most: time.at_most.map(|time| time.as_secs_f64()) }
+    }
+}
+
+/// The schedule's notes, and which counts of rails are not known yet.
+fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String> {
+    let open = |test: &&Test| {
+        // Over TCP an agent takes one address unless the plan lists more; RDMA devices it takes all.
+        let unknown = |host: &String| inventory.get(host, Fabric::Verbs).is_none();
+        let all = test.fabric == Fabric::Verbs && !matches!(test.rails, Rails::Only(_));
+        all && test.hosts.iter().any(unknown)
+    };
+    let open: Vec<String> = plan.tests.iter().filter(open).map(|test| format!("`{}`", test.name)).collect();
+    let mut notes: Vec<String> = schedule.notes.iter().map(|note| note.text.clone()).collect();
+    if !open.is_empty() {
+        let (test, its) = if open.len() == 1 { ("test", "its") } else { ("tests", "their") };
+        notes.push(format!(
+            "{test} {}: the plan does not list the devices of all {its} hosts; where agents find several rails, the \
+             run has more cases than stand here",
+            open.join(", "),
+        ));
+    }
+    notes
+}
+
+fn pattern(pattern: &Pattern, hosts: usize) -> String {
+    match pattern {
+        Pattern::Tournament => format!("every pair of {hosts} hosts once"),
+        Pattern::Random(rounds) => format!("{rounds} random rounds of {hosts} hosts"),
+        Pattern::Ring => format!("a ring of {hosts} hosts"),
+        Pattern::Neighbours => format!("neighbours among {hosts} hosts"),
+        Pattern::OneToMany(host) => format!("{host} to each of {} hosts, one at a time", hosts.saturating_sub(1)),
+        Pattern::ManyToOne(host) => format!("each of {} hosts to {host}, one at a time", hosts.saturating_sub(1)),
+        Pattern::Between(left, right) => format!("every host of {left} with every host of {right}"),
+        Pattern::Pairs(pairs) => format!("{} listed pairs", pairs.len()),
+    }
+}
+
+fn rails(rails: &Rails) -> String {
+    match rails {
+        Rails::Aligned => "rail i with rail i".to_owned(),
+        Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Only(only) => {
+            let only: Vec<String> = only.iter().map(u32::to_string).collect();
+            format!("rail {} only", only.join(", "))
+        }
+    }
+}
+
+fn window(test: &Test) -> String {
+    let time = |nanoseconds| format!("{:?}", Duration::from_nanos(nanoseconds));
+    let window = match test.window {
+        Window::Duration(length) => time(length),
+        Window::Iterations(count) if test.fabric == Fabric::Tcp => format!("{count} iterations per stream"),
+        Window::Iterations(count) => format!("{count} iterations per queue pair"),
+        Window::Adaptive { relative, at_least, at_most } => {
+            format!("until ±{} %, {} to {}", relative * 100.0, time(at_least), time(at_most))
+        }
+    };
+    if test.warm_up.is_zero() { window } else { format!("{window} after a warm-up of {:?}", test.warm_up) }
+}

@@ -1,0 +1,120 @@
+//! What the command shows, kept as snapshots under `snapshots/`.
+
+use std::path::Path;
+
+use super::{preview::Preview, rate, text::text};
+use crate::{
+    plan::{self, Plan},
+    schedule::{Inventory, schedule},
+};
+
+/// Small enough to be checked by hand.
+const SMALL: &str = r#"
+name = "small"
+seed = 7
+
+[launch]
+via = "local"
+
+[hosts]
+names = "a,b,c,d"
+devices = ["mlx5_0", "mlx5_1"]
+
+[[test]]
+name = "bandwidth"
+op = "write"
+metric = "bandwidth"
+transport = "verbs"
+pattern = "tournament"
+sizes = "64KiB..1MiB x4"
+qps = [1, 4]
+measure = "2s"
+warm_up = "500ms"
+repeats = 2
+
+[[test]]
+name = "counted"
+op = "send"
+metric = "latency"
+transport = "tcp"
+pattern = "many-to-one"
+to = "b"
+sizes = [64]
+measure = "1000 iterations"
+warm_up = "0s"
+"#;
+
+const LARGE: &str = r#"
+name = "large"
+
+[launch]
+via = "ssh"
+
+[hosts]
+names = "gpu[0001-1024]"
+
+[[test]]
+name = "screen"
+op = "write"
+metric = "bandwidth"
+transport = "verbs"
+pattern = "tournament"
+sizes = [1048576]
+measure = "1s"
+"#;
+
+fn parsed(source: &str) -> Plan {
+    match plan::parse("plan.toml", source, Path::new("")) {
+        Ok((plan, _)) => plan,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    }
+}
+
+fn with_preview<T>(source: &str, link_rate: Option<f64>, see: impl FnOnce(&Preview<'_>) -> T) -> T {
+    let plan = parsed(source);
+    let inventory = Inventory::of_plan(&plan);
+    let schedule = schedule(&plan, &inventory).unwrap();
+    see(&Preview::new(&plan, &inventory, &schedule, link_rate))
+}
+
+#[test]
+fn text_of_a_small_plan() {
+    insta::assert_snapshot!(with_preview(SMALL, Some(100.0), text));
+}
+
+#[test]
+fn text_without_a_link_rate() {
+    insta::assert_snapshot!(with_preview(SMALL, None, text));
+}
+
+#[test]
+fn text_of_a_large_plan_is_cut() {
+    let text = with_preview(LARGE, None, text);
+    assert!(text.lines().count() < 60, "{} lines", text.lines().count());
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json_of_a_small_plan() {
+    insta::assert_json_snapshot!(with_preview(SMALL, Some(100.0), |preview| serde_json::to_value(preview).unwrap()));
+}
+
+#[test]
+fn json_is_complete() {
+    with_preview(LARGE, None, |preview| {
+        let json = serde_json::to_value(preview).unwrap();
+        let rounds = json["tests"][0]["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 1023);
+        assert!(rounds.iter().all(|round| round["links"].as_array().unwrap().len() == 512));
+        assert_eq!(json["hosts"].as_array().unwrap().len(), 1024);
+        assert_eq!(json["cases"], 1023 * 512);
+    });
+}
+
+#[test]
+fn link_rates() {
+    assert_eq!(rate("100"), Ok(100.0));
+    for wrong in ["0", "-1", "nan", "inf", "fast", "100 Gb/s"] {
+        assert!(rate(wrong).is_err(), "{wrong}");
+    }
+}
