@@ -1,3 +1,25 @@
 //! The one loop: rounds and conversations become events, journalled as they happen.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | [`event`] | the one event enum |
+//! | [`directory`] | the run directory and its names |
+//! | [`journal`] | the append-only record; keeps what was measured when the disk is full |
+//! | [`spine`] | stamps events and hands them to journal and progress |
+//! | [`progress`] | what a person sees while it runs |
+//! | [`execute`] | a whole run, from the first host to the last goodbye |
+//! | [`hosts`] | brings hosts up and learns what they are |
+//! | [`links`] | what to open for a flow, and which links stay warm |
+//! | [`pair`] | one case on one link: verify, time, verify |
+//! | [`rounds`] | the loop over rounds, cells and flows |
 
+pub mod directory;
 pub mod event;
+pub mod execute;
+pub mod hosts;
+pub mod journal;
+pub mod links;
+pub mod pair;
+pub mod progress;
+pub mod rounds;
+pub mod spine;

@@ -1,0 +1,201 @@
+//! `railgauge run PLAN`: the main job.
+
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+
+use super::{Common, Exit};
+use crate::{
+    analysis::journal,
+    cluster::AgentBinary,
+    plan::{self, Plan, model::Launcher},
+    report,
+    run::{
+        directory::Directory,
+        event::{Event, Line},
+        execute::{self, End, Past},
+        journal::Journal,
+        progress::Progress,
+        spine::{Halt, Spine},
+    },
+};
+
+/// Arguments of `railgauge run`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The plan to run; with --resume it may be left out
+    #[arg(required_unless_present = "resume")]
+    plan: Option<PathBuf>,
+    /// The run directory to make [default: reports/<plan name>-<UTC time>]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
+    output: Option<PathBuf>,
+    /// Go on with an earlier run: measure only what is missing or failed
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+    /// Print the verdicts as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs a plan, or takes an earlier run up again.
+///
+/// # Errors
+/// What keeps a run from starting at all: the run directory, the agent binary, the journal.
+pub fn run(args: &Args, common: &Common) -> anyhow::Result<Exit> {
+    let ready = match &args.resume {
+        Some(path) => resume(path, args),
+        None => fresh(args),
+    };
+    let Start { plan, directory, past, first } = match ready? {
+        Ok(start) => start,
+        Err(exit) => return Ok(exit),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let end = runtime.block_on(async {
+        let binary = AgentBinary::find()?;
+        let journal = Journal::open(&directory.journal(), &directory.reserve())
+            .with_context(|| format!("no space for results in {}", directory.path().display()))?;
+        let spine = Spine::new(journal, &directory.log(), Progress::new(common.quiet, common.verbose > 0))?;
+        spine.emit(first);
+        tokio::spawn(interrupts(spine.clone()));
+        anyhow::Ok(execute::execute(Arc::new(plan), &directory, past, binary, &spine).await)
+    });
+    // Agents that do not say goodbye end by themselves once their pipe is closed.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    let end = match end {
+        Ok(end) => end,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return Ok(Exit::Prevented);
+        }
+    };
+    let verdicts = match report::write(directory.path()) {
+        Ok(verdicts) => verdicts,
+        Err(error) => {
+            eprintln!("error: everything measured is in {}, but the report could not be written: {error:#}", directory.path().display());
+            eprintln!("help: make room and run `railgauge report {}`", directory.path().display());
+            return Ok(if end == End::Interrupted { Exit::Interrupted } else { Exit::Prevented });
+        }
+    };
+    if args.json {
+        println!("{}", report::json(&verdicts)?);
+    } else {
+        print!("{}", report::text(&verdicts));
+    }
+    eprintln!("report: {}", directory.path().join("report.html").display());
+    Ok(match end {
+        End::Complete => Exit::from(verdicts.overall()),
+        End::Interrupted => {
+            eprintln!("interrupted; go on with: railgauge run --resume {}", directory.path().display());
+            Exit::Interrupted
+        }
+        End::Prevented(why) => {
+            eprintln!("error: {why}");
+            eprintln!("help: go on with: railgauge run --resume {}", directory.path().display());
+            Exit::Prevented
+        }
+    })
+}
+
+/// All a run needs before anything is touched.
+struct Start {
+    plan: Plan,
+    directory: Directory,
+    past: Past,
+    first: Event,
+}
+
+fn fresh(args: &Args) -> anyhow::Result<Result<Start, Exit>> {
+    let path = args.plan.as_deref().context("no plan given")?;
+    let loaded = match plan::load(path) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => {
+            eprint!("{}", mistakes.render());
+            return Ok(Err(Exit::Usage));
+        }
+    };
+    let place = args.output.clone();
+    let place = place.unwrap_or_else(|| Directory::default_path(&loaded.plan.name, jiff::Timestamp::now()));
+    let made = Directory::create(&place).map_err(anyhow::Error::msg).and_then(|directory| {
+        std::fs::write(directory.plan(), &loaded.source)
+            .with_context(|| format!("no space for results in {}", place.display()))?;
+        Ok(directory)
+    });
+    let directory = match made {
+        Ok(directory) => directory,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return Ok(Err(Exit::Prevented));
+        }
+    };
+    let first = Event::Started {
+        run_id: directory.run_id(),
+        plan: loaded.plan.name.clone(),
+        plan_hash: Sha256::digest(&loaded.source).iter().map(|byte| format!("{byte:02x}")).collect(),
+        resolved: Box::new(loaded.plan.clone()),
+        version: env!("CARGO_PKG_VERSION").into(),
+        controller: controller(),
+        launcher: match &loaded.plan.launch.via {
+            Launcher::Local => "agents as processes of this machine".into(),
+            Launcher::Ssh(_) => "ssh".into(),
+            Launcher::Command(words) => format!("command: {}", words.join(" ")),
+        },
+    };
+    Ok(Ok(Start { plan: loaded.plan, directory, past: Past::default(), first }))
+}
+
+fn resume(path: &std::path::Path, args: &Args) -> anyhow::Result<Result<Start, Exit>> {
+    let directory = Directory::open(path).map_err(anyhow::Error::msg)?;
+    let lines = journal::read(&directory.journal())?.lines;
+    let plan = lines.iter().find_map(|line| match &line.event {
+        Event::Started { resolved, .. } => Some((**resolved).clone()),
+        _ => None,
+    });
+    let plan = plan.with_context(|| format!("{} has no first line; start a new run", directory.journal().display()))?;
+    if let Some(given) = &args.plan
+        && std::fs::read(given)? != std::fs::read(directory.plan())?
+    {
+        eprintln!("error: {} is not the plan of the run in {}", given.display(), path.display());
+        eprintln!("help: leave the plan out, or start a new run with it");
+        return Ok(Err(Exit::Usage));
+    }
+    let past = past(&lines);
+    Ok(Ok(Start { plan, directory, past, first: Event::Resumed }))
+}
+
+/// What needs no second measurement. Wrong bytes count as measured: a second try must not hide them.
+fn past(lines: &[Line]) -> Past {
+    let mut past = Past { cases: Vec::new(), done: HashSet::new() };
+    for line in lines {
+        match &line.event {
+            Event::Planned { cases } => past.cases.clone_from(cases),
+            Event::Outcome(outcome) if outcome.result.is_ok() => {
+                past.done.insert((outcome.case, outcome.repeat));
+            }
+            _ => {}
+        }
+    }
+    past
+}
+
+/// The first interrupt ends the run in good order, the second at once.
+async fn interrupts(spine: Spine) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return;
+    };
+    tokio::select! {
+        _ = int.recv() => {}
+        _ = term.recv() => {}
+    }
+    spine.halt(Halt::Interrupted);
+    int.recv().await;
+    std::process::exit(130);
+}
+
+/// What the controller runs on, in words.
+fn controller() -> String {
+    let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+    format!("{} {}", read("/proc/sys/kernel/hostname"), read("/proc/sys/kernel/osrelease"))
+}

@@ -1,0 +1,117 @@
+//! A whole run: hosts up, cases planned, rounds run, goodbyes said. Everything on the way is an event.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    sync::Arc,
+};
+
+use railgauge_wire::facts::HostFacts;
+
+use super::{
+    directory::Directory,
+    event::{Case, Event},
+    hosts::{self, Hosts},
+    rounds::{self, Work},
+    spine::{Halt, Spine},
+};
+use crate::{
+    cluster::AgentBinary,
+    plan::Plan,
+    schedule::{CaseIndex, Inventory, schedule},
+};
+
+/// What an earlier process of the same run already did.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// The cases as planned then; empty for a new run.
+    pub cases: Vec<Case>,
+    /// Cases and repeats that were measured.
+    pub done: HashSet<(u64, u32)>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// Every round was run.
+    Complete,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// The cluster or the disk did not let it happen; in words.
+    Prevented(String),
+}
+
+/// Runs a plan. The first event (`Started` or `Resumed`) is the caller's.
+pub async fn execute(plan: Arc<Plan>, directory: &Directory, past: Past, binary: AgentBinary, spine: &Spine) -> End {
+    let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
+    let end = measure(plan, directory, past, &mut hosts, spine).await;
+    hosts.close().await;
+    match &end {
+        End::Complete => spine.emit(Event::Finished),
+        End::Interrupted => spine.emit(Event::Interrupted),
+        End::Prevented(_) => {}
+    }
+    spine.sync();
+    end
+}
+
+async fn measure(plan: Arc<Plan>, directory: &Directory, past: Past, hosts: &mut Hosts, spine: &Spine) -> End {
+    if let Err(error) = write_facts(directory, &hosts.facts) {
+        spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", directory.facts().display())));
+    }
+    let cases = match past.cases {
+        known if !known.is_empty() => known,
+        _ => {
+            let cases = match plan_cases(&plan, hosts, spine) {
+                Ok(cases) => cases,
+                Err(why) => return End::Prevented(why),
+            };
+            spine.emit(Event::Planned { cases: cases.clone() });
+            cases
+        }
+    };
+    if let Some(end) = halted(spine) {
+        return end;
+    }
+    if hosts.agents.is_empty() {
+        return End::Prevented("no host could be used; each host's reason stands above and in the report".into());
+    }
+    let work = Work { plan, cases, done: past.done };
+    spine.expect(work.outstanding());
+    rounds::run(&work, hosts, spine).await;
+    halted(spine).unwrap_or(End::Complete)
+}
+
+fn halted(spine: &Spine) -> Option<End> {
+    spine.halted().map(|halt| match halt {
+        Halt::Interrupted => End::Interrupted,
+        Halt::NoSpace(why) => End::Prevented(why),
+    })
+}
+
+/// Every case of the plan on these hosts, with the schedule's remarks as notes.
+fn plan_cases(plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<Vec<Case>, String> {
+    let inventory = Inventory::of_run(plan, |host, fabric| {
+        let facts = hosts.facts.get(&host.name)?;
+        u32::try_from(hosts::devices(host, Some(facts), fabric).len()).ok()
+    });
+    let schedule = schedule(plan, &inventory).map_err(|error| error.to_string())?;
+    for note in &schedule.notes {
+        spine.emit(Event::Note { host: String::new(), text: note.text.clone() });
+    }
+    let case = |place: CaseIndex| {
+        let (round, flow, cell) = schedule.resolve(place)?;
+        let test = plan.tests.get(round.test)?.name.clone();
+        Some(Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
+    };
+    Ok(schedule.cases().filter_map(case).collect())
+}
+
+/// Writes what every host is; hosts that are not up this time keep what an earlier process found.
+fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> std::io::Result<()> {
+    let path = directory.facts();
+    let earlier = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let mut all: BTreeMap<String, HostFacts> = earlier.unwrap_or_default();
+    all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
+    fs::write(path, serde_json::to_vec_pretty(&all)?)
+}

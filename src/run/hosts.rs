@@ -1,0 +1,173 @@
+//! Brings hosts up and learns what they are.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::{
+    facts::HostFacts,
+    failure::{Failure, Kind, Stage},
+    message::{Answer, Ask},
+    terms::Fabric,
+};
+
+use super::{
+    event::Event,
+    spine::{Halt, Spine},
+};
+use crate::{
+    cluster::{self, Agent, AgentBinary},
+    plan::{Plan, model::Host},
+};
+
+/// Hosts that answered, and why the others did not.
+#[derive(Default)]
+pub struct Hosts {
+    /// Running agents by host name.
+    pub agents: BTreeMap<String, Agent>,
+    /// What each host that answered is.
+    pub facts: BTreeMap<String, HostFacts>,
+    /// Why a host cannot be used, by host name.
+    pub lost: BTreeMap<String, Failure>,
+}
+
+/// How long a host may take to say what it is. Counters with a lifespan and library look-ups are the slow part.
+const FACTS_LIMIT: Duration = Duration::from_secs(20);
+/// How long a clock reading may take.
+const CLOCK_LIMIT: Duration = Duration::from_secs(5);
+/// Clock readings per host; the one with the shortest round trip counts.
+const CLOCK_READINGS: usize = 5;
+
+/// Starts agents on every host and asks each what it is. Ends early only if the run is halted.
+pub async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Spine) -> Hosts {
+    let log = {
+        let spine = spine.clone();
+        cluster::LogSink::new(move |host: &str, line: &str| spine.log(host, line))
+    };
+    let mut raised = cluster::raise(plan.launch.clone(), plan.hosts.clone(), run_id.to_owned(), binary, log);
+    let mut hosts = Hosts::default();
+    let mut asking = tokio::task::JoinSet::new();
+    let mut open = true;
+    while open || !asking.is_empty() {
+        tokio::select! {
+            next = raised.recv(), if open => match next {
+                Some((name, Ok(agent))) => {
+                    asking.spawn(async move {
+                        let known = meet(&agent).await;
+                        (name, agent, known)
+                    });
+                }
+                Some((name, Err(failure))) => hosts.lose(name, failure, spine),
+                None => open = false,
+            },
+            Some(met) = asking.join_next() => match met {
+                Ok((name, agent, Ok((facts, clock)))) => {
+                    spine.emit(Event::HostUp { host: name.clone(), facts: Box::new(facts.clone()), clock: Some(clock) });
+                    hosts.facts.insert(name.clone(), facts);
+                    hosts.agents.insert(name, agent);
+                }
+                Ok((name, agent, Err(failure))) => {
+                    agent.close().await;
+                    hosts.lose(name, failure, spine);
+                }
+                Err(error) => spine.log("controller", &format!("a host's greeting was dropped: {error}")),
+            },
+            _ = spine.halting() => break,
+        }
+    }
+    hosts
+}
+
+impl Hosts {
+    /// Gives a host up for the rest of the run.
+    pub fn lose(&mut self, host: String, failure: Failure, spine: &Spine) {
+        if !self.lost.contains_key(&host) {
+            spine.emit(Event::HostLost { host: host.clone(), failure: failure.clone() });
+            self.lost.insert(host.clone(), failure);
+        }
+        self.agents.remove(&host);
+    }
+
+    /// Says goodbye to every agent at once.
+    pub async fn close(&mut self) {
+        let mut leaving = tokio::task::JoinSet::new();
+        for (_, agent) in std::mem::take(&mut self.agents) {
+            leaving.spawn(async move { agent.close().await });
+        }
+        while leaving.join_next().await.is_some() {}
+    }
+}
+
+/// Facts and clock of one host.
+async fn meet(agent: &Agent) -> Result<(HostFacts, (i64, u64)), Failure> {
+    let facts = match agent.ask(Ask::Facts, FACTS_LIMIT).await? {
+        Answer::Facts(facts) => *facts,
+        other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
+    };
+    let mut best: Option<(i64, u64)> = None;
+    for _ in 0..CLOCK_READINGS {
+        let before = controller_clock();
+        let answer = agent.ask(Ask::Clock, CLOCK_LIMIT).await?;
+        let after = controller_clock();
+        let Answer::Clock { monotonic, .. } = answer else {
+            return Err(unexpected(agent.host(), Stage::Facts, &answer));
+        };
+        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
+        let half = (after - before) / 2;
+        let offset = monotonic as i64 - (before + half) as i64;
+        if best.is_none_or(|(_, least)| half < least) {
+            best = Some((offset, half));
+        }
+    }
+    best.map(|clock| (facts, clock))
+        .ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, format!("{}: no clock reading", agent.host())))
+}
+
+/// The controller's monotonic clock, in nanoseconds since an arbitrary moment of this process.
+pub fn controller_clock() -> u64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    // Counted from one hour before the first reading, so that differences to it stay positive.
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX / 2) + 3_600_000_000_000
+}
+
+/// The failure for an answer that does not belong to its question.
+pub fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
+    let text = format!("{answer:?}");
+    let text: String = text.chars().take(80).collect();
+    Failure::new(stage, Kind::Internal, format!("{host}: the agent answered something else: {text}"))
+        .help("controller and agent are of different builds; build both again")
+}
+
+/// Devices of a host for one fabric, in rail order: those the plan names, else those the host offers.
+pub fn devices(host: &Host, facts: Option<&HostFacts>, fabric: Fabric) -> Vec<String> {
+    let named = match fabric {
+        Fabric::Verbs => &host.devices,
+        Fabric::Tcp => &host.tcp,
+    };
+    match (named.is_empty(), fabric, facts) {
+        (false, ..) => named.clone(),
+        (true, Fabric::Verbs, Some(facts)) => active_ports(facts),
+        _ => Vec::new(),
+    }
+}
+
+/// Every active port of every RDMA device, `mlx5_0` or `mlx5_0:2`.
+fn active_ports(facts: &HostFacts) -> Vec<String> {
+    let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
+    ports
+        .filter(|(_, port)| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")))
+        .map(|(device, port)| match port.number {
+            1 => device.name.clone(),
+            n => format!("{}:{n}", device.name),
+        })
+        .collect()
+}
+
+/// Why a run that has no host left ends.
+pub fn nobody(halt: Option<Halt>) -> String {
+    match halt {
+        Some(Halt::NoSpace(why)) => why,
+        _ => "no host could be used".into(),
+    }
+}

@@ -1,0 +1,328 @@
+//! What to open for a flow, and which links stay warm between cells, rounds and tests.
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Endpoint, LinkId, LinkSpec, Opened, Role},
+    message::{Answer, Ask},
+    terms::{Fabric, LinkLayer},
+};
+
+use super::{
+    event::LinkRecord,
+    hosts::{devices, unexpected},
+};
+use crate::{
+    cluster::Agent,
+    plan::{Plan, model::Test},
+    schedule::{Flow, Port},
+};
+
+/// An open link between two agents.
+pub struct Link {
+    /// The initiator's agent.
+    pub from: Agent,
+    /// The responder's agent.
+    pub to: Agent,
+    /// Its number at both.
+    pub id: LinkId,
+    /// What it turned out to be.
+    pub record: LinkRecord,
+}
+
+/// What makes two cases use the same link.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    flow: Flow,
+    class: usize,
+    qps: u32,
+}
+
+/// Links that wait for their next case.
+pub struct Links {
+    /// Tests with equal settings share links: class of each test, by its position in the plan.
+    classes: Vec<usize>,
+    /// Largest message of each class, in bytes.
+    largest: Vec<u64>,
+    idle: HashMap<Key, (Link, u64)>,
+    clock: u64,
+    seed: u64,
+}
+
+/// Idle links kept per host. A host keeps its buffers and queue pairs for each of them.
+const IDLE_LINKS: usize = 64;
+/// Buffer bytes of idle links kept per host.
+const IDLE_BYTES: u64 = 512 << 20;
+/// How long closing may take before it is given up.
+pub const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+
+impl Links {
+    /// No links yet, for the tests of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let mut classes: Vec<usize> = Vec::new();
+        let mut first: Vec<&Test> = Vec::new();
+        let mut largest: Vec<u64> = Vec::new();
+        for test in &plan.tests {
+            let class = first.iter().position(|other| shares(other, test)).unwrap_or_else(|| {
+                first.push(test);
+                largest.push(0);
+                first.len() - 1
+            });
+            largest[class] = largest[class].max(test.sizes.iter().copied().max().unwrap_or(8));
+            classes.push(class);
+        }
+        Self { classes, largest, idle: HashMap::new(), clock: 0, seed: plan.seed }
+    }
+
+    /// The link for a flow of a test if it is warm, and the specification to open it if not.
+    pub fn take(&mut self, test: usize, flow: &Flow, qps: u32) -> Option<Link> {
+        self.idle.remove(&Key { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
+    }
+
+    /// Keeps a link for later; answers with those that have to go for it.
+    pub fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
+        self.clock += 1;
+        let key = Key { flow: flow.clone(), class: self.classes[test], qps };
+        self.idle.insert(key, (link, self.clock));
+        let mut going = Vec::new();
+        for host in [&flow.from.host, &flow.to.host] {
+            while self.crowded(host) {
+                let of_host = self.idle.iter().filter(|(key, _)| touches(key, host));
+                let Some(oldest) = of_host.min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone()) else { break };
+                going.extend(self.idle.remove(&oldest).map(|(link, _)| link));
+            }
+        }
+        going
+    }
+
+    /// Drops the links of a host that is gone.
+    pub fn forget(&mut self, host: &str) -> Vec<Link> {
+        let keys: Vec<Key> = self.idle.keys().filter(|key| touches(key, host)).cloned().collect();
+        keys.iter().filter_map(|key| self.idle.remove(key)).map(|(link, _)| link).collect()
+    }
+
+    /// Largest message a link of this test will carry, in bytes.
+    pub fn largest(&self, test: usize) -> u64 {
+        self.largest[self.classes[test]]
+    }
+
+    /// A secret for one link: SHA-256 of what only this controller knows at this moment.
+    pub fn token(&self, id: LinkId) -> String {
+        use sha2::{Digest, Sha256};
+        let mut hash = Sha256::new();
+        hash.update(self.seed.to_le_bytes());
+        hash.update(id.to_le_bytes());
+        hash.update(secret());
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn crowded(&self, host: &str) -> bool {
+        let (mut links, mut bytes) = (0, 0_u64);
+        for key in self.idle.keys().filter(|key| touches(key, host)) {
+            links += 1;
+            bytes = bytes.saturating_add(self.largest[key.class].saturating_mul(u64::from(key.qps)));
+        }
+        // One link always stays: without it, no two cells of a round could share anything.
+        links > 1 && (links > IDLE_LINKS || bytes > IDLE_BYTES)
+    }
+}
+
+fn touches(key: &Key, host: &str) -> bool {
+    &*key.flow.from.host == host || &*key.flow.to.host == host
+}
+
+/// Whether links of one test serve the other too.
+fn shares(a: &Test, b: &Test) -> bool {
+    (a.fabric, a.service, a.memory, a.gpu_path, &a.knobs) == (b.fabric, b.service, b.memory, b.gpu_path, &b.knobs)
+}
+
+/// 32 bytes from the kernel, once per process.
+fn secret() -> &'static [u8] {
+    static SECRET: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+    SECRET.get_or_init(|| {
+        use std::io::Read;
+        let mut bytes = vec![0; 32];
+        let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+        if read.is_err() {
+            // Without the kernel's randomness: time and process still keep strangers out of a benchmark's socket.
+            bytes = format!("{:?}{}", std::time::SystemTime::now(), std::process::id()).into_bytes();
+        }
+        bytes
+    })
+}
+
+/// A number no other link of this controller has.
+pub fn fresh_id() -> LinkId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Everything needed to open one link.
+pub struct Wanted<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The test.
+    pub test: &'a Test,
+    /// The two ends.
+    pub flow: &'a Flow,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Largest message in bytes.
+    pub max_size: u64,
+    /// The link's number.
+    pub id: LinkId,
+    /// Its secret.
+    pub token: String,
+}
+
+/// Opens and joins both ends.
+///
+/// # Errors
+/// Either end's failure, with its host's name.
+pub async fn open(
+    wanted: Wanted<'_>,
+    from: (&Agent, &railgauge_wire::facts::HostFacts),
+    to: (&Agent, &railgauge_wire::facts::HostFacts),
+) -> Result<Link, Failure> {
+    let limit = wanted.test.deadline;
+    let from_spec = spec(&wanted, Role::Initiator, &wanted.flow.from, from.1)?;
+    let to_spec = spec(&wanted, Role::Responder, &wanted.flow.to, to.1)?;
+    let link = wanted.id;
+    let opened = tokio::join!(open_end(from.0, link, from_spec, limit), open_end(to.0, link, to_spec, limit));
+    let joined = match opened {
+        (Ok(from_end), Ok(to_end)) => {
+            let joined = tokio::join!(
+                join_end(from.0, link, to_end.endpoint.clone(), limit),
+                join_end(to.0, link, from_end.endpoint.clone(), limit)
+            );
+            joined.0.and(joined.1).map(|()| (from_end, to_end))
+        }
+        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+    };
+    match joined {
+        Ok((from_end, to_end)) => {
+            Ok(Link { from: from.0.clone(), to: to.0.clone(), id: link, record: record(from_end, &to_end) })
+        }
+        Err(failure) => {
+            tokio::join!(close_end(from.0, link), close_end(to.0, link));
+            Err(failure)
+        }
+    }
+}
+
+/// Closes both ends. An end that does not answer is left to its agent's end of life.
+pub async fn close(link: Link) {
+    tokio::join!(close_end(&link.from, link.id), close_end(&link.to, link.id));
+}
+
+async fn close_end(agent: &Agent, link: LinkId) {
+    let _ = agent.ask(Ask::Close { link }, CLOSE_LIMIT).await;
+}
+
+async fn open_end(agent: &Agent, link: LinkId, spec: LinkSpec, limit: Duration) -> Result<Opened, Failure> {
+    match agent.ask(Ask::Open { link, spec: Box::new(spec) }, limit).await? {
+        Answer::Opened(opened) => Ok(*opened),
+        other => Err(unexpected(agent.host(), Stage::Open, &other)),
+    }
+}
+
+async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) -> Result<(), Failure> {
+    agent.ask(Ask::Join { link, peer }, limit).await.map(|_| ())
+}
+
+/// What one end has to open.
+fn spec(
+    wanted: &Wanted<'_>,
+    role: Role,
+    port: &Port,
+    facts: &railgauge_wire::facts::HostFacts,
+) -> Result<LinkSpec, Failure> {
+    let (test, name) = (wanted.test, &port.host);
+    let host = wanted.plan.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
+        Failure::new(Stage::Open, Kind::Internal, format!("{name}: the schedule names a host the plan does not have"))
+    })?;
+    let devices = devices(host, Some(facts), test.fabric);
+    let chosen = devices.get(port.rail as usize);
+    let mut device = chosen.cloned();
+    let mut address = None;
+    let mut number = 1;
+    match (test.fabric, chosen) {
+        (Fabric::Verbs, None) => return Err(no_rail(name, port.rail, &devices, facts)),
+        (Fabric::Tcp, None) if port.rail > 0 => {
+            return Err(Failure::new(
+                Stage::Open,
+                Kind::Configuration,
+                format!("{name}: no TCP address is given for rail {}", port.rail),
+            ));
+        }
+        (Fabric::Verbs, Some(text)) => {
+            if let Some((before, after)) = text.rsplit_once(':') {
+                number = after.parse().map_err(|_| {
+                    Failure::new(Stage::Open, Kind::Configuration, format!("{name}: {text} names no port of a device"))
+                })?;
+                device = Some(before.to_owned());
+            }
+        }
+        (Fabric::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
+        (Fabric::Tcp, _) => {}
+    }
+    Ok(LinkSpec {
+        role,
+        fabric: test.fabric,
+        service: test.service,
+        device,
+        port: number,
+        address,
+        memory: test.memory,
+        gpu: None,
+        gpu_path: test.gpu_path,
+        qps: wanted.qps,
+        max_size: wanted.max_size,
+        token: wanted.token.clone(),
+        knobs: test.knobs.clone(),
+    })
+}
+
+fn no_rail(host: &str, rail: u32, devices: &[String], facts: &railgauge_wire::facts::HostFacts) -> Failure {
+    let idle: Vec<String> = facts
+        .rdma
+        .iter()
+        .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
+        .filter(|(_, port)| !port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")))
+        .map(|(d, p)| format!("{} port {} is {}", d.name, p.number, p.state.as_deref().unwrap_or("in an unknown state")))
+        .collect();
+    let have = match (devices.is_empty(), idle.is_empty()) {
+        (true, true) => "has no RDMA device".to_owned(),
+        (true, false) => format!("has no active RDMA port ({})", idle.join(", ")),
+        (false, true) => format!("has {} active RDMA ports ({})", devices.len(), devices.join(", ")),
+        (false, false) => format!("has only {} active ({}; {})", devices.len(), devices.join(", "), idle.join(", ")),
+    };
+    Failure::new(Stage::Open, Kind::Configuration, format!("{host} {have}; rail {rail} does not exist there"))
+        .help("see `rdma link` and `ibv_devinfo` on that host, or name its devices in the plan")
+}
+
+/// Both ends' accounts as one record.
+fn record(from: Opened, to: &Opened) -> LinkRecord {
+    let rate = match (from.rate_gbps, to.rate_gbps) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    // A loopback at one end only is still a path that leaves that end: the other's word counts.
+    let link_layer = if from.link_layer == LinkLayer::Loopback { to.link_layer } else { from.link_layer };
+    LinkRecord {
+        transport: from.transport,
+        link_layer,
+        gpu_path: from.gpu_path,
+        software: from.software || to.software,
+        from_device: from.device,
+        to_device: to.device.clone(),
+        rate_gbps: rate,
+        mtu: from.mtu.min(to.mtu),
+        settings: from.settings,
+    }
+}

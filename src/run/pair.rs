@@ -1,0 +1,166 @@
+//! One case on one link: verify, time, verify. The controller leads both ends; see `wire/src/step.rs`.
+
+use std::time::Duration;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    message::{Answer, Ask},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window},
+    terms::{Fabric, Op},
+};
+
+use super::{event::Sample, hosts::unexpected, links::Link};
+use crate::{cluster::Agent, plan::model::Test, schedule::Cell};
+
+/// How long the search for a lost host may hold up the report of a failed case.
+const ATTRIBUTION: Duration = Duration::from_millis(1500);
+
+/// Measures one case.
+///
+/// # Errors
+/// Any step's failure, naming the host; a host that turned out to be lost is named before the host that noticed.
+pub async fn measure(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
+    match steps(link, test, cell, seed).await {
+        Err(failure) => Err(attribute(failure, link).await),
+        sample => sample,
+    }
+}
+
+async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
+    let mut checked = Checked::default();
+    let verify = |iteration| Pattern { size: cell.size, seed, iteration };
+    if test.verify {
+        add(&mut checked, verified(link, test, cell, verify(1)).await?);
+    }
+    let limit = test.deadline + test.warm_up + longest(test.window);
+    let timing = Timing {
+        op: cell.op,
+        aim: cell.aim,
+        size: cell.size,
+        window: test.window,
+        warm_up: nanoseconds(test.warm_up),
+        start_at: None,
+        bidirectional: test.bidirectional,
+    };
+    // Serving ends by `Stop`, not by time: its own limit only matters when the controller is gone.
+    let serve = Step::Serve { op: cell.op, aim: cell.aim, size: cell.size };
+    step(&link.to, link, serve, limit + test.deadline).await?;
+    let timed = step(&link.from, link, Step::Time(timing), limit).await;
+    let served = stop(&link.to, link, test.deadline).await;
+    let (initiator, responder) = match (timed?, served?) {
+        (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
+        (Stepped::Measured(initiator), _) => (*initiator, None),
+        _ => return Err(nothing(link, "the timed pass brought no measurement")),
+    };
+    sane(link, &initiator)?;
+    if test.verify {
+        add(&mut checked, verified(link, test, cell, verify(2)).await?);
+    }
+    Ok(Sample {
+        initiator,
+        responder,
+        checked,
+        from_counters: Default::default(),
+        to_counters: Default::default(),
+        contaminated: Vec::new(),
+    })
+}
+
+/// One verify pass: the pattern is moved once and compared where it arrived.
+async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Result<Checked, Failure> {
+    let (source, sink) = if cell.op.pulls() { (&link.to, &link.from) } else { (&link.from, &link.to) };
+    let limit = test.deadline;
+    let (filled, poisoned) =
+        tokio::join!(step(source, link, Step::Fill(pattern), limit), step(sink, link, Step::Poison(pattern), limit));
+    filled?;
+    poisoned?;
+    let both = responder_takes_part(cell);
+    if both {
+        step(&link.to, link, Step::Serve { op: cell.op, aim: cell.aim, size: cell.size }, limit).await?;
+    }
+    let moved = step(&link.from, link, Step::Transfer { op: cell.op, pattern }, limit).await;
+    if both {
+        let served = stop(&link.to, link, limit).await;
+        moved?;
+        served?;
+    } else {
+        moved?;
+    }
+    match step(sink, link, Step::Check(pattern), limit).await? {
+        Stepped::Checked(checked) => Ok(checked),
+        _ => Err(nothing(link, "the check brought no count")),
+    }
+}
+
+/// Whether moving bytes once needs the responder's CPU.
+fn responder_takes_part(cell: &Cell) -> bool {
+    cell.fabric == Fabric::Tcp || matches!(cell.op, Op::Send | Op::WriteImm)
+}
+
+async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Stepped, Failure> {
+    let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    // The agent gives up by itself first, with its own words; the controller waits a little longer.
+    let answer = agent.ask(Ask::Step { link: link.id, step, limit_ms }, limit + Duration::from_secs(2)).await?;
+    match answer {
+        Answer::Stepped(stepped) => Ok(stepped),
+        Answer::Done => Ok(Stepped::Done),
+        other => Err(unexpected(agent.host(), Stage::Measure, &other)),
+    }
+}
+
+async fn stop(agent: &Agent, link: &Link, limit: Duration) -> Result<Stepped, Failure> {
+    match agent.ask(Ask::Stop { link: link.id }, limit).await? {
+        Answer::Stepped(stepped) => Ok(stepped),
+        Answer::Done => Ok(Stepped::Done),
+        other => Err(unexpected(agent.host(), Stage::Measure, &other)),
+    }
+}
+
+/// A window without operations or without length is no measurement.
+fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
+    if measured.operations == 0 || measured.elapsed == 0 {
+        return Err(nothing(link, "no operation completed inside the window").help("measure longer, or a smaller size"));
+    }
+    Ok(())
+}
+
+fn nothing(link: &Link, why: &str) -> Failure {
+    Failure::new(Stage::Measure, Kind::Internal, format!("{} → {}: {why}", link.from.host(), link.to.host()))
+}
+
+/// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.
+async fn attribute(failure: Failure, link: &Link) -> Failure {
+    if !matches!(failure.kind, Kind::Fabric | Kind::Deadline | Kind::Lost) {
+        return failure;
+    }
+    let lost = tokio::select! {
+        biased;
+        lost = link.from.gone() => lost,
+        lost = link.to.gone() => lost,
+        () = tokio::time::sleep(ATTRIBUTION) => return failure,
+    };
+    if failure.kind == Kind::Lost {
+        return lost;
+    }
+    Failure { cause: format!("{}; seen from the other end as: {}", lost.cause, failure.cause), ..lost }
+}
+
+fn add(sum: &mut Checked, more: Checked) {
+    sum.verified += more.verified;
+    sum.wrong += more.wrong;
+    sum.first_wrong = sum.first_wrong.or(more.first_wrong);
+}
+
+/// Longest time a window can take by itself; iterations are bounded by the deadline alone.
+pub fn longest(window: Window) -> Duration {
+    match window {
+        Window::Duration(ns) => Duration::from_nanos(ns),
+        Window::Iterations(_) => Duration::ZERO,
+        Window::Adaptive { at_most, .. } => Duration::from_nanos(at_most),
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,117 @@
+//! What a person sees while a run goes on: bars with the time left on a terminal, plain lines elsewhere. Removing this
+//! changes no result.
+
+use std::{
+    io::IsTerminal,
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::event::{Event, Outcome};
+
+/// The listener that talks to people, on stderr.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    verbose: bool,
+    /// Outcomes expected, and had.
+    expected: u64,
+    had: u64,
+    started: Instant,
+    said: Instant,
+}
+
+/// Time between two plain lines where there is no terminal.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+
+impl Progress {
+    /// A listener; `quiet` says nothing but trouble, `verbose` also shows what agents say.
+    pub fn new(quiet: bool, verbose: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len}  {eta} left  {msg}");
+            let bar = ProgressBar::no_length();
+            match style {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
+        });
+        let now = Instant::now();
+        Self { bar, quiet, verbose, expected: 0, had: 0, started: now, said: now }
+    }
+
+    /// How many outcomes are still to come.
+    pub fn expect(&mut self, outcomes: u64) {
+        self.expected = outcomes;
+        self.started = Instant::now();
+        if let Some(bar) = &self.bar {
+            bar.set_length(outcomes);
+        }
+    }
+
+    /// Takes note of one event.
+    pub fn event(&mut self, event: &Event) {
+        match event {
+            Event::HostUp { host, facts, .. } => {
+                self.tell(&format!("{host}: up, {} {}, {} RDMA devices", facts.architecture, facts.kernel, facts.rdma.len()));
+            }
+            Event::HostLost { host, failure } => {
+                let named = if failure.cause.contains(host.as_str()) { String::new() } else { format!("{host}: ") };
+                self.warn(&format!("lost {named}{failure}"));
+            }
+            Event::Round { test, round, repeat } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("{test}, round {}, repeat {}", round + 1, repeat + 1));
+                }
+            }
+            Event::Outcome(outcome) => self.outcome(outcome),
+            Event::Note { host, text } => {
+                let named = if host.is_empty() { String::new() } else { format!("{host}: ") };
+                self.warn(&format!("{named}{text}"));
+            }
+            Event::Interrupted => self.warn("interrupted: what was measured is kept"),
+            Event::Finished => {
+                if let Some(bar) = &self.bar {
+                    bar.finish_and_clear();
+                }
+            }
+            Event::Started { .. } | Event::Planned { .. } | Event::Resumed => {}
+        }
+    }
+
+    /// A line an agent or a launcher said.
+    pub fn log(&mut self, host: &str, text: &str) {
+        if self.verbose {
+            self.tell(&format!("{host}: {text}"));
+        }
+    }
+
+    fn outcome(&mut self, outcome: &Outcome) {
+        self.had += 1;
+        if let Err(failure) = &outcome.result {
+            self.warn(&format!("case {}: {failure}", outcome.case));
+        }
+        match &self.bar {
+            Some(bar) => bar.set_position(self.had),
+            None if self.said.elapsed() >= PLAIN_EVERY && self.had < self.expected => {
+                self.said = Instant::now();
+                let left = self.started.elapsed().as_secs_f64() * (self.expected - self.had) as f64 / self.had as f64;
+                self.tell(&format!("{} of {} measured, about {left:.0} s left", self.had, self.expected));
+            }
+            None => {}
+        }
+    }
+
+    fn tell(&self, text: &str) {
+        if !self.quiet {
+            self.warn(text);
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The loop over tests, repeats, rounds, cells and flows.
+//!
+//! The flows of a round run one cell at the same time, so that every measurement of a round meets the same traffic;
+//! the next cell starts when the slowest flow is done. Links stay warm in between.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use railgauge_wire::{
+    facts::HostFacts,
+    failure::{Failure, Kind, Stage},
+    message::Ask,
+};
+use tokio::task::JoinSet;
+
+use super::{
+    event::{Case, Event, Outcome},
+    hosts::Hosts,
+    links::{self, Link, Links, Wanted},
+    pair,
+    spine::{Spine, now},
+};
+use crate::{
+    cluster::Agent,
+    plan::{Plan, model::Test},
+    schedule::{Cell, Flow},
+};
+
+/// Failures in a row after which a flow is left alone for the rest of its round.
+const PATIENCE: u32 = 2;
+/// How long an agent may take to answer after a deadline passed, before its host is given up.
+const PULSE_LIMIT: Duration = Duration::from_secs(5);
+
+/// What is to be done and what an earlier process already did.
+pub struct Work {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Every case, in the schedule's order.
+    pub cases: Vec<Case>,
+    /// Cases and repeats that need no further measurement.
+    pub done: HashSet<(u64, u32)>,
+}
+
+impl Work {
+    /// Outcomes still to come if nothing is lost.
+    pub fn outstanding(&self) -> u64 {
+        let repeats = |case: &Case| self.test(case).map_or(0, |(_, test)| test.repeats);
+        let missing = |case: &Case| (0..repeats(case)).filter(|r| !self.done.contains(&(case.id, *r))).count();
+        self.cases.iter().map(|case| missing(case) as u64).sum()
+    }
+
+    fn test(&self, case: &Case) -> Option<(usize, &Test)> {
+        self.plan.tests.iter().enumerate().find(|(_, test)| test.name == case.test)
+    }
+}
+
+/// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event.
+pub async fn run(work: &Work, hosts: &mut Hosts, spine: &Spine) {
+    let mut floor = Floor { work, links: Links::new(&work.plan), facts: BTreeMap::new(), spine };
+    floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
+    for (index, test) in work.plan.tests.iter().enumerate() {
+        let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
+        for case in work.cases.iter().filter(|case| case.test == test.name) {
+            rounds.entry(case.round).or_default().push(case);
+        }
+        for repeat in 0..test.repeats {
+            for (number, cases) in &rounds {
+                let open: Vec<&Case> =
+                    cases.iter().filter(|case| !work.done.contains(&(case.id, repeat))).copied().collect();
+                if open.is_empty() {
+                    continue;
+                }
+                spine.emit(Event::Round { test: test.name.clone(), round: *number, repeat });
+                floor.round(index, repeat, &open, hosts).await;
+                spine.sync();
+                if spine.halted().is_some() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The state that lives across rounds.
+struct Floor<'a> {
+    work: &'a Work,
+    links: Links,
+    facts: BTreeMap<String, Arc<HostFacts>>,
+    spine: &'a Spine,
+}
+
+/// What one try of one case came to.
+struct Tried {
+    case: u64,
+    flow: Flow,
+    qps: u32,
+    link: Option<Link>,
+    outcome: Outcome,
+}
+
+impl Floor<'_> {
+    async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
+        let mut cells: Vec<&Cell> = Vec::new();
+        for case in open {
+            if !cells.contains(&&case.cell) {
+                cells.push(&case.cell);
+            }
+        }
+        let mut trouble: HashMap<Flow, (u32, Failure)> = HashMap::new();
+        for cell in cells {
+            let mut running = JoinSet::new();
+            for case in open.iter().filter(|case| case.cell == *cell) {
+                match trouble.get(&case.flow) {
+                    Some((times, last)) if *times >= PATIENCE => self.give_up(case, repeat, last),
+                    _ => self.start(index, case, repeat, hosts, &mut running),
+                }
+            }
+            loop {
+                tokio::select! {
+                    done = running.join_next() => match done {
+                        Some(Ok(tried)) => self.finish(index, tried, &mut trouble, hosts).await,
+                        Some(Err(error)) => self.spine.log("controller", &format!("a case was dropped: {error}")),
+                        None => break,
+                    },
+                    _ = self.spine.halting() => {
+                        running.shutdown().await;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts one case unless a host it needs is gone; what is not started has no outcome and counts as not run.
+    fn start(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut JoinSet<Tried>) {
+        let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
+        let (Some(from), Some(to)) = (end(&case.flow.from.host), end(&case.flow.to.host)) else { return };
+        let plan = self.work.plan.clone();
+        let warm = self.links.take(index, &case.flow, case.cell.qps);
+        let id = links::fresh_id();
+        let (max_size, token) = (self.links.largest(index), self.links.token(id));
+        let case = case.clone();
+        running.spawn(async move {
+            let started_at = now();
+            let test = &plan.tests[index];
+            let qps = case.cell.qps;
+            let wanted = Wanted { plan: &plan, test, flow: &case.flow, qps, max_size, id, token };
+            let link = match warm {
+                Some(link) => Ok(link),
+                None => links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await,
+            };
+            let (link, result) = match link {
+                Ok(link) => {
+                    let result = pair::measure(&link, test, &case.cell, plan.seed).await;
+                    (Some(link), result)
+                }
+                Err(failure) => (None, Err(failure)),
+            };
+            let record = link.as_ref().map(|link| link.record.clone());
+            let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
+            Tried { case: case.id, flow: case.flow, qps, link, outcome }
+        });
+    }
+
+    /// Records one outcome, keeps its link warm or closes it, and gives up hosts that no longer answer.
+    async fn finish(
+        &mut self,
+        index: usize,
+        tried: Tried,
+        trouble: &mut HashMap<Flow, (u32, Failure)>,
+        hosts: &mut Hosts,
+    ) {
+        let failure = tried.outcome.result.as_ref().err().cloned();
+        self.spine.emit(Event::Outcome(Box::new(tried.outcome)));
+        let Some(failure) = failure else {
+            trouble.remove(&tried.flow);
+            if let Some(link) = tried.link {
+                for old in self.links.keep(index, &tried.flow, tried.qps, link) {
+                    links::close(old).await;
+                }
+            }
+            return;
+        };
+        let times = trouble.get(&tried.flow).map_or(0, |(times, _)| *times) + 1;
+        if let Some(link) = tried.link {
+            tokio::spawn(links::close(link));
+        }
+        for host in [&tried.flow.from.host, &tried.flow.to.host] {
+            let Some(agent) = hosts.agents.get(&**host).cloned() else { continue };
+            if let Some(lost) = without_pulse(&agent, failure.kind).await {
+                // Its links are closed at the other ends, so that these do not wait for it.
+                for link in self.links.forget(host) {
+                    tokio::spawn(links::close(link));
+                }
+                hosts.lose(host.to_string(), lost, self.spine);
+            }
+        }
+        self.spine.log("controller", &format!("case {}: {failure}", tried.case));
+        trouble.insert(tried.flow, (times, failure));
+    }
+
+    /// The outcome of a case on a flow that failed too often in this round.
+    fn give_up(&self, case: &Case, repeat: u32, last: &Failure) {
+        let cause = format!("not tried: the {PATIENCE} cases before it on this link failed, the last with: {}", last.cause);
+        let result = Err(Failure { cause, ..last.clone() });
+        let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, result };
+        self.spine.emit(Event::Outcome(Box::new(outcome)));
+    }
+}
+
+/// Why an agent must be given up, if it must: its pipe is gone, or it let a deadline pass and does not answer a clock
+/// reading either.
+async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
+    if let Some(lost) = agent.lost() {
+        return Some(lost);
+    }
+    if kind != Kind::Deadline || agent.ask(Ask::Clock, PULSE_LIMIT).await.is_ok() {
+        return None;
+    }
+    let cause = format!("{}: the agent is connected but has not answered for {} s", agent.host(), PULSE_LIMIT.as_secs());
+    Some(agent.lost().unwrap_or_else(|| {
+        Failure::new(Stage::Converse, Kind::Lost, cause).help("the host may hang: look at its console and load")
+    }))
+}

@@ -1,0 +1,112 @@
+//! Stamps events and hands them to every listener: the journal first, the progress after it.
+
+use std::{
+    io::Write,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::watch;
+
+use super::{
+    event::{Event, Line, VERSION},
+    journal::Journal,
+    progress::Progress,
+};
+
+/// Why a run ends before its last round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Halt {
+    /// Somebody interrupted it.
+    Interrupted,
+    /// The results can no longer be stored.
+    NoSpace(String),
+}
+
+/// The way of every event. Cheap to clone.
+#[derive(Clone)]
+pub struct Spine {
+    inner: Arc<Mutex<Inner>>,
+    halt: watch::Sender<Option<Halt>>,
+}
+
+struct Inner {
+    journal: Journal,
+    progress: Progress,
+    log: std::fs::File,
+}
+
+impl Spine {
+    /// A spine over an open journal.
+    ///
+    /// # Errors
+    /// The log file cannot be opened.
+    pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
+        let inner = Inner { journal, progress, log };
+        Ok(Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0 })
+    }
+
+    /// Records and shows one event.
+    pub fn emit(&self, event: Event) {
+        let line = Line { v: VERSION, at: now(), event };
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        match inner.journal.append(&line) {
+            Ok(None) => {}
+            Ok(Some(_)) => self.halt(Halt::NoSpace("no space left for results".into())),
+            Err(error) => self.halt(Halt::NoSpace(format!("results cannot be written: {error}"))),
+        }
+        inner.progress.event(&line.event);
+    }
+
+    /// Tells the progress how many outcomes are still to come.
+    pub fn expect(&self, outcomes: u64) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).progress.expect(outcomes);
+    }
+
+    /// Writes one line to `log.txt`. A full disk loses log lines, never records.
+    pub fn log(&self, host: &str, text: &str) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writeln!(inner.log, "{} {host}: {text}", now());
+        inner.progress.log(host, text);
+    }
+
+    /// Makes everything recorded so far safe against a power cut.
+    pub fn sync(&self) {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = inner.journal.sync() {
+            self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
+        }
+    }
+
+    /// Asks the run to end. The first reason stays.
+    pub fn halt(&self, why: Halt) {
+        self.halt.send_if_modified(|halt| {
+            let first = halt.is_none();
+            if first {
+                *halt = Some(why);
+            }
+            first
+        });
+    }
+
+    /// Why the run should end, if it should.
+    pub fn halted(&self) -> Option<Halt> {
+        self.halt.borrow().clone()
+    }
+
+    /// Resolves when the run should end.
+    pub async fn halting(&self) -> Halt {
+        let mut watcher = self.halt.subscribe();
+        // The sender lives in self, so waiting ends with a reason and never with a closed channel.
+        match watcher.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or(Halt::Interrupted),
+            Err(_) => Halt::Interrupted,
+        }
+    }
+}
+
+/// The time in UTC: RFC 3339 with milliseconds.
+pub fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}

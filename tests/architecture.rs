@@ -1,0 +1,119 @@
+//! The house rules, held by a test: who may import whom, one heavy dependency in one place, files one can read in one
+//! sitting, unsafe code only at the FFI edges.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Longest file in lines, tests included.
+const LONGEST: usize = 500;
+
+/// A heavy dependency and the only places (path prefixes) that may name it.
+const PLACES: &[(&str, &[&str])] = &[
+    ("polars", &["src/analysis/frame"]),
+    ("plotters", &["src/report/chart"]),
+    ("minijinja", &["src/report/html"]),
+    ("quick_junit", &["src/report/junit"]),
+    ("indicatif", &["src/run/progress.rs"]),
+    ("openssh", &["src/cluster/ssh"]),
+    ("annotate_snippets", &["src/plan/render.rs"]),
+    ("tokio", &["src/cluster", "src/run", "src/cli"]),
+    ("rdma_sys", &["agent/src/verbs"]),
+    ("nvml_wrapper", &["agent/src/facts", "agent/src/gpu"]),
+];
+
+/// A module of the controller and the modules it may import.
+const IMPORTS: &[(&str, &[&str])] = &[
+    ("plan", &["plan"]),
+    ("schedule", &["schedule", "plan"]),
+    ("cluster", &["cluster", "plan"]),
+    ("run", &["run", "plan", "schedule", "cluster"]),
+    // The journal's lines are the run's events: analysis reads them and nothing else of the run.
+    ("analysis", &["analysis", "plan", "schedule", "run::event"]),
+    ("report", &["report", "analysis", "plan", "schedule", "run::event"]),
+];
+
+/// Folders of the agent that talk to C.
+const EDGES: &[&str] = &["agent/src/verbs", "agent/src/memory", "agent/src/gpu", "agent/src/nccl", "agent/src/system"];
+
+fn sources(below: &str) -> Vec<(String, String)> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    walk(&root.join(below), &mut found);
+    found.sort();
+    let name = |path: &Path| path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+    found.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// Lines of code: comments may name anything.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+/// What stands before the tests of a file: tests may import what they need.
+fn before_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]").next().unwrap_or(text)
+}
+
+#[test]
+fn every_heavy_dependency_has_one_place() {
+    for (file, text) in [sources("src"), sources("agent/src")].concat() {
+        for (dependency, places) in PLACES {
+            let named = code(&text).any(|line| line.contains(&format!("{dependency}::")));
+            let allowed = places.iter().any(|place| file.starts_with(place));
+            assert!(!named || allowed, "{file} names {dependency}, whose place is {places:?}");
+        }
+    }
+}
+
+#[test]
+fn imports_run_one_way() {
+    for (module, allowed) in IMPORTS {
+        for (file, text) in sources(&format!("src/{module}")) {
+            let fits = |target: &str| allowed.iter().any(|name| target.starts_with(name));
+            let mut grouped = false;
+            for line in code(before_tests(&text)) {
+                let refused = format!("{file}: `{}`: {module} may import {allowed:?}", line.trim());
+                for (at, _) in line.match_indices("crate::") {
+                    let target = &line[at + "crate::".len()..];
+                    assert!(target.starts_with('{') || fits(target), "{refused}");
+                }
+                // A grouped import names one module per line, four blanks in.
+                grouped = (grouped || line.starts_with("use crate::{")) && line != "};";
+                let target = line.strip_prefix("    ").filter(|rest| !rest.starts_with([' ', '}']));
+                if let (true, Some(target)) = (grouped, target) {
+                    assert!(fits(target), "{refused}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn files_can_be_read_in_one_sitting() {
+    for folder in ["src", "agent/src", "wire/src", "stats/src", "tests"] {
+        for (file, text) in sources(folder) {
+            assert!(text.lines().count() <= LONGEST, "{file} has {} lines", text.lines().count());
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_stays_at_the_edges() {
+    for (file, text) in [sources("src"), sources("wire/src"), sources("stats/src"), sources("agent/src")].concat() {
+        let used = code(&text).any(|line| line.contains("unsafe {") || line.contains("unsafe fn"));
+        let allowed = EDGES.iter().any(|place| file.starts_with(place));
+        assert!(!used || allowed, "{file} has unsafe code; its places are {EDGES:?}");
+    }
+}
