@@ -90,7 +90,7 @@ fn imports_run_one_way() {
                     assert!(target.starts_with('{') || fits(target), "{refused}");
                 }
                 // A grouped import names one module per line, four blanks in.
-                grouped = (grouped || line.starts_with("use crate::{")) && line != "};";
+                grouped = (grouped || line.starts_with("use crate::{")) && !line.ends_with("};");
                 let target = line.strip_prefix("    ").filter(|rest| !rest.starts_with([' ', '}']));
                 if let (true, Some(target)) = (grouped, target) {
                     assert!(fits(target), "{refused}");
