@@ -7,6 +7,7 @@ mod common;
 pub mod exit;
 mod plan;
 pub mod report;
+mod run;
 mod schema;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ enum Command {
     Plan(plan::Args),
     /// Draw the report of a run directory again, from its records alone
     Report(report::Args),
+    /// Deploy agents, measure, judge and report
+    Run(run::Args),
     /// Print the JSON Schema of the plan format
     Schema(schema::Args),
 }
@@ -45,6 +48,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(args, &common),
         Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),
+        Command::Run(args) => run::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
     }
 }

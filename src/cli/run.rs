@@ -1,19 +1,19 @@
 //! `railgauge run PLAN`: the main job.
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
-use super::{Common, Exit};
+use super::{Common, Exit, Misuse, common::print};
 use crate::{
-    analysis::journal,
+    analysis::{journal, verdict::Status},
     cluster::AgentBinary,
     plan::{self, Plan, model::Launcher},
     report,
     run::{
         directory::Directory,
-        event::{Event, Line},
+        event::Event,
         execute::{self, End, Past},
         journal::Journal,
         progress::Progress,
@@ -42,10 +42,10 @@ pub struct Args {
 ///
 /// # Errors
 /// What keeps a run from starting at all: the run directory, the agent binary, the journal.
-pub fn run(args: &Args, common: &Common) -> anyhow::Result<Exit> {
+pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let ready = match &args.resume {
-        Some(path) => resume(path, args),
-        None => fresh(args),
+        Some(path) => resume(path, &args),
+        None => fresh(&args, common),
     };
     let Start { plan, directory, past, first } = match ready? {
         Ok(start) => start,
@@ -67,35 +67,52 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<Exit> {
         Ok(end) => end,
         Err(error) => {
             eprintln!("error: {error:#}");
-            return Ok(Exit::Prevented);
+            return Ok(Exit::Unable);
         }
     };
-    let verdicts = match report::write(directory.path()) {
-        Ok(verdicts) => verdicts,
+    finish(&directory, end, &args, common)
+}
+
+/// Draws the report, says what the run came to, and answers with the exit code.
+fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyhow::Result<Exit> {
+    let place = directory.path().display();
+    let resume = format!("railgauge run --resume {place}");
+    let exit = match report::write(directory.path()) {
+        Ok(written) => {
+            if args.json {
+                print(&format!("{:#}\n", serde_json::to_value(&written.verdicts)?))?;
+            } else {
+                print(&report::text::summary(&written.view, &written.page, common.colour()))?;
+            }
+            exit_of(written.verdicts.status)
+        }
         Err(error) => {
-            eprintln!("error: everything measured is in {}, but the report could not be written: {error:#}", directory.path().display());
-            eprintln!("help: make room and run `railgauge report {}`", directory.path().display());
-            return Ok(if end == End::Interrupted { Exit::Interrupted } else { Exit::Prevented });
+            eprintln!("error: everything measured is in {place}, but the report could not be written: {error}");
+            eprintln!("help: make room and run `railgauge report {place}`");
+            Exit::Unable
         }
     };
-    if args.json {
-        println!("{}", report::json(&verdicts)?);
-    } else {
-        print!("{}", report::text(&verdicts));
-    }
-    eprintln!("report: {}", directory.path().join("report.html").display());
     Ok(match end {
-        End::Complete => Exit::from(verdicts.overall()),
+        End::Complete => exit,
         End::Interrupted => {
-            eprintln!("interrupted; go on with: railgauge run --resume {}", directory.path().display());
+            eprintln!("interrupted; go on with: {resume}");
             Exit::Interrupted
         }
         End::Prevented(why) => {
             eprintln!("error: {why}");
-            eprintln!("help: go on with: railgauge run --resume {}", directory.path().display());
-            Exit::Prevented
+            eprintln!("help: go on with: {resume}");
+            Exit::Unable
         }
     })
+}
+
+/// What the verdicts of a run make of the process.
+fn exit_of(status: Status) -> Exit {
+    match status {
+        Status::Pass => Exit::Passed,
+        Status::Fail => Exit::Failed,
+        Status::Inconclusive | Status::NotRun => Exit::Inconclusive,
+    }
 }
 
 /// All a run needs before anything is touched.
@@ -106,13 +123,13 @@ struct Start {
     first: Event,
 }
 
-fn fresh(args: &Args) -> anyhow::Result<Result<Start, Exit>> {
+fn fresh(args: &Args, common: &Common) -> anyhow::Result<Result<Start, Exit>> {
     let path = args.plan.as_deref().context("no plan given")?;
     let loaded = match plan::load(path) {
         Ok(loaded) => loaded,
         Err(mistakes) => {
-            eprint!("{}", mistakes.render());
-            return Ok(Err(Exit::Usage));
+            eprint!("{}", mistakes.render(common.colour()));
+            return Ok(Err(Exit::Wrong));
         }
     };
     let place = args.output.clone();
@@ -126,7 +143,7 @@ fn fresh(args: &Args) -> anyhow::Result<Result<Start, Exit>> {
         Ok(directory) => directory,
         Err(error) => {
             eprintln!("error: {error:#}");
-            return Ok(Err(Exit::Prevented));
+            return Ok(Err(Exit::Unable));
         }
     };
     let first = Event::Started {
@@ -146,37 +163,20 @@ fn fresh(args: &Args) -> anyhow::Result<Result<Start, Exit>> {
 }
 
 fn resume(path: &std::path::Path, args: &Args) -> anyhow::Result<Result<Start, Exit>> {
-    let directory = Directory::open(path).map_err(anyhow::Error::msg)?;
-    let lines = journal::read(&directory.journal())?.lines;
-    let plan = lines.iter().find_map(|line| match &line.event {
-        Event::Started { resolved, .. } => Some((**resolved).clone()),
-        _ => None,
-    });
-    let plan = plan.with_context(|| format!("{} has no first line; start a new run", directory.journal().display()))?;
+    let directory = Directory::open(path).map_err(Misuse)?;
+    let journal = journal::read(&directory.journal())?;
     if let Some(given) = &args.plan
         && std::fs::read(given)? != std::fs::read(directory.plan())?
     {
         eprintln!("error: {} is not the plan of the run in {}", given.display(), path.display());
         eprintln!("help: leave the plan out, or start a new run with it");
-        return Ok(Err(Exit::Usage));
+        return Ok(Err(Exit::Wrong));
     }
-    let past = past(&lines);
-    Ok(Ok(Start { plan, directory, past, first: Event::Resumed }))
-}
-
-/// What needs no second measurement. Wrong bytes count as measured: a second try must not hide them.
-fn past(lines: &[Line]) -> Past {
-    let mut past = Past { cases: Vec::new(), done: HashSet::new() };
-    for line in lines {
-        match &line.event {
-            Event::Planned { cases } => past.cases.clone_from(cases),
-            Event::Outcome(outcome) if outcome.result.is_ok() => {
-                past.done.insert((outcome.case, outcome.repeat));
-            }
-            _ => {}
-        }
-    }
-    past
+    // Wrong bytes count as measured: a second try must not hide them.
+    let measured = journal.tries.iter().filter(|tried| tried.result.is_ok());
+    let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
+    let past = Past { cases: journal.cases, done };
+    Ok(Ok(Start { plan: journal.plan, directory, past, first: Event::Resumed }))
 }
 
 /// The first interrupt ends the run in good order, the second at once.
