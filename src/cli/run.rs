@@ -51,7 +51,8 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         Ok(start) => start,
         Err(exit) => return Ok(exit),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let end = runtime.block_on(async {
         let binary = AgentBinary::find()?;
         let journal = Journal::open(&directory.journal(), &directory.reserve())

@@ -93,7 +93,9 @@ impl Links {
         for host in [&flow.from.host, &flow.to.host] {
             while self.crowded(host) {
                 let of_host = self.idle.iter().filter(|(key, _)| touches(key, host));
-                let Some(oldest) = of_host.min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone()) else { break };
+                let Some(oldest) = of_host.min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone()) else {
+                    break;
+                };
                 going.extend(self.idle.remove(&oldest).map(|(link, _)| link));
             }
         }
@@ -294,7 +296,9 @@ fn no_rail(host: &str, rail: u32, devices: &[String], facts: &railgauge_wire::fa
         .iter()
         .flat_map(|device| device.ports.iter().map(move |port| (device, port)))
         .filter(|(_, port)| !port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")))
-        .map(|(d, p)| format!("{} port {} is {}", d.name, p.number, p.state.as_deref().unwrap_or("in an unknown state")))
+        .map(|(d, p)| {
+            format!("{} port {} is {}", d.name, p.number, p.state.as_deref().unwrap_or("in an unknown state"))
+        })
         .collect();
     let have = match (devices.is_empty(), idle.is_empty()) {
         (true, true) => "has no RDMA device".to_owned(),

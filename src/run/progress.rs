@@ -53,7 +53,12 @@ impl Progress {
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::HostUp { host, facts, .. } => {
-                self.tell(&format!("{host}: up, {} {}, {} RDMA devices", facts.architecture, facts.kernel, facts.rdma.len()));
+                self.tell(&format!(
+                    "{host}: up, {} {}, {} RDMA devices",
+                    facts.architecture,
+                    facts.kernel,
+                    facts.rdma.len()
+                ));
             }
             Event::HostLost { host, failure } => {
                 let named = if failure.cause.contains(host.as_str()) { String::new() } else { format!("{host}: ") };

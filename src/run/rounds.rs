@@ -204,7 +204,8 @@ impl Floor<'_> {
 
     /// The outcome of a case on a flow that failed too often in this round.
     fn give_up(&self, case: &Case, repeat: u32, last: &Failure) {
-        let cause = format!("not tried: the {PATIENCE} cases before it on this link failed, the last with: {}", last.cause);
+        let cause =
+            format!("not tried: the {PATIENCE} cases before it on this link failed, the last with: {}", last.cause);
         let result = Err(Failure { cause, ..last.clone() });
         let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, result };
         self.spine.emit(Event::Outcome(Box::new(outcome)));
@@ -220,7 +221,8 @@ async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
     if kind != Kind::Deadline || agent.ask(Ask::Clock, PULSE_LIMIT).await.is_ok() {
         return None;
     }
-    let cause = format!("{}: the agent is connected but has not answered for {} s", agent.host(), PULSE_LIMIT.as_secs());
+    let cause =
+        format!("{}: the agent is connected but has not answered for {} s", agent.host(), PULSE_LIMIT.as_secs());
     Some(agent.lost().unwrap_or_else(|| {
         Failure::new(Stage::Converse, Kind::Lost, cause).help("the host may hang: look at its console and load")
     }))
