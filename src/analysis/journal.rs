@@ -78,12 +78,14 @@ pub struct Try {
 }
 
 /// How the journal ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// The run came to its end.
     Finished,
     /// Somebody interrupted it.
     Interrupted,
+    /// The cluster or the disk did not let it go on; in words.
+    Prevented(String),
     /// It stops without saying so: the controller was killed, or is still running.
     Broken,
 }
@@ -264,6 +266,7 @@ impl<'p> Reader<'p> {
                 journal.end = End::Broken;
             }
             Event::Interrupted => journal.end = End::Interrupted,
+            Event::Prevented { why } => journal.end = End::Prevented(why),
             Event::Finished => journal.end = End::Finished,
             Event::Round { .. } => {}
         }

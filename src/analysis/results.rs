@@ -264,7 +264,8 @@ fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (String, Option<&'a Fai
     if let Some((host, failure)) = ends.into_iter().find_map(|host| Some((host, journal.lost.get(host)?))) {
         return (of_host(host, failure), Some(failure));
     }
-    let words = match journal.end {
+    let words = match &journal.end {
+        End::Prevented(why) => return (format!("not run: {why}"), None),
         End::Interrupted => "not run: the run was interrupted before this case",
         End::Broken => "not run: the run broke off before this case",
         End::Finished => "not run: the run finished without an outcome of this case",

@@ -1,13 +1,13 @@
 //! `railgauge run PLAN`: the main job.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{io::IsTerminal, path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
 use super::{Common, Exit, Misuse, common::print};
 use crate::{
-    analysis::{journal, verdict::Status},
+    analysis::journal,
     cluster::AgentBinary,
     plan::{self, Plan, model::Launcher},
     report,
@@ -81,11 +81,12 @@ fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyh
     let exit = match report::write(directory.path()) {
         Ok(written) => {
             if args.json {
-                print(&format!("{:#}\n", serde_json::to_value(&written.verdicts)?))?;
+                print(&written.verdicts.json()?)?;
             } else {
-                print(&report::text::summary(&written.view, &written.page, common.colour()))?;
+                let colour = common.colour() && std::io::stdout().is_terminal();
+                print(&report::text::summary(&written.view, &written.page, colour))?;
             }
-            exit_of(written.verdicts.status)
+            super::report::exit(&written.verdicts)
         }
         Err(error) => {
             eprintln!("error: everything measured is in {place}, but the report could not be written: {error}");
@@ -105,15 +106,6 @@ fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyh
             Exit::Unable
         }
     })
-}
-
-/// What the verdicts of a run make of the process.
-fn exit_of(status: Status) -> Exit {
-    match status {
-        Status::Pass => Exit::Passed,
-        Status::Fail => Exit::Failed,
-        Status::Inconclusive | Status::NotRun => Exit::Inconclusive,
-    }
 }
 
 /// All a run needs before anything is touched.

@@ -94,6 +94,11 @@ pub enum Event {
     Resumed,
     /// The run was interrupted.
     Interrupted,
+    /// The cluster or the disk did not let the run go on.
+    Prevented {
+        /// In words.
+        why: String,
+    },
     /// Always last in a complete run.
     Finished,
 }

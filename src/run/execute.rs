@@ -49,7 +49,7 @@ pub async fn execute(plan: Arc<Plan>, directory: &Directory, past: Past, binary:
     match &end {
         End::Complete => spine.emit(Event::Finished),
         End::Interrupted => spine.emit(Event::Interrupted),
-        End::Prevented(_) => {}
+        End::Prevented(why) => spine.emit(Event::Prevented { why: why.clone() }),
     }
     spine.sync();
     end

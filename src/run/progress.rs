@@ -80,7 +80,7 @@ impl Progress {
                     bar.finish_and_clear();
                 }
             }
-            Event::Started { .. } | Event::Planned { .. } | Event::Resumed => {}
+            Event::Started { .. } | Event::Planned { .. } | Event::Prevented { .. } | Event::Resumed => {}
         }
     }
 

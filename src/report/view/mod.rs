@@ -149,8 +149,9 @@ pub fn view(
 
 fn run(journal: &Journal) -> Run {
     let mut remarks = Vec::new();
-    match journal.end {
+    match &journal.end {
         End::Finished => {}
+        End::Prevented(why) => remarks.push(format!("The run could not go on: {why}.")),
         End::Interrupted => {
             remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
         }
