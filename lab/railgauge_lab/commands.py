@@ -132,13 +132,19 @@ def rate(lab, options):
 def sshd(lab, options):
     machine = lab.machine(options.host)
     rule = machine.forwarding()
-    if options.state == "refuse":
-        command = f"hostfwd_remove management {rule.split('-', 1)[0]}"
-    else:
-        command = f"hostfwd_add management {rule}"
-    answer = machine.monitor("human-monitor-command", **{"command-line": command})
-    if answer and "removed" not in answer:
-        raise LabError(f"{machine.name}: {answer.strip()}")
+
+    def ask(command):
+        return machine.monitor("human-monitor-command", **{"command-line": command}).strip()
+
+    def accepting():
+        return "HOST_FORWARD" in ask("info usernet")
+
+    wanted = options.state == "accept"
+    if accepting() != wanted:
+        listener = rule.split("-", 1)[0]
+        said = ask(f"hostfwd_add management {rule}" if wanted else f"hostfwd_remove management {listener}")
+        if accepting() != wanted:
+            raise LabError(f"{machine.name}: QEMU does not {options.state} ssh: {said}")
 
 
 def namespace(lab, options):

@@ -1,0 +1,185 @@
+//! What tests on the lab share: one running lab per test program, its faults, and the difference between a product
+//! that failed and a lab that failed.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+/// Exit code of the lab tool where this machine cannot run a lab.
+const UNAVAILABLE: i32 = 77;
+/// The lab of the tests: not the one a developer may have up.
+const BLOCK: &str = "79";
+
+/// A running lab. It ends with this process, however that ends.
+pub struct Lab {
+    hosts: u32,
+    nics: u32,
+    // Programs of several test files may run at the same time; one of them has the lab.
+    _alone: File,
+}
+
+/// A lab that belongs to one test until it is dropped.
+pub struct Borrowed {
+    lab: MutexGuard<'static, Lab>,
+}
+
+impl std::ops::Deref for Borrowed {
+    type Target = Lab;
+    fn deref(&self) -> &Lab {
+        &self.lab
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let status = self.run(&["status"]);
+            if !status.status.success() {
+                eprintln!("this failure is the lab's, not railgauge's: {}", text(&status.stderr));
+            }
+        }
+    }
+}
+
+/// The lab of this test program with everything mended, or `None`, said and noted, where no lab can run. The first
+/// call decides how many hosts and NICs it has.
+pub fn borrow(hosts: u32, nics: u32) -> Option<Borrowed> {
+    static LAB: OnceLock<Result<Mutex<Lab>, String>> = OnceLock::new();
+    match LAB.get_or_init(|| Lab::up(hosts, nics).map(Mutex::new)) {
+        Ok(lab) => {
+            // A test that failed leaves the lab as it is; mending is what the next one begins with anyway.
+            let lab = Borrowed { lab: lab.lock().unwrap_or_else(PoisonError::into_inner) };
+            assert!(lab.hosts >= hosts && lab.nics >= nics, "tests of one program must ask for the same lab");
+            lab.mend();
+            Some(lab)
+        }
+        Err(reason) => {
+            skipped(reason);
+            None
+        }
+    }
+}
+
+/// Says that the running test is skipped, and notes it in the file that `./test` prints at the end.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(path) = std::env::var_os("RAILGAUGE_SKIPPED") {
+        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+impl Lab {
+    fn up(hosts: u32, nics: u32) -> Result<Self, String> {
+        let check = tool(&["check"]).output().map_err(|error| format!("the lab tool does not start: {error}"))?;
+        if check.status.code() == Some(UNAVAILABLE) {
+            return Err(text(&check.stderr));
+        }
+        let alone = File::create(std::env::temp_dir().join("railgauge-lab-tests.lock")).unwrap();
+        alone.lock().unwrap();
+        // What an earlier, killed run may have left.
+        expect(&["down"]);
+        let (hosts_word, nics_word) = (hosts.to_string(), nics.to_string());
+        expect(&["up", &hosts_word, "--nics", &nics_word, "--while", &std::process::id().to_string()]);
+        Ok(Self { hosts, nics, _alone: alone })
+    }
+
+    /// Brings every host up and every link to its full state.
+    pub fn mend(&self) {
+        for host in self.status() {
+            let number = host["host"].as_str().unwrap().trim_start_matches("lab").to_owned();
+            match host["state"].as_str().unwrap() {
+                "killed" => expect(&["start", &number]),
+                "died" => panic!("LAB FAILURE: lab{number} died by itself: {}", host["trouble"]),
+                "paused" => expect(&["resume", &number]),
+                _ => {}
+            }
+            expect(&["link", &number, "up"]);
+            expect(&["cable", &number, "in"]);
+            expect(&["sshd", &number, "accept"]);
+        }
+    }
+
+    /// Every host's state, as the tool tells it.
+    pub fn status(&self) -> Vec<serde_json::Value> {
+        let output = self.run(&["status", "--json"]);
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("LAB FAILURE: no status ({error}): {}", text(&output.stderr)))
+    }
+
+    /// One command of the lab tool.
+    pub fn run(&self, words: &[&str]) -> Output {
+        tool(words).output().unwrap()
+    }
+
+    /// One command of the lab tool that must work.
+    pub fn expect(&self, words: &[&str]) {
+        expect(words);
+    }
+
+    /// A shell command on a host, and what it printed.
+    pub fn ssh(&self, host: u32, command: &str) -> Output {
+        self.run(&["ssh", &host.to_string(), command])
+    }
+
+    /// Where plans find their way to the hosts.
+    pub fn ssh_config(&self) -> PathBuf {
+        self.directory().join("ssh_config")
+    }
+
+    /// Folder of the running lab.
+    pub fn directory(&self) -> PathBuf {
+        directory()
+    }
+}
+
+/// A command in the background that is ended with the guard.
+pub struct Background(std::process::Child);
+
+impl Background {
+    /// Starts it with nothing to read and nobody to listen.
+    pub fn start(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn directory() -> PathBuf {
+    PathBuf::from(format!("/var/tmp/railgauge-lab-{BLOCK}"))
+}
+
+/// The lab tool, about the lab of the tests.
+pub fn tool(words: &[&str]) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/lab"));
+    command.args(words).stdin(Stdio::null());
+    command.env("RAILGAUGE_LAB_BLOCK", BLOCK).env("RAILGAUGE_LAB_DIR", directory());
+    command
+}
+
+fn expect(words: &[&str]) {
+    let output = tool(words).output().unwrap();
+    assert!(output.status.success(), "LAB FAILURE: lab {}: {}", words.join(" "), text(&output.stderr));
+}
+
+/// Bytes a program printed, as text without the last line's end.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
+/// Content of a file as text.
+pub fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
