@@ -129,3 +129,22 @@ fn facts_and_counters_of_this_host() {
     let failure = agent.ask(Ask::Counters { device: "nowhere0".into(), port: 1 }).unwrap_err();
     assert!(failure.cause.contains("nowhere0"), "{failure}");
 }
+
+#[test]
+fn the_agent_starts_without_libibverbs_and_says_so() {
+    // Hides the library from one process: the agent must not be linked to it.
+    let hide = "for file in $(ldconfig -p | sed -n 's/.*libibverbs.so.1 .*=> //p'); do \
+                mount --bind /dev/null \"$file\" || exit 9; done; exec \"$0\"";
+    let mut hidden = Command::new("unshare");
+    hidden.args(["--mount", "sh", "-c", hide, env!("CARGO_BIN_EXE_railgauge-agent")]);
+    let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
+    if !possible.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: hiding a library takes unshare and root");
+        return;
+    }
+    let mut agent = Agent::greeted(&mut hidden);
+    let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts) else { panic!() };
+    let words = &facts.libraries["libibverbs.so.1"];
+    assert!(!words.starts_with('/'), "{words}");
+    assert_eq!(agent.ask(Ask::Bye), Ok(Answer::Done));
+}

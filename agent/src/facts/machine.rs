@@ -2,7 +2,7 @@
 
 use railgauge_wire::facts::{Cpu, HostFacts};
 
-use super::tree::{Tree, count_of_list};
+use super::tree::{Tree, list};
 
 /// The machine's part of the facts.
 pub fn facts(tree: &Tree) -> HostFacts {
@@ -28,8 +28,9 @@ fn os(tree: &Tree) -> Option<String> {
 }
 
 fn cpu(tree: &Tree) -> Cpu {
-    let online = tree.expected("sys/devices/system/cpu/online").and_then(|list| count_of_list(&list));
-    let nodes = tree.text("sys/devices/system/node/online").and_then(|list| count_of_list(&list));
+    let count = |text: String| list(&text).and_then(|numbers| u32::try_from(numbers.len()).ok());
+    let online = tree.expected("sys/devices/system/cpu/online").and_then(count);
+    let nodes = tree.text("sys/devices/system/node/online").and_then(count);
     Cpu {
         model: field(&tree.expected("proc/cpuinfo").unwrap_or_default(), "model name"),
         threads: online.unwrap_or(0),

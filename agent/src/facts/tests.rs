@@ -204,7 +204,7 @@ fn files() -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn no_tree_makes_it_panic(
         // Absent, a directory where a file should be, or any bytes; some near what the kernel writes.

@@ -104,13 +104,21 @@ impl Tree {
     }
 }
 
+/// Most numbers a list is read to: more than Linux has processors.
+const MOST: u32 = 1 << 16;
+
 /// Numbers in a list such as `0-3,8,10-11`, as the kernel writes processors and nodes. `None` if it is none.
-pub fn count_of_list(list: &str) -> Option<u32> {
-    list.split(',').try_fold(0u32, |sum, range| {
+pub fn list(text: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for range in text.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
-    })
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= MOST {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
 }
 
 #[cfg(test)]
@@ -118,11 +126,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_counted() {
-        assert_eq!(count_of_list("0-3,8,10-11"), Some(7));
-        assert_eq!(count_of_list("0"), Some(1));
+    fn lists_are_read() {
+        assert_eq!(list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
+        assert_eq!(list("0"), Some(vec![0]));
         for bad in ["", "3-1", "x", "0-4294967295", "1,,2"] {
-            assert_eq!(count_of_list(bad), None, "{bad}");
+            assert_eq!(list(bad), None, "{bad}");
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! | file | calls |
 //! | --- | --- |
+//! | [`affinity`] | sched_getaffinity, sched_setaffinity |
 //! | [`process`] | process groups, ending, standard streams |
 //! | [`time`] | clock_gettime |
 //! | [`wait`] | poll, eventfd |
@@ -9,6 +10,7 @@
 //! | [`ethtool`] | SIOCETHTOOL |
 //! | [`library`] | dlopen |
 
+pub mod affinity;
 pub mod ethtool;
 pub mod interfaces;
 pub mod library;

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     fabric::{Control, Link},
     facts::{interfaces, machine, tree::Tree},
-    memory::{host::Buffer, pattern},
+    memory::{self, host::Buffer, pattern},
     system::wait::{self, READABLE},
 };
 
@@ -64,6 +64,8 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         return Err(refused(Kind::Configuration, cause).help(format!("use 1 to {STREAMS} streams and at least 1 byte")));
     }
     let place = place::choose(spec)?;
+    let numa = format!("sys/class/net/{}/device/numa_node", place.device);
+    let settled = memory::place::settle(&this_host(), spec.knobs.core, &numa)?;
     let listener = match spec.role {
         Role::Responder => Some(listen(place.address, spec.qps)?),
         Role::Initiator => None,
@@ -80,7 +82,7 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         rate_gbps: rate(&place.device),
         mtu: mtu(&place.device),
         software: false,
-        settings: settings(spec, spin),
+        settings: settings(spec, spin).into_iter().chain(settled).collect(),
     };
     let spec = spec.clone();
     let (channel, streams, back) = (None, Vec::new(), Vec::new());

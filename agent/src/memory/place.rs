@@ -1,0 +1,98 @@
+//! Where a link runs and its memory lies: on the NUMA node of its NIC, unless the plan names a core.
+//!
+//! To be called on the link's thread before it takes memory: pages are touched from it, so they come from its node,
+//! and the threads it starts inherit its processors.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use crate::{
+    facts::tree::{Tree, list},
+    system::affinity,
+};
+
+/// Moves the calling thread to `core`, or else to the processors of the node that `numa_file` names (a sysfs path below
+/// the root, such as `sys/class/net/eth0/device/numa_node`). Nothing is done where the device has no node or the host
+/// has only one. Answers with the settings as used: `core` or `numa_node`.
+///
+/// # Errors
+/// The core asked for is not there, or not allowed to this process.
+pub fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<BTreeMap<String, String>, Failure> {
+    if let Some(core) = core {
+        affinity::allow(&[core]).map_err(|error| {
+            let allowed = affinity::allowed().unwrap_or_default();
+            Failure::new(Stage::Open, Kind::Configuration, format!("cannot run on core {core}: {error}"))
+                .help(format!("cores open to the agent: {}", ranges(&allowed)))
+        })?;
+        return Ok(setting("core", core));
+    }
+    let nodes = tree.text("sys/devices/system/node/online").and_then(|text| list(&text)).unwrap_or_default();
+    // -1 is the kernel's word for no node in particular.
+    let node = tree.text(numa_file).and_then(|text| text.parse::<u32>().ok()).filter(|node| nodes.contains(node));
+    let Some(node) = node.filter(|_| nodes.len() > 1) else { return Ok(BTreeMap::new()) };
+    let processors = tree.text(format!("sys/devices/system/node/node{node}/cpulist")).and_then(|text| list(&text));
+    let allowed = affinity::allowed().unwrap_or_default();
+    let here: Vec<u32> = processors.unwrap_or_default().into_iter().filter(|cpu| allowed.contains(cpu)).collect();
+    // A node of memory only, or one that a container keeps the agent away from: nowhere to move to.
+    if here.is_empty() || affinity::allow(&here).is_err() {
+        return Ok(setting("numa_node", format!("any (node {node} is closed to the agent)")));
+    }
+    Ok(setting("numa_node", node))
+}
+
+fn setting(name: &str, value: impl ToString) -> BTreeMap<String, String> {
+    BTreeMap::from([(name.to_owned(), value.to_string())])
+}
+
+/// `0-3,8` out of 0, 1, 2, 3, 8.
+fn ranges(rising: &[u32]) -> String {
+    let runs = rising.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn two_nodes(own: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let nodes = root.path().join("sys/devices/system/node");
+        for (node, processors) in [("node0", "4000-4001"), ("node1", own)] {
+            fs::create_dir_all(nodes.join(node)).unwrap();
+            fs::write(nodes.join(node).join("cpulist"), processors).unwrap();
+        }
+        fs::write(nodes.join("online"), "0-1\n").unwrap();
+        root
+    }
+
+    fn settled(root: &tempfile::TempDir, node: &str) -> (BTreeMap<String, String>, Vec<u32>) {
+        fs::write(root.path().join("numa_node"), node).unwrap();
+        let tree = Tree::new(root.path());
+        std::thread::spawn(move || (settle(&tree, None, "numa_node").unwrap(), affinity::allowed().unwrap()))
+            .join()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_link_moves_to_its_nics_node() {
+        let all = affinity::allowed().unwrap();
+        let root = two_nodes(&all[0].to_string());
+        assert_eq!(settled(&root, "1\n"), (setting("numa_node", 1), vec![all[0]]));
+        let (words, stayed) = settled(&root, "0\n");
+        assert!(words["numa_node"].contains("closed") && stayed == all, "{words:?}");
+        assert_eq!(settled(&root, "-1\n"), (BTreeMap::new(), all));
+    }
+
+    #[test]
+    fn a_core_that_is_not_there_is_refused_with_those_that_are() {
+        let failure = settle(&Tree::new("/"), Some(8191), "").unwrap_err();
+        assert!(failure.cause.contains("core 8191") && failure.help.contains("cores open"), "{failure}");
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
+}
