@@ -16,12 +16,20 @@ use railgauge::{
 use railgauge_wire::failure::Failure;
 
 /// The fake agent's file. Cargo builds examples for `cargo test`, but not for `cargo test --test NAME`, so it is asked
-/// once; a fresh build is a matter of half a second.
+/// once; a fresh build is a matter of half a second. What cargo tells this test in its environment is kept from that
+/// cargo: build scripts that look at `CARGO_MANIFEST_DIR` would run again, and polars with them.
 pub fn fake_agent() -> PathBuf {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let build = ["build", "--quiet", "--package", "railgauge", "--example", "fake_agent"];
-        let status = Command::new(cargo).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+        let mut cargo = Command::new(cargo);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO") && text != "CARGO_HOME" && text != "CARGO_TARGET_DIR" {
+                cargo.env_remove(name);
+            }
+        }
+        let status = cargo.args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
         assert!(status.success(), "the fake agent does not build");
         let test = std::env::current_exe().unwrap();
         test.ancestors().nth(2).unwrap().join("examples/fake_agent")
