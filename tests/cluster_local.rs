@@ -1,4 +1,5 @@
 //! Agents as child processes: conversations, and every way in which they end.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
 #[path = "support/cluster.rs"]
 mod support;

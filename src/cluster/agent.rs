@@ -28,11 +28,9 @@ use super::{
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// Time for the answer to `Bye`, and again for the agent to end after it.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Time for removing the agent's file and closing the way to the host.
-const CLEARANCE: Duration = Duration::from_secs(10);
 
 /// A running agent. Clones share it. Dropping the last clone closes its standard input, which ends the agent; only
-/// [`Agent::close`] also takes its file away and tells when all is done.
+/// [`Agent::close`] also tells when its file is taken away and all is done.
 #[derive(Clone)]
 pub struct Agent(Arc<Inner>);
 
@@ -119,8 +117,7 @@ impl Agent {
             let _ = timeout(FAREWELL, conversation.gone()).await;
         }
         if let Some(deployed) = keeper.deployed {
-            // A host that does not answer keeps the file; the next run on it sweeps.
-            let _ = timeout(CLEARANCE, deployed.clear()).await;
+            deployed.clear(self.pid()).await;
         }
     }
 

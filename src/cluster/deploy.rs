@@ -1,31 +1,190 @@
-//! The agent's file on a host.
+//! The agent's file on a host: looked for, sent if it is not there, started, taken away. Works over every launcher
+//! that reaches another file system; [`super::script`] says which files there are and why.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+use railgauge_wire::failure::{Kind, Stage};
+use tokio::time::{sleep, timeout};
 
 use super::{
-    binary::{AgentBinary, Machine},
+    binary::{AgentBinary, Image, Machine},
+    explain,
     launch::Way,
-    pipe::Pipe,
+    pipe::{Output, Pipe},
+    progress::Progress,
+    script,
     trouble::Trouble,
 };
 use crate::plan::model::Launch;
 
-/// What a running agent leaves to do on its host.
-pub(crate) struct Deployed {
+/// Time for what is left on a host when its agent is closed.
+const CLEARANCE: Duration = Duration::from_secs(10);
+/// Time for an agent to notice that its standard input ended.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// A started agent's traces on its host. Dropped without [`Deployed::clear`] it clears up in the background.
+pub(crate) struct Deployed(Option<Traces>);
+
+struct Traces {
     way: Way,
+    /// The agent's directory and hash; `None` where it runs in place.
+    file: Option<(String, String)>,
+    keep: bool,
 }
 
 impl Deployed {
-    /// Takes the agent's file away unless it is to stay, and lets the host go.
-    pub async fn clear(self) {
+    /// Takes the agent's file away unless it is to stay, and lets the host go. `pid` is the ended agent.
+    pub async fn clear(mut self, pid: u32) {
+        if let Some(traces) = self.0.take() {
+            traces.clear(pid).await;
+        }
+    }
+}
+
+impl Drop for Deployed {
+    fn drop(&mut self) {
+        let Some(traces) = self.0.take() else { return };
+        // Without a runtime the process is about to end; the next run on the host sweeps.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                sleep(NOTICE).await;
+                traces.clear(0).await;
+            });
+        }
+    }
+}
+
+impl Traces {
+    async fn clear(self, pid: u32) {
+        if let Some((directory, hash)) = &self.file {
+            let (pid, keep) = (pid.to_string(), if self.keep { "keep" } else { "" });
+            let words = script::sh(script::CLEAR, [directory.as_str(), hash, &pid, keep]);
+            // A host that does not answer keeps the file; the next run on it sweeps.
+            let _ = timeout(CLEARANCE, async {
+                if let Ok(pipe) = self.way.start(&words).await {
+                    pipe.run(b"").await;
+                }
+            })
+            .await;
+        }
         self.way.close().await;
     }
 }
 
 /// Starts the agent over an opened way.
-pub(crate) async fn start(way: Way, launch: &Launch, binary: &AgentBinary) -> Result<(Pipe, Deployed), Trouble> {
-    let image = binary.image(&Machine::here()).map_err(|failure| Trouble { failure, passing: false })?;
-    let image = Arc::clone(image);
-    let pipe = way.start(&[image.path.display().to_string()], &launch.env).await?;
-    Ok((pipe, Deployed { way }))
+pub(crate) async fn start(
+    way: Way,
+    launch: &Launch,
+    binary: &AgentBinary,
+    progress: &Progress,
+) -> Result<(Pipe, Deployed), Trouble> {
+    let lasting = |failure| Trouble { failure, passing: false };
+    if let Way::Local(local) = &way {
+        let image = binary.image(&Machine::here()).map_err(lasting)?;
+        let pipe = local.start(&[image.path.display().to_string()], &launch.env)?;
+        return Ok((pipe, Deployed(Some(Traces { way, file: None, keep: true }))));
+    }
+    progress.to(Stage::Deploy, "looking for the agent on the host");
+    let found = probe(&way, launch, binary).await?;
+    let image = binary.image(&found.machine).map_err(lasting)?;
+    let env: Vec<String> = launch.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let (first, file) = match found.place {
+        Place::InPlace => (vec![image.path.display().to_string()], None),
+        Place::Directory { path, have } => {
+            if !have {
+                progress.to(Stage::Deploy, "sending the agent");
+                store(&way, &path, image).await?;
+            }
+            (vec![path.clone(), image.hash.clone()], Some((path, image.hash.clone())))
+        }
+    };
+    progress.to(Stage::Start, "starting the agent");
+    let text = if file.is_some() { script::START } else { script::START_IN_PLACE };
+    let pipe = way.start(&script::sh(text, first.iter().chain(&env).map(String::as_str))).await?;
+    Ok((pipe, Deployed(Some(Traces { way, file, keep: launch.keep_agent }))))
+}
+
+/// What a look at a host found.
+struct Found {
+    machine: Machine,
+    place: Place,
+}
+
+/// Where the agent is to run.
+enum Place {
+    /// From the controller's own file, which the host sees too.
+    InPlace,
+    /// From the agent's directory, in which it is already, or not yet.
+    Directory { path: String, have: bool },
+}
+
+/// Looks at a host: its architecture, the agent's directory, whether the agent is there.
+async fn probe(way: &Way, launch: &Launch, binary: &AgentBinary) -> Result<Found, Trouble> {
+    let images = binary.images().iter().map(|image| {
+        let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
+        format!("{}={}={path}", image.machine, image.hash)
+    });
+    let images: Vec<String> = images.collect();
+    let directory = launch.agent_dir.as_deref().unwrap_or_default();
+    let arguments = ["two words", directory].into_iter().chain(images.iter().map(String::as_str));
+    let output = way.start(&script::sh(script::PROBE, arguments)).await?.run(b"").await;
+    let mut found = None;
+    let configuration = |cause: String| Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
+    for line in script::answers(&output.stdout) {
+        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        match (word, &mut found) {
+            ("mangled", _) => {
+                return Err(configuration("the launcher's command does not pass words on as they are".to_owned()).help(
+                    "it joins them for a shell, as ssh does: use via = \"ssh\", or a command that passes its arguments \
+                     through (ip netns exec, kubectl exec, docker exec, srun)",
+                ));
+            }
+            ("homeless", _) => {
+                return Err(configuration("there is no home directory on the host".to_owned())
+                    .help("name a private directory in launch.agent_dir"));
+            }
+            ("open", _) => {
+                return Err(configuration(format!("others may write to the agent's directory there (mode {rest})"))
+                    .help(
+                        "make it private with `chmod 700`, or name one in launch.agent_dir that does not exist yet",
+                    ));
+            }
+            ("foreign", _) => {
+                return Err(configuration(format!("the agent's directory there belongs to another user (uid {rest})"))
+                    .help("name a private directory in launch.agent_dir"));
+            }
+            ("machine", found) => *found = Some((Machine::of_uname(rest), None)),
+            ("in-place", Some((_, place))) => *place = Some(Place::InPlace),
+            ("directory", Some((_, place))) => *place = Some(Place::Directory { path: rest.to_owned(), have: false }),
+            ("have", Some((_, Some(Place::Directory { have, .. })))) => *have = true,
+            _ => {}
+        }
+    }
+    match found {
+        Some((machine, Some(place))) => Ok(Found { machine, place }),
+        Some((machine, None)) if binary.image(&machine).is_err() => {
+            // `image` says it best; nothing was written to this host.
+            Ok(Found { machine, place: Place::InPlace })
+        }
+        _ => Err(explain::script(&output, "the host was reached, but a look at it failed")),
+    }
+}
+
+/// Sends the agent into its directory.
+async fn store(way: &Way, directory: &str, image: &Arc<Image>) -> Result<(), Trouble> {
+    let words = script::sh(script::STORE, [directory, &image.hash]);
+    let output: Output = way.start(&words).await?.run(&image.bytes).await;
+    let what = match script::answers(&output.stdout).first().map(String::as_str) {
+        Some("stored") => return Ok(()),
+        Some("short") => format!("the agent could not be written to {directory}"),
+        Some(differs) if differs.starts_with("differs") => {
+            let arrived = differs.trim_start_matches("differs").trim();
+            format!(
+                "the agent arrived damaged in {directory}: {arrived} of {} bytes, or another hash; it was removed",
+                image.bytes.len()
+            )
+        }
+        _ => format!("the agent could not be sent to {directory}"),
+    };
+    Err(explain::script(&output, &what))
 }

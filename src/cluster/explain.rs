@@ -2,7 +2,11 @@
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
-use super::{pipe::End, trouble::Trouble};
+use super::{
+    log::printable,
+    pipe::{End, Output},
+    trouble::Trouble,
+};
 
 /// What to do about an agent that is not the controller's own.
 pub(crate) const REBUILD: &str =
@@ -38,6 +42,12 @@ struct Sign {
     help: &'static str,
 }
 
+/// The first sign that fits.
+fn sign<'a>(signs: &'a [Sign], words: &str) -> Option<&'a Sign> {
+    let words = words.to_lowercase();
+    signs.iter().find(|sign| sign.parts.iter().all(|part| words.contains(part)))
+}
+
 /// Why a started process is no agent. The first match counts.
 const START: &[Sign] = &[
     Sign {
@@ -60,6 +70,12 @@ const START: &[Sign] = &[
         parts: &["cannot execute binary file"],
         passing: false,
         help: "the agent was built for another processor: build it for this host's",
+    },
+    Sign {
+        parts: &["exit status 75"],
+        passing: true,
+        help: "another run on the host took the agent's file away in this moment, or the host cannot make links or \
+               copies in the agent's directory",
     },
     Sign { parts: &["text file busy"], passing: true, help: "another process still writes the agent's file" },
     Sign {
@@ -84,13 +100,56 @@ const START: &[Sign] = &[
 /// The failure of an agent that never greeted, with a next step where its words are known.
 pub(crate) fn start(gone: Failure) -> Trouble {
     let cause = gone.cause.replacen("the agent is gone", "the agent did not start", 1);
-    let words = cause.to_lowercase();
-    match START.iter().find(|sign| sign.parts.iter().all(|part| words.contains(part))) {
+    match sign(START, &cause) {
         Some(sign) => {
             let failure = Failure::new(Stage::Start, Kind::Configuration, cause).help(sign.help);
             Trouble { failure, passing: sign.passing }
         }
         None => Trouble { failure: Failure { stage: Stage::Start, cause, ..gone }, passing: false },
+    }
+}
+
+/// Why a script on a host failed. The first match counts.
+const SCRIPT: &[Sign] = &[
+    Sign {
+        parts: &["no space left on device"],
+        passing: false,
+        help: "free some space there, or name a directory on another file system in launch.agent_dir",
+    },
+    Sign {
+        parts: &["quota exceeded"],
+        passing: false,
+        help: "free some space there, or name a directory on another file system in launch.agent_dir",
+    },
+    Sign { parts: &["read-only file system"], passing: false, help: "name a writable directory in launch.agent_dir" },
+    Sign { parts: &["sha256sum", "not found"], passing: false, help: "the host needs the core utilities (sha256sum)" },
+    Sign { parts: &["permission denied"], passing: false, help: "name a directory of yours in launch.agent_dir" },
+    Sign { parts: &["not a directory"], passing: false, help: "name another directory in launch.agent_dir" },
+    Sign { parts: &["exit status 127"], passing: false, help: "the host needs `sh` and the core utilities" },
+];
+
+/// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote.
+pub(crate) fn script(output: &Output, what: &str) -> Trouble {
+    let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(printable).collect();
+    let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+    let last = words[words.len().saturating_sub(3)..].join(" / ");
+    let mut cause = what.to_owned();
+    if output.end != End::Code(0) {
+        cause += &format!(": {}", output.end);
+    }
+    if !last.is_empty() {
+        cause += &format!(": {last}");
+    }
+    if matches!(output.end, End::Unknown(_)) {
+        let help = "the way to the host broke: see whether it is up";
+        return Trouble::passing(Stage::Deploy, Kind::Lost, cause).help(help);
+    }
+    let sign = sign(SCRIPT, &cause);
+    let trouble = Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
+    match sign {
+        Some(sign) => trouble.help(sign.help),
+        None if last.is_empty() => trouble.help("see the start-up files of the login shell and the log of its sshd"),
+        None => trouble,
     }
 }
 

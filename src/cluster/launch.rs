@@ -1,45 +1,72 @@
-//! The ways to start a process on a host. Every launcher is one file with the same shape: `open` reaches the host,
-//! `Way::start` starts a process whose words arrive exactly as given, `Way::close` lets the host go.
-
-mod local;
+//! The ways to start a process on a host. Every launcher is one file of the same shape: `Launcher::new` prepares what
+//! all hosts share, `Launcher::open` reaches a host, `Way::start` starts a process whose words arrive exactly as
+//! given, `Way::close` lets the host go.
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::failure::{Kind, Stage};
+use super::{command, local, pipe::Pipe, ssh, trouble::Trouble};
+use crate::plan::model::{self, Host, Launch};
 
-use super::{pipe::Pipe, trouble::Trouble};
-use crate::plan::model::{Host, Launch, Launcher};
+/// A launcher, prepared.
+pub(crate) enum Launcher {
+    /// Processes on this machine.
+    Local,
+    /// OpenSSH.
+    Ssh(ssh::Launcher),
+    /// A command template.
+    Command(command::Launcher),
+}
+
+impl Launcher {
+    /// Prepares what all hosts share.
+    pub fn new(launch: &Launch) -> Result<Self, Trouble> {
+        Ok(match &launch.via {
+            model::Launcher::Local => Self::Local,
+            model::Launcher::Ssh(ssh) => Self::Ssh(ssh::Launcher::new(ssh, launch.timeout)?),
+            model::Launcher::Command(template) => Self::Command(command::Launcher::new(template)),
+        })
+    }
+
+    /// Reaches a host.
+    pub async fn open(&self, host: &Host) -> Result<Way, Trouble> {
+        Ok(match self {
+            Self::Local => Way::Local(local::Way),
+            Self::Ssh(launcher) => Way::Ssh(launcher.open(host).await?),
+            Self::Command(launcher) => Way::Command(launcher.open(host)?),
+        })
+    }
+}
 
 /// An opened way to one host.
 pub(crate) enum Way {
     /// This machine.
     Local(local::Way),
+    /// An ssh connection.
+    Ssh(ssh::Way),
+    /// A command.
+    Command(command::Way),
 }
 
 impl Way {
-    /// Reaches a host.
-    pub async fn open(launch: &Launch, _host: &Host) -> Result<Self, Trouble> {
-        match &launch.via {
-            Launcher::Local => Ok(Self::Local(local::Way)),
-            Launcher::Ssh(_) | Launcher::Command(_) => Err(Trouble::lasting(
-                Stage::Connect,
-                Kind::Unsupported,
-                "this build of railgauge starts agents on this machine only",
-            )),
+    /// Starts a process: program and arguments, which arrive as they are whatever stands in them.
+    pub async fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
+        match self {
+            Self::Local(way) => way.start(words, &BTreeMap::new()),
+            Self::Ssh(way) => way.start(words).await,
+            Self::Command(way) => way.start(words),
         }
     }
 
-    /// Starts a process: program and arguments, never a shell's text. `env` is added to its environment.
-    pub async fn start(&self, words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
-        match self {
-            Self::Local(way) => way.start(words, env),
-        }
+    /// Whether the host may see the controller's files: a network namespace or a container with mounts does.
+    pub fn may_share_files(&self) -> bool {
+        !matches!(self, Self::Ssh(_))
     }
 
     /// Lets the host go.
     pub async fn close(self) {
         match self {
-            Self::Local(_) => {}
+            Self::Ssh(way) => way.close().await,
+            Self::Local(_) | Self::Command(_) => {}
         }
     }
 }

@@ -5,20 +5,21 @@ use std::{collections::BTreeMap, process::Stdio};
 use railgauge_wire::failure::{Kind, Stage};
 use tokio::process::Command;
 
-use super::super::{pipe::Pipe, trouble::Trouble};
+use super::{pipe::Pipe, trouble::Trouble};
 
 /// This machine.
 pub(crate) struct Way;
 
 impl Way {
-    /// Starts a process in a process group of its own, so that Ctrl-C on the terminal reaches the controller alone.
+    /// Starts a process of this machine.
     pub fn start(&self, words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
-        start(words, env)
+        child(words, env)
     }
 }
 
-/// Starts a child process with piped streams.
-pub(super) fn start(words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
+/// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches the
+/// controller alone, which then ends its agents in good order.
+pub(super) fn child(words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, "the launcher's command is empty"));
     };
@@ -35,9 +36,9 @@ pub(super) fn start(words: &[String], env: &BTreeMap<String, String>) -> Result<
         let cause = format!("cannot start {program}: {error}");
         match error.raw_os_error() {
             // EAGAIN, ENOMEM, EMFILE, ENFILE: short of processes, memory or files at this moment.
-            Some(11 | 12 | 23 | 24) => Trouble::passing(Stage::Start, Kind::Configuration, cause)
+            Some(11 | 12 | 23 | 24) => Trouble::passing(Stage::Connect, Kind::Configuration, cause)
                 .help("lower launch.in_flight or raise this machine's limits (ulimit -u, ulimit -n)"),
-            _ => Trouble::lasting(Stage::Start, Kind::Configuration, cause),
+            _ => Trouble::lasting(Stage::Connect, Kind::Configuration, cause),
         }
     })
 }

@@ -10,7 +10,10 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 /// Receives what agents and the programs that start them write beside the conversation: `(host, line)`.
 #[derive(Clone)]
-pub struct LogSink(Arc<dyn Fn(&str, &str) + Send + Sync>);
+pub struct LogSink(Arc<Take>);
+
+/// What a sink does with a host's name and one line.
+type Take = dyn Fn(&str, &str) + Send + Sync;
 
 impl LogSink {
     /// A sink that calls `take` with the host's name and one line, without its end. It is called from asynchronous

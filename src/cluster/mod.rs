@@ -7,24 +7,30 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`raise()`] | all hosts at once: a limit, time for a try, further tries with jitter |
-//! | `launch` | the ways to start a process on a host: local, ssh, command |
-//! | `deploy` | the agent's file on a host: looked for, sent, started, swept away |
+//! | `launch` | the ways to start a process on a host: `local`, `ssh`, `command` |
+//! | `deploy`, `script` | the agent's file on a host: looked for, sent, started, taken away |
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
-//! | `explain` | ssh's and the loader's words, turned into a cause and a next step |
+//! | `explain`, `explain_ssh` | the words of loaders, shells and ssh, turned into a cause and a next step |
 //! | [`LogSink`] | where the words of remote processes go, line by line |
 //!
 //! What stays on hosts in which case is written in `docs/launchers.md`.
 
 mod agent;
 mod binary;
+mod command;
 mod conversation;
 mod deploy;
 mod explain;
+mod explain_ssh;
 mod launch;
+mod local;
 mod log;
 mod pipe;
+mod progress;
 mod raise;
+mod script;
+mod ssh;
 mod trouble;
 
 pub use agent::Agent;

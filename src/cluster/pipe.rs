@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, os::unix::process::ExitStatusExt, pin::Pin, process::ExitStatus};
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     process::Child,
     sync::oneshot,
 };
@@ -38,13 +38,6 @@ pub(crate) enum End {
     Unknown(String),
 }
 
-impl End {
-    /// Whether it ended by itself and well.
-    pub fn is_success(&self) -> bool {
-        *self == Self::Code(0)
-    }
-}
-
 impl From<ExitStatus> for End {
     fn from(status: ExitStatus) -> Self {
         match status.code() {
@@ -66,6 +59,20 @@ impl fmt::Display for End {
         }
     }
 }
+
+/// What a short process left.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Its standard output, as far as it was kept.
+    pub stdout: Vec<u8>,
+    /// Its standard error, as far as it was kept.
+    pub stderr: Vec<u8>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// Most bytes kept of each output of a short process.
+const KEPT: u64 = 64 << 10;
 
 impl Pipe {
     /// The pipe of a child process of ours.
@@ -95,4 +102,25 @@ impl Pipe {
             kill: Some(kill),
         })
     }
+
+    /// Feeds a process and waits for its end.
+    pub async fn run(self, input: &[u8]) -> Output {
+        let Self { mut stdin, mut stdout, mut stderr, end, kill: _kill } = self;
+        let feed = async move {
+            // A process that stops reading says why on its standard error.
+            let _ = stdin.write_all(input).await;
+            let _ = stdin.shutdown().await;
+        };
+        let (_, stdout, stderr) = tokio::join!(feed, keep(&mut stdout), keep(&mut stderr));
+        Output { stdout, stderr, end: end.await }
+    }
+}
+
+/// Reads to the end, keeps the beginning.
+async fn keep(from: &mut Source) -> Vec<u8> {
+    let mut kept = Vec::new();
+    // A stream that breaks off is as short as it is; the process's end tells the rest.
+    let _ = from.take(KEPT).read_to_end(&mut kept).await;
+    let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
+    kept
 }

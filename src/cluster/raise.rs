@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,27 +13,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Agent, AgentBinary, LogSink, deploy, launch::Way, trouble::Trouble};
+use super::{Agent, AgentBinary, LogSink, deploy, launch::Launcher, progress::Progress, trouble::Trouble};
 use crate::plan::model::{Host, Launch};
-
-/// Where a try is, for the failure that tells that its time ran out.
-#[derive(Debug, Clone)]
-pub(crate) struct Progress(Arc<Mutex<(Stage, &'static str)>>);
-
-impl Progress {
-    fn new() -> Self {
-        Self(Arc::new(Mutex::new((Stage::Connect, "connecting"))))
-    }
-
-    /// Notes what is done next.
-    pub fn to(&self, stage: Stage, doing: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (stage, doing);
-    }
-
-    fn now(&self) -> (Stage, &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
 /// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
@@ -48,14 +29,14 @@ pub fn raise(
     log: LogSink,
 ) -> mpsc::Receiver<(String, Result<Agent, Failure>)> {
     let terms = Terms { in_flight: launch.in_flight, retries: launch.retries, timeout: launch.timeout };
-    let shared = Arc::new((launch, run_id, binary, log));
+    let launcher = Launcher::new(&launch);
+    let shared = Arc::new((launcher, launch, run_id, binary, log));
     raise_with(terms, hosts, move |host, progress| {
         let shared = Arc::clone(&shared);
         async move {
-            let (launch, run_id, binary, log) = &*shared;
-            let way = Way::open(launch, &host).await?;
-            progress.to(Stage::Deploy, "sending the agent");
-            let (pipe, deployed) = deploy::start(way, launch, binary).await?;
+            let (launcher, launch, run_id, binary, log) = &*shared;
+            let way = launcher.as_ref().map_err(Trouble::clone)?.open(&host).await?;
+            let (pipe, deployed) = deploy::start(way, launch, binary, &progress).await?;
             progress.to(Stage::Start, "waiting for the agent's greeting");
             Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await
         }

@@ -1,5 +1,6 @@
 //! What tests of `cluster` share: the fake agent, launches, hosts, and a log that can be looked at.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
 use std::{
     collections::BTreeMap,

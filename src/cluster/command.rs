@@ -1,0 +1,98 @@
+//! Any command that runs what follows it somewhere: `ip netns exec {host}`, `kubectl exec -i {host} --`,
+//! `docker exec -i {host}`, `srun -w {host}`. No shell takes part: the template's words, then the process's words.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::failure::{Kind, Stage};
+
+use super::{local, pipe::Pipe, trouble::Trouble};
+use crate::plan::model::Host;
+
+/// A command template.
+pub(crate) struct Launcher {
+    template: Vec<String>,
+}
+
+impl Launcher {
+    pub fn new(template: &[String]) -> Self {
+        Self { template: template.to_vec() }
+    }
+
+    /// Fills the template in for one host; nothing is started yet.
+    pub fn open(&self, host: &Host) -> Result<Way, Trouble> {
+        let words = self.template.iter().map(|word| fill(word, host)).collect::<Result<_, _>>()?;
+        Ok(Way { words })
+    }
+}
+
+/// A command that reaches one host.
+pub(crate) struct Way {
+    words: Vec<String>,
+}
+
+impl Way {
+    /// Starts a process behind the command.
+    pub fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
+        let words: Vec<String> = self.words.iter().chain(words).cloned().collect();
+        local::child(&words, &BTreeMap::new())
+    }
+}
+
+/// Puts `{host}`, `{name}`, `{user}` and `{port}` into one word, once and from left to right: what is put in is not
+/// looked at again.
+fn fill(word: &str, host: &Host) -> Result<String, Trouble> {
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        filled += before;
+        let value = [
+            ("{host}", Some(host.address.clone())),
+            ("{name}", Some(host.name.clone())),
+            ("{user}", host.user.clone()),
+            ("{port}", host.port.map(|port| port.to_string())),
+        ];
+        match value.into_iter().find(|(place, _)| from.starts_with(place)) {
+            Some((place, Some(value))) => {
+                filled += &value;
+                rest = &from[place.len()..];
+            }
+            Some((place, None)) => {
+                let cause = format!("the launcher's command wants {place}, but the plan gives this host none");
+                return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause)
+                    .help("add it to the host in the plan, or take it out of launch.command"));
+            }
+            None => {
+                filled.push('{');
+                rest = &from[1..];
+            }
+        }
+    }
+    Ok(filled + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Host {
+        Host {
+            name: "gpu1".into(),
+            address: "{port} $(x)".into(),
+            user: None,
+            port: Some(7),
+            devices: vec![],
+            tcp: vec![],
+        }
+    }
+
+    #[test]
+    fn places_are_filled_once() {
+        assert_eq!(fill("a{host}b{port}{name}{other}{", &host()).unwrap(), "a{port} $(x)b7gpu1{other}{");
+    }
+
+    #[test]
+    fn a_place_without_a_value_is_told() {
+        assert!(fill("{user}", &host()).unwrap_err().failure.cause.contains("wants {user}"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What is run on hosts around the agent: small scripts for `sh -c`, with their values as arguments.
+//!
+//! ssh hands a command to the login shell as one text, quoted for it. So the scripts are one line each and hold no
+//! single quote, no backslash and no exclamation mark: sh, bash, zsh, csh and fish then read the same. They need
+//! nothing but POSIX sh, the core utilities (or busybox) and `sha256sum`.
+//!
+//! Files in the agent's directory, all of them written by these scripts:
+//!
+//! | name | is |
+//! | --- | --- |
+//! | `agent-HASH` | the agent, complete and checked: it gets this name only after its hash was right |
+//! | `use-HASH-NODE-PID` | a hard link (or copy) from which process PID of machine NODE runs the agent |
+//! | `new-HASH-NODE-PID` | an upload under way |
+//!
+//! Every agent runs from a name of its own, so nothing that happens to `agent-HASH` (replaced by an equal one, removed
+//! by another run) touches a running agent, also where a home directory is shared by all hosts over NFS. A name whose
+//! process is gone is swept by the next run on the same machine; the last user of `agent-HASH` takes it along.
+
+/// First word of a line of a script's answer; other lines are a login shell's chatter.
+pub(crate) const MARK: &str = "@railgauge ";
+
+/// Sweeps names of this machine (`$n`) whose process is gone or is process `$q`.
+macro_rules! sweep {
+    () => {
+        "for f in use-*-\"$n\"-* new-*-\"$n\"-*; do p=${f##*-}; \
+         case $p in \"$q\") rm -f \"$f\";; *) kill -0 \"$p\" 2>/dev/null || rm -f \"$f\";; esac; done; "
+    };
+}
+
+/// Looks at a host. Arguments: `two words`, the agent's directory or nothing, then `MACHINE=HASH=FILE` for every
+/// agent there is; FILE, if not empty, is tried in place first.
+/// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `directory D` · `have` or
+/// `missing`.
+pub(crate) const PROBE: &str = concat!(
+    "[ \"$1\" = \"two words\" ] || { echo \"@railgauge mangled\"; exit 0; }; ",
+    "d=$2; shift 2; m=$(uname -m); n=$(uname -n); q=; echo \"@railgauge machine $m\"; h=; ",
+    "for a in \"$@\"; do case $a in \"$m\"=*) h=${a#*=}; f=${h#*=}; h=${h%%=*};; esac; done; ",
+    "[ -n \"$h\" ] || exit 0; ",
+    "if [ -n \"$f\" ] && [ -f \"$f\" ] && [ -x \"$f\" ] && s=$(sha256sum < \"$f\") && [ \"${s%% *}\" = \"$h\" ]; ",
+    "then echo \"@railgauge in-place\"; exit 0; fi; ",
+    "[ -n \"$d$XDG_CACHE_HOME$HOME\" ] || { echo \"@railgauge homeless\"; exit 0; }; ",
+    "[ -n \"$d\" ] || d=${XDG_CACHE_HOME:-$HOME/.cache}/railgauge; ",
+    "umask 077; mkdir -p \"$d\" && cd \"$d\" || exit 1; ",
+    "set -- $(ls -ldn .); ",
+    "case $1 in d????-??-*) ;; *) echo \"@railgauge open $1\"; exit 0;; esac; ",
+    "[ \"$3\" = \"$(id -u)\" ] || { echo \"@railgauge foreign $3\"; exit 0; }; ",
+    "echo \"@railgauge directory $(pwd -P)\"; ",
+    sweep!(),
+    "if [ -f \"agent-$h\" ] && s=$(sha256sum < \"agent-$h\") && [ \"${s%% *}\" = \"$h\" ]; ",
+    "then echo \"@railgauge have\"; else echo \"@railgauge missing\"; fi"
+);
+
+/// Takes the agent from standard input. Arguments: directory, hash. Answers: `stored` | `short` | `differs BYTES`.
+pub(crate) const STORE: &str = "umask 077; cd \"$1\" || exit 1; h=$2; t=new-$h-$(uname -n)-$$; \
+     cat > \"$t\" || { rm -f \"$t\"; echo \"@railgauge short\"; exit 0; }; \
+     s=$(sha256sum < \"$t\"); if [ \"${s%% *}\" = \"$h\" ]; \
+     then chmod 700 \"$t\" && mv -f \"$t\" \"agent-$h\" && echo \"@railgauge stored\"; \
+     else set -- $(wc -c < \"$t\"); rm -f \"$t\"; echo \"@railgauge differs $1\"; fi";
+
+/// Becomes the agent. Arguments: directory, hash, then `NAME=VALUE` for its environment. The process keeps its number,
+/// which is in the name it runs from. Ends with status 75 (EX_TEMPFAIL of sysexits.h) if there is no file to start.
+pub(crate) const START: &str = "d=$1; h=$2; shift 2; u=$d/use-$h-$(uname -n)-$$; \
+     ln \"$d/agent-$h\" \"$u\" 2>/dev/null || cp -p \"$d/agent-$h\" \"$u\" || exit 75; \
+     for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
+
+/// Becomes the agent where it lies. Arguments: its file, then `NAME=VALUE` for its environment.
+pub(crate) const START_IN_PLACE: &str = "u=$1; shift; for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
+
+/// Takes an agent's file away. Arguments: directory, hash, the ended process, and `keep` if the file is to stay.
+pub(crate) const CLEAR: &str = concat!(
+    "cd \"$1\" || exit 1; n=$(uname -n); h=$2; q=$3; k=$4; ",
+    sweep!(),
+    "[ \"$k\" = keep ] && exit 0; ",
+    "set -- use-\"$h\"-*; [ -e \"$1\" ] || rm -f \"agent-$h\""
+);
+
+/// The words that run a script with its arguments.
+pub(crate) fn sh<'a>(script: &str, arguments: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut words: Vec<String> = ["sh", "-c", script, "railgauge"].map(str::to_owned).into();
+    words.extend(arguments.into_iter().map(str::to_owned));
+    words
+}
+
+/// The marked lines of a script's answer, without their mark.
+pub(crate) fn answers(stdout: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(stdout);
+    text.lines().filter_map(|line| Some(line.split_once(MARK)?.1.trim_end().to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_read_the_same_in_every_login_shell() {
+        for script in [PROBE, STORE, START, START_IN_PLACE, CLEAR] {
+            assert!(!script.contains(['\'', '\\', '!', '\n']), "{script}");
+        }
+    }
+
+    #[test]
+    fn chatter_is_not_an_answer() {
+        let text = b"Welcome!\n@railgauge machine x86_64\r\nno newline @railgauge have\n";
+        assert_eq!(answers(text), ["machine x86_64", "have"]);
+    }
+}
