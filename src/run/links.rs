@@ -31,6 +31,8 @@ pub struct Link {
     pub to: Agent,
     /// Its number at both.
     pub id: LinkId,
+    /// Ports of the devices at both ends, counted from 1.
+    pub ports: (u8, u8),
     /// What it turned out to be.
     pub record: LinkRecord,
 }
@@ -195,6 +197,7 @@ pub async fn open(
     let from_spec = spec(&wanted, Role::Initiator, &wanted.flow.from, from.1)?;
     let to_spec = spec(&wanted, Role::Responder, &wanted.flow.to, to.1)?;
     let link = wanted.id;
+    let ports = (from_spec.port, to_spec.port);
     let opened = tokio::join!(open_end(from.0, link, from_spec, limit), open_end(to.0, link, to_spec, limit));
     let joined = match opened {
         (Ok(from_end), Ok(to_end)) => {
@@ -208,7 +211,8 @@ pub async fn open(
     };
     match joined {
         Ok((from_end, to_end)) => {
-            Ok(Link { from: from.0.clone(), to: to.0.clone(), id: link, record: record(from_end, &to_end) })
+            let record = record(from_end, &to_end);
+            Ok(Link { from: from.0.clone(), to: to.0.clone(), id: link, ports, record })
         }
         Err(failure) => {
             tokio::join!(close_end(from.0, link), close_end(to.0, link));

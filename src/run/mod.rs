@@ -11,8 +11,10 @@
 //! | [`hosts`] | brings hosts up and learns what they are |
 //! | [`links`] | what to open for a flow, and which links stay warm |
 //! | [`pair`] | one case on one link: verify, time, verify |
+//! | [`counters`] | what the NICs of both ends counted around a timed pass |
 //! | [`rounds`] | the loop over rounds, cells and flows |
 
+pub mod counters;
 pub mod directory;
 pub mod event;
 pub mod execute;

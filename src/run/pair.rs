@@ -10,7 +10,7 @@ use railgauge_wire::{
     terms::{Fabric, Op},
 };
 
-use super::{event::Sample, hosts::unexpected, links::Link};
+use super::{counters, event::Sample, hosts::unexpected, links::Link};
 use crate::{cluster::Agent, plan::model::Test, schedule::Cell};
 
 /// How long the search for a lost host may hold up the report of a failed case.
@@ -43,6 +43,7 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         start_at: None,
         bidirectional: test.bidirectional,
     };
+    let before = counters::both(link).await;
     // Serving ends by `Stop`, not by time: its own limit only matters when the controller is gone.
     let serve = Step::Serve { op: cell.op, aim: cell.aim, size: cell.size };
     step(&link.to, link, serve, limit + test.deadline).await?;
@@ -54,6 +55,7 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         _ => return Err(nothing(link, "the timed pass brought no measurement")),
     };
     sane(link, &initiator)?;
+    let after = counters::both(link).await;
     if test.verify {
         add(&mut checked, verified(link, test, cell, verify(2)).await?);
     }
@@ -61,8 +63,8 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         initiator,
         responder,
         checked,
-        from_counters: Default::default(),
-        to_counters: Default::default(),
+        from_counters: counters::difference(&before.0, &after.0),
+        to_counters: counters::difference(&before.1, &after.1),
         contaminated: Vec::new(),
     })
 }

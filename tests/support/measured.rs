@@ -85,7 +85,7 @@ fn bandwidth(scenario: &Scenario, case: &Case, slow: bool, flaps: bool, dice: &m
     let bytes = slices.iter().sum::<u64>();
     let operations = (bytes as f64 / size) as u64;
     let cpu = if case.cell.fabric == Fabric::Tcp { elapsed * 9 / 10 } else { elapsed };
-    Measurement { started: 1, elapsed, operations, bytes, cpu, slices, latency: None, interval: None }
+    Measurement { started: 1, elapsed, operations, bytes, cpu, slices, latency: None, interval: None, moved: None }
 }
 
 fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Measurement {
@@ -111,6 +111,7 @@ fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Mea
         elapsed: all.iter().sum(),
         operations,
         bytes: operations * case.cell.size,
+        moved: None,
         cpu: 2_000_000_000,
         slices: Vec::new(),
         latency: Some(Latency {

@@ -14,6 +14,9 @@ pub struct Measurement {
     pub operations: u64,
     /// Payload bytes of those operations.
     pub bytes: u64,
+    /// Payload bytes of everything this end moved during the whole step, warm-up and what came after the window
+    /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
+    pub moved: Option<u64>,
     /// CPU time this agent's measuring threads spent in the window.
     pub cpu: u64,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.

@@ -128,6 +128,7 @@ impl Tally {
             slices: self.slices,
             latency: None,
             interval: self.interval,
+            moved: None,
         }
     }
 }

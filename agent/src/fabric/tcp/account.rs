@@ -32,7 +32,17 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let slices = flows.into_iter().filter_map(|flow| flow.slices).map(|slices| slices.finish(last));
     let slices = slices.reduce(|sum, more| added(&sum, &more)).unwrap_or_default();
     let operations = operations(shared, bytes);
-    Ok(Measurement { started, elapsed: last - started, operations, bytes, cpu, slices, latency: None, interval: None })
+    Ok(Measurement {
+        started,
+        elapsed: last - started,
+        operations,
+        bytes,
+        cpu,
+        slices,
+        latency: None,
+        interval: None,
+        moved: None,
+    })
 }
 
 /// The account of a pass at this end. `conducting` is the CPU time of the link's own thread.
@@ -69,6 +79,7 @@ pub fn measurement(shared: &Shared<'_>, led: Led, conducting: u64) -> Result<Mea
         slices: added(&theirs.slices, &ours.slices),
         latency: None,
         interval: led.interval,
+        moved: None,
     })
 }
 

@@ -1,0 +1,93 @@
+//! What the NICs of both ends counted around a timed pass, as differences.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use railgauge_wire::{
+    message::{Answer, Ask},
+    terms::LinkLayer,
+};
+
+use super::links::Link;
+use crate::cluster::Agent;
+
+/// How long reading counters may take; drivers that ask firmware take tens of milliseconds.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Names and values of one end.
+pub type Counters = BTreeMap<String, u64>;
+
+/// Counters of both ends, now; empty where an end cannot tell. Loopback is shared with everything on a host and is
+/// not asked.
+pub async fn both(link: &Link) -> (Counters, Counters) {
+    if link.record.link_layer == LinkLayer::Loopback {
+        return Default::default();
+    }
+    tokio::join!(
+        one(&link.from, &link.record.from_device, link.ports.0),
+        one(&link.to, &link.record.to_device, link.ports.1)
+    )
+}
+
+async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
+    // `mlx5_0:2` is how plans name a port; the agent takes the two apart.
+    let (device, port) = match device.rsplit_once(':') {
+        Some((name, number)) if number.parse::<u8>().is_ok() => (name, number.parse().unwrap_or(port)),
+        _ => (device, port),
+    };
+    match agent.ask(Ask::Counters { device: device.to_owned(), port }, LIMIT).await {
+        Ok(Answer::Counters(counters)) => counters,
+        // A device without counters is no failure: what cannot be checked is left unchecked, and the report says so.
+        _ => Counters::new(),
+    }
+}
+
+/// What was counted in between, zeros and per-queue statistics left out.
+pub fn difference(before: &Counters, after: &Counters) -> Counters {
+    let moved = |(name, now): (&String, &u64)| {
+        let then = *before.get(name)?;
+        let delta = since(then, *now)?;
+        (delta > 0 && !per_queue(name)).then(|| (name.clone(), delta))
+    };
+    after.iter().filter_map(moved).collect()
+}
+
+/// Difference of a counter that only counts up; 32-bit counters wrap. `None` where it was reset.
+fn since(then: u64, now: u64) -> Option<u64> {
+    const WRAP: u64 = 1 << 32;
+    match now.checked_sub(then) {
+        Some(delta) => Some(delta),
+        // Old values just below 2^32 are taken for a wrap, anything else for a driver that started anew.
+        None if then < WRAP && then > WRAP - WRAP / 4 => Some(now + WRAP - then),
+        None => None,
+    }
+}
+
+/// `ethtool/rx12_packets`, `ethtool/ch3_poll`, `ethtool/tx_queue_0_bytes`: hundreds of lines that sum up elsewhere.
+fn per_queue(name: &str) -> bool {
+    let Some(name) = name.strip_prefix("ethtool/") else { return false };
+    ["rx", "tx", "ch", "rx_queue_", "tx_queue_", "rx-", "tx-", "queue_"]
+        .iter()
+        .any(|start| name.strip_prefix(start).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(of: &[(&str, u64)]) -> Counters {
+        of.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn counters_wrap_reset_and_appear() {
+        let before = counters(&[("a", 5), ("wraps", (1 << 32) - 10), ("resets", 700), ("still", 3)]);
+        let after = counters(&[("a", 9), ("wraps", 4), ("resets", 2), ("still", 3), ("new", 8)]);
+        assert_eq!(difference(&before, &after), counters(&[("a", 4), ("wraps", 14)]));
+    }
+
+    #[test]
+    fn queues_are_left_out_and_priorities_kept() {
+        assert!(per_queue("ethtool/rx12_packets") && per_queue("ethtool/tx_queue_0_bytes"));
+        assert!(!per_queue("ethtool/rx_prio3_pause") && !per_queue("hw_counters/rx0"));
+    }
+}
