@@ -132,3 +132,17 @@ fn kill(pid: u32) {
     let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     assert!(status.success());
 }
+
+#[tokio::test]
+async fn many_hosts_raise_the_limit_of_open_files() {
+    let (_, hard) = rlimit::getrlimit(rlimit::Resource::NOFILE).unwrap();
+    rlimit::setrlimit(rlimit::Resource::NOFILE, 150, hard).unwrap();
+    let hosts = (0..60).map(|i| host(&format!("h{i}"), "")).collect();
+    let mut results = raise(launch(Launcher::Local), hosts, "run-1".to_owned(), fake(), Log::default().sink());
+    let mut agents = Vec::new();
+    while let Some((_, result)) = results.recv().await {
+        agents.push(result.unwrap());
+    }
+    assert_eq!(agents.len(), 60);
+    assert!(rlimit::Resource::NOFILE.get_soft().unwrap() >= 340);
+}

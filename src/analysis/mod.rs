@@ -11,7 +11,6 @@ pub mod journal;
 pub mod results;
 pub mod row;
 pub mod rows;
-pub mod truth;
 pub mod value;
 pub mod verdict;
 pub mod words;

@@ -24,7 +24,7 @@ pub(crate) fn lost(why: &str, end: Option<&End>, last: &str) -> Failure {
         cause += &format!("; {why}");
     }
     if !last.is_empty() {
-        cause += &format!("; its last words: {last}");
+        cause += &format!("; its last words: {}", shortened(last));
     }
     Failure::new(Stage::Converse, Kind::Lost, cause).help(match end {
         Some(End::Signal(Some(9) | None)) => {
@@ -132,7 +132,7 @@ const SCRIPT: &[Sign] = &[
 pub(crate) fn script(output: &Output, what: &str) -> Trouble {
     let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(printable).collect();
     let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
-    let last = words[words.len().saturating_sub(3)..].join(" / ");
+    let last = shortened(&words[words.len().saturating_sub(3)..].join(" / "));
     let mut cause = what.to_owned();
     if output.end != End::Code(0) {
         cause += &format!(": {}", output.end);
@@ -150,6 +150,14 @@ pub(crate) fn script(output: &Output, what: &str) -> Trouble {
         Some(sign) => trouble.help(sign.help),
         None if last.is_empty() => trouble.help("see the start-up files of the login shell and the log of its sshd"),
         None => trouble,
+    }
+}
+
+/// At most 400 characters of a text: a shell repeats a whole script in its errors.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(400) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -29,6 +29,7 @@ pub fn raise(
     log: LogSink,
 ) -> mpsc::Receiver<(String, Result<Agent, Failure>)> {
     let terms = Terms { in_flight: launch.in_flight, retries: launch.retries, timeout: launch.timeout };
+    allow_files(hosts.len(), launch.in_flight, &log);
     let launcher = Launcher::new(&launch);
     let shared = Arc::new((launcher, launch, run_id, binary, log));
     raise_with(terms, hosts, move |host, progress| {
@@ -41,6 +42,23 @@ pub fn raise(
             Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await
         }
     })
+}
+
+/// Raises the limit of open files if this many hosts need it: three pipes and a socket or a process handle for each,
+/// twice that for those that are being brought up, and a hundred for everything else.
+fn allow_files(hosts: usize, in_flight: usize, log: &LogSink) {
+    let needed = 4 * hosts + 4 * in_flight.min(hosts) + 100;
+    let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+    let allowed = rlimit::Resource::NOFILE.get_soft().unwrap_or(u64::MAX);
+    if allowed >= needed {
+        return;
+    }
+    // Never lowers it; answers what the hard limit allowed.
+    let allowed = rlimit::increase_nofile_limit(needed).unwrap_or(allowed);
+    if allowed < needed {
+        let line = format!("{hosts} hosts need about {needed} open files, {allowed} are allowed: raise `ulimit -Hn`");
+        log.line("railgauge", &line);
+    }
 }
 
 /// How hosts are brought up.
@@ -128,6 +146,9 @@ fn pause(tried: u32, chance: f64) -> Duration {
 fn chance() -> f64 {
     (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod scale;
 
 #[cfg(test)]
 mod tests {

@@ -47,7 +47,9 @@ pub(crate) const PROBE: &str = concat!(
     "echo \"@railgauge directory $(pwd -P)\"; ",
     sweep!(),
     "if [ -f \"agent-$h\" ] && s=$(sha256sum < \"agent-$h\") && [ \"${s%% *}\" = \"$h\" ]; ",
-    "then echo \"@railgauge have\"; else echo \"@railgauge missing\"; fi"
+    // A command that joins its words for a shell adds the arguments here: they must not be a syntax error there, so
+    // that the first line above is reached and says what is wrong.
+    "then echo \"@railgauge have\"; else echo \"@railgauge missing\"; fi; :"
 );
 
 /// Takes the agent from standard input. Arguments: directory, hash. Answers: `stored` | `short` | `differs BYTES`.

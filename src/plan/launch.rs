@@ -27,7 +27,7 @@ pub static LAUNCH: Section = Section {
             name: "command",
             shape: Shape::Command,
             preset: Preset::Words("required with `via = \"command\"`"),
-            about: "A command that runs what follows it on a host; `{host}` stands for the host's address. A text is split into words like a shell splits it, quotes honoured, but no shell runs it.",
+            about: "A command that runs what follows it on a host; `{host}` stands for the host's address, `{name}`, `{user}` and `{port}` for what the plan says of it. A text is split into words like a shell splits it, quotes honoured, but no shell runs it.",
             peers: "",
         },
         Key {
@@ -227,12 +227,14 @@ fn command(launch: &Table<'_>) -> Vec<String> {
     }
     for word in &words {
         for name in word.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name) {
-            if name != "host" && nearest(name, ["host"]).is_some() {
-                add(format!("`command` has no placeholder `{{{name}}}`"), "the only placeholder is {host}");
+            let known = ["host", "name", "user", "port"];
+            if !known.contains(&name) && nearest(name, known).is_some() {
+                let message = format!("`command` has no placeholder `{{{name}}}`");
+                add(message, "the placeholders are {host}, {name}, {user} and {port}");
             }
         }
     }
-    if !words.iter().any(|word| word.contains("{host}")) {
+    if !words.iter().any(|word| word.contains("{host}") || word.contains("{name}")) {
         add(
             "`command` does not say `{host}`: every agent would run at the same place".into(),
             "put {host} where the host's address belongs",

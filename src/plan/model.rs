@@ -57,7 +57,8 @@ pub enum Launcher {
     Local,
     /// OpenSSH.
     Ssh(Ssh),
-    /// A command line in which `{host}` stands for the host's address; the agent's command line follows it.
+    /// A command line in which `{host}` stands for the host's address (and `{name}`, `{user}`, `{port}` for what the
+    /// plan says of it); the agent's command line follows it.
     /// Already split into words; no shell is involved.
     Command(Vec<String>),
 }

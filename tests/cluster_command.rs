@@ -1,0 +1,113 @@
+//! Agents behind a command template.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
+
+#[path = "support/sshd.rs"]
+mod sshd;
+#[path = "support/cluster.rs"]
+mod support;
+
+use std::{process::Command, time::Duration};
+
+use railgauge::plan::model::Launcher;
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    message::{Answer, Ask},
+};
+use sshd::{Sshd, listing};
+use support::{Log, failing, fake_agent, host, is_alive, launch, one};
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn command(words: &[&str]) -> Launcher {
+    Launcher::Command(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+#[tokio::test]
+async fn a_command_that_shares_our_files_runs_the_agent_in_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut launch = launch(command(&["sh", "-c", "exec \"$@\"", "{host} {name}"]));
+    launch.agent_dir = Some(directory.path().join("unused").display().to_string());
+    launch.env.insert("NAME".to_owned(), "two 'words' $HOME".to_owned());
+    let agent = one(launch, host("gpu1", "nowhere"), &Log::default()).await.unwrap();
+    let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts, SOON).await else { panic!("no facts") };
+    assert_eq!(facts.hostname, "two 'words' $HOME");
+    assert!(!directory.path().join("unused").exists(), "nothing is written where nothing is needed");
+    agent.close().await;
+    assert!(!is_alive(agent.pid()));
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_share_our_files_gets_the_agent() {
+    let hidden = fake_agent().parent().unwrap().display().to_string();
+    // A mount namespace in which the agent's directory is empty.
+    let hide = format!("mount -t tmpfs none '{hidden}' && exec \"$@\"");
+    let can = Command::new("unshare").args(["-m", "sh", "-c", &hide, "x", "true"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: no mount namespace can be made here (root?)");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let agents = directory.path().join("agents");
+    let mut launch = launch(command(&["unshare", "-m", "sh", "-c", &hide, "{name}"]));
+    launch.agent_dir = Some(agents.display().to_string());
+    let agent = one(launch, host("gpu1", "nowhere"), &Log::default()).await.unwrap();
+    assert!(agent.ask(Ask::Clock, SOON).await.is_ok());
+    let left = listing(&agents);
+    assert!(left.len() == 2 && left[1].ends_with(&format!("-{}", agent.pid())), "{left:?}");
+    agent.close().await;
+    assert_eq!(listing(&agents), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_network_namespace_is_a_host() {
+    let name = format!("rg-test-{}", std::process::id());
+    let ip = |words: &[&str]| Command::new("ip").args(words).output().is_ok_and(|output| output.status.success());
+    if !ip(&["netns", "add", &name]) {
+        println!("SKIPPED: no network namespace can be made here (root, iproute2?)");
+        return;
+    }
+    let result = one(launch(command(&["ip", "netns", "exec", "{host}"])), host("gpu1", &name), &Log::default()).await;
+    let inside = match &result {
+        Ok(agent) => {
+            let space = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
+            let inside = space(&agent.pid().to_string()) != space("self");
+            agent.close().await;
+            inside
+        }
+        Err(_) => false,
+    };
+    assert!(ip(&["netns", "del", &name]));
+    result.unwrap();
+    assert!(inside, "the agent is in a network namespace of its own");
+}
+
+#[tokio::test]
+async fn a_command_that_joins_its_words_is_told() {
+    let Some(sshd) = Sshd::start("") else { return };
+    let path = |name: &str| sshd.path(name).display().to_string();
+    let hosts = format!("UserKnownHostsFile={}", path("known_hosts"));
+    let port = sshd.port.to_string();
+    let words = ["ssh", "-F", &path("ssh_config"), "-p", &port, "-i", &path("user_key"), "-o", &hosts, "{host}"];
+    let failure = one(launch(command(&words)), host("gpu1", "127.0.0.1"), &Log::default()).await.unwrap_err();
+    assert_eq!((failure.stage, failure.kind), (Stage::Deploy, Kind::Configuration));
+    assert!(failure.cause.contains("does not pass words on as they are"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_or_fails_is_told() {
+    let missing = command(&["no-such-program", "{host}"]);
+    let failure = one(launch(missing), host("gpu1", "x"), &Log::default()).await.unwrap_err();
+    assert_eq!(failure.stage, Stage::Connect);
+    assert!(failure.cause.contains("gpu1: cannot start no-such-program"), "{failure}");
+    let fails = command(&["sh", "-c", "echo \"no such pod: {host}\" >&2; exit 1"]);
+    let failure = one(launch(fails), host("gpu1", "pod-7"), &Log::default()).await.unwrap_err();
+    assert!(failure.cause.contains("exit status 1: no such pod: pod-7"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_stubborn_agent_behind_a_command_is_ended_by_force() {
+    let words = command(&["sh", "-c", "exec \"$@\"", "{host}"]);
+    let agent = one(failing(words, "stubborn"), host("gpu1", "x"), &Log::default()).await.unwrap();
+    agent.close().await;
+    assert!(!is_alive(agent.pid()));
+}
