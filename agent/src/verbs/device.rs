@@ -1,0 +1,128 @@
+//! A device: found by name, opened once, closed when the last object made of it is gone.
+
+use std::{ffi::CStr, mem, ptr::NonNull, sync::Arc};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use rdma_sys::*;
+
+use super::{
+    library::Library,
+    words::{self, Doing},
+};
+
+/// An open device context.
+#[derive(Debug)]
+pub struct Device {
+    pub(super) library: &'static Library,
+    pub(super) context: NonNull<ibv_context>,
+    name: String,
+    iwarp: bool,
+}
+
+/// The devices of this host, as libibverbs lists them; freed when dropped.
+struct List {
+    library: &'static Library,
+    first: NonNull<*mut ibv_device>,
+    length: usize,
+}
+
+impl List {
+    fn new(library: &'static Library) -> Result<Self, Failure> {
+        let mut length = 0;
+        // SAFETY: `length` is valid for writing; the list is freed exactly once, on drop.
+        let first = unsafe { (library.ibv_get_device_list)(&raw mut length) };
+        let first = NonNull::new(first).ok_or_else(|| words::last(Stage::Open, Doing::ListDevices, "libibverbs"))?;
+        Ok(Self { library, first, length: usize::try_from(length).unwrap_or(0) })
+    }
+
+    fn devices(&self) -> impl Iterator<Item = (String, *mut ibv_device)> {
+        // SAFETY: the library says that so many entries follow, and they stay until the list is freed.
+        let devices = unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.length) };
+        devices.iter().map(|device| {
+            // SAFETY: every entry points to a device with a NUL-terminated name.
+            let name = unsafe { CStr::from_ptr((**device).name.as_ptr()) };
+            (name.to_string_lossy().into_owned(), *device)
+        })
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: came from ibv_get_device_list; opened devices survive their list.
+        unsafe { (self.library.ibv_free_device_list)(self.first.as_ptr()) };
+    }
+}
+
+impl Device {
+    /// Names of all devices, in the order of their names and of the numbers in them: `mlx5_2` before `mlx5_10`.
+    ///
+    /// # Errors
+    /// libibverbs or the kernel's uverbs is missing.
+    pub fn names() -> Result<Vec<String>, Failure> {
+        let list = List::new(Library::get()?)?;
+        let mut names: Vec<_> = list.devices().map(|(name, _)| name).collect();
+        names.sort_by_cached_key(|name| super::natural::key(name));
+        Ok(names)
+    }
+
+    /// Opens `name`.
+    ///
+    /// # Errors
+    /// There is no such device, or it does not open.
+    pub fn open(name: &str) -> Result<Arc<Self>, Failure> {
+        let library = Library::get()?;
+        let list = List::new(library)?;
+        let Some((_, device)) = list.devices().find(|(known, _)| known == name) else {
+            let known: Vec<_> = list.devices().map(|(name, _)| name).collect();
+            let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(Failure::new(Stage::Open, Kind::Configuration, format!("no RDMA device {name} on this host"))
+                .help(format!("devices here: {there}; see `rdma link` or /sys/class/infiniband")));
+        };
+        // SAFETY: the device is of a list that is not freed yet.
+        let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };
+        let context = NonNull::new(context).ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
+        let iwarp = transport == ibv_transport_type::IBV_TRANSPORT_IWARP;
+        Ok(Arc::new(Self { library, context, name: name.to_owned(), iwarp }))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it speaks iWARP.
+    pub fn iwarp(&self) -> bool {
+        self.iwarp
+    }
+
+    /// The library it was opened with.
+    pub fn library(&self) -> &'static Library {
+        self.library
+    }
+
+    /// Its limits and abilities.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    pub fn attributes(&self) -> Result<ibv_device_attr, Failure> {
+        // SAFETY: all zero is a valid value of this structure of numbers.
+        let mut attributes: ibv_device_attr = unsafe { mem::zeroed() };
+        // SAFETY: the context is open and `attributes` valid for writing.
+        match unsafe { (self.library.ibv_query_device)(self.context.as_ptr(), &raw mut attributes) } {
+            0 => Ok(attributes),
+            errno => Err(words::verb(Stage::Open, Doing::Query, &self.name, errno)),
+        }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: the context is open and everything made of it holds an Arc of this.
+        unsafe { (self.library.ibv_close_device)(self.context.as_ptr()) };
+    }
+}
+
+// SAFETY: libibverbs allows every call on a context from any thread.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}

@@ -1,0 +1,166 @@
+//! GIDs, and which one a queue pair uses: the choice NCCL makes, so that we measure the path it will take.
+
+use std::fmt;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    terms::LinkLayer,
+};
+
+/// What a GID stands for, as `gid_attrs/types/N` of sysfs words it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GidKind {
+    /// InfiniBand, or RoCE version 1: sysfs has one word for both.
+    IbOrRoceV1,
+    /// RoCE version 2.
+    RoceV2,
+    /// Not readable.
+    Unknown,
+}
+
+impl GidKind {
+    fn from_sysfs(word: &str) -> Self {
+        match word.trim() {
+            "RoCE v2" => Self::RoceV2,
+            "IB/RoCE v1" => Self::IbOrRoceV1,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The words of sysfs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::IbOrRoceV1 => "IB/RoCE v1",
+            Self::RoceV2 => "RoCE v2",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The link layer that a port with this GID has.
+    pub const fn link_layer(self, ethernet: bool) -> Option<LinkLayer> {
+        match (ethernet, self) {
+            (false, _) => Some(LinkLayer::Infiniband),
+            (true, Self::RoceV2) => Some(LinkLayer::RoceV2),
+            (true, Self::IbOrRoceV1) => Some(LinkLayer::RoceV1),
+            (true, Self::Unknown) => None,
+        }
+    }
+}
+
+/// A set entry of a port's GID table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gid {
+    /// Index in the table.
+    pub index: u8,
+    /// The sixteen bytes.
+    pub raw: [u8; 16],
+    /// What it stands for.
+    pub kind: GidKind,
+}
+
+impl Gid {
+    /// The entry at `index`, with its kind read from sysfs.
+    pub fn new(device: &str, port: u8, index: u8, raw: [u8; 16]) -> Self {
+        let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
+        let kind = std::fs::read_to_string(path).map_or(GidKind::Unknown, |word| GidKind::from_sysfs(&word));
+        Self { index, raw, kind }
+    }
+
+    fn link_local(&self) -> bool {
+        self.raw[0] == 0xfe && self.raw[1] & 0xc0 == 0x80
+    }
+
+    /// The IPv4 address in a GID of the form `::ffff:a.b.c.d`.
+    pub fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
+        std::net::Ipv6Addr::from(self.raw).to_ipv4_mapped()
+    }
+
+    /// 32 hexadecimal digits, as it travels to the peer.
+    pub fn hex(&self) -> String {
+        self.raw.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Display for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", std::net::Ipv6Addr::from(self.raw))
+    }
+}
+
+/// Reads what [`Gid::hex`] wrote.
+pub fn from_hex(text: &str) -> Option<[u8; 16]> {
+    let mut raw = [0; 16];
+    if text.len() != 32 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, at) in raw.iter_mut().zip((0..32).step_by(2)) {
+        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(raw)
+}
+
+/// The GID to use: `wanted` if it is given; else the first of InfiniBand; on Ethernet the first by: not link-local,
+/// IPv4-mapped, RoCE v2, lowest index (NCCL's default: `NCCL_IB_ADDR_FAMILY=AF_INET`, `NCCL_IB_ROCE_VERSION_NUM=2`).
+///
+/// # Errors
+/// The table has no such entry, or none at all.
+pub fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, Failure> {
+    let refuse = |cause: String, help: &str| Err(Failure::new(Stage::Open, Kind::Configuration, cause).help(help));
+    if let Some(index) = wanted {
+        return gids.iter().find(|gid| gid.index == index).copied().map_or_else(
+            || {
+                let set: Vec<_> = gids.iter().map(|gid| format!("{} ({gid}, {})", gid.index, gid.kind.word())).collect();
+                refuse(format!("GID index {index} is not set"), &format!("set are: {}", set.join(", ")))
+            },
+            Ok,
+        );
+    }
+    let chosen = if ethernet {
+        gids.iter().min_by_key(|gid| {
+            (gid.link_local(), gid.ipv4().is_none(), gid.kind != GidKind::RoceV2, gid.index)
+        })
+    } else {
+        gids.first()
+    };
+    chosen.copied().map_or_else(
+        || refuse("the port has no GID".to_owned(), "give its network interface an address and bring it up"),
+        Ok,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gid(index: u8, text: &str, kind: GidKind) -> Gid {
+        Gid { index, raw: text.parse::<std::net::Ipv6Addr>().unwrap().octets(), kind }
+    }
+
+    #[test]
+    fn the_choice_is_that_of_nccl() {
+        use GidKind::{IbOrRoceV1, RoceV2};
+        let mlx5 = [
+            gid(0, "fe80::1", IbOrRoceV1),
+            gid(1, "fe80::1", RoceV2),
+            gid(2, "::ffff:10.0.0.1", IbOrRoceV1),
+            gid(3, "::ffff:10.0.0.1", RoceV2),
+            gid(5, "2001:db8::1", RoceV2),
+        ];
+        assert_eq!(choose(&mlx5, true, None).unwrap().index, 3);
+        assert_eq!(choose(&mlx5[..2], true, None).unwrap().index, 1, "link-local only if there is nothing else");
+        assert_eq!(choose(&[mlx5[0], mlx5[1], mlx5[4]], true, None).unwrap().index, 5);
+        assert_eq!(choose(&mlx5, true, Some(2)).unwrap().index, 2);
+        assert_eq!(choose(&mlx5, false, None).unwrap().index, 0, "InfiniBand uses the first");
+        let failure = choose(&mlx5, true, Some(7)).unwrap_err();
+        assert!(failure.help.contains("3 (::ffff:10.0.0.1, RoCE v2)"), "{failure}");
+        assert!(choose(&[], true, None).unwrap_err().cause.contains("no GID"));
+    }
+
+    #[test]
+    fn hexadecimal_reads_back() {
+        let one = gid(0, "2001:db8::ff", GidKind::RoceV2);
+        assert_eq!(from_hex(&one.hex()), Some(one.raw));
+        assert_eq!(from_hex("12"), None);
+        assert_eq!(from_hex(&"g".repeat(32)), None);
+    }
+}

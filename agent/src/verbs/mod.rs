@@ -1,0 +1,36 @@
+//! libibverbs in safe hands: one small file per object, each a handle, its parent kept alive, and one `Drop`.
+//!
+//! ```text
+//! Device ◀ Domain ◀ Region, Address, QueuePair ▶ CompletionQueue (▶ Channel)
+//! Sends, Receives post to a QueuePair what lies in a Region; Poller takes what a CompletionQueue has
+//! ```
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`loader`], [`library`] | libraries opened at run time, with versioned symbols |
+//! | [`device`], [`port`], [`gid`], [`natural`] | what there is, and which GID to use |
+//! | [`domain`], [`region`], [`completion`], [`queue_pair`], [`address`] | the objects |
+//! | [`transition`] | the attributes of a queue pair's states, as data |
+//! | [`send`], [`receive`], [`poll`] | the fast path: prebuilt requests, batches of completions |
+//! | [`cache`] | open devices, kept warm |
+//! | [`words`] | every status and errno in words |
+//!
+//! Types come from rdma-sys; its functions are never called by name, so the agent does not need the library to start.
+
+pub mod address;
+pub mod cache;
+pub mod completion;
+pub mod device;
+pub mod domain;
+pub mod gid;
+pub mod library;
+pub mod loader;
+pub mod natural;
+pub mod poll;
+pub mod port;
+pub mod queue_pair;
+pub mod receive;
+pub mod region;
+pub mod send;
+pub mod transition;
+pub mod words;

@@ -1,0 +1,68 @@
+//! Taking completions from a queue, a batch at a time.
+
+use std::{any::Any, mem::MaybeUninit, sync::Arc};
+
+use railgauge_wire::failure::{Failure, Stage};
+use rdma_sys::*;
+
+use super::{
+    completion::CompletionQueue,
+    words::{self, Doing},
+};
+
+/// Completions taken at once.
+pub const BATCH: usize = 32;
+
+/// Takes completions. Nothing here allocates after `new`, unless something went wrong.
+pub struct Poller {
+    queue: *mut ibv_cq,
+    entries: Box<[MaybeUninit<ibv_wc>; BATCH]>,
+    device: String,
+    _alive: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: a queue may be polled from any thread, and the entries are this value's own.
+unsafe impl Send for Poller {}
+
+impl Poller {
+    /// A poller of `queue`.
+    pub fn new(queue: &Arc<CompletionQueue>) -> Self {
+        // SAFETY: the queue is kept alive.
+        unsafe { Self::from_raw(queue.raw(), queue.device().name(), queue.clone()) }
+    }
+
+    /// A poller of any queue: what [`Poller::new`] uses, and the stub that measures our own cost per message.
+    ///
+    /// # Safety
+    /// `queue` must be one whose context can poll, for as long as `alive` lives.
+    pub unsafe fn from_raw(queue: *mut ibv_cq, device: &str, alive: Arc<dyn Any + Send + Sync>) -> Self {
+        let entries = Box::new([const { MaybeUninit::uninit() }; BATCH]);
+        Self { queue, entries, device: device.to_owned(), _alive: alive }
+    }
+
+    /// Takes what is there, at most [`BATCH`], and hands each completion on. Answers how many there were.
+    ///
+    /// # Errors
+    /// The queue is broken, or a completion says that its work failed.
+    #[inline]
+    pub fn poll(&mut self, mut each: impl FnMut(&ibv_wc)) -> Result<usize, Failure> {
+        let into = self.entries.as_mut_ptr().cast::<ibv_wc>();
+        // SAFETY: the queue is alive and there is room for as many entries as are asked for.
+        let taken = unsafe { ibv_poll_cq(self.queue, BATCH as i32, into) };
+        let Ok(taken) = usize::try_from(taken) else { return Err(self.broken(taken)) };
+        for entry in &self.entries[..taken.min(BATCH)] {
+            // SAFETY: the queue has written the first `taken` entries.
+            let completion = unsafe { entry.assume_init_ref() };
+            if completion.status != ibv_wc_status::IBV_WC_SUCCESS {
+                return Err(words::completion(Stage::Measure, &self.device, completion));
+            }
+            each(completion);
+        }
+        Ok(taken)
+    }
+
+    #[cold]
+    fn broken(&self, rc: i32) -> Failure {
+        words::verb(Stage::Measure, Doing::Poll, &self.device, if rc == -1 { libc::EIO } else { rc })
+    }
+}

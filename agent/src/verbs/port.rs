@@ -1,0 +1,173 @@
+//! A port of a device: its state and attributes, read through the context's own operation.
+
+use std::{mem, ptr};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use rdma_sys::*;
+
+use super::{
+    device::Device,
+    gid::Gid,
+    words::{self, Doing},
+};
+
+/// What a port was when it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// Number, counted from 1.
+    pub number: u8,
+    /// Logical state.
+    pub state: ibv_port_state::Type,
+    /// Whether the link layer is Ethernet; else InfiniBand.
+    pub ethernet: bool,
+    /// Active path MTU in bytes.
+    pub mtu: u32,
+    /// Local identifier; 0 on Ethernet.
+    pub lid: u16,
+    /// Entries of the GID table, set or not.
+    pub gid_count: u32,
+}
+
+/// Value of `ibv_port_attr::link_layer` for Ethernet (`IBV_LINK_LAYER_ETHERNET`).
+const ETHERNET: u8 = 2;
+
+/// Bytes of an `enum ibv_mtu`.
+pub const fn mtu_bytes(mtu: ibv_mtu::Type) -> u32 {
+    128 << mtu
+}
+
+/// The largest `enum ibv_mtu` that is not over `bytes`.
+pub fn mtu_code(bytes: u32) -> Option<ibv_mtu::Type> {
+    (ibv_mtu::IBV_MTU_256..=ibv_mtu::IBV_MTU_4096).rev().find(|code| mtu_bytes(*code) <= bytes)
+}
+
+/// The extended context around `context`, if the library made one that knows the operation at `offset`.
+///
+/// A `struct verbs_context` ends in its `struct ibv_context` and says so by `abi_compat`, which is all ones; new
+/// operations are added at its front, so `sz` tells which are there. (rdma-sys' own version of this compares with a
+/// 32-bit value and finds nothing on 64-bit machines.)
+///
+/// # Safety
+/// `context` came from `ibv_open_device` and is open.
+unsafe fn extended(context: *mut ibv_context, offset: usize) -> Option<*mut verbs_context> {
+    // SAFETY: the caller vouches for the context.
+    if unsafe { (*context).abi_compat } as usize != usize::MAX {
+        return None;
+    }
+    let around = context.wrapping_byte_sub(mem::offset_of!(verbs_context, context)).cast::<verbs_context>();
+    // SAFETY: `abi_compat` says that the context is the last member of a verbs_context; `sz` stands right before it
+    // in every version of that structure.
+    let size = unsafe { (&raw const (*around).sz).read() };
+    (size >= size_of::<verbs_context>() - offset).then_some(around)
+}
+
+impl Port {
+    /// Asks `device` for port `number`.
+    ///
+    /// # Errors
+    /// There is no such port, or the device does not answer.
+    pub fn query(device: &Device, number: u8) -> Result<Self, Failure> {
+        // SAFETY: all zero is a valid value of this structure of numbers.
+        let mut attributes: ibv_port_attr = unsafe { mem::zeroed() };
+        let (context, into) = (device.context.as_ptr(), &raw mut attributes);
+        // SAFETY: the context is open.
+        let around = unsafe { extended(context, mem::offset_of!(verbs_context, query_port)) };
+        // SAFETY: `extended` vouches that the operation's slot exists.
+        let errno = match around.and_then(|around| unsafe { (*around).query_port }) {
+            // SAFETY: `into` is valid for writing that many bytes.
+            Some(query) => unsafe { query(context, number, into, size_of::<ibv_port_attr>()) },
+            // SAFETY: the old function writes fewer bytes than the structure has; the rest stays zero.
+            None => unsafe { (device.library.ibv_query_port)(context, number, into) },
+        };
+        if errno != 0 {
+            let failure = words::verb(Stage::Open, Doing::Query, &format!("{}:{number}", device.name()), errno);
+            return Err(failure.help("does the device have this port? Ports count from 1"));
+        }
+        Ok(Self {
+            number,
+            state: attributes.state,
+            ethernet: attributes.link_layer == ETHERNET,
+            mtu: mtu_bytes(attributes.active_mtu),
+            lid: attributes.lid,
+            gid_count: u32::try_from(attributes.gid_tbl_len).unwrap_or(0),
+        })
+    }
+
+    /// Whether traffic can pass.
+    pub fn active(&self) -> bool {
+        self.state == ibv_port_state::IBV_PORT_ACTIVE
+    }
+
+    /// `Err` unless traffic can pass.
+    ///
+    /// # Errors
+    /// The port's state in words, and what brings it up.
+    pub fn must_be_active(&self, device: &str) -> Result<(), Failure> {
+        if self.active() {
+            return Ok(());
+        }
+        let (state, help) = match self.state {
+            ibv_port_state::IBV_PORT_DOWN if self.ethernet => {
+                ("down", "bring its network interface up (`ip link set … up`), then look at cable and switch port")
+            }
+            ibv_port_state::IBV_PORT_DOWN => ("down", "look at cable and switch port, `ibstat` and `dmesg`"),
+            ibv_port_state::IBV_PORT_INIT => ("initialising", "no subnet manager has seen it: is opensm running?"),
+            ibv_port_state::IBV_PORT_ARMED => ("armed", "the subnet manager has not activated it yet"),
+            _ => ("not active", "look at `ibv_devinfo` and `dmesg`"),
+        };
+        let cause = format!("{device}:{}: the port is {state}", self.number);
+        Err(Failure::new(Stage::Open, Kind::Configuration, cause).help(help))
+    }
+
+    /// The set entries of the GID table, in the order of their indexes.
+    ///
+    /// The kind comes from sysfs; an entry whose kind cannot be read (a container without the port's sysfs) has none.
+    ///
+    /// # Errors
+    /// None of the entries can be read.
+    pub fn gids(&self, device: &Device) -> Result<Vec<Gid>, Failure> {
+        let mut found = Vec::new();
+        let mut refused = None;
+        for index in 0..self.gid_count.min(256) {
+            let mut gid = ibv_gid { raw: [0; 16] };
+            let (context, at) = (device.context.as_ptr(), ptr::from_mut(&mut gid));
+            // SAFETY: the context is open and `gid` valid for writing.
+            let rc = unsafe { (device.library.ibv_query_gid)(context, self.number, index.cast_signed(), at) };
+            if rc != 0 {
+                refused.get_or_insert_with(|| words::last(Stage::Open, Doing::Query, device.name()));
+                continue;
+            }
+            // SAFETY: both members of the union are the same 16 bytes.
+            let raw = unsafe { gid.raw };
+            if raw != [0; 16] {
+                found.push(Gid::new(device.name(), self.number, index as u8, raw));
+            }
+        }
+        match refused {
+            Some(failure) if found.is_empty() => Err(failure),
+            _ => Ok(found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mtu_codes_and_bytes_agree() {
+        assert_eq!(mtu_bytes(ibv_mtu::IBV_MTU_256), 256);
+        assert_eq!(mtu_bytes(ibv_mtu::IBV_MTU_4096), 4096);
+        assert_eq!(mtu_code(1500), Some(ibv_mtu::IBV_MTU_1024));
+        assert_eq!(mtu_code(9000), Some(ibv_mtu::IBV_MTU_4096));
+        assert_eq!(mtu_code(255), None);
+    }
+
+    #[test]
+    fn a_port_that_is_down_says_what_brings_it_up() {
+        let port =
+            Port { number: 2, state: ibv_port_state::IBV_PORT_DOWN, ethernet: true, mtu: 1024, lid: 0, gid_count: 2 };
+        let failure = port.must_be_active("rxe0").unwrap_err();
+        assert!(failure.cause.contains("rxe0:2") && failure.help.contains("ip link"), "{failure}");
+    }
+}

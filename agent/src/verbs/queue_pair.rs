@@ -1,0 +1,186 @@
+//! A queue pair: created, moved through its states, destroyed. Posting is in `send` and `receive`.
+
+use std::{mem, ptr, ptr::NonNull, sync::Arc};
+
+use railgauge_wire::{
+    failure::{Failure, Stage},
+    terms::Service,
+};
+use rdma_sys::*;
+
+use super::{
+    completion::CompletionQueue,
+    domain::Domain,
+    transition::Change,
+    words::{self, Doing},
+};
+
+/// How large a queue pair is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Send work requests.
+    pub sends: u32,
+    /// Receive work requests.
+    pub receives: u32,
+    /// Largest inline payload wished for, in bytes; less is taken where the device has less.
+    pub inline: u32,
+}
+
+/// A queue pair with its completion queues.
+#[derive(Debug)]
+pub struct QueuePair {
+    handle: NonNull<ibv_qp>,
+    domain: Arc<Domain>,
+    send_queue: Arc<CompletionQueue>,
+    receive_queue: Arc<CompletionQueue>,
+    service: Service,
+    inline: u32,
+}
+
+/// Inline sizes to fall back to, in bytes: what devices are known to offer.
+const INLINE_STEPS: [u32; 6] = [220, 188, 96, 64, 32, 0];
+
+/// The number libibverbs has for a service.
+pub const fn service_code(service: Service) -> ibv_qp_type::Type {
+    match service {
+        Service::Rc => ibv_qp_type::IBV_QPT_RC,
+        Service::Uc => ibv_qp_type::IBV_QPT_UC,
+        Service::Ud => ibv_qp_type::IBV_QPT_UD,
+    }
+}
+
+impl QueuePair {
+    /// A queue pair in the state RESET.
+    ///
+    /// # Errors
+    /// The device does not offer the service or the capacity.
+    pub fn new(
+        domain: &Arc<Domain>,
+        send_queue: &Arc<CompletionQueue>,
+        receive_queue: &Arc<CompletionQueue>,
+        service: Service,
+        capacity: Capacity,
+    ) -> Result<Self, Failure> {
+        let device = domain.device();
+        let smaller = INLINE_STEPS.into_iter().filter(|inline| *inline < capacity.inline);
+        let mut refused = 0;
+        for inline in std::iter::once(capacity.inline).chain(smaller) {
+            let mut attributes = attributes(send_queue, receive_queue, service, Capacity { inline, ..capacity });
+            // SAFETY: domain and queues are alive, and the attributes valid for the call.
+            let handle = unsafe { (device.library().ibv_create_qp)(domain.handle.as_ptr(), &raw mut attributes) };
+            if let Some(handle) = NonNull::new(handle) {
+                return Ok(Self {
+                    handle,
+                    domain: Arc::clone(domain),
+                    send_queue: Arc::clone(send_queue),
+                    receive_queue: Arc::clone(receive_queue),
+                    service,
+                    inline: attributes.cap.max_inline_data.min(capacity.inline),
+                });
+            }
+            refused = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+            // Too much inline data is EINVAL or ENOMEM, by driver; everything else is not cured by asking for less.
+            if refused != libc::EINVAL && refused != libc::ENOMEM {
+                break;
+            }
+        }
+        let failure = words::verb(Stage::Open, Doing::CreateQueuePair, device.name(), refused);
+        let Capacity { sends, receives, .. } = capacity;
+        Err(Failure { cause: format!("{} ({service}, {sends} sends, {receives} receives)", failure.cause), ..failure })
+    }
+
+    /// The raw queue pair, for posting.
+    pub(super) fn raw(&self) -> *mut ibv_qp {
+        self.handle.as_ptr()
+    }
+
+    /// Its number, unique on the device.
+    pub fn number(&self) -> u32 {
+        // SAFETY: the handle is alive; the number never changes.
+        unsafe { (*self.handle.as_ptr()).qp_num }
+    }
+
+    /// Its service.
+    pub fn service(&self) -> Service {
+        self.service
+    }
+
+    /// Largest inline payload it takes, in bytes.
+    pub fn inline(&self) -> u32 {
+        self.inline
+    }
+
+    /// The domain it belongs to.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// Where its sends complete.
+    pub fn send_queue(&self) -> &Arc<CompletionQueue> {
+        &self.send_queue
+    }
+
+    /// Where its receives complete.
+    pub fn receive_queue(&self) -> &Arc<CompletionQueue> {
+        &self.receive_queue
+    }
+
+    /// Moves it to another state.
+    ///
+    /// # Errors
+    /// The device refuses the attributes, or the peer's address cannot be resolved.
+    pub fn change(&self, change: &Change) -> Result<(), Failure> {
+        let (mut attributes, mask) = change.attributes(self.service);
+        let modify = self.domain.device().library().ibv_modify_qp;
+        // SAFETY: the queue pair is alive, and the attributes named by the mask are set.
+        match unsafe { modify(self.raw(), &raw mut attributes, mask) } {
+            0 => Ok(()),
+            // Some providers return -1 and leave the reason in errno.
+            -1 => Err(words::last(change.stage(), change.doing(), self.domain.device().name())),
+            errno => Err(words::verb(change.stage(), change.doing(), self.domain.device().name(), errno)),
+        }
+    }
+
+    /// Whether the device vouches that the bytes of an RDMA WRITE land in order, so that the last byte may be polled.
+    /// `None` where the library is too old to be asked (rdma-core 36).
+    pub fn writes_land_in_order(&self) -> Option<bool> {
+        let query = self.domain.device().library().ibv_query_qp_data_in_order?;
+        // SAFETY: the queue pair is alive.
+        Some(unsafe { query(self.raw(), ibv_wr_opcode::IBV_WR_RDMA_WRITE, 0) } != 0)
+    }
+}
+
+fn attributes(
+    send_queue: &CompletionQueue,
+    receive_queue: &CompletionQueue,
+    service: Service,
+    capacity: Capacity,
+) -> ibv_qp_init_attr {
+    // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.
+    let mut attributes: ibv_qp_init_attr = unsafe { mem::zeroed() };
+    attributes.qp_context = ptr::null_mut();
+    attributes.send_cq = send_queue.raw();
+    attributes.recv_cq = receive_queue.raw();
+    attributes.qp_type = service_code(service);
+    attributes.sq_sig_all = 0;
+    attributes.cap = ibv_qp_cap {
+        max_send_wr: capacity.sends,
+        max_recv_wr: capacity.receives,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: capacity.inline,
+    };
+    attributes
+}
+
+impl Drop for QueuePair {
+    fn drop(&mut self) {
+        // SAFETY: came from ibv_create_qp; its queues are alive until this has returned.
+        unsafe { (self.domain.device().library().ibv_destroy_qp)(self.handle.as_ptr()) };
+    }
+}
+
+// SAFETY: libibverbs allows every call on a queue pair from any thread.
+unsafe impl Send for QueuePair {}
+// SAFETY: as above.
+unsafe impl Sync for QueuePair {}

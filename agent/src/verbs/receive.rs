@@ -1,0 +1,122 @@
+//! Receive work requests, posted ahead and replaced in batches.
+
+use std::{any::Any, ptr, sync::Arc};
+
+use rdma_sys::*;
+
+use super::{queue_pair::QueuePair, region::Region, send::Walk};
+
+/// Where receives land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Landing {
+    /// Offset of the first receive in its region.
+    pub first: u64,
+    /// Bytes of one receive.
+    pub size: u32,
+    /// Where the next receive goes.
+    pub walk: Walk,
+}
+
+/// The receives of one queue pair. Receives are consumed in the order they were posted, so a count is all it takes to
+/// know which is next.
+pub struct Receives {
+    queue_pair: *mut ibv_qp,
+    requests: Box<[ibv_recv_wr]>,
+    elements: Box<[ibv_sge]>,
+    landing: Landing,
+    base: u64,
+    batch: u32,
+    posted: u64,
+    consumed: u64,
+    _alive: [Arc<dyn Any + Send + Sync>; 2],
+}
+
+// SAFETY: a queue pair may be posted to from any thread, and nobody else has this value's pointers.
+unsafe impl Send for Receives {}
+
+impl Receives {
+    /// Prepares receives for `queue_pair` that land in `region`, to be posted `batch` at a time. `None` if they would
+    /// leave the region.
+    pub fn new(queue_pair: &Arc<QueuePair>, region: &Arc<Region>, landing: Landing, batch: u32) -> Option<Self> {
+        let Walk { step, span } = landing.walk;
+        let last = if step == 0 { 0 } else { span.saturating_sub(1) / step * step };
+        let end = landing.first.checked_add(last)?.checked_add(u64::from(landing.size))?;
+        if end > region.length() as u64 {
+            return None;
+        }
+        let batch = batch.max(1);
+        let element = ibv_sge { addr: region.address() + landing.first, length: landing.size, lkey: region.local_key() };
+        let mut elements = vec![element; batch as usize].into_boxed_slice();
+        let blank = ibv_recv_wr { wr_id: 0, next: ptr::null_mut(), sg_list: ptr::null_mut(), num_sge: 1 };
+        let mut requests = vec![blank; batch as usize].into_boxed_slice();
+        for i in 0..requests.len() {
+            requests[i].sg_list = &raw mut elements[i];
+            requests[i].wr_id = u64::from(queue_pair.number());
+            requests[i].next = requests.get_mut(i + 1).map_or(ptr::null_mut(), ptr::from_mut);
+        }
+        Some(Self {
+            queue_pair: queue_pair.raw(),
+            requests,
+            elements,
+            landing,
+            base: region.address(),
+            batch,
+            posted: 0,
+            consumed: 0,
+            _alive: [queue_pair.clone(), region.clone()],
+        })
+    }
+
+    /// Receives posted in all: what the peer may have sent.
+    #[inline]
+    pub fn posted(&self) -> u64 {
+        self.posted
+    }
+
+    /// Receives consumed in all.
+    #[inline]
+    pub fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Offset in the region at which receive number `n` lands, counted from 0 over the life of the queue pair.
+    pub fn place(&self, n: u64) -> u64 {
+        let Walk { step, span } = self.landing.walk;
+        let places = if step == 0 { 1 } else { span.div_ceil(step).max(1) };
+        self.landing.first + n % places * step
+    }
+
+    /// Takes note of consumed receives and posts new ones, a batch at a time. Answers whether it posted.
+    ///
+    /// # Errors
+    /// The errno of the post.
+    #[inline]
+    pub fn consume(&mut self, receives: u64, ahead: u64) -> Result<bool, i32> {
+        self.consumed += receives;
+        let mut fresh = false;
+        while self.posted - self.consumed + u64::from(self.batch) <= ahead {
+            self.post()?;
+            fresh = true;
+        }
+        Ok(fresh)
+    }
+
+    /// Posts one batch.
+    fn post(&mut self) -> Result<(), i32> {
+        if self.landing.walk.step != 0 {
+            for i in 0..self.batch as usize {
+                self.elements[i].addr = self.base + self.place(self.posted + i as u64);
+            }
+        }
+        let mut refused = ptr::null_mut();
+        // SAFETY: the queue pair is alive; the list is linked, ends in null and points to elements of this value, and
+        // every element lies in the region (checked in `new`), which is kept alive.
+        match unsafe { ibv_post_recv(self.queue_pair, self.requests.as_mut_ptr(), &raw mut refused) } {
+            0 => {
+                self.posted += u64::from(self.batch);
+                Ok(())
+            }
+            errno => Err(errno),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Send work requests, built once and posted many times.
+//!
+//! A ring of ready-made requests is linked into lists; posting one list is one call through the context's own
+//! function pointer, as `ibv_post_send` of `<infiniband/verbs.h>` does. Devices copy requests while they are posted,
+//! so that a list may be posted again at once. Nothing here allocates after `new`.
+
+use std::{any::Any, mem, ptr, sync::Arc};
+
+use rdma_sys::*;
+
+use super::{address::Address, queue_pair::QueuePair, region::Region};
+
+/// What every request of a ring does.
+#[derive(Debug, Clone)]
+pub enum Verb {
+    /// RDMA WRITE.
+    Write,
+    /// RDMA WRITE with immediate data.
+    WriteImmediate,
+    /// RDMA READ.
+    Read,
+    /// SEND on a connected queue pair.
+    Send,
+    /// SEND of a datagram.
+    SendTo {
+        /// Where to.
+        address: Arc<Address>,
+        /// The peer's queue pair.
+        queue_pair: u32,
+        /// The peer's queue key.
+        queue_key: u32,
+    },
+    /// Fetch and add.
+    FetchAdd {
+        /// What is added.
+        add: u64,
+    },
+    /// Compare and swap.
+    CompareSwap {
+        /// What must be there.
+        compare: u64,
+        /// What it becomes.
+        swap: u64,
+    },
+}
+
+/// Steps through memory: from one message to the next, and back to the start where `span` ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Walk {
+    /// Bytes from one message to the next; 0 stays in place.
+    pub step: u64,
+    /// Offsets stay below this.
+    pub span: u64,
+}
+
+/// What a ring of requests is made of.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// The operation.
+    pub verb: Verb,
+    /// Payload in bytes.
+    pub size: u32,
+    /// Offset of the first local byte in its region.
+    pub local: u64,
+    /// The peer's address of the first byte.
+    pub remote: u64,
+    /// The peer's key.
+    pub remote_key: u32,
+    /// Where the next message goes.
+    pub walk: Walk,
+    /// Whether the payload travels inside the request.
+    pub inline: bool,
+    /// Requests per post.
+    pub list: u32,
+    /// One completion per this many requests; a multiple of `list`, or `list` a multiple of it.
+    pub signal_every: u32,
+    /// Comes back in the upper half of every completion's `wr_id`.
+    pub tag: u32,
+}
+
+/// What must stay alive for as long as requests may be posted.
+pub type Alive = Arc<dyn Any + Send + Sync>;
+
+/// A ring of requests on one queue pair. Its length is the larger of list and signalling interval, so that the last
+/// request of the ring always completes, and the requests that have not told yet are those before `next`.
+pub struct Sends {
+    queue_pair: *mut ibv_qp,
+    requests: Box<[ibv_send_wr]>,
+    elements: Box<[ibv_sge]>,
+    template: Template,
+    /// Local address of the first message.
+    start: u64,
+    /// Index of the next request to post.
+    next: usize,
+    /// Offset of the next message.
+    at: u64,
+    posted: u64,
+    completed: u64,
+    _alive: [Alive; 2],
+}
+
+// SAFETY: a queue pair may be posted to from any thread, and nobody else has this value's pointers.
+unsafe impl Send for Sends {}
+
+/// The part of a completion's `wr_id` that counts requests; see [`Template::tag`] for the other part.
+#[inline]
+pub const fn covered(wr_id: u64) -> u32 {
+    wr_id as u32
+}
+
+/// The tag in a completion's `wr_id`.
+#[inline]
+pub const fn tag(wr_id: u64) -> u32 {
+    (wr_id >> 32) as u32
+}
+
+impl Sends {
+    /// A ring on `queue_pair` whose payload lies in `region`. `None` if the payload would leave the region.
+    pub fn new(queue_pair: &Arc<QueuePair>, region: &Arc<Region>, template: Template) -> Option<Self> {
+        let Walk { step, span } = template.walk;
+        let last = if step == 0 { 0 } else { span.saturating_sub(1) / step * step };
+        let end = template.local.checked_add(last)?.checked_add(u64::from(template.size))?;
+        if end > region.length() as u64 {
+            return None;
+        }
+        let (raw, base, key) = (queue_pair.raw(), region.address(), region.local_key());
+        let alive: [Alive; 2] = [queue_pair.clone(), region.clone()];
+        // SAFETY: the queue pair and the region are kept alive, and the payload lies inside the region.
+        Some(unsafe { Self::from_raw(raw, base, key, alive, template) })
+    }
+
+    /// A ring on any queue pair: what [`Sends::new`] uses, and the stub that measures our own cost per message.
+    ///
+    /// # Safety
+    /// `queue_pair` must be one whose context can post, and `base` and `key` must allow the template's payload to be
+    /// read and written, for as long as `alive` lives.
+    pub unsafe fn from_raw(queue_pair: *mut ibv_qp, base: u64, key: u32, alive: [Alive; 2], template: Template) -> Self {
+        let template = Template { list: template.list.max(1), signal_every: template.signal_every.max(1), ..template };
+        let length = template.list.max(template.signal_every) as usize;
+        let start = base + template.local;
+        let mut ring = Self {
+            queue_pair,
+            requests: (0..length).map(|_| request(&template)).collect(),
+            elements: vec![ibv_sge { addr: start, length: template.size, lkey: key }; length].into_boxed_slice(),
+            template,
+            start,
+            next: 0,
+            at: 0,
+            posted: 0,
+            completed: 0,
+            _alive: alive,
+        };
+        for i in 0..length {
+            ring.requests[i].sg_list = &raw mut ring.elements[i];
+            ring.link(i);
+        }
+        ring
+    }
+
+    /// Links request `i` to its successor and sets whether it completes, as it belongs in a full list.
+    fn link(&mut self, i: usize) {
+        let (list, every) = (self.template.list as usize, self.template.signal_every);
+        let last = (i + 1).is_multiple_of(list);
+        let next = if last { ptr::null_mut() } else { &raw mut self.requests[i + 1] };
+        self.requests[i].next = next;
+        let covers = (i as u32 + 1).is_multiple_of(every).then_some(every);
+        self.signal(i, covers);
+    }
+
+    /// Makes request `i` complete for so many requests, or silently.
+    fn signal(&mut self, i: usize, covers: Option<u32>) {
+        let flag = ibv_send_flags::IBV_SEND_SIGNALED.0;
+        let request = &mut self.requests[i];
+        request.send_flags = if covers.is_some() { request.send_flags | flag } else { request.send_flags & !flag };
+        request.wr_id = u64::from(self.template.tag) << 32 | u64::from(covers.unwrap_or(0));
+    }
+
+    /// Requests posted and not known to be complete.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.posted - self.completed
+    }
+
+    /// Requests posted in all.
+    #[inline]
+    pub fn posted(&self) -> u64 {
+        self.posted
+    }
+
+    /// Requests in one list.
+    #[inline]
+    pub fn list(&self) -> u32 {
+        self.template.list
+    }
+
+    /// Takes note of a completion that covered so many requests.
+    #[inline]
+    pub fn complete(&mut self, requests: u32) {
+        self.completed += u64::from(requests);
+    }
+
+    /// Posts one list.
+    ///
+    /// # Errors
+    /// The errno of the post.
+    #[inline]
+    pub fn post(&mut self) -> Result<(), i32> {
+        let (first, list) = (self.next, self.template.list as usize);
+        if self.template.walk.step != 0 {
+            self.walk(first, list);
+        }
+        self.hand_over(first)?;
+        self.posted += list as u64;
+        self.next = if first + list >= self.requests.len() { 0 } else { first + list };
+        Ok(())
+    }
+
+    /// Posts at most `count` requests, never more than a list, the last of which completes; the ring starts anew
+    /// behind them. For the end of a pass.
+    ///
+    /// # Errors
+    /// The errno of the post.
+    pub fn post_last(&mut self, count: u64) -> Result<(), i32> {
+        let (first, count) = (self.next, count.min(u64::from(self.template.list)) as usize);
+        if count == 0 {
+            return Ok(());
+        }
+        if self.template.walk.step != 0 {
+            self.walk(first, count);
+        }
+        let last = first + count - 1;
+        self.signal(last, Some(last as u32 % self.template.signal_every + 1));
+        self.requests[last].next = ptr::null_mut();
+        let handed = self.hand_over(first);
+        self.link(last);
+        handed?;
+        self.posted += count as u64;
+        self.next = 0;
+        Ok(())
+    }
+
+    /// Posts one more request if the last one posted would never complete, so that all of them can be waited for.
+    ///
+    /// # Errors
+    /// The errno of the post.
+    pub fn settle(&mut self) -> Result<(), i32> {
+        if self.next == 0 { Ok(()) } else { self.post_last(1) }
+    }
+
+    #[inline]
+    fn hand_over(&mut self, first: usize) -> Result<(), i32> {
+        let mut refused = ptr::null_mut();
+        // SAFETY: the queue pair is alive; from `first` on the list is linked, ends in null, and points to elements
+        // of this ring.
+        match unsafe { ibv_post_send(self.queue_pair, &raw mut self.requests[first], &raw mut refused) } {
+            0 => Ok(()),
+            errno => Err(errno),
+        }
+    }
+
+    /// Moves `count` requests from `first` on to the next places of the walk.
+    #[inline]
+    fn walk(&mut self, first: usize, count: usize) {
+        let Template { walk: Walk { step, span }, remote, remote_key, .. } = self.template;
+        let rdma = matches!(self.template.verb, Verb::Write | Verb::WriteImmediate | Verb::Read);
+        let mut at = self.at;
+        let range = first..first + count;
+        for (request, element) in self.requests[range.clone()].iter_mut().zip(&mut self.elements[range]) {
+            element.addr = self.start + at;
+            if rdma {
+                request.wr.rdma = rdma_t { remote_addr: remote + at, rkey: remote_key };
+            }
+            at += step;
+            if at >= span {
+                at = 0;
+            }
+        }
+        self.at = at;
+    }
+}
+
+/// One request as the template says, not linked yet.
+fn request(template: &Template) -> ibv_send_wr {
+    use ibv_wr_opcode as op;
+    let (remote_addr, rkey) = (template.remote, template.remote_key);
+    // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.
+    let mut request: ibv_send_wr = unsafe { mem::zeroed() };
+    request.num_sge = 1;
+    request.send_flags = if template.inline { ibv_send_flags::IBV_SEND_INLINE.0 } else { 0 };
+    let (opcode, wr) = match &template.verb {
+        Verb::Write => (op::IBV_WR_RDMA_WRITE, wr_t { rdma: rdma_t { remote_addr, rkey } }),
+        Verb::WriteImmediate => (op::IBV_WR_RDMA_WRITE_WITH_IMM, wr_t { rdma: rdma_t { remote_addr, rkey } }),
+        Verb::Read => (op::IBV_WR_RDMA_READ, wr_t { rdma: rdma_t { remote_addr, rkey } }),
+        Verb::Send => (op::IBV_WR_SEND, request.wr),
+        Verb::SendTo { address, queue_pair, queue_key } => {
+            let to = ud_t { ah: address.raw(), remote_qpn: *queue_pair, remote_qkey: *queue_key };
+            (op::IBV_WR_SEND, wr_t { ud: to })
+        }
+        Verb::FetchAdd { add } => {
+            let atomic = atomic_t { remote_addr, compare_add: *add, swap: 0, rkey };
+            (op::IBV_WR_ATOMIC_FETCH_AND_ADD, wr_t { atomic })
+        }
+        Verb::CompareSwap { compare, swap } => {
+            let atomic = atomic_t { remote_addr, compare_add: *compare, swap: *swap, rkey };
+            (op::IBV_WR_ATOMIC_CMP_AND_SWP, wr_t { atomic })
+        }
+    };
+    request.opcode = opcode;
+    request.wr = wr;
+    request
+}
