@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`conversation`] | requests in, exactly one reply each; the end of the process |
 //! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
+//! | [`verbs`] | libibverbs in safe hands |
 //! | [`memory`] | where the bytes live, and whether they are the right ones |
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
@@ -22,6 +23,7 @@ pub mod fabric;
 pub mod facts;
 pub mod memory;
 pub mod system;
+pub mod verbs;
 
 /// Writes one line to stderr, which the controller keeps per host. A lost stderr is no reason to stop.
 #[macro_export]

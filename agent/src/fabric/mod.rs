@@ -2,6 +2,7 @@
 //! own, so that several rails of a host are measured at once.
 
 mod tcp;
+pub mod verbs;
 
 use std::sync::{
     Arc,
@@ -25,7 +26,7 @@ use crate::system::wait::Doorbell;
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.fabric {
         Fabric::Tcp => tcp::open(spec),
-        Fabric::Verbs => Err(Failure::new(Stage::Open, Kind::Unsupported, "this agent was built without verbs")),
+        Fabric::Verbs => verbs::open(spec),
     }
 }
 

@@ -115,9 +115,7 @@ impl CompletionQueue {
             let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
             let library = self.device.library;
             // SAFETY: the channel is alive, its descriptor does not block, and both results are valid for writing.
-            let rc = unsafe {
-                (library.ibv_get_cq_event)(channel.handle.as_ptr(), &raw mut queue, &raw mut context)
-            };
+            let rc = unsafe { (library.ibv_get_cq_event)(channel.handle.as_ptr(), &raw mut queue, &raw mut context) };
             if rc == 0 {
                 // SAFETY: this event was just taken from that queue.
                 unsafe { (library.ibv_ack_cq_events)(queue, 1) };

@@ -113,6 +113,14 @@ impl Device {
             errno => Err(words::verb(Stage::Open, Doing::Query, &self.name, errno)),
         }
     }
+
+    /// Whether it has atomic operations.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    pub fn atomics(&self) -> Result<bool, Failure> {
+        Ok(self.attributes()?.atomic_cap != ibv_atomic_cap::IBV_ATOMIC_NONE)
+    }
 }
 
 impl Drop for Device {

@@ -19,10 +19,21 @@ pub enum GidKind {
 }
 
 impl GidKind {
-    fn from_sysfs(word: &str) -> Self {
-        match word.trim() {
-            "RoCE v2" => Self::RoceV2,
-            "IB/RoCE v1" => Self::IbOrRoceV1,
+    /// From the kernel's number (`enum ibv_gid_type`).
+    pub const fn from_code(code: u32) -> Self {
+        match code {
+            0 | 1 => Self::IbOrRoceV1,
+            2 => Self::RoceV2,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// From sysfs; unknown where that cannot be read, as in some containers.
+    pub fn from_sysfs(device: &str, port: u8, index: u32) -> Self {
+        let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
+        match std::fs::read_to_string(path).as_deref().map(str::trim) {
+            Ok("RoCE v2") => Self::RoceV2,
+            Ok("IB/RoCE v1") => Self::IbOrRoceV1,
             _ => Self::Unknown,
         }
     }
@@ -59,13 +70,6 @@ pub struct Gid {
 }
 
 impl Gid {
-    /// The entry at `index`, with its kind read from sysfs.
-    pub fn new(device: &str, port: u8, index: u8, raw: [u8; 16]) -> Self {
-        let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
-        let kind = std::fs::read_to_string(path).map_or(GidKind::Unknown, |word| GidKind::from_sysfs(&word));
-        Self { index, raw, kind }
-    }
-
     fn link_local(&self) -> bool {
         self.raw[0] == 0xfe && self.raw[1] & 0xc0 == 0x80
     }
@@ -109,16 +113,15 @@ pub fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, F
     if let Some(index) = wanted {
         return gids.iter().find(|gid| gid.index == index).copied().map_or_else(
             || {
-                let set: Vec<_> = gids.iter().map(|gid| format!("{} ({gid}, {})", gid.index, gid.kind.word())).collect();
+                let set: Vec<_> =
+                    gids.iter().map(|gid| format!("{} ({gid}, {})", gid.index, gid.kind.word())).collect();
                 refuse(format!("GID index {index} is not set"), &format!("set are: {}", set.join(", ")))
             },
             Ok,
         );
     }
     let chosen = if ethernet {
-        gids.iter().min_by_key(|gid| {
-            (gid.link_local(), gid.ipv4().is_none(), gid.kind != GidKind::RoceV2, gid.index)
-        })
+        gids.iter().min_by_key(|gid| (gid.link_local(), gid.ipv4().is_none(), gid.kind != GidKind::RoceV2, gid.index))
     } else {
         gids.first()
     };

@@ -2,7 +2,7 @@
 //! table, as the inline functions of `<infiniband/verbs.h>` do.
 
 use std::{
-    ffi::{c_char, c_int, c_uint, c_void},
+    ffi::{c_int, c_uint, c_void},
     sync::OnceLock,
 };
 
@@ -47,7 +47,6 @@ macro_rules! functions {
         }
     };
 }
-pub(super) use functions;
 
 functions! {
     /// libibverbs, with the symbol versions of rdma-core's `debian/libibverbs1.symbols`.
@@ -105,6 +104,9 @@ functions! {
         /// Registers memory with optional access flags such as relaxed ordering; rdma-core 28.
         ibv_reg_mr_iova2 @ "IBVERBS_1.8":
             unsafe extern "C" fn(*mut ibv_pd, *mut c_void, usize, u64, c_uint) -> *mut ibv_mr,
+        /// One entry of a port's GID table with its kind; rdma-core 32.
+        _ibv_query_gid_ex @ "IBVERBS_1.11":
+            unsafe extern "C" fn(*mut ibv_context, u32, u32, *mut ibv_gid_entry, u32, usize) -> c_int,
         /// Registers memory behind a dma-buf; rdma-core 34.
         ibv_reg_dmabuf_mr @ "IBVERBS_1.12":
             unsafe extern "C" fn(*mut ibv_pd, u64, usize, u64, c_int, c_int) -> *mut ibv_mr,
@@ -114,9 +116,6 @@ functions! {
     }
 }
 
-/// The type a device name has in C.
-pub type Name = [c_char; 64];
-
 impl Library {
     /// The library of this process, opened at the first call.
     ///
@@ -125,9 +124,8 @@ impl Library {
     pub fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<Library, Failure>> = OnceLock::new();
         let packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, SUSE)";
-        let library = LIBRARY.get_or_init(|| {
-            Loaded::open("libibverbs.so.1", "RAILGAUGE_IBVERBS", packages).and_then(Self::look_up)
-        });
+        let library = LIBRARY
+            .get_or_init(|| Loaded::open("libibverbs.so.1", "RAILGAUGE_IBVERBS", packages).and_then(Self::look_up));
         library.as_ref().map_err(Clone::clone)
     }
 }

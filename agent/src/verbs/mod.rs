@@ -12,6 +12,7 @@
 //! | [`domain`], [`region`], [`completion`], [`queue_pair`], [`address`] | the objects |
 //! | [`transition`] | the attributes of a queue pair's states, as data |
 //! | [`send`], [`receive`], [`poll`] | the fast path: prebuilt requests, batches of completions |
+//! | [`flag`] | a byte that a device writes and a loop watches |
 //! | [`cache`] | open devices, kept warm |
 //! | [`words`] | every status and errno in words |
 //!
@@ -22,6 +23,7 @@ pub mod cache;
 pub mod completion;
 pub mod device;
 pub mod domain;
+pub mod flag;
 pub mod gid;
 pub mod library;
 pub mod loader;

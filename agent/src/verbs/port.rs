@@ -1,13 +1,13 @@
 //! A port of a device: its state and attributes, read through the context's own operation.
 
-use std::{mem, ptr};
+use std::mem;
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use rdma_sys::*;
 
 use super::{
     device::Device,
-    gid::Gid,
+    gid::{Gid, GidKind},
     words::{self, Doing},
 };
 
@@ -121,31 +121,51 @@ impl Port {
 
     /// The set entries of the GID table, in the order of their indexes.
     ///
-    /// The kind comes from sysfs; an entry whose kind cannot be read (a container without the port's sysfs) has none.
-    ///
     /// # Errors
     /// None of the entries can be read.
     pub fn gids(&self, device: &Device) -> Result<Vec<Gid>, Failure> {
         let mut found = Vec::new();
         let mut refused = None;
         for index in 0..self.gid_count.min(256) {
-            let mut gid = ibv_gid { raw: [0; 16] };
-            let (context, at) = (device.context.as_ptr(), ptr::from_mut(&mut gid));
-            // SAFETY: the context is open and `gid` valid for writing.
-            let rc = unsafe { (device.library.ibv_query_gid)(context, self.number, index.cast_signed(), at) };
-            if rc != 0 {
-                refused.get_or_insert_with(|| words::last(Stage::Open, Doing::Query, device.name()));
-                continue;
-            }
-            // SAFETY: both members of the union are the same 16 bytes.
-            let raw = unsafe { gid.raw };
-            if raw != [0; 16] {
-                found.push(Gid::new(device.name(), self.number, index as u8, raw));
+            match self.gid(device, index) {
+                Ok(Some(gid)) => found.push(gid),
+                Ok(None) => {}
+                Err(errno) => refused = Some(errno),
             }
         }
         match refused {
-            Some(failure) if found.is_empty() => Err(failure),
+            Some(errno) if found.is_empty() => Err(words::verb(Stage::Open, Doing::Query, device.name(), errno)),
             _ => Ok(found),
+        }
+    }
+
+    /// One entry, if it is set: with its kind from the kernel if library and kernel are new enough, else from sysfs.
+    fn gid(&self, device: &Device, index: u32) -> Result<Option<Gid>, i32> {
+        let context = device.context.as_ptr();
+        let set = |raw: [u8; 16]| raw != [0; 16];
+        if let Some(query) = device.library._ibv_query_gid_ex {
+            // SAFETY: all zero is a valid value of this structure of numbers.
+            let mut entry: ibv_gid_entry = unsafe { mem::zeroed() };
+            let size = size_of::<ibv_gid_entry>();
+            // SAFETY: the context is open and `entry` valid for writing that many bytes.
+            if unsafe { query(context, u32::from(self.number), index, &raw mut entry, 0, size) } == 0 {
+                // SAFETY: both members of the union are the same 16 bytes.
+                let raw = unsafe { entry.gid.raw };
+                let kind = GidKind::from_code(entry.gid_type);
+                return Ok(set(raw).then_some(Gid { index: index as u8, raw, kind }));
+            }
+        }
+        let mut gid = ibv_gid { raw: [0; 16] };
+        let query = device.library.ibv_query_gid;
+        // SAFETY: the context is open and `gid` valid for writing.
+        match unsafe { query(context, self.number, index.cast_signed(), &raw mut gid) } {
+            0 => {
+                // SAFETY: as above.
+                let raw = unsafe { gid.raw };
+                let kind = GidKind::from_sysfs(device.name(), self.number, index);
+                Ok(set(raw).then_some(Gid { index: index as u8, raw, kind }))
+            }
+            _ => Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)),
         }
     }
 }

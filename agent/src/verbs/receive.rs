@@ -35,23 +35,27 @@ pub struct Receives {
 unsafe impl Send for Receives {}
 
 impl Receives {
-    /// Prepares receives for `queue_pair` that land in `region`, to be posted `batch` at a time. `None` if they would
-    /// leave the region.
-    pub fn new(queue_pair: &Arc<QueuePair>, region: &Arc<Region>, landing: Landing, batch: u32) -> Option<Self> {
-        let Walk { step, span } = landing.walk;
-        let last = if step == 0 { 0 } else { span.saturating_sub(1) / step * step };
-        let end = landing.first.checked_add(last)?.checked_add(u64::from(landing.size))?;
-        if end > region.length() as u64 {
+    /// Prepares receives for `queue_pair` that land in `region`, to be posted `batch` at a time; `tag` comes back in
+    /// every completion. `None` if they would leave the region.
+    pub fn new(
+        queue_pair: &Arc<QueuePair>,
+        region: &Arc<Region>,
+        landing: Landing,
+        batch: u32,
+        tag: u32,
+    ) -> Option<Self> {
+        if !landing.walk.fits(landing.first, u64::from(landing.size), region.length() as u64) {
             return None;
         }
         let batch = batch.max(1);
-        let element = ibv_sge { addr: region.address() + landing.first, length: landing.size, lkey: region.local_key() };
+        let element =
+            ibv_sge { addr: region.address() + landing.first, length: landing.size, lkey: region.local_key() };
         let mut elements = vec![element; batch as usize].into_boxed_slice();
         let blank = ibv_recv_wr { wr_id: 0, next: ptr::null_mut(), sg_list: ptr::null_mut(), num_sge: 1 };
         let mut requests = vec![blank; batch as usize].into_boxed_slice();
         for i in 0..requests.len() {
             requests[i].sg_list = &raw mut elements[i];
-            requests[i].wr_id = u64::from(queue_pair.number());
+            requests[i].wr_id = u64::from(tag);
             requests[i].next = requests.get_mut(i + 1).map_or(ptr::null_mut(), ptr::from_mut);
         }
         Some(Self {
@@ -81,9 +85,7 @@ impl Receives {
 
     /// Offset in the region at which receive number `n` lands, counted from 0 over the life of the queue pair.
     pub fn place(&self, n: u64) -> u64 {
-        let Walk { step, span } = self.landing.walk;
-        let places = if step == 0 { 1 } else { span.div_ceil(step).max(1) };
-        self.landing.first + n % places * step
+        self.landing.first + self.landing.walk.place(n)
     }
 
     /// Takes note of consumed receives and posts new ones, a batch at a time. Answers whether it posted.

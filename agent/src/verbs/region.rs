@@ -5,6 +5,8 @@ use std::{fmt, ptr::NonNull, sync::Arc};
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
+use crate::memory::host::Buffer;
+
 use super::{
     domain::Domain,
     words::{self, Doing},
@@ -20,9 +22,43 @@ pub unsafe trait Backing: fmt::Debug + Send + Sync {
     fn address(&self) -> u64;
     /// How many there are.
     fn length(&self) -> usize;
+    /// Copies `bytes` to offset `at`. Panics if they do not fit.
+    fn put(&self, at: usize, bytes: &[u8]);
+    /// Copies what is at offset `at` into `bytes`. Panics if there are not so many.
+    fn get(&self, at: usize, bytes: &mut [u8]);
+    /// Whether the CPU can read and write the bytes at `address` directly.
+    fn host(&self) -> bool;
     /// A dma-buf holding the bytes and the offset of the first one, where that is how devices reach them.
     fn dma_buf(&self) -> Option<(std::os::fd::RawFd, u64)> {
         None
+    }
+}
+
+// SAFETY: the mapping is the buffer's own and stays until it is dropped; devices and the CPU share it by raw access
+// only, because nothing here makes references to its bytes.
+unsafe impl Backing for Buffer {
+    fn address(&self) -> u64 {
+        Self::address(self) as u64
+    }
+
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn put(&self, at: usize, bytes: &[u8]) {
+        assert!(at <= self.len() && bytes.len() <= self.len() - at, "outside of the buffer");
+        // SAFETY: the range was just checked, and `bytes` is no part of the mapping.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), Self::address(self).add(at), bytes.len()) };
+    }
+
+    fn get(&self, at: usize, bytes: &mut [u8]) {
+        assert!(at <= self.len() && bytes.len() <= self.len() - at, "outside of the buffer");
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(Self::address(self).add(at), bytes.as_mut_ptr(), bytes.len()) };
+    }
+
+    fn host(&self) -> bool {
+        true
     }
 }
 
@@ -81,6 +117,11 @@ impl Region {
             Failure { cause: format!("{} ({length} bytes)", failure.cause), ..failure }
         })?;
         Ok(Self { handle, domain: Arc::clone(domain), backing })
+    }
+
+    /// The bytes behind it.
+    pub fn backing(&self) -> &dyn Backing {
+        &*self.backing
     }
 
     /// Address of the first byte.

@@ -49,8 +49,26 @@ pub enum Verb {
 pub struct Walk {
     /// Bytes from one message to the next; 0 stays in place.
     pub step: u64,
-    /// Offsets stay below this.
+    /// Offsets stay below this, which is a multiple of `step`.
     pub span: u64,
+}
+
+impl Walk {
+    /// Places it comes to before it starts again.
+    pub fn places(&self) -> u64 {
+        self.span.checked_div(self.step).unwrap_or(1).max(1)
+    }
+
+    /// Offset of message number `n`, counted from 0.
+    pub fn place(&self, n: u64) -> u64 {
+        n % self.places() * self.step
+    }
+
+    /// Whether messages of `size` bytes that start at `first` stay below `length`.
+    pub fn fits(&self, first: u64, size: u64, length: u64) -> bool {
+        let end = first.checked_add(self.place(self.places() - 1)).and_then(|last| last.checked_add(size));
+        end.is_some_and(|end| end <= length)
+    }
 }
 
 /// What a ring of requests is made of.
@@ -117,10 +135,7 @@ pub const fn tag(wr_id: u64) -> u32 {
 impl Sends {
     /// A ring on `queue_pair` whose payload lies in `region`. `None` if the payload would leave the region.
     pub fn new(queue_pair: &Arc<QueuePair>, region: &Arc<Region>, template: Template) -> Option<Self> {
-        let Walk { step, span } = template.walk;
-        let last = if step == 0 { 0 } else { span.saturating_sub(1) / step * step };
-        let end = template.local.checked_add(last)?.checked_add(u64::from(template.size))?;
-        if end > region.length() as u64 {
+        if !template.walk.fits(template.local, u64::from(template.size), region.length() as u64) {
             return None;
         }
         let (raw, base, key) = (queue_pair.raw(), region.address(), region.local_key());
@@ -134,7 +149,13 @@ impl Sends {
     /// # Safety
     /// `queue_pair` must be one whose context can post, and `base` and `key` must allow the template's payload to be
     /// read and written, for as long as `alive` lives.
-    pub unsafe fn from_raw(queue_pair: *mut ibv_qp, base: u64, key: u32, alive: [Alive; 2], template: Template) -> Self {
+    pub unsafe fn from_raw(
+        queue_pair: *mut ibv_qp,
+        base: u64,
+        key: u32,
+        alive: [Alive; 2],
+        template: Template,
+    ) -> Self {
         let template = Template { list: template.list.max(1), signal_every: template.signal_every.max(1), ..template };
         let length = template.list.max(template.signal_every) as usize;
         let start = base + template.local;
@@ -179,6 +200,12 @@ impl Sends {
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.posted - self.completed
+    }
+
+    /// Requests posted since the last one that completes.
+    #[inline]
+    pub fn silent(&self) -> u64 {
+        self.next as u64 % u64::from(self.template.signal_every)
     }
 
     /// Requests posted in all.

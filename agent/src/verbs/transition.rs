@@ -160,11 +160,7 @@ mod tests {
         let connected = STATE | 1 << 7 | 1 << 8 | 1 << 20 | 1 << 12;
         assert_eq!(
             masks(Service::Rc),
-            [
-                init,
-                connected | 1 << 17 | 1 << 15,
-                STATE | 1 << 16 | 1 << 13 | 1 << 10 | 1 << 11 | 1 << 9
-            ]
+            [init, connected | 1 << 17 | 1 << 15, STATE | 1 << 16 | 1 << 13 | 1 << 10 | 1 << 11 | 1 << 9]
         );
         assert_eq!(masks(Service::Uc), [init, connected, STATE | 1 << 16]);
         assert_eq!(masks(Service::Ud), [STATE | 1 << 4 | 1 << 5 | 1 << 6, STATE, STATE | 1 << 16]);

@@ -1,0 +1,168 @@
+//! The initiator's bandwidth pass.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    step::{Timing, Window},
+    terms::{Op, Service},
+};
+
+use super::{
+    atomic,
+    credit::{Granted, Sink},
+    end::End,
+    mailbox::Slot,
+    phase::Phase,
+    stream::{Nothing, Unlimited, stream},
+};
+use crate::{
+    bench::{Tally, clock, cpu},
+    fabric::Control,
+    verbs::send::Sends,
+};
+
+/// How long datagrams may still be on their way after the last one was sent, in nanoseconds.
+const STRAGGLERS: u64 = 20_000_000;
+
+/// Whether messages of `op` take receives, so that the peer's CPU has work.
+pub const fn takes_receives(op: Op) -> bool {
+    matches!(op, Op::Send | Op::WriteImm)
+}
+
+impl End {
+    /// Warms up, then streams for as long as the window says.
+    ///
+    /// # Errors
+    /// The fabric, the peer or the deadline; or atomics that do not add up.
+    pub fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
+        let Timing { op, size, bidirectional, .. } = *timing;
+        let takes = takes_receives(op);
+        let heard = takes || bidirectional;
+        let lossy = takes && self.service != Service::Rc;
+        if bidirectional && lossy {
+            let cause = format!("{op} over service {} is not measured in both directions at once", self.service);
+            let help = "nobody would count what is lost: use service rc, or one direction";
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
+        }
+        if bidirectional && takes {
+            self.post_receives()?;
+        }
+        if heard {
+            let phase = if bidirectional { Phase::BothWays } else { Phase::Stream };
+            self.announcer.announce(phase, &mut self.mailbox, control)?;
+        }
+        let mut moved = 0;
+        if timing.warm_up > 0 {
+            moved += self.pass(timing, Window::Duration(timing.warm_up), control)?.bytes;
+        }
+        if let Some(start) = timing.start_at {
+            clock::wait_until(start, control)?;
+        }
+        let words = if op.is_atomic() { self.words(control)? } else { Vec::new() };
+        if heard {
+            self.announcer.announce(Phase::Counted, &mut self.mailbox, control)?;
+        }
+        let (arrived, used) = (self.arrived(), cpu::thread());
+        let mut measurement = self.pass(timing, timing.window, control)?.measurement(0);
+        measurement.cpu = cpu::thread() - used;
+        measurement.moved = Some(moved + measurement.operations * size);
+        if heard {
+            if lossy {
+                self.wait_for_stragglers(arrived + measurement.operations);
+            }
+            self.announcer.announce(Phase::Over, &mut self.mailbox, control)?;
+            self.drain()?;
+        }
+        if lossy {
+            delivered(&mut measurement, self.arrived() - arrived);
+        }
+        if op.is_atomic() {
+            atomic::must_add_up(op, &words, &self.words(control)?, measurement.operations)?;
+        }
+        Ok(measurement)
+    }
+
+    /// Messages of ours that have arrived in all, as the peer says.
+    fn arrived(&self) -> u64 {
+        (0..self.pairs.len()).map(|i| self.mailbox.read(Slot::Consumed(i))).sum()
+    }
+
+    fn wait_for_stragglers(&self, expected: u64) {
+        let patience = clock::now() + STRAGGLERS;
+        while clock::now() < patience && self.arrived() < expected {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Streams over all queue pairs once.
+    fn pass(&mut self, timing: &Timing, rule: Window, control: &Control) -> Result<Tally, Failure> {
+        let Timing { op, size, bidirectional, .. } = *timing;
+        let mut flows = self.flows(op, size)?;
+        let mut waiter = self.waiter(control, Stage::Measure);
+        let how = (rule, size, self.settings.pace(size).depth);
+        if !takes_receives(op) {
+            return stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut Nothing);
+        }
+        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service);
+        let tally = if bidirectional {
+            let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut sink)
+        } else {
+            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut Nothing)
+        };
+        self.account(&flows);
+        tally
+    }
+
+    /// A ring of requests per queue pair.
+    ///
+    /// # Errors
+    /// The link is not joined, or the messages do not fit.
+    pub fn flows(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
+        let walk = self.walk(op, size)?;
+        (0..self.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
+    }
+
+    /// Remembers what has been sent, for the credits of the next pass.
+    pub fn account(&mut self, flows: &[Sends]) {
+        for (sent, flow) in self.sent.iter_mut().zip(flows) {
+            *sent += flow.posted();
+        }
+    }
+
+    /// Takes what still arrives after the peer has stopped sending.
+    ///
+    /// # Errors
+    /// The queue pair or the peer is gone.
+    pub fn drain(&mut self) -> Result<(), Failure> {
+        if self.receives.is_empty() {
+            return Ok(());
+        }
+        let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        sink.take_all(&mut self.poller)
+    }
+}
+
+/// An unreliable service completes what it has sent, arrived or not: only what arrived counts.
+fn delivered(measurement: &mut Measurement, arrived: u64) {
+    let sent = measurement.operations.max(1);
+    let arrived = arrived.min(sent);
+    let part = |bytes: u64| (u128::from(bytes) * u128::from(arrived) / u128::from(sent)) as u64;
+    measurement.bytes = part(measurement.bytes);
+    measurement.slices.iter_mut().for_each(|bytes| *bytes = part(*bytes));
+    measurement.operations = arrived;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_does_not_count() {
+        let mut measurement =
+            Measurement { operations: 100, bytes: 6400, slices: vec![3200, 3200], ..Measurement::default() };
+        delivered(&mut measurement, 75);
+        assert_eq!((measurement.operations, measurement.bytes), (75, 4800));
+        assert_eq!(measurement.slices, [2400, 2400]);
+    }
+}

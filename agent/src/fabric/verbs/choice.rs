@@ -1,0 +1,148 @@
+//! Which device, port and GID a link uses, and what they are: proven by the device, never assumed.
+
+use std::{path::Path, sync::Arc};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::LinkSpec,
+    terms::LinkLayer,
+};
+
+use crate::verbs::{
+    cache,
+    device::Device,
+    domain::Domain,
+    gid::{self, Gid},
+    port::Port,
+};
+
+/// A usable port of an open device.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The device's protection domain.
+    pub domain: Arc<Domain>,
+    /// The port, active when it was asked.
+    pub port: Port,
+    /// The GID, if the port has any (an InfiniBand port without a subnet prefix may not).
+    pub gid: Option<Gid>,
+    /// What lies below the transport.
+    pub link_layer: LinkLayer,
+    /// Whether the device is an emulation in software.
+    pub software: bool,
+    /// Link rate in Gb/s; never of a software device, which invents one.
+    pub rate_gbps: Option<f64>,
+}
+
+impl Choice {
+    /// The device and port `spec` names, or the first device with an active port.
+    ///
+    /// # Errors
+    /// No such device or port, none active, no such GID.
+    pub fn new(spec: &LinkSpec) -> Result<Self, Failure> {
+        let (name, port) = match &spec.device {
+            Some(named) => parse(named, spec.port)?,
+            None => first_active(spec.port)?,
+        };
+        let domain = cache::domain(&name)?;
+        let device = domain.device();
+        let port = Port::query(device, port)?;
+        port.must_be_active(&name)?;
+        let gids = port.gids(device)?;
+        let iwarp = device.iwarp();
+        let chosen = gid::choose(&gids, port.ethernet && !iwarp, spec.knobs.gid_index);
+        let chosen = match chosen {
+            // A port of InfiniBand or iWARP works by its LID or by rdma_cm; only a wish for a GID can fail there.
+            Err(_) if gids.is_empty() && (iwarp || !port.ethernet) && spec.knobs.gid_index.is_none() => None,
+            chosen => Some(chosen?),
+        };
+        let link_layer = if iwarp {
+            LinkLayer::Iwarp
+        } else {
+            let known = chosen.map_or(Some(LinkLayer::Infiniband), |gid| gid.kind.link_layer(port.ethernet));
+            known.ok_or_else(|| {
+                let cause = format!("{name}:{}: cannot tell whether its GIDs are RoCE v1 or v2", port.number);
+                Failure::new(Stage::Open, Kind::Configuration, cause)
+                    .help("neither the kernel nor /sys/class/infiniband tells: mount sysfs into the container")
+            })?
+        };
+        // Emulations (Soft-RoCE, siw) have no device behind them; all hardware has a bus device.
+        let software = !sysfs(&name, "device").exists();
+        let rate_gbps = if software { None } else { rate(&name, port.number) };
+        Ok(Self { domain, port, gid: chosen, link_layer, software, rate_gbps })
+    }
+
+    /// Device and port as `mlx5_0:1`.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.domain.device().name(), self.port.number)
+    }
+}
+
+/// `mlx5_0:2` or `mlx5_0`; the port in the name wins over `port`, and 0 stands for 1.
+fn parse(named: &str, port: u8) -> Result<(String, u8), Failure> {
+    match named.split_once(':') {
+        None => Ok((named.to_owned(), port.max(1))),
+        Some((name, number)) => match number.parse::<u8>() {
+            Ok(number) if number > 0 => Ok((name.to_owned(), number)),
+            _ => Err(Failure::new(Stage::Open, Kind::Configuration, format!("{named}: {number} is no port number"))
+                .help("write the device as name or name:port, such as mlx5_0:1")),
+        },
+    }
+}
+
+/// The first device, in the order of rails, whose port `number` (any if 0) is active.
+fn first_active(number: u8) -> Result<(String, u8), Failure> {
+    let names = Device::names()?;
+    let mut seen = Vec::new();
+    for name in &names {
+        let domain = match cache::domain(name) {
+            Ok(domain) => domain,
+            Err(failure) => {
+                seen.push(failure.cause);
+                continue;
+            }
+        };
+        let ports = domain.device().attributes()?.phys_port_cnt;
+        for number in (1..=ports).filter(|port| number == 0 || *port == number) {
+            let port = Port::query(domain.device(), number)?;
+            match port.must_be_active(name) {
+                Ok(()) => return Ok((name.clone(), number)),
+                Err(failure) => seen.push(failure.cause),
+            }
+        }
+    }
+    let cause = if names.is_empty() {
+        "this host has no RDMA device".to_owned()
+    } else {
+        format!("no RDMA port of this host is active: {}", seen.join("; "))
+    };
+    Err(Failure::new(Stage::Open, Kind::Configuration, cause).help("see `rdma link` and `ibv_devinfo`"))
+}
+
+fn sysfs(device: &str, file: &str) -> std::path::PathBuf {
+    Path::new("/sys/class/infiniband").join(device).join(file)
+}
+
+fn read(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// Gb/s from sysfs' `100 Gb/sec (4X EDR)`.
+fn rate(device: &str, port: u8) -> Option<f64> {
+    let text = read(&sysfs(device, &format!("ports/{port}/rate")))?;
+    let (number, rest) = text.split_once(' ')?;
+    (rest.starts_with("Gb/sec")).then(|| number.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_carry_ports() {
+        assert_eq!(parse("mlx5_0", 1).unwrap(), ("mlx5_0".to_owned(), 1));
+        assert_eq!(parse("mlx5_0:2", 1).unwrap(), ("mlx5_0".to_owned(), 2));
+        assert_eq!(parse("rxe0", 0).unwrap(), ("rxe0".to_owned(), 1));
+        assert!(parse("mlx5_0:zero", 1).unwrap_err().cause.contains("zero"));
+        assert!(parse("mlx5_0:0", 1).is_err());
+    }
+}

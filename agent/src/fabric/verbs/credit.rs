@@ -1,0 +1,165 @@
+//! Messages need receives at the other end. The receiver tells how many it has posted, the sender never sends more:
+//! so a receiver is never found unready, and RNR retries never distort a measurement.
+
+use railgauge_wire::{
+    failure::{Failure, Stage},
+    terms::Service,
+};
+use rdma_sys::ibv_wc;
+
+use super::{
+    layout::HEADER,
+    mailbox::{Mailbox, Reader, Slot},
+    stream::{Credits, Incoming, is_receive},
+};
+use crate::verbs::{
+    poll::Poller,
+    receive::Receives,
+    send::Sends,
+    words::{self, Doing},
+};
+
+/// How long an unreliable service may make no progress before what is missing is taken for lost, in nanoseconds.
+const LOST_AFTER: u64 = 2_000_000;
+
+/// The sender's side.
+pub struct Granted {
+    reader: Reader,
+    /// Messages sent before this pass, per flow.
+    before: Vec<u64>,
+    /// Messages taken for lost: receives they would have taken are still there.
+    lost: Vec<u64>,
+    stalled: Vec<Option<u64>>,
+    lossy: bool,
+}
+
+impl Granted {
+    /// Credits for a pass over flows that have sent `before` messages so far.
+    pub fn new(reader: Reader, before: &[u64], service: Service) -> Self {
+        let flows = before.len();
+        let (lost, stalled) = (vec![0; flows], vec![None; flows]);
+        let mut granted = Self { reader, before: before.to_vec(), lost, stalled, lossy: service != Service::Rc };
+        for (flow, sent) in before.iter().enumerate() {
+            granted.forgive(flow, *sent);
+        }
+        granted
+    }
+
+    /// Counts what was sent and has not arrived as lost.
+    fn forgive(&mut self, flow: usize, sent: u64) {
+        if self.lossy {
+            self.lost[flow] = sent.saturating_sub(self.reader.read(Slot::Consumed(flow)));
+        }
+    }
+}
+
+impl Credits for Granted {
+    #[inline]
+    fn allowed(&self, flow: usize) -> u64 {
+        let may = self.reader.read(Slot::Posted(flow)) + self.lost[flow];
+        may.saturating_sub(self.before[flow])
+    }
+
+    fn idle(&mut self, flows: &[Sends], now: u64) {
+        if !self.lossy {
+            return;
+        }
+        for (i, flow) in flows.iter().enumerate() {
+            let stuck = flow.in_flight() == 0 && flow.posted() >= self.allowed(i);
+            match (stuck, self.stalled[i]) {
+                (false, _) => self.stalled[i] = None,
+                (true, None) => self.stalled[i] = Some(now),
+                (true, Some(since)) if now - since > LOST_AFTER => {
+                    self.forgive(i, self.before[i] + flow.posted());
+                    self.stalled[i] = None;
+                }
+                (true, Some(_)) => {}
+            }
+        }
+    }
+}
+
+/// The receiver's side: counts what arrives, replaces receives, grants credits.
+pub struct Sink<'a> {
+    receives: &'a mut [Receives],
+    mailbox: &'a mut Mailbox,
+    /// Receives to keep posted.
+    ahead: u64,
+    header: u64,
+    lossy: bool,
+    fresh: Vec<u64>,
+    told: Vec<u64>,
+    /// Messages that arrived.
+    pub operations: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+}
+
+impl<'a> Sink<'a> {
+    /// A sink over all queue pairs of a link.
+    pub fn new(receives: &'a mut [Receives], mailbox: &'a mut Mailbox, ahead: u32, service: Service) -> Self {
+        let (fresh, told) = (vec![0; receives.len()], vec![u64::MAX; receives.len()]);
+        let header = if service == Service::Ud { HEADER } else { 0 };
+        let (ahead, lossy) = (u64::from(ahead), service != Service::Rc);
+        Self { receives, mailbox, ahead, header, lossy, fresh, told, operations: 0, bytes: 0 }
+    }
+
+    /// The mailbox it grants credits by.
+    pub fn mailbox(&mut self) -> &mut Mailbox {
+        self.mailbox
+    }
+
+    /// Takes everything that is there.
+    ///
+    /// # Errors
+    /// The queue pair or the peer is gone.
+    pub fn take_all(&mut self, poller: &mut Poller) -> Result<(), Failure> {
+        while poller.poll(|completion| {
+            if is_receive(completion) {
+                self.arrived(completion);
+            }
+        })? > 0
+        {}
+        self.tend(0).map(|_| ())
+    }
+
+    /// Tells the sender of an unreliable service how much has arrived.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    pub fn publish(&mut self) -> Result<(), Failure> {
+        for (i, receives) in self.receives.iter().enumerate().filter(|_| self.lossy) {
+            if self.told[i] != receives.consumed() {
+                self.told[i] = receives.consumed();
+                self.mailbox.write(Slot::Consumed(i), self.told[i])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Incoming for Sink<'_> {
+    #[inline]
+    fn arrived(&mut self, completion: &ibv_wc) {
+        if let Some(fresh) = self.fresh.get_mut(completion.wr_id as usize) {
+            *fresh += 1;
+            self.operations += 1;
+            self.bytes += u64::from(completion.byte_len).saturating_sub(self.header);
+        }
+    }
+
+    #[inline]
+    fn tend(&mut self, _sent: u64) -> Result<bool, Failure> {
+        let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the receiving queue pair", errno);
+        for (i, (receives, fresh)) in self.receives.iter_mut().zip(&mut self.fresh).enumerate() {
+            let count = std::mem::take(fresh);
+            if count > 0 && receives.consume(count, self.ahead).map_err(refused)? {
+                self.mailbox.write(Slot::Posted(i), receives.posted())?;
+                if self.lossy {
+                    self.mailbox.write(Slot::Consumed(i), receives.consumed())?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,259 @@
+//! One end of a link: what `open` made and `join` connected. What it does is in the files of the steps.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Role, VerbsEndpoint},
+    terms::{Op, Service},
+};
+
+use super::{
+    choice::Choice,
+    layout::{HEADER, Layout},
+    mailbox::Mailbox,
+    phase::{Announcer, Listener},
+    settings::{Pace, Settings},
+    waiter::Waiter,
+};
+use crate::{
+    fabric::Control,
+    verbs::{
+        address::Address,
+        completion::CompletionQueue,
+        poll::Poller,
+        queue_pair::QueuePair,
+        receive::{Landing, Receives},
+        region::Region,
+        send::{Sends, Template, Verb, Walk},
+        words::{self, Doing},
+    },
+};
+
+/// One end.
+pub struct End {
+    /// Which end.
+    pub role: Role,
+    /// Queue pair service.
+    pub service: Service,
+    /// Device, port and GID.
+    pub choice: Choice,
+    /// Knobs as resolved.
+    pub settings: Settings,
+    /// Where messages lie.
+    pub layout: Layout,
+    /// The buffer, with whatever ordering the plan asked for.
+    pub region: Arc<Region>,
+    /// The same buffer without relaxed ordering; `region` itself where that has none.
+    pub ordered: Arc<Region>,
+    /// Where everything completes.
+    pub queue: Arc<CompletionQueue>,
+    /// Takes from `queue`.
+    pub poller: Poller,
+    /// The measured queue pairs.
+    pub pairs: Vec<Arc<QueuePair>>,
+    /// First packet sequence numbers, the control queue pair's last.
+    pub psns: Vec<u32>,
+    /// The control queue pair.
+    pub mailbox: Mailbox,
+    /// Announces phases (initiator).
+    pub announcer: Announcer,
+    /// Notices phases (responder).
+    pub listener: Listener,
+    /// Receives per queue pair, once the first operation needs them.
+    pub receives: Vec<Receives>,
+    /// Messages sent per queue pair that took a receive of the peer's.
+    pub sent: Vec<u64>,
+    /// The receive that holds what is to be checked, per queue pair, if it came in one.
+    pub received: Vec<Option<u64>>,
+    /// Whether the last byte of what the peer writes here lands last, so that it may be polled.
+    pub in_order: bool,
+    /// What else the record should say.
+    pub notes: BTreeMap<String, String>,
+    /// The other end, once joined.
+    pub peer: Option<Peer>,
+}
+
+/// The other end.
+pub struct Peer {
+    /// As it described itself.
+    pub endpoint: VerbsEndpoint,
+    /// Bytes of half a share of its buffer.
+    pub area: u64,
+    /// Where its datagrams go, per queue pair.
+    pub addresses: Vec<Arc<Address>>,
+    /// Path MTU in use, in bytes.
+    pub mtu: u32,
+}
+
+/// How many at once, and how often they complete.
+#[derive(Debug, Clone, Copy)]
+pub struct Batches {
+    /// Requests per post.
+    pub list: u32,
+    /// One completion per this many.
+    pub signal_every: u32,
+    /// Largest inline payload.
+    pub inline: u32,
+}
+
+impl End {
+    /// The other end, if it is joined.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn peer(&self) -> Result<&Peer, Failure> {
+        self.peer.as_ref().ok_or_else(|| Failure::new(Stage::Converse, Kind::Internal, "the link is not joined yet"))
+    }
+
+    /// The name of the device in failures.
+    pub fn device(&self) -> &str {
+        self.choice.domain.device().name()
+    }
+
+    /// `Err` unless this service and device can do `op` with messages of `size` bytes.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`], with what would do.
+    pub fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
+        let unsupported =
+            |cause: String, help: &str| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
+        let fits = match self.service {
+            Service::Rc => matches!(op, Op::Write | Op::WriteImm | Op::Read | Op::Send) || op.is_atomic(),
+            Service::Uc => matches!(op, Op::Write | Op::WriteImm | Op::Send),
+            Service::Ud => op == Op::Send,
+        };
+        if !fits {
+            return unsupported(format!("service {} has no operation {op}", self.service), "use service rc");
+        }
+        if op.is_atomic() && !self.choice.domain.device().atomics()? {
+            let cause = format!("{} has no atomics", self.device());
+            return unsupported(cause, "atomics are optional; iWARP devices rarely have them");
+        }
+        let mtu = u64::from(self.peer()?.mtu);
+        if self.service == Service::Ud && size > mtu {
+            return unsupported(
+                format!("a datagram of {size} bytes is over the path MTU of {mtu}"),
+                "use smaller sizes",
+            );
+        }
+        if op.is_atomic() && size != 8 {
+            let cause = format!("an atomic works on 8 bytes, not on {size}");
+            return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).help("use size 8"));
+        }
+        if size > self.layout.max_size {
+            let cause = format!("{size} bytes asked for on a link opened for {}", self.layout.max_size);
+            return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+        }
+        Ok(())
+    }
+
+    /// Batches of bandwidth loops with messages of `size` bytes.
+    pub fn batches(&self, size: u64) -> Batches {
+        let Pace { list, signal_every, .. } = self.settings.pace(size);
+        Batches { list, signal_every, inline: self.settings.inline_bandwidth }
+    }
+
+    /// A ring of requests on queue pair `i` that does `op` with messages of `size` bytes along `walk`.
+    ///
+    /// # Errors
+    /// The link is not joined, or the message does not fit.
+    pub fn sends(&self, i: usize, op: Op, size: u64, walk: Walk, batches: Batches) -> Result<Sends, Failure> {
+        self.ring(i, self.template(i, op, size, walk, batches)?)
+    }
+
+    /// What such a ring is made of.
+    ///
+    /// # Errors
+    /// The link is not joined.
+    pub fn template(&self, i: usize, op: Op, size: u64, walk: Walk, batches: Batches) -> Result<Template, Failure> {
+        let peer = self.peer()?;
+        let theirs = peer.endpoint.address + i as u64 * 2 * peer.area;
+        // Reads and atomics bring bytes here; everything else takes them away.
+        let brings = op.pulls() || op.is_atomic();
+        let verb = match op {
+            Op::Write => Verb::Write,
+            Op::WriteImm => Verb::WriteImmediate,
+            Op::Read => Verb::Read,
+            Op::AtomicFadd => Verb::FetchAdd { add: 1 },
+            Op::AtomicCas => Verb::CompareSwap { compare: 0, swap: 0 },
+            _ => match (peer.addresses.get(i), peer.endpoint.qp_numbers.get(i)) {
+                (Some(address), Some(number)) => {
+                    let (address, queue_key) = (address.clone(), peer.endpoint.qkey);
+                    Verb::SendTo { address, queue_pair: *number, queue_key }
+                }
+                _ => Verb::Send,
+            },
+        };
+        Ok(Template {
+            verb,
+            size: u32::try_from(size).unwrap_or(u32::MAX),
+            local: if brings { self.layout.incoming(i) } else { self.layout.outgoing(i) },
+            remote: if op.pulls() { theirs } else { theirs + peer.area },
+            remote_key: peer.endpoint.rkey,
+            walk,
+            inline: !brings && size <= u64::from(batches.inline.min(self.pairs[i].inline())),
+            list: batches.list,
+            signal_every: batches.signal_every,
+            tag: i as u32,
+        })
+    }
+
+    /// A ring on queue pair `i` from a template.
+    ///
+    /// # Errors
+    /// The message does not fit the buffer.
+    pub fn ring(&self, i: usize, template: Template) -> Result<Sends, Failure> {
+        Sends::new(&self.pairs[i], &self.region, template)
+            .ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a message would leave the registered buffer"))
+    }
+
+    /// How a bandwidth loop with messages of `size` bytes walks: inside what both ends have.
+    ///
+    /// # Errors
+    /// The link is not joined.
+    pub fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
+        let area = self.layout.area.min(self.peer()?.area);
+        // All atomics work on one word, so that their sum can be checked.
+        Ok(if op.is_atomic() { Walk::default() } else { self.layout.walk(size, area) })
+    }
+
+    /// Waits on this end's completion queue.
+    pub fn waiter(&self, control: &Control, stage: Stage) -> Waiter {
+        Waiter::new(&self.queue, control, stage)
+    }
+
+    /// Sees to it that receives are posted on every queue pair, and tells the peer how many.
+    ///
+    /// # Errors
+    /// The device refuses, or the peer is gone.
+    pub fn post_receives(&mut self) -> Result<(), Failure> {
+        if self.receives.is_empty() {
+            let header = if self.layout.datagrams { HEADER } else { 0 };
+            let size = u32::try_from(self.layout.max_size + header).unwrap_or(u32::MAX);
+            // A quarter at a time: three quarters are always there, and credits are rare.
+            let batch = (self.settings.receives / 4).clamp(1, 128);
+            for (i, pair) in self.pairs.iter().enumerate() {
+                let landing = Landing { first: self.layout.incoming(i) - header, size, walk: self.layout.landing() };
+                let receives = Receives::new(pair, &self.region, landing, batch, i as u32).ok_or_else(|| {
+                    Failure::new(Stage::Measure, Kind::Internal, "a receive would leave the registered buffer")
+                })?;
+                self.receives.push(receives);
+            }
+        }
+        for i in 0..self.receives.len() {
+            self.replace_receives(i, 0)?;
+            self.mailbox.write(super::mailbox::Slot::Posted(i), self.receives[i].posted())?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of consumed receives of queue pair `i`, and posts new ones a batch at a time.
+    fn replace_receives(&mut self, i: usize, consumed: u64) -> Result<bool, Failure> {
+        let ahead = u64::from(self.settings.receives);
+        let device = self.choice.domain.device();
+        self.receives[i]
+            .consume(consumed, ahead)
+            .map_err(|errno| words::verb(Stage::Measure, Doing::Post, device.name(), errno))
+    }
+}

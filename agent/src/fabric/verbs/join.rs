@@ -1,0 +1,124 @@
+//! Joining: the peer's endpoint is looked at, and the queue pairs are connected to it.
+
+use std::sync::Arc;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Endpoint, Joining, VerbsEndpoint},
+    terms::{LinkLayer, Service},
+};
+
+use super::{
+    end::{End, Peer},
+    layout::Layout,
+};
+use crate::verbs::{
+    address::{Address, Path},
+    gid,
+    port::mtu_code,
+    queue_pair::QueuePair,
+    transition::Change,
+};
+
+fn unfit(cause: String, help: &str) -> Failure {
+    Failure::new(Stage::Join, Kind::Configuration, cause).help(help)
+}
+
+impl End {
+    /// Joins this end with its peer.
+    ///
+    /// # Errors
+    /// The peer does not fit, or its address cannot be resolved.
+    pub fn join(&mut self, peer: &Endpoint) -> Result<(), Failure> {
+        let Endpoint::Verbs(peer) = peer else {
+            return Err(unfit("this end is verbs, the other is TCP".to_owned(), "both ends need the same fabric"));
+        };
+        if self.settings.joining == Joining::RdmaCm {
+            let cause = "joining by rdma_cm is not built yet";
+            return Err(Failure::new(Stage::Join, Kind::Unsupported, cause).help("use joining = \"exchange\""));
+        }
+        let control = self.fit(peer)?;
+        let mtu = self.settings.mtu.min(peer.mtu);
+        let (service, reads) = (self.service, self.settings.reads.min(peer.max_reads));
+        let paths = (0..self.pairs.len()).map(|i| self.path(peer, i)).collect::<Result<Vec<_>, _>>()?;
+        for (i, (pair, path)) in self.pairs.iter().zip(&paths).enumerate() {
+            self.connect(pair, path, mtu, (peer.qp_numbers[i], peer.psns[i]), self.psns[i], reads)?;
+        }
+        let own_psn = self.psns.last().copied().unwrap_or(0);
+        self.connect(self.mailbox.queue_pair(), &paths[0], mtu, (control.qp_number, control.psn), own_psn, 1)?;
+        self.mailbox.address_to(&control);
+        let addresses = if service == Service::Ud {
+            let domain = &self.choice.domain;
+            paths.iter().map(|path| Address::new(domain, path).map(Arc::new)).collect::<Result<_, _>>()?
+        } else {
+            Vec::new()
+        };
+        let area = Layout::area_of(peer.length, self.pairs.len());
+        self.peer = Some(Peer { endpoint: peer.clone(), area, addresses, mtu });
+        Ok(())
+    }
+
+    /// `Err` unless the peer can be this end's.
+    fn fit(&self, peer: &VerbsEndpoint) -> Result<railgauge_wire::link::ControlEndpoint, Failure> {
+        if peer.qp_numbers.len() != self.pairs.len() || peer.psns.len() != self.pairs.len() {
+            let cause = format!("{} queue pairs here, {} at the peer", self.pairs.len(), peer.qp_numbers.len());
+            return Err(unfit(cause, "both ends need the same number"));
+        }
+        let own = self.choice.gid.map_or("", |gid| gid.kind.word());
+        if matches!(self.choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
+            let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);
+            return Err(unfit(
+                cause,
+                "set gid_index on one host so that both are of one type (RoCE v2 routes, v1 does not)",
+            ));
+        }
+        let link_local = |raw: &[u8; 16]| raw[0] == 0xfe && raw[1] & 0xc0 == 0x80;
+        let theirs = gid::from_hex(&peer.gid);
+        if let (Some(own), Some(theirs)) = (self.choice.gid, theirs)
+            && self.choice.port.ethernet
+            && link_local(&own.raw) != link_local(&theirs)
+        {
+            let cause = format!("one GID is link-local and the other is not: {own} here, {} there", peer.gid);
+            return Err(unfit(cause, "give both interfaces addresses of one subnet, or set gid_index"));
+        }
+        peer.control
+            .ok_or_else(|| unfit("the peer has no control queue pair".to_owned(), "both agents must be of one build"))
+    }
+
+    /// The path of queue pair `i`.
+    fn path(&self, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
+        let (own, theirs) = (self.choice.gid, gid::from_hex(&peer.gid));
+        let other_subnet = || own.zip(theirs).is_some_and(|(own, theirs)| own.raw[..8] != theirs[..8]);
+        let routed = self.choice.port.ethernet || other_subnet();
+        if routed && theirs.is_none() {
+            return Err(unfit("the peer has no GID".to_owned(), "give its network interface an address"));
+        }
+        let label = self.settings.flow_label;
+        Ok(Path {
+            port: self.choice.port.number,
+            gid_index: own.map_or(0, |gid| gid.index),
+            peer_gid: if routed { theirs } else { None },
+            peer_lid: peer.lid,
+            service_level: self.settings.service_level,
+            traffic_class: self.settings.traffic_class,
+            // Each queue pair has its own label, so that they spread over equal-cost paths; 0 leaves it to the driver.
+            flow_label: if label == 0 { 0 } else { (label + i as u32) & 0xf_ffff },
+        })
+    }
+
+    fn connect(
+        &self,
+        pair: &QueuePair,
+        path: &Path,
+        mtu: u32,
+        (peer, peer_psn): (u32, u32),
+        psn: u32,
+        reads: u8,
+    ) -> Result<(), Failure> {
+        let mtu = mtu_code(mtu).ok_or_else(|| unfit(format!("{mtu} is no path MTU"), "use 256 to 4096"))?;
+        let accepted = self.settings.reads;
+        pair.change(&Change::Receive { path: *path, mtu, peer, psn: peer_psn, reads: accepted })?;
+        let (retries, timeout) = (self.settings.retries, self.settings.timeout);
+        pair.change(&Change::Send { psn, reads, retries, timeout })
+    }
+}

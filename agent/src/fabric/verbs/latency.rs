@@ -1,0 +1,136 @@
+//! The initiator's latency pass, and what both ends of a ping-pong share.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::Completion,
+    measure::Measurement,
+    step::{Timing, Window},
+    terms::Op,
+};
+
+use super::{
+    bandwidth::takes_receives,
+    end::{Batches, End},
+    phase::Phase,
+    pingpong::{ByCompletion, ByMemory, ByReceive, Paddle, SIGNAL_EVERY, serve_first},
+    waiter::Waiter,
+};
+use crate::{
+    bench::{Recorder, clock, cpu},
+    fabric::Control,
+    verbs::{
+        flag::Flag,
+        send::{Sends, Template, Walk},
+    },
+};
+
+impl End {
+    /// Warms up, then takes one sample per operation for as long as the window says.
+    ///
+    /// # Errors
+    /// The fabric, the peer or the deadline.
+    pub fn latency(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
+        let op = self.latency_op(timing.op)?;
+        let mut sends = self.latency_sends(op, timing.size)?;
+        let mut waiter = self.waiter(control, Stage::Measure);
+        let measured = match op {
+            Op::Write => {
+                let (outgoing, incoming) = self.flags(timing.size)?;
+                let mut paddle = ByMemory::new(&mut sends, &mut self.poller, outgoing, incoming);
+                self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
+                play(&mut paddle, &mut waiter, timing, control, 2)
+            }
+            _ if takes_receives(op) => {
+                self.post_receives()?;
+                self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
+                let mut paddle = self.by_receive(&mut sends);
+                play(&mut paddle, &mut waiter, timing, control, 2)
+            }
+            _ => {
+                let mut paddle = ByCompletion { sends: &mut sends, poller: &mut self.poller };
+                play(&mut paddle, &mut waiter, timing, control, 1)
+            }
+        };
+        if takes_receives(op) {
+            self.sent[0] += sends.posted();
+        }
+        measured.map(|measurement| Measurement { moved: Some(sends.posted() * timing.size), ..measurement })
+    }
+
+    /// How latency of `op` is measured on this link: RDMA WRITE needs memory whose last byte lands last at both ends,
+    /// or else tells of its arrival by immediate data.
+    ///
+    /// # Errors
+    /// Event mode has nothing to wait for, or the link has several queue pairs.
+    pub fn latency_op(&self, op: Op) -> Result<Op, Failure> {
+        let refuse =
+            |cause: String, help: &str| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).help(help));
+        if self.pairs.len() > 1 {
+            let cause =
+                format!("a latency loop has one message in flight, this link has {} queue pairs", self.pairs.len());
+            return refuse(cause, "use one queue pair (qps = 1)");
+        }
+        if op != Op::Write {
+            return Ok(op);
+        }
+        if self.settings.completion == Completion::Events {
+            let cause = "an RDMA WRITE completes nothing at its target: in event mode there is nothing to wait for";
+            return refuse(cause.to_owned(), "use op write_imm or send, or completion poll");
+        }
+        let ordered = self.in_order && self.peer()?.endpoint.ordered_rkey.is_some();
+        Ok(if ordered { Op::Write } else { Op::WriteImm })
+    }
+
+    /// The ring of a latency loop.
+    ///
+    /// # Errors
+    /// The link is not joined, or the message does not fit.
+    pub fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
+        // A read's or an atomic's own completion is the answer; everything else is told of by the peer's message.
+        let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
+        let batches = Batches { list: 1, signal_every, inline: self.settings.inline_latency };
+        let template = self.template(0, op, size, Walk::default(), batches)?;
+        let ordered = self.peer()?.endpoint.ordered_rkey.filter(|_| op == Op::Write);
+        self.ring(0, Template { remote_key: ordered.unwrap_or(template.remote_key), ..template })
+    }
+
+    /// Last byte of the outgoing and of the incoming message.
+    ///
+    /// # Errors
+    /// They are not in host memory.
+    pub fn flags(&self, size: u64) -> Result<(Flag, Flag), Failure> {
+        let last = size.max(1) - 1;
+        let outgoing = Flag::new(&self.region, self.layout.outgoing(0) + last);
+        let incoming = Flag::new(&self.region, self.layout.incoming(0) + last);
+        outgoing.zip(incoming).ok_or_else(|| {
+            Failure::new(Stage::Measure, Kind::Internal, "the last byte of a message in GPU memory cannot be polled")
+        })
+    }
+
+    /// A paddle for messages that take receives.
+    pub fn by_receive<'a>(&'a mut self, sends: &'a mut Sends) -> ByReceive<'a> {
+        let (ahead, receives) = (u64::from(self.settings.receives), &mut self.receives[0]);
+        ByReceive { sends, poller: &mut self.poller, receives, ahead, waiting: 0, used: 0 }
+    }
+}
+
+fn play(
+    paddle: &mut impl Paddle,
+    waiter: &mut Waiter,
+    timing: &Timing,
+    control: &Control,
+    trips: u64,
+) -> Result<Measurement, Failure> {
+    if timing.warm_up > 0 {
+        serve_first(paddle, waiter, (Window::Duration(timing.warm_up), timing.size), &mut Recorder::new())?;
+    }
+    if let Some(start) = timing.start_at {
+        clock::wait_until(start, control)?;
+    }
+    let mut recorder = Recorder::new();
+    let used = cpu::thread();
+    let tally = serve_first(paddle, waiter, (timing.window, timing.size), &mut recorder)?;
+    let mut measurement = tally.measurement(cpu::thread() - used);
+    measurement.latency = Some(recorder.finish(trips));
+    Ok(measurement)
+}

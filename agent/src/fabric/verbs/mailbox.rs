@@ -1,0 +1,187 @@
+//! The link's control queue pair: words written straight into the peer's memory, never part of what is measured.
+//!
+//! Every word has one writer and only grows, so it does not matter when, how often or in which order it is read.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Stage},
+    link::ControlEndpoint,
+    terms::Service,
+};
+
+use crate::{
+    memory::host::Buffer,
+    verbs::{
+        completion::CompletionQueue,
+        domain::Domain,
+        poll::Poller,
+        queue_pair::{Capacity, QueuePair},
+        region::{Access, Region},
+        send::{self, Sends, Template, Verb, Walk},
+        words::{self, Doing},
+    },
+};
+
+/// Letters in flight at most.
+const DEPTH: u32 = 64;
+
+const WORD: u64 = 8;
+
+/// What a word of the mailbox says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// How far the initiator is: see [`super::phase`].
+    Phase,
+    /// The responder has read so much of [`Slot::Phase`].
+    Seen,
+    /// Receives the writer has posted on queue pair `i` since the link was joined.
+    Posted(usize),
+    /// Receives the writer has consumed on queue pair `i` since the link was joined.
+    Consumed(usize),
+}
+
+impl Slot {
+    const fn place(self) -> u64 {
+        match self {
+            Self::Phase => 0,
+            Self::Seen => 1,
+            Self::Posted(i) => 2 + 2 * i as u64,
+            Self::Consumed(i) => 3 + 2 * i as u64,
+        }
+    }
+
+    const fn count(qps: u32) -> u64 {
+        2 + 2 * qps as u64
+    }
+}
+
+/// One end's mailbox: words the peer writes here, and letters we write there.
+pub struct Mailbox {
+    region: Arc<Region>,
+    queue_pair: Arc<QueuePair>,
+    poller: Poller,
+    /// One ring per word, once joined.
+    letters: Vec<Sends>,
+    /// Letters in flight.
+    flying: u32,
+    qps: u32,
+}
+
+impl Mailbox {
+    /// A mailbox for a link of `qps` queue pairs, not connected yet.
+    ///
+    /// # Errors
+    /// Memory or queues are not to be had.
+    pub fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
+        let (region, queue) = Self::parts(domain, qps)?;
+        let capacity = Capacity { sends: DEPTH, receives: 1, inline: WORD as u32 };
+        let queue_pair = Arc::new(QueuePair::new(domain, &queue, &queue, Service::Rc, capacity)?);
+        Ok(Self { region, queue_pair, poller: Poller::new(&queue), letters: Vec::new(), flying: 0, qps })
+    }
+
+    fn parts(domain: &Arc<Domain>, qps: u32) -> Result<(Arc<Region>, Arc<CompletionQueue>), Failure> {
+        // The first half is the peer's to write, the second half holds what we write to the peer.
+        let page = Arc::new(Buffer::new(2 * WORD * Slot::count(qps), false)?);
+        let region = Arc::new(Region::register(domain, page, Access::default())?);
+        Ok((region, CompletionQueue::new(domain.device(), 2 * DEPTH, false)?))
+    }
+
+    /// The control queue pair, to be connected.
+    pub fn queue_pair(&self) -> &Arc<QueuePair> {
+        &self.queue_pair
+    }
+
+    /// What the peer must know.
+    pub fn endpoint(&self, psn: u32) -> ControlEndpoint {
+        let (address, rkey) = (self.region.address(), self.region.remote_key());
+        ControlEndpoint { qp_number: self.queue_pair.number(), psn, address, rkey }
+    }
+
+    /// Addresses the letters to the peer's mailbox, which must be of as many queue pairs.
+    pub fn address_to(&mut self, peer: &ControlEndpoint) {
+        let half = WORD * Slot::count(self.qps);
+        let letter = |place: u64| Template {
+            verb: Verb::Write,
+            size: WORD as u32,
+            local: half + place * WORD,
+            remote: peer.address + place * WORD,
+            remote_key: peer.rkey,
+            walk: Walk::default(),
+            inline: self.queue_pair.inline() >= WORD as u32,
+            list: 1,
+            signal_every: 1,
+            tag: place as u32,
+        };
+        let rings = (0..Slot::count(self.qps)).map(|place| Sends::new(&self.queue_pair, &self.region, letter(place)));
+        self.letters = rings.flatten().collect();
+    }
+
+    /// What the peer last wrote. Grows only.
+    #[inline]
+    pub fn read(&self, slot: Slot) -> u64 {
+        word(&self.region, slot.place()).load(Ordering::Acquire)
+    }
+
+    /// Reads while somebody else writes letters.
+    pub fn reader(&self) -> Reader {
+        Reader(self.region.clone())
+    }
+
+    /// Writes a word to the peer. Waits for the peer's device if the queue is full.
+    ///
+    /// # Errors
+    /// The control queue pair is broken: the peer is gone.
+    pub fn write(&mut self, slot: Slot, value: u64) -> Result<(), Failure> {
+        self.reap()?;
+        while self.flying + 1 >= DEPTH {
+            self.reap()?;
+        }
+        let place = slot.place();
+        word(&self.region, Slot::count(self.qps) + place).store(value, Ordering::Release);
+        if let Some(ring) = self.letters.get_mut(place as usize) {
+            ring.post().map_err(|errno| {
+                let device = self.queue_pair.domain().device().name();
+                words::verb(Stage::Measure, Doing::Post, device, errno)
+            })?;
+            self.flying += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes the completions of letters.
+    ///
+    /// # Errors
+    /// As [`Mailbox::write`].
+    pub fn reap(&mut self) -> Result<(), Failure> {
+        let letters = &mut self.letters;
+        let taken = self.poller.poll(|completion| {
+            if let Some(ring) = letters.get_mut(send::tag(completion.wr_id) as usize) {
+                ring.complete(1);
+            }
+        })?;
+        self.flying -= (taken as u32).min(self.flying);
+        Ok(())
+    }
+}
+
+/// Reads what the peer writes.
+pub struct Reader(Arc<Region>);
+
+impl Reader {
+    /// As [`Mailbox::read`].
+    #[inline]
+    pub fn read(&self, slot: Slot) -> u64 {
+        word(&self.0, slot.place()).load(Ordering::Acquire)
+    }
+}
+
+fn word(region: &Region, place: u64) -> &AtomicU64 {
+    debug_assert!((place + 1) * WORD <= region.length() as u64);
+    // SAFETY: the region is host memory, aligned to a page and long enough for every place; words are only touched as
+    // atomics, by us and by the device.
+    unsafe { &*((region.address() + place * WORD) as *const AtomicU64) }
+}

@@ -1,0 +1,81 @@
+//! RDMA by libibverbs: links of queue pairs and the loops that measure them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`choice`], [`settings`], [`layout`] | which device, which knobs, where the bytes lie |
+//! | [`end`], [`open`], [`join`] | one end of a link, how it comes to be |
+//! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
+//! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
+//! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
+
+pub mod atomic;
+pub mod bandwidth;
+pub mod choice;
+pub mod credit;
+pub mod end;
+pub mod join;
+pub mod latency;
+pub mod layout;
+pub mod mailbox;
+pub mod open;
+pub mod phase;
+pub mod pingpong;
+pub mod serve;
+pub mod settings;
+pub mod stream;
+pub mod verify;
+pub mod waiter;
+
+use railgauge_wire::{
+    failure::Failure,
+    link::{Endpoint, LinkSpec, Opened},
+    step::{Step, Stepped},
+    terms::Aim,
+};
+
+use self::end::End;
+use super::{Control, Link};
+
+/// Opens one end of a verbs link.
+///
+/// # Errors
+/// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
+pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
+    Ok(Box::new(End::open(spec)?))
+}
+
+impl Link for End {
+    fn opened(&self) -> Opened {
+        Self::opened(self)
+    }
+
+    fn join(&mut self, peer: &Endpoint, _control: &Control) -> Result<(), Failure> {
+        Self::join(self, peer)
+    }
+
+    fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
+        Ok(match step {
+            Step::Fill(pattern) => {
+                self.fill(pattern)?;
+                Stepped::Done
+            }
+            Step::Poison(pattern) => {
+                self.poison(pattern)?;
+                Stepped::Done
+            }
+            Step::Transfer { op, pattern } => {
+                self.transfer(*op, pattern, control)?;
+                Stepped::Done
+            }
+            Step::Check(pattern) => Stepped::Checked(self.check(pattern)?),
+            Step::Serve { op, aim, size } => Stepped::Measured(Box::new(self.serve(*op, *aim, *size, control)?)),
+            Step::Time(timing) => {
+                self.supports(timing.op, timing.size)?;
+                Stepped::Measured(Box::new(match timing.aim {
+                    Aim::Bandwidth => self.bandwidth(timing, control)?,
+                    Aim::Latency => self.latency(timing, control)?,
+                }))
+            }
+        })
+    }
+}

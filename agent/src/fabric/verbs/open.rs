@@ -1,0 +1,199 @@
+//! Opening one end: device, memory, queues, queue pairs, and what the peer must know of them.
+
+use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Completion, Endpoint, Footprint, LinkSpec, Opened, VerbsEndpoint},
+    terms::{GpuPath, Memory, Service, Transport},
+};
+
+use super::{
+    choice::Choice,
+    end::End,
+    layout::Layout,
+    mailbox::Mailbox,
+    phase::{Announcer, Listener},
+    settings::{SPARE, Settings},
+};
+use crate::{
+    facts::{machine, tree::Tree},
+    memory::{host::Buffer, place},
+    verbs::{
+        completion::CompletionQueue,
+        domain::Domain,
+        poll::Poller,
+        queue_pair::{Capacity, QueuePair},
+        region::{Access, Backing, Region},
+        transition::Change,
+    },
+};
+
+/// Queue key of datagrams: any will do that both ends know.
+const QKEY: u32 = 0x5247_0001;
+
+impl End {
+    /// Opens what `spec` asks for, on the calling thread, which is pinned beside the device.
+    ///
+    /// # Errors
+    /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
+    pub fn open(spec: &LinkSpec) -> Result<Self, Failure> {
+        if spec.memory != Memory::Host {
+            let cause = "verbs links on GPU memory are not built yet";
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use memory = \"host\""));
+        }
+        let choice = Choice::new(spec)?;
+        let (device, domain) = (choice.domain.device().clone(), choice.domain.clone());
+        let attributes = device.attributes()?;
+        let settings = Settings::new(spec, &attributes, choice.port.mtu, choice.link_layer)?;
+        let mut notes = BTreeMap::new();
+        let host = Tree::new("/");
+        let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
+        notes.extend(place::settle(&host, settings.core, &numa)?);
+        let mut note = |name: &str, value: String| notes.insert(name.to_owned(), value);
+        note("libibverbs", device.library().file().to_owned());
+
+        let datagrams = spec.service == Service::Ud;
+        let cache = match settings.footprint {
+            Footprint::Cache => 0,
+            Footprint::Dram => machine::last_level_cache(&host).ok_or_else(|| {
+                let cause = "the size of the last-level cache cannot be read, so nothing says what lies beyond it";
+                Failure::new(Stage::Open, Kind::Configuration, cause).help("use footprint = \"cache\"")
+            })?,
+        };
+        let layout = Layout::new(spec.qps, spec.max_size, settings.footprint, cache, datagrams);
+        let buffer: Arc<dyn Backing> = Arc::new(Buffer::new(layout.length(), settings.huge_pages)?);
+        note("buffer_bytes", layout.length().to_string());
+        let (region, ordered) = regions(&domain, &buffer, &settings, device.atomics()?)?;
+
+        let receives = settings.receives.saturating_mul(spec.qps);
+        let entries = settings.depth.saturating_add(SPARE).saturating_mul(spec.qps).saturating_add(receives);
+        let entries = entries.min(u32::try_from(attributes.max_cqe).unwrap_or(u32::MAX));
+        let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
+        let inline = settings.inline_latency.max(settings.inline_bandwidth);
+        let capacity = Capacity { sends: settings.depth.max(SPARE) + SPARE, receives: settings.receives, inline };
+        let pairs = (0..spec.qps.max(1))
+            .map(|_| QueuePair::new(&domain, &queue, &queue, spec.service, capacity).map(Arc::new))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mailbox = Mailbox::new(&domain, pairs.len() as u32)?;
+        let initialise = Change::Initialise { port: choice.port.number, atomics: device.atomics()?, qkey: QKEY };
+        for pair in pairs.iter().chain([mailbox.queue_pair()]) {
+            pair.change(&initialise)?;
+        }
+
+        let landing = pairs[0].writes_land_in_order();
+        // An emulation copies packet by packet, in order, with the CPU.
+        let in_order = choice.software || landing == Some(true);
+        note("write_latency", detection(in_order, landing).to_owned());
+        note("port", choice.name());
+        if let Some(gid) = choice.gid {
+            note("gid_index", gid.index.to_string());
+            note("gid", gid.to_string());
+            note("gid_type", gid.kind.word().to_owned());
+        }
+        note("inline", pairs[0].inline().min(inline).to_string());
+        let relaxed = !Arc::ptr_eq(&region, &ordered);
+        note("relaxed_ordering", relaxed.to_string());
+        Ok(Self {
+            role: spec.role,
+            service: spec.service,
+            settings,
+            layout,
+            region,
+            ordered,
+            poller: Poller::new(&queue),
+            queue,
+            psns: psns(pairs.len() + 1),
+            mailbox,
+            announcer: Announcer::default(),
+            listener: Listener::default(),
+            receives: Vec::new(),
+            sent: vec![0; pairs.len()],
+            received: vec![None; pairs.len()],
+            pairs,
+            in_order,
+            notes,
+            peer: None,
+            choice,
+        })
+    }
+
+    /// What was opened.
+    pub fn opened(&self) -> Opened {
+        let mut settings = self.settings.record();
+        settings.extend(self.notes.clone());
+        let mtu = self.peer.as_ref().map_or(self.settings.mtu, |peer| peer.mtu);
+        settings.insert("mtu".to_owned(), mtu.to_string());
+        Opened {
+            endpoint: Endpoint::Verbs(self.endpoint()),
+            device: self.choice.name(),
+            transport: match self.service {
+                Service::Rc => Transport::VerbsRc,
+                Service::Uc => Transport::VerbsUc,
+                Service::Ud => Transport::VerbsUd,
+            },
+            link_layer: self.choice.link_layer,
+            gpu_path: GpuPath::None,
+            rate_gbps: self.choice.rate_gbps,
+            mtu,
+            software: self.choice.software,
+            settings,
+        }
+    }
+
+    fn endpoint(&self) -> VerbsEndpoint {
+        let control_psn = self.psns.last().copied().unwrap_or(0);
+        let gid = self.choice.gid;
+        VerbsEndpoint {
+            qp_numbers: self.pairs.iter().map(|pair| pair.number()).collect(),
+            psns: self.psns[..self.pairs.len()].to_vec(),
+            lid: self.choice.port.lid,
+            gid: gid.map(|gid| gid.hex()).unwrap_or_default(),
+            gid_type: gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
+            mtu: self.settings.mtu,
+            address: self.region.address(),
+            length: self.region.length() as u64,
+            rkey: self.region.remote_key(),
+            ordered_rkey: self.in_order.then(|| self.ordered.remote_key()),
+            control: Some(self.mailbox.endpoint(control_psn)),
+            max_reads: self.settings.reads,
+            qkey: QKEY,
+            cm_port: None,
+            cm_address: None,
+        }
+    }
+}
+
+/// The buffer registered as the plan wants it, and without relaxed ordering.
+fn regions(
+    domain: &Arc<Domain>,
+    buffer: &Arc<dyn Backing>,
+    settings: &Settings,
+    atomics: bool,
+) -> Result<(Arc<Region>, Arc<Region>), Failure> {
+    let register =
+        |relaxed_ordering| Region::register(domain, buffer.clone(), Access { atomics, relaxed_ordering }).map(Arc::new);
+    let ordered = register(false)?;
+    let relaxed = match settings.relaxed_ordering {
+        Some(false) => None,
+        Some(true) => Some(register(true)?),
+        // As NCCL does: where it is not refused.
+        None => register(true).ok(),
+    };
+    Ok((relaxed.unwrap_or_else(|| ordered.clone()), ordered))
+}
+
+/// How the latency of RDMA WRITE will be taken, and why.
+const fn detection(in_order: bool, landing: Option<bool>) -> &'static str {
+    match (in_order, landing) {
+        (true, _) => "polls the last byte",
+        (false, Some(_)) => "immediate data (the device does not vouch that the last byte lands last)",
+        (false, None) => "immediate data (libibverbs is too old to say whether the last byte lands last)",
+    }
+}
+
+/// Random first packet sequence numbers: packets of an earlier queue pair with the same number then do not fit.
+fn psns(count: usize) -> Vec<u32> {
+    let random = std::hash::RandomState::new();
+    (0..count).map(|i| random.hash_one(i) as u32 & 0x00ff_ffff).collect()
+}

@@ -1,0 +1,269 @@
+//! The latency loops: one message in flight, one sample per operation.
+//!
+//! RDMA WRITE is answered by watching the last byte of the message in memory, everything with a receive by its
+//! completion, and reads and atomics are whole round trips by their own completion.
+
+use railgauge_wire::{
+    failure::{Failure, Stage},
+    step::Window as Rule,
+};
+use rdma_sys::ibv_wc;
+
+use super::{stream::is_receive, waiter::Waiter};
+use crate::{
+    bench::{Recorder, Tally, Window, clock},
+    verbs::{
+        flag::Flag,
+        poll::Poller,
+        receive::Receives,
+        send::{self, Sends},
+        words::{self, Doing},
+    },
+};
+
+/// Requests that may be in flight without having told of their completion.
+const DEPTH: u32 = 32;
+
+/// One completion per this many requests: the answer tells us of the rest.
+pub const SIGNAL_EVERY: u32 = 16;
+
+/// Looks at the flag between two looks at the completion queue, where only errors can come from.
+const QUEUE_EVERY: u32 = 64;
+
+/// One side's half of a ping-pong.
+pub trait Paddle {
+    /// Sends one message.
+    ///
+    /// # Errors
+    /// The post failed.
+    fn hit(&mut self) -> Result<(), Failure>;
+
+    /// Whether the other side's message is here; once for each.
+    ///
+    /// # Errors
+    /// Something went wrong on the queue pair.
+    fn back(&mut self) -> Result<bool, Failure>;
+
+    /// Takes what completes by itself. Answers whether nothing more will.
+    ///
+    /// # Errors
+    /// Something went wrong on the queue pair.
+    fn put_down(&mut self) -> Result<bool, Failure>;
+}
+
+fn refused(errno: i32) -> Failure {
+    words::verb(Stage::Measure, Doing::Post, "the measured queue pair", errno)
+}
+
+/// Posts one request. The first one of a pass completes by itself: with it, what earlier passes left silent in the
+/// queue is over too. The last ones never tell, and need not: the answers to them have come.
+#[inline]
+fn post(sends: &mut Sends) -> Result<(), Failure> {
+    if sends.posted() == 0 { sends.post_last(1) } else { sends.post() }.map_err(refused)
+}
+
+fn told(sends: &Sends) -> bool {
+    sends.in_flight() <= sends.silent()
+}
+
+fn reap(sends: &mut Sends, poller: &mut Poller) -> Result<usize, Failure> {
+    poller.poll(|completion| sends.complete(send::covered(completion.wr_id)))
+}
+
+/// RDMA WRITE: the message's last byte is a beat that counts up.
+pub struct ByMemory<'a> {
+    /// Writes into the peer's memory.
+    pub sends: &'a mut Sends,
+    /// Where its completions arrive.
+    pub poller: &'a mut Poller,
+    /// Last byte of the outgoing message.
+    pub outgoing: Flag,
+    /// Last byte of the incoming message.
+    pub incoming: Flag,
+    sent: u8,
+    seen: u8,
+    looks: u32,
+}
+
+impl<'a> ByMemory<'a> {
+    /// A paddle that has not seen a beat yet.
+    pub fn new(sends: &'a mut Sends, poller: &'a mut Poller, outgoing: Flag, incoming: Flag) -> Self {
+        incoming.store(0);
+        Self { sends, poller, outgoing, incoming, sent: 0, seen: 0, looks: 0 }
+    }
+}
+
+impl Paddle for ByMemory<'_> {
+    #[inline]
+    fn hit(&mut self) -> Result<(), Failure> {
+        self.sent = self.sent.wrapping_add(1);
+        self.outgoing.store(self.sent);
+        while self.sends.in_flight() >= u64::from(DEPTH) {
+            reap(self.sends, self.poller)?;
+        }
+        post(self.sends)
+    }
+
+    #[inline]
+    fn back(&mut self) -> Result<bool, Failure> {
+        let expected = self.seen.wrapping_add(1);
+        if self.incoming.load() == expected {
+            self.seen = expected;
+            return Ok(true);
+        }
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(QUEUE_EVERY) {
+            reap(self.sends, self.poller)?;
+        }
+        Ok(false)
+    }
+
+    fn put_down(&mut self) -> Result<bool, Failure> {
+        reap(self.sends, self.poller)?;
+        Ok(told(self.sends))
+    }
+}
+
+/// SEND, datagrams and WRITE with immediate data: each message completes a receive.
+pub struct ByReceive<'a> {
+    /// Sends to the peer.
+    pub sends: &'a mut Sends,
+    /// Where sends and receives complete.
+    pub poller: &'a mut Poller,
+    /// The receives.
+    pub receives: &'a mut Receives,
+    /// Receives to keep posted.
+    pub ahead: u64,
+    /// Messages that have arrived and were not asked for yet.
+    pub waiting: u64,
+    /// Receives to be replaced, off the critical path.
+    pub used: u64,
+}
+
+impl ByReceive<'_> {
+    fn look(&mut self) -> Result<(), Failure> {
+        let Self { sends, poller, waiting, used, .. } = self;
+        poller.poll(|completion: &ibv_wc| {
+            if is_receive(completion) {
+                *waiting += 1;
+                *used += 1;
+            } else {
+                sends.complete(send::covered(completion.wr_id));
+            }
+        })?;
+        Ok(())
+    }
+}
+
+impl Paddle for ByReceive<'_> {
+    #[inline]
+    fn hit(&mut self) -> Result<(), Failure> {
+        while self.sends.in_flight() >= u64::from(DEPTH) {
+            self.look()?;
+        }
+        post(self.sends)?;
+        // The message is on its way: now there is time to replace receives.
+        if self.used > 0 {
+            self.receives.consume(std::mem::take(&mut self.used), self.ahead).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn back(&mut self) -> Result<bool, Failure> {
+        if self.waiting == 0 {
+            self.look()?;
+        }
+        let here = self.waiting > 0;
+        self.waiting -= u64::from(here);
+        Ok(here)
+    }
+
+    fn put_down(&mut self) -> Result<bool, Failure> {
+        self.look()?;
+        self.receives.consume(std::mem::take(&mut self.used), self.ahead).map_err(refused)?;
+        Ok(told(self.sends))
+    }
+}
+
+/// Reads and atomics: the peer's device answers, and the request's own completion is the answer.
+pub struct ByCompletion<'a> {
+    /// Requests, each of which completes.
+    pub sends: &'a mut Sends,
+    /// Where they complete.
+    pub poller: &'a mut Poller,
+}
+
+impl Paddle for ByCompletion<'_> {
+    #[inline]
+    fn hit(&mut self) -> Result<(), Failure> {
+        self.sends.post().map_err(refused)
+    }
+
+    #[inline]
+    fn back(&mut self) -> Result<bool, Failure> {
+        Ok(reap(self.sends, self.poller)? > 0)
+    }
+
+    fn put_down(&mut self) -> Result<bool, Failure> {
+        reap(self.sends, self.poller)?;
+        Ok(told(self.sends))
+    }
+}
+
+/// The initiator's side: hits, waits, takes the time; for as long as `rule` says.
+///
+/// # Errors
+/// The queue pair failed, the deadline passed, or the link is being closed.
+pub fn serve_first(
+    paddle: &mut impl Paddle,
+    waiter: &mut Waiter,
+    (rule, size): (Rule, u64),
+    recorder: &mut Recorder,
+) -> Result<Tally, Failure> {
+    let mut window = Window::begin(rule, size, clock::now());
+    let (quota, mut done) = (window.quota(), 0);
+    let mut before = clock::now();
+    while window.running() && done < quota {
+        paddle.hit()?;
+        while !paddle.back()? {
+            waiter.pause()?;
+        }
+        waiter.progress();
+        let now = clock::now();
+        recorder.record(now - before);
+        window.completed(now, 1);
+        before = now;
+        done += 1;
+    }
+    while !paddle.put_down()? {
+        waiter.pause()?;
+    }
+    Ok(window.finish(before))
+}
+
+/// The responder's side: answers every message until `over` says so. Answers how many there were.
+///
+/// # Errors
+/// As [`serve_first`].
+pub fn return_all(
+    paddle: &mut impl Paddle,
+    waiter: &mut Waiter,
+    mut over: impl FnMut(&Waiter) -> bool,
+) -> Result<u64, Failure> {
+    let mut returned = 0;
+    loop {
+        while !paddle.back()? {
+            if over(waiter) {
+                while !paddle.put_down()? {
+                    waiter.pause()?;
+                }
+                return Ok(returned);
+            }
+            waiter.pause()?;
+        }
+        waiter.progress();
+        paddle.hit()?;
+        returned += 1;
+    }
+}

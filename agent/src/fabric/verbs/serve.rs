@@ -1,0 +1,244 @@
+//! The responder's part: whatever the initiator announces, until the controller says stop.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    step::Window as Rule,
+    terms::{Aim, Op},
+};
+
+use super::{
+    bandwidth::takes_receives,
+    credit::{Granted, Sink},
+    end::End,
+    phase::{Listener, Phase},
+    pingpong::{ByMemory, return_all},
+    stream::{Incoming, Unlimited, stream},
+    waiter::Waiter,
+};
+use crate::{
+    bench::{Window, clock, cpu},
+    fabric::Control,
+};
+
+/// Sleep between two looks at the mailbox while there is nothing else to do.
+const NAP: std::time::Duration = std::time::Duration::from_micros(500);
+
+impl End {
+    /// Serves until the controller says stop. The account is that of the last pass.
+    ///
+    /// # Errors
+    /// Not supported, or the fabric, the peer or the deadline.
+    pub fn serve(&mut self, op: Op, aim: Aim, size: u64, control: &Control) -> Result<Measurement, Failure> {
+        self.supports(op, size)?;
+        let op = if aim == Aim::Latency { self.latency_op(op)? } else { op };
+        if takes_receives(op) {
+            self.post_receives()?;
+        }
+        let (started, used) = (clock::now(), cpu::thread());
+        let mut account = None;
+        control.ready();
+        while !control.stopped() {
+            match self.listener.news(&self.mailbox) {
+                None => {
+                    control.check(Stage::Measure)?;
+                    self.mailbox.reap()?;
+                    std::thread::sleep(NAP);
+                }
+                Some(Phase::Transfer) => self.take_one_each(op, control)?,
+                Some(Phase::Stream) => account = Some(self.sink(size, control)?),
+                Some(Phase::BothWays) => account = Some(self.both_ways(op, size, control)?),
+                Some(Phase::PingPong) => account = Some(self.return_pings(op, size, control)?),
+                Some(phase @ (Phase::Counted | Phase::Over)) => return Err(unexpected(phase)),
+            }
+        }
+        // The peer's device has done everything alone: what there is to tell is our CPU time.
+        Ok(account.unwrap_or_else(|| Measurement {
+            started,
+            elapsed: clock::now() - started,
+            cpu: cpu::thread() - used,
+            ..Measurement::default()
+        }))
+    }
+
+    /// Takes one message per queue pair.
+    fn take_one_each(&mut self, op: Op, control: &Control) -> Result<(), Failure> {
+        for (received, receives) in self.received.iter_mut().zip(&self.receives) {
+            // What is written with immediate data lies where it was written to, not in the receive it took.
+            *received = (op == Op::Send).then(|| receives.consumed());
+        }
+        let wanted = self.pairs.len() as u64;
+        let mut waiter = Waiter::new(&self.queue, control, Stage::Verify);
+        let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        self.listener.acknowledge(sink.mailbox())?;
+        while sink.operations < wanted {
+            let stopped = waiter.stopped();
+            if self.poller.poll(|completion| sink.arrived(completion))? > 0 {
+                sink.tend(0)?;
+            } else if stopped {
+                // The initiator is done and this has not come: it is lost, and the check will say so.
+                break;
+            } else {
+                waiter.pause()?;
+            }
+        }
+        sink.publish()
+    }
+
+    /// Takes a stream of messages, and counts what arrives between the initiator's marks.
+    fn sink(&mut self, size: u64, control: &Control) -> Result<Measurement, Failure> {
+        let mut waiter = Waiter::new(&self.queue, control, Stage::Measure);
+        let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let mut count = Count::default();
+        self.listener.acknowledge(sink.mailbox())?;
+        loop {
+            match self.listener.news(sink.mailbox()) {
+                None => {}
+                Some(Phase::Counted) => {
+                    count.begin(size);
+                    self.listener.acknowledge(sink.mailbox())?;
+                }
+                Some(Phase::Over) => {
+                    let before = sink.operations;
+                    sink.take_all(&mut self.poller)?;
+                    count.add(sink.operations - before);
+                    sink.publish()?;
+                    self.listener.acknowledge(sink.mailbox())?;
+                    return Ok(count.finish());
+                }
+                Some(phase) => return Err(unexpected(phase)),
+            }
+            let before = sink.operations;
+            let taken = self.poller.poll(|completion| sink.arrived(completion))?;
+            if taken > 0 {
+                sink.tend(0)?;
+                count.add(sink.operations - before);
+                waiter.progress();
+            } else if waiter.stopped() {
+                return Ok(count.finish());
+            } else {
+                sink.publish()?;
+                waiter.pause()?;
+            }
+        }
+    }
+
+    /// Streams back while the initiator streams.
+    fn both_ways(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
+        let mut flows = self.flows(op, size)?;
+        let mut waiter = self.waiter(control, Stage::Measure);
+        let how = (Rule::Iterations(u64::MAX), size, self.settings.pace(size).depth);
+        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service);
+        let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let count = Count::default();
+        let mut led = Led { listener: &mut self.listener, sink, count, size, over: false, control };
+        led.listener.acknowledge(led.sink.mailbox())?;
+        if takes_receives(op) {
+            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut led)?;
+        } else {
+            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut led)?;
+        }
+        let (measurement, over) = (led.count.finish(), led.over);
+        if takes_receives(op) {
+            self.account(&flows);
+            self.drain()?;
+        }
+        if over {
+            self.listener.acknowledge(&mut self.mailbox)?;
+        }
+        Ok(measurement)
+    }
+
+    /// Returns every ping.
+    fn return_pings(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
+        let mut sends = self.latency_sends(op, size)?;
+        let mut waiter = self.waiter(control, Stage::Measure);
+        let mut count = Count::default();
+        let over = |waiter: &Waiter| waiter.stopped();
+        let returned = if op == Op::Write {
+            let (outgoing, incoming) = self.flags(size)?;
+            let mut paddle = ByMemory::new(&mut sends, &mut self.poller, outgoing, incoming);
+            self.listener.acknowledge(&mut self.mailbox)?;
+            count.begin(size);
+            return_all(&mut paddle, &mut waiter, over)?
+        } else {
+            self.listener.acknowledge(&mut self.mailbox)?;
+            count.begin(size);
+            return_all(&mut self.by_receive(&mut sends), &mut waiter, over)?
+        };
+        if takes_receives(op) {
+            self.sent[0] += sends.posted();
+        }
+        count.add(returned);
+        Ok(count.finish())
+    }
+}
+
+fn unexpected(phase: Phase) -> Failure {
+    Failure::new(Stage::Measure, Kind::Internal, format!("the initiator announced {phase:?} out of turn"))
+}
+
+/// What this end counts between two marks of the initiator's.
+#[derive(Default)]
+struct Count {
+    window: Option<Window>,
+    cpu: u64,
+    last: u64,
+}
+
+impl Count {
+    fn begin(&mut self, size: u64) {
+        let now = clock::now();
+        self.window = Some(Window::begin(Rule::Iterations(u64::MAX), size, now));
+        (self.cpu, self.last) = (cpu::thread(), now);
+    }
+
+    #[inline]
+    fn add(&mut self, operations: u64) {
+        if let Some(window) = &mut self.window
+            && operations > 0
+        {
+            self.last = clock::now();
+            window.completed(self.last, operations);
+        }
+    }
+
+    fn finish(self) -> Measurement {
+        let Self { window, cpu, last } = self;
+        window.map_or_else(Measurement::default, |window| window.finish(last).measurement(cpu::thread() - cpu))
+    }
+}
+
+/// A stream whose beginning and end the peer decides.
+struct Led<'a> {
+    listener: &'a mut Listener,
+    sink: Sink<'a>,
+    count: Count,
+    size: u64,
+    over: bool,
+    control: &'a Control,
+}
+
+impl Incoming for Led<'_> {
+    fn arrived(&mut self, completion: &rdma_sys::ibv_wc) {
+        self.sink.arrived(completion);
+    }
+
+    fn tend(&mut self, sent: u64) -> Result<bool, Failure> {
+        self.sink.tend(0)?;
+        if !self.over {
+            self.count.add(sent);
+            match self.listener.news(self.sink.mailbox()) {
+                None => {}
+                Some(Phase::Counted) => {
+                    self.count.begin(self.size);
+                    self.listener.acknowledge(self.sink.mailbox())?;
+                }
+                // Acknowledged once everything of ours has completed.
+                Some(Phase::Over) => self.over = true,
+                Some(phase) => return Err(unexpected(phase)),
+            }
+        }
+        Ok(!self.over && !self.control.stopped())
+    }
+}

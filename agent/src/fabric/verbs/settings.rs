@@ -1,0 +1,304 @@
+//! Every knob resolved: what the plan says, else a default that fits the device. What comes out is what is used, and
+//! what the record shows.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Completion, Footprint, Joining, Knobs, LinkSpec},
+    terms::LinkLayer,
+};
+use rdma_sys::ibv_device_attr;
+
+/// Work requests in flight per queue pair: perftest's default.
+const DEPTH: u32 = 128;
+
+/// Most requests handed over at once by default. More gains nothing, less costs a doorbell (in software a system
+/// call) per message.
+const LIST: u32 = 16;
+
+/// Bytes in flight per queue pair at most, unless the plan names a depth: 168 µs of a 400 Gb/s link, which is several
+/// round trips, and little enough that a slow link drains it in time.
+const IN_FLIGHT: u64 = 8 << 20;
+
+/// Fewest messages in flight however long they are, unless the plan names a depth.
+const FEWEST: u32 = 4;
+
+/// Send requests a queue pair holds beyond its depth: for those a latency loop leaves silent, and one that makes
+/// everything before it complete.
+pub const SPARE: u32 = 2 * super::pingpong::SIGNAL_EVERY;
+
+/// Fewest receives that are posted ahead: perftest's default.
+const RECEIVES: u32 = 512;
+
+/// Largest inline payload of latency loops by default, in bytes: perftest's value for RDMA WRITE.
+const INLINE: u32 = 220;
+
+/// Retries by default. 7 would be the most, but Soft-RoCE takes it as endless and never reports a dead peer.
+const RETRIES: u8 = 6;
+
+/// Local ACK timeout exponent by default: 67 ms per try, perftest's value.
+const TIMEOUT: u8 = 14;
+
+/// What one end of a link uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Requests in flight per queue pair, and whether the plan named the number.
+    pub depth: u32,
+    named_depth: bool,
+    named_list: Option<u32>,
+    named_signal_every: Option<u32>,
+    /// Largest inline payload of bandwidth loops.
+    pub inline_bandwidth: u32,
+    /// Largest inline payload of latency loops.
+    pub inline_latency: u32,
+    /// Receives posted ahead per queue pair.
+    pub receives: u32,
+    /// Reads and atomics in flight and accepted per queue pair.
+    pub reads: u8,
+    /// Path MTU of this side, in bytes.
+    pub mtu: u32,
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Service level.
+    pub service_level: u8,
+    /// Flow label of the first queue pair.
+    pub flow_label: u32,
+    /// Retries.
+    pub retries: u8,
+    /// Local ACK timeout exponent.
+    pub timeout: u8,
+    /// PCIe relaxed ordering: demanded, refused, or as the device likes.
+    pub relaxed_ordering: Option<bool>,
+    /// Huge pages.
+    pub huge_pages: bool,
+    /// Core to run on.
+    pub core: Option<u32>,
+    /// Polling or events.
+    pub completion: Completion,
+    /// Cache or DRAM.
+    pub footprint: Footprint,
+    /// How queue pairs are joined; never `Auto`.
+    pub joining: Joining,
+}
+
+/// How a bandwidth loop posts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Requests in flight per queue pair.
+    pub depth: u32,
+    /// Requests per post.
+    pub list: u32,
+    /// One completion per this many requests.
+    pub signal_every: u32,
+}
+
+fn wrong(cause: String, help: &str) -> Failure {
+    Failure::new(Stage::Open, Kind::Configuration, cause).help(help)
+}
+
+impl Settings {
+    /// Resolves the knobs of `spec` against a device and a port of `port_mtu` bytes.
+    ///
+    /// # Errors
+    /// A knob that contradicts another, or that the device cannot do.
+    pub fn new(
+        spec: &LinkSpec,
+        device: &ibv_device_attr,
+        port_mtu: u32,
+        link_layer: LinkLayer,
+    ) -> Result<Self, Failure> {
+        let knobs = &spec.knobs;
+        let most = u32::try_from(device.max_qp_wr).unwrap_or(0).saturating_sub(SPARE).max(1);
+        let depth = match knobs.depth {
+            Some(0) => return Err(wrong("depth 0 posts nothing".to_owned(), "use 1 or more")),
+            Some(depth) if depth > most => {
+                let cause = format!("depth {depth} is over the device's {most} work requests");
+                return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use a smaller depth"));
+            }
+            Some(depth) => depth,
+            None => DEPTH.min(most),
+        };
+        for (name, value) in [("post_list", knobs.post_list), ("signal_every", knobs.signal_every)] {
+            if let Some(value) = value
+                && !(1..=depth).contains(&value)
+            {
+                return Err(wrong(format!("{name} {value} does not fit a depth of {depth}"), "use 1 to depth"));
+            }
+        }
+        let mtu = match knobs.mtu {
+            Some(mtu) if mtu > port_mtu => {
+                let cause = format!("mtu {mtu} is over the port's active MTU of {port_mtu} bytes");
+                let help = "raise the MTU of the network interface (RoCE needs 4200 for 4096, 2200 for 2048)";
+                return Err(wrong(cause, help));
+            }
+            Some(mtu) if !(256..=4096).contains(&mtu) || !mtu.is_power_of_two() => {
+                return Err(wrong(format!("{mtu} is no RDMA path MTU"), "use 256, 512, 1024, 2048 or 4096"));
+            }
+            mtu => mtu.unwrap_or(port_mtu),
+        };
+        if knobs.flow_label.is_some_and(|label| label >= 1 << 20) {
+            return Err(wrong("flow_label does not fit 20 bits".to_owned(), "use 0 to 1048575"));
+        }
+        let joining = match (knobs.joining.unwrap_or_default(), link_layer) {
+            (Joining::Auto, LinkLayer::Iwarp) => Joining::RdmaCm,
+            (Joining::Auto, _) => Joining::Exchange,
+            (wanted, _) => wanted,
+        };
+        Ok(Self {
+            depth,
+            named_depth: knobs.depth.is_some(),
+            named_list: knobs.post_list,
+            named_signal_every: knobs.signal_every,
+            inline_bandwidth: knobs.inline.unwrap_or(0),
+            inline_latency: knobs.inline.unwrap_or(INLINE),
+            receives: receives(device, depth, spec.qps, most),
+            reads: reads(knobs, device),
+            mtu,
+            traffic_class: small(knobs.traffic_class, u8::MAX, "traffic_class")?,
+            service_level: small(knobs.service_level, 15, "service_level")?,
+            flow_label: knobs.flow_label.unwrap_or(0),
+            retries: small(knobs.retry_count.or(Some(RETRIES)), 7, "retry_count")?,
+            timeout: small(knobs.timeout.or(Some(TIMEOUT)), 31, "timeout")?,
+            relaxed_ordering: knobs.relaxed_ordering,
+            huge_pages: knobs.huge_pages.unwrap_or(false),
+            core: knobs.core,
+            completion: knobs.completion.unwrap_or_default(),
+            footprint: knobs.footprint.unwrap_or_default(),
+            joining,
+        })
+    }
+
+    /// Depth, requests per post, and how many requests one completion stands for, with messages of `size` bytes. Of
+    /// the latter two the one divides the other, and neither is over the depth.
+    pub fn pace(&self, size: u64) -> Pace {
+        let fit = u32::try_from(IN_FLIGHT / size.max(1)).unwrap_or(u32::MAX).max(FEWEST);
+        let depth = if self.named_depth { self.depth } else { self.depth.min(fit) };
+        // At least two signalled requests are in flight, so that the queue never runs dry while we wait for one.
+        let every = self.named_signal_every.unwrap_or((depth / 4).clamp(1, 64)).min(depth);
+        let list = self.named_list.unwrap_or(LIST.min(every).min((depth / 2).max(1))).min(depth);
+        let (list, signal_every) =
+            if every >= list { (list, every - every % list) } else { (list - list % every, every) };
+        Pace { depth, list, signal_every }
+    }
+
+    /// By their names in plans.
+    pub fn record(&self) -> BTreeMap<String, String> {
+        let relaxed = self.relaxed_ordering.unwrap_or(false);
+        let completion = match self.completion {
+            Completion::Poll => "poll",
+            Completion::Events => "events",
+        };
+        let footprint = match self.footprint {
+            Footprint::Cache => "cache",
+            Footprint::Dram => "dram",
+        };
+        let joining = match self.joining {
+            Joining::RdmaCm => "rdma-cm",
+            Joining::Auto | Joining::Exchange => "exchange",
+        };
+        let pace = self.pace(1);
+        let bound = if self.named_depth { "" } else { " (at most 8 MiB in flight)" };
+        let entries: [(&str, String); 16] = [
+            ("depth", format!("{}{bound}", pace.depth)),
+            ("post_list", pace.list.to_string()),
+            ("signal_every", pace.signal_every.to_string()),
+            ("inline", format!("{} (latency), {} (bandwidth)", self.inline_latency, self.inline_bandwidth)),
+            ("receives", self.receives.to_string()),
+            ("outstanding_reads", self.reads.to_string()),
+            ("mtu", self.mtu.to_string()),
+            ("traffic_class", self.traffic_class.to_string()),
+            ("service_level", self.service_level.to_string()),
+            ("flow_label", self.flow_label.to_string()),
+            ("retry_count", self.retries.to_string()),
+            ("timeout", self.timeout.to_string()),
+            ("relaxed_ordering", relaxed.to_string()),
+            ("completion", completion.to_owned()),
+            ("footprint", footprint.to_owned()),
+            ("joining", joining.to_owned()),
+        ];
+        let mut record: BTreeMap<_, _> = entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        record.insert("huge_pages".to_owned(), self.huge_pages.to_string());
+        record
+    }
+}
+
+/// Receives to post ahead: enough for two windows of a sender, as far as the device's queues hold them.
+fn receives(device: &ibv_device_attr, depth: u32, qps: u32, most: u32) -> u32 {
+    let entries = u32::try_from(device.max_cqe).unwrap_or(0) / qps.max(1);
+    let fit = entries.saturating_sub(depth).max(1);
+    RECEIVES.max(depth.saturating_mul(2)).min(most).min(fit)
+}
+
+/// Outstanding reads: what the device can do, or less if the plan says so.
+fn reads(knobs: &Knobs, device: &ibv_device_attr) -> u8 {
+    let able = device.max_qp_rd_atom.min(device.max_qp_init_rd_atom).clamp(0, 255) as u8;
+    knobs.outstanding_reads.unwrap_or(able).min(able)
+}
+
+fn small(value: Option<u8>, most: u8, name: &str) -> Result<u8, Failure> {
+    match value.unwrap_or(0) {
+        value if value > most => Err(wrong(format!("{name} {value} is over {most}"), "use a smaller value")),
+        value => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settings(knobs: Knobs) -> Settings {
+        let spec = LinkSpec {
+            role: railgauge_wire::link::Role::Initiator,
+            fabric: railgauge_wire::terms::Fabric::Verbs,
+            service: railgauge_wire::terms::Service::Rc,
+            device: None,
+            port: 1,
+            address: None,
+            memory: railgauge_wire::terms::Memory::Host,
+            gpu: None,
+            gpu_path: None,
+            qps: 1,
+            max_size: 1 << 20,
+            token: String::new(),
+            knobs,
+        };
+        // SAFETY: all zero is a valid value of this structure of numbers.
+        let mut device: ibv_device_attr = unsafe { std::mem::zeroed() };
+        (device.max_qp_wr, device.max_cqe, device.max_qp_rd_atom, device.max_qp_init_rd_atom) = (8192, 32767, 16, 16);
+        Settings::new(&spec, &device, 4096, LinkLayer::RoceV2).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn batches_fit_each_other_and_the_depth(
+            depth in prop::option::of(1..5000u32),
+            list in prop::option::of(1..300u32),
+            every in prop::option::of(1..300u32),
+            size in 1..(1u64 << 30),
+        ) {
+            let most = depth.unwrap_or(DEPTH);
+            let (post_list, signal_every) = (list.map(|n| n.min(most)), every.map(|n| n.min(most)));
+            let Pace { depth, list, signal_every } =
+                settings(Knobs { depth, post_list, signal_every, ..Knobs::default() }).pace(size);
+            prop_assert!(list >= 1 && signal_every >= 1 && list <= depth && signal_every <= depth && depth <= most);
+            prop_assert!(signal_every.is_multiple_of(list) || list.is_multiple_of(signal_every));
+        }
+    }
+
+    #[test]
+    fn defaults_keep_two_signals_in_flight() {
+        let pace = |depth, size| {
+            let pace = settings(Knobs { depth, ..Knobs::default() }).pace(size);
+            (pace.depth, pace.list, pace.signal_every)
+        };
+        assert_eq!(pace(None, 8), (128, 16, 32));
+        assert_eq!(pace(None, 65536), (128, 16, 32));
+        assert_eq!(pace(None, 1 << 20), (8, 2, 2));
+        assert_eq!(pace(None, 1 << 30), (4, 1, 1));
+        assert_eq!(pace(Some(128), 1 << 20), (128, 16, 32), "a named depth is kept");
+        assert_eq!(pace(Some(1), 8), (1, 1, 1));
+        assert_eq!(pace(Some(1024), 8), (1024, 16, 64));
+    }
+}

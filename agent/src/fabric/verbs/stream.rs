@@ -1,0 +1,157 @@
+//! The bandwidth loop: every queue pair's window is kept full, completions are taken in batches.
+//!
+//! What perftest's loop does otherwise: it signals every request over 8 KiB, posts one request per call by default,
+//! and takes the time per message. Here one request in `signal_every` completes, `post_list` requests are handed over
+//! at once, and the clock is read once per batch of completions.
+
+use railgauge_wire::{
+    failure::{Failure, Stage},
+    step::Window as Rule,
+};
+use rdma_sys::{ibv_wc, ibv_wc_opcode};
+
+use super::waiter::Waiter;
+use crate::{
+    bench::{Tally, Window, clock},
+    verbs::{
+        poll::Poller,
+        send::{self, Sends},
+        words::{self, Doing},
+    },
+};
+
+/// How many messages a queue pair may have sent in all.
+pub trait Credits {
+    /// Messages of this pass that the peer can take on flow `flow`.
+    fn allowed(&self, flow: usize) -> u64;
+
+    /// Nothing has completed for a while.
+    fn idle(&mut self, flows: &[Sends], now: u64);
+}
+
+/// The peer's CPU takes no part: nothing to wait for.
+pub struct Unlimited;
+
+impl Credits for Unlimited {
+    #[inline]
+    fn allowed(&self, _flow: usize) -> u64 {
+        u64::MAX
+    }
+
+    fn idle(&mut self, _flows: &[Sends], _now: u64) {}
+}
+
+/// What to do about messages that arrive while we send.
+pub trait Incoming {
+    /// One receive completed.
+    fn arrived(&mut self, completion: &ibv_wc);
+
+    /// After every batch of completions, and now and then without any: posts new receives, looks at the mailbox.
+    /// `sent` messages of ours have completed since the last call. Answers whether to go on sending.
+    ///
+    /// # Errors
+    /// The queue pair or the peer is gone.
+    fn tend(&mut self, sent: u64) -> Result<bool, Failure>;
+}
+
+/// Nothing arrives.
+pub struct Nothing;
+
+impl Incoming for Nothing {
+    fn arrived(&mut self, _completion: &ibv_wc) {}
+
+    #[inline]
+    fn tend(&mut self, _sent: u64) -> Result<bool, Failure> {
+        Ok(true)
+    }
+}
+
+/// Whether a completion is a receive's.
+#[inline]
+pub fn is_receive(completion: &ibv_wc) -> bool {
+    completion.opcode & ibv_wc_opcode::IBV_WC_RECV != 0
+}
+
+/// Empty polls between two looks at the clock.
+const CLOCK_EVERY: u32 = 64;
+
+/// Streams messages of `size` bytes over `flows` for as long as `rule` says, waits for all of them, and counts.
+/// `depth` bounds what is in flight per flow.
+///
+/// # Errors
+/// A post or a completion failed, the deadline passed, or the link is being closed.
+pub fn stream(
+    flows: &mut [Sends],
+    poller: &mut Poller,
+    waiter: &mut Waiter,
+    (rule, size, depth): (Rule, u64, u32),
+    credits: &mut impl Credits,
+    incoming: &mut impl Incoming,
+) -> Result<Tally, Failure> {
+    let depth = u64::from(depth);
+    let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the measured queue pair", errno);
+    let (mut idle, mut wanted) = (0u32, true);
+    let mut window = Window::begin(rule, size, clock::now());
+    let mut last = clock::now();
+    let quota = window.quota();
+    loop {
+        let running = wanted && window.running();
+        if running {
+            for (i, flow) in flows.iter_mut().enumerate() {
+                let list = u64::from(flow.list());
+                let allowed = quota.min(credits.allowed(i));
+                while flow.in_flight() + list <= depth && flow.posted() + list < allowed {
+                    flow.post().map_err(refused)?;
+                }
+                // The rest of a quota or of the peer's receives: at most a list, and the last one completes.
+                let left = allowed - flow.posted().min(allowed);
+                if left > 0 && left <= list && flow.in_flight() + left <= depth {
+                    flow.post_last(left).map_err(refused)?;
+                }
+            }
+        }
+        let mut done = 0;
+        let polled = poller.poll(|completion| {
+            if is_receive(completion) {
+                incoming.arrived(completion);
+            } else if let Some(flow) = flows.get_mut(send::tag(completion.wr_id) as usize) {
+                let covered = send::covered(completion.wr_id);
+                flow.complete(covered);
+                done += u64::from(covered);
+            }
+        })?;
+        if done > 0 {
+            last = clock::now();
+            window.completed(last, done);
+        }
+        if polled > 0 {
+            wanted &= incoming.tend(done)?;
+            waiter.progress();
+            idle = 0;
+            continue;
+        }
+        let ending = !running || flows.iter().all(|flow| flow.posted() >= quota);
+        if ending && settled(flows, depth).map_err(refused)? {
+            return Ok(window.finish(last));
+        }
+        waiter.pause()?;
+        idle += 1;
+        if idle.is_multiple_of(CLOCK_EVERY) || waiter.sleeps() {
+            let now = clock::now();
+            window.completed(now, 0);
+            credits.idle(flows, now);
+            wanted &= incoming.tend(0)?;
+        }
+    }
+}
+
+/// Makes sure that everything posted will complete; whether it has.
+fn settled(flows: &mut [Sends], depth: u64) -> Result<bool, i32> {
+    for flow in flows.iter_mut() {
+        // A full window holds a request that completes by itself: signals are never farther apart than its depth.
+        if flow.in_flight() < depth {
+            flow.settle()?;
+        }
+    }
+    Ok(flows.iter().all(|flow| flow.in_flight() == 0))
+}

@@ -1,0 +1,142 @@
+//! Verify passes: the pattern is put in place, moved once, and compared where it arrived.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    step::{Checked, Pattern},
+    terms::Op,
+};
+
+use super::{
+    bandwidth::takes_receives,
+    credit::Granted,
+    end::{Batches, End},
+    layout::HEADER,
+    phase::Phase,
+    stream::Credits,
+};
+use crate::{
+    fabric::Control,
+    memory::pattern,
+    verbs::{
+        send::{self, Sends, Walk},
+        words::{self, Doing},
+    },
+};
+
+impl End {
+    fn bytes(&self, pattern: &Pattern) -> Result<Vec<u8>, Failure> {
+        if pattern.size > self.layout.max_size {
+            let cause = format!("{} bytes to verify on a link opened for {}", pattern.size, self.layout.max_size);
+            return Err(Failure::new(Stage::Verify, Kind::Internal, cause));
+        }
+        Ok(vec![0; pattern.size as usize])
+    }
+
+    /// Puts the pattern where every queue pair sends from, and where its peer reads.
+    ///
+    /// # Errors
+    /// The pattern is too long for this link.
+    pub fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
+        let mut bytes = self.bytes(pattern)?;
+        for i in 0..self.pairs.len() {
+            pattern::fill(&mut bytes, pattern, i as u32);
+            self.region.backing().put(self.layout.outgoing(i) as usize, &bytes);
+        }
+        Ok(())
+    }
+
+    /// Overwrites the places where the pattern can arrive: where the peer writes, and where the next receive lands.
+    ///
+    /// # Errors
+    /// The pattern is too long for this link.
+    pub fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
+        let mut bytes = self.bytes(pattern)?;
+        for i in 0..self.pairs.len() {
+            pattern::poison(&mut bytes, pattern, i as u32);
+            let next = self.receives.get(i).map_or(0, |receives| receives.consumed());
+            for place in [self.layout.incoming(i), self.receive_place(i, next)] {
+                self.region.backing().put(place as usize, &bytes);
+            }
+            self.received[i] = None;
+        }
+        Ok(())
+    }
+
+    /// Offset of the payload of receive number `n` on queue pair `i`.
+    fn receive_place(&self, i: usize, n: u64) -> u64 {
+        let header = if self.layout.datagrams { HEADER } else { 0 };
+        self.receives.get(i).map_or_else(|| self.layout.incoming(i), |receives| receives.place(n) + header)
+    }
+
+    /// Compares what arrived on every queue pair with the pattern.
+    ///
+    /// # Errors
+    /// The pattern is too long for this link.
+    pub fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
+        let mut bytes = self.bytes(pattern)?;
+        let mut sum = Checked::default();
+        for i in 0..self.pairs.len() {
+            let place = self.received[i].map_or_else(|| self.layout.incoming(i), |n| self.receive_place(i, n));
+            self.region.backing().get(place as usize, &mut bytes);
+            let checked = pattern::check(&bytes, pattern, i as u32);
+            sum.verified += checked.verified;
+            sum.wrong += checked.wrong;
+            sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
+        }
+        Ok(sum)
+    }
+
+    /// Moves the pattern once over every queue pair.
+    ///
+    /// # Errors
+    /// Not supported, or the fabric, the peer or the deadline.
+    pub fn transfer(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
+        self.supports(op, pattern.size)?;
+        if op.is_atomic() {
+            return self.transfer_atomic(op, pattern, control);
+        }
+        let batches = Batches { list: 1, signal_every: 1, inline: 0 };
+        let mut flows = (0..self.pairs.len())
+            .map(|i| self.sends(i, op, pattern.size, Walk::default(), batches))
+            .collect::<Result<Vec<_>, _>>()?;
+        if !takes_receives(op) {
+            return self.move_once(&mut flows, control);
+        }
+        self.announcer.announce(Phase::Transfer, &mut self.mailbox, control)?;
+        let granted = Granted::new(self.mailbox.reader(), &self.sent, self.service);
+        while (0..flows.len()).any(|i| granted.allowed(i) == 0) {
+            control.check(Stage::Verify)?;
+            std::thread::yield_now();
+        }
+        let moved = self.move_once(&mut flows, control);
+        self.account(&flows);
+        moved
+    }
+
+    /// Posts each ring's first request and waits until all are complete.
+    ///
+    /// # Errors
+    /// The fabric, or the deadline.
+    pub fn move_once(&mut self, flows: &mut [Sends], control: &Control) -> Result<(), Failure> {
+        let mut waiter = self.waiter(control, Stage::Verify);
+        for flow in flows.iter_mut() {
+            flow.post_last(1).map_err(|errno| words::verb(Stage::Verify, Doing::Post, self.device(), errno))?;
+        }
+        // Tags are numbers of queue pairs; a single ring may be of any of them.
+        let mut left = flows.len();
+        while left > 0 {
+            let taken = self.poller.poll(|completion| {
+                let tag = send::tag(completion.wr_id) as usize;
+                let single = flows.len() == 1;
+                if let Some(flow) = flows.get_mut(if single { 0 } else { tag }) {
+                    flow.complete(send::covered(completion.wr_id));
+                }
+            })?;
+            left -= taken.min(left);
+            if taken == 0 {
+                waiter.pause()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! Two agents on RDMA devices, led through the wire protocol: open, join, verify, measure, verify.
+//!
+//! Needs two hosts (or one) with a working RDMA port each, so it runs only where `RAILGAUGE_VERBS_TEST` says how to
+//! start the agents: two command lines separated by `;`, split at spaces, such as
+//! `ssh -F run/ssh_config lab1 /agent;ssh -F run/ssh_config lab2 /agent`. `RAILGAUGE_VERBS_DEVICES` may name their
+//! devices, separated by `;`. One test after the other: `--test-threads=1`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
+
+mod controller;
+
+use std::process::Command;
+
+use controller::Agent;
+use railgauge_wire::{
+    failure::Failure,
+    link::{Endpoint, Knobs, LinkId, LinkSpec, Opened, Role},
+    measure::Measurement,
+    message::{Answer, Ask},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window},
+    terms::{Aim, Fabric, LinkLayer, Memory, Op, Service, Transport},
+};
+
+const MS: u64 = 1_000_000;
+
+/// Two agents with one link between them.
+struct Pair {
+    agents: [Agent; 2],
+    opened: [Opened; 2],
+    link: LinkId,
+}
+
+/// The two command lines, if this machine has any.
+fn commands() -> Option<[Command; 2]> {
+    let Ok(text) = std::env::var("RAILGAUGE_VERBS_TEST") else {
+        eprintln!("skipped: RAILGAUGE_VERBS_TEST does not say how to start two agents (see agent/tests/verbs_lab.rs)");
+        return None;
+    };
+    let mut lines = text.split(';').map(|line| {
+        let mut words = line.split_whitespace();
+        let mut command = Command::new(words.next().expect("a command"));
+        command.args(words);
+        command
+    });
+    Some([lines.next().expect("a first command"), lines.next().expect("a second command")])
+}
+
+fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) -> LinkSpec {
+    let devices = std::env::var("RAILGAUGE_VERBS_DEVICES").ok();
+    let place = usize::from(role == Role::Responder);
+    LinkSpec {
+        role,
+        fabric: Fabric::Verbs,
+        service,
+        device: devices.and_then(|devices| devices.split(';').nth(place).map(str::to_owned)),
+        port: 0,
+        address: None,
+        memory: Memory::Host,
+        gpu: None,
+        gpu_path: None,
+        qps,
+        max_size,
+        token: "0123456789abcdef0123456789abcdef".into(),
+        knobs: knobs.clone(),
+    }
+}
+
+fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {
+    match agent.ask(Ask::Open { link, spec: Box::new(spec) })? {
+        Answer::Opened(opened) => Ok(*opened),
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Pair {
+    fn new(knobs: &Knobs, service: Service, qps: u32, max_size: u64) -> Option<Self> {
+        let [mut first, mut second] = commands()?;
+        let mut agents = [Agent::greeted(&mut first), Agent::greeted(&mut second)];
+        let link = 1;
+        let from = opened(&mut agents[0], link, spec(Role::Initiator, knobs, service, qps, max_size)).unwrap();
+        let to = opened(&mut agents[1], link, spec(Role::Responder, knobs, service, qps, max_size)).unwrap();
+        let mut pair = Self { agents, opened: [from, to], link };
+        pair.join().unwrap();
+        Some(pair)
+    }
+
+    fn join(&mut self) -> Result<(), Failure> {
+        let ends: [Endpoint; 2] = [self.opened[1].endpoint.clone(), self.opened[0].endpoint.clone()];
+        let link = self.link;
+        let ids = [0, 1].map(|i| self.agents[i].post(Ask::Join { link, peer: ends[i].clone() }));
+        for i in [0, 1] {
+            match self.agents[i].wait(ids[i])? {
+                Answer::Joined(opened) => self.opened[i] = *opened,
+                other => panic!("{other:?}"),
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, end: usize, step: Step) -> Result<Stepped, Failure> {
+        match self.agents[end].ask(Ask::Step { link: self.link, step, limit_ms: 15_000 })? {
+            Answer::Stepped(stepped) => Ok(stepped),
+            Answer::Done => Ok(Stepped::Done),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn stop(&mut self) -> Result<Stepped, Failure> {
+        match self.agents[1].ask(Ask::Stop { link: self.link })? {
+            Answer::Stepped(stepped) => Ok(stepped),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Moves the pattern once, and compares it.
+    fn verified(&mut self, op: Op, aim: Aim, size: u64, iteration: u64) -> Result<Checked, Failure> {
+        let pattern = Pattern { size, seed: 42, iteration };
+        let (source, sink) = if op.pulls() { (1, 0) } else { (0, 1) };
+        self.step(source, Step::Fill(pattern))?;
+        self.step(sink, Step::Poison(pattern))?;
+        let served = matches!(op, Op::Send | Op::WriteImm);
+        if served {
+            self.step(1, Step::Serve { op, aim, size })?;
+        }
+        self.step(0, Step::Transfer { op, pattern })?;
+        if served {
+            self.stop()?;
+        }
+        match self.step(sink, Step::Check(pattern))? {
+            Stepped::Checked(checked) => Ok(checked),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn timed(&mut self, timing: Timing) -> Result<[Measurement; 2], Failure> {
+        let Timing { op, aim, size, .. } = timing;
+        self.step(1, Step::Serve { op, aim, size })?;
+        let measured = self.step(0, Step::Time(timing));
+        let served = self.stop();
+        match (measured?, served?) {
+            (Stepped::Measured(initiator), Stepped::Measured(responder)) => Ok([*initiator, *responder]),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A whole case; prints what came out.
+    fn case(&mut self, op: Op, aim: Aim, size: u64) -> [Measurement; 2] {
+        let timing = Timing {
+            op,
+            aim,
+            size,
+            window: Window::Duration(300 * MS),
+            warm_up: 50 * MS,
+            start_at: None,
+            bidirectional: false,
+        };
+        self.case_of(timing)
+    }
+
+    fn case_of(&mut self, timing: Timing) -> [Measurement; 2] {
+        let Timing { op, aim, size, .. } = timing;
+        let qps = match &self.opened[0].endpoint {
+            Endpoint::Verbs(endpoint) => endpoint.qp_numbers.len() as u64,
+            Endpoint::Tcp(_) => panic!("a verbs link"),
+        };
+        let right = Checked { verified: size * qps, wrong: 0, first_wrong: None };
+        assert_eq!(self.verified(op, aim, size, 1).unwrap(), right, "{op} {aim} {size} before");
+        let measured = self.timed(timing).unwrap_or_else(|failure| panic!("{op} {aim} {size}: {failure}"));
+        assert_eq!(self.verified(op, aim, size, 2).unwrap(), right, "{op} {aim} {size} after");
+        let [initiator, responder] = &measured;
+        assert!(initiator.operations > 0 && initiator.elapsed > 0, "{initiator:?}");
+        assert_eq!(initiator.bytes, initiator.operations * size);
+        let gbps = initiator.bytes as f64 * 8.0 / initiator.elapsed as f64;
+        let us = |ns: u64| ns as f64 / 1e3;
+        match &initiator.latency {
+            None => println!(
+                "{op:12} {aim} {size:8} B  {gbps:9.4} Gb/s  {:8} operations, {} served, in {:.0} ms",
+                initiator.operations,
+                responder.operations,
+                us(initiator.elapsed) / 1e3
+            ),
+            Some(latency) => println!(
+                "{op:12} {aim} {size:8} B  min {:8.1} p50 {:8.1} p99 {:8.1} max {:8.1} µs  {} samples",
+                us(latency.min),
+                us(latency.p50),
+                us(latency.p99),
+                us(latency.max),
+                latency.samples
+            ),
+        }
+        measured
+    }
+}
+
+#[test]
+fn rc_writes_reads_and_their_latency() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 1 << 20) else { return };
+    for opened in &pair.opened {
+        assert_eq!(opened.transport, Transport::VerbsRc);
+        println!("{} {} software {} {:?}", opened.device, opened.link_layer, opened.software, opened.settings);
+        if opened.software {
+            assert_eq!((opened.link_layer, opened.rate_gbps), (LinkLayer::RoceV2, None));
+        }
+    }
+    for size in [1, 8, 4096, 65536, 1 << 20] {
+        pair.case(Op::Write, Aim::Bandwidth, size);
+        pair.case(Op::Read, Aim::Bandwidth, size);
+    }
+    for size in [1, 8, 4096] {
+        pair.case(Op::Write, Aim::Latency, size);
+        pair.case(Op::Read, Aim::Latency, size);
+    }
+}
