@@ -84,6 +84,8 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
         assert_eq!((near.bytes, near.operations * size), (far.bytes, near.bytes), "{what}");
         assert!(near.bytes > 0 && near.cpu > 0 && far.cpu > 0 && far.elapsed > 0, "{what}");
+        // The warm-up moved bytes too, and both ends agree on how many.
+        assert!(near.moved > Some(near.bytes) && near.moved == far.moved, "{what}");
         match window {
             Window::Duration(wanted) => {
                 assert!((wanted..wanted + 1_000 * MS).contains(&near.elapsed), "{what}");

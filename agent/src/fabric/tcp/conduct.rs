@@ -304,7 +304,7 @@ impl Conductor<'_, '_> {
             Signal::Counted if self.said_sent => {
                 let streams = self.shared.sources.bytes().len();
                 for (number, socket) in sockets.iter().enumerate().take(streams) {
-                    socket::Stream::new(socket, number, self.shared.control, self.shared.spin).send(&[0])?;
+                    socket::Stream::new(socket, number, self.shared).send(&[0])?;
                 }
             }
             Signal::Got(theirs) if self.said_sent => {

@@ -252,7 +252,7 @@ impl Tcp {
         if pass.bidirectional && self.back.is_empty() {
             self.back = buffers(&self.spec)?;
         }
-        let mut shared = Shared::new(pass, control, self.spin, self.streams.len())?;
+        let mut shared = Shared::new(pass, control, self.spin, channel.peer(), self.streams.len())?;
         if let Part::Lead(rule, _) = part {
             shared.rule = Some(rule);
         }
@@ -270,22 +270,24 @@ impl Tcp {
         }
         let mut start_at = timing.start_at;
         let pass = Pass { bidirectional: timing.bidirectional, ..pass };
+        let mut warmed = 0;
         if timing.warm_up > 0 {
             let warm = Pass { purpose: Purpose::WarmUp, ..pass };
-            self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), start_at.take()), control)?;
+            warmed = self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), start_at.take()), control)?.bytes;
         }
         let quota = match timing.window {
             Window::Iterations(n) => Some(n),
             Window::Duration(_) | Window::Adaptive { .. } => None,
         };
         let measurement = self.conduct(Pass { quota, ..pass }, Part::Lead(timing.window, start_at), control)?;
-        Ok(Stepped::Measured(Box::new(measurement)))
+        let moved = Some(warmed + measurement.bytes);
+        Ok(Stepped::Measured(Box::new(Measurement { moved, ..measurement })))
     }
 
     /// Takes part in whatever passes the initiator begins, until stopped.
     fn serve(&mut self, op: Op, aim: Aim, size: u64, control: &Control) -> Result<Stepped, Failure> {
         self.pass(op, aim, size, Purpose::Measure)?;
-        let mut account = Stepped::Done;
+        let (mut account, mut moved) = (None, 0);
         let mut ready = false;
         loop {
             let Some(channel) = self.channel.as_mut().filter(|_| self.broken.is_none()) else {
@@ -296,7 +298,8 @@ impl Tcp {
                 control.ready();
             }
             if control.stopped() && !control.aborted() {
-                return Ok(account);
+                let served = |account: Measurement| Measurement { moved: Some(moved), ..account };
+                return Ok(account.map_or(Stepped::Done, |account| Stepped::Measured(Box::new(served(account)))));
             }
             control.check(Stage::Measure)?;
             let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
@@ -326,8 +329,9 @@ impl Tcp {
                 continue;
             }
             let measurement = self.conduct(pass, Part::Follow, control)?;
+            moved += measurement.bytes;
             if pass.purpose == Purpose::Measure {
-                account = Stepped::Measured(Box::new(measurement));
+                account = Some(measurement);
             }
         }
     }

@@ -31,7 +31,7 @@ fn there_and_back(pass: &Pass) -> (usize, usize) {
 /// # Errors
 /// The connection broke, or the controller ends it.
 pub fn ping(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, 0, shared.control, shared.spin);
+    let mut stream = Stream::new(socket, 0, shared);
     let (there, back) = there_and_back(&shared.pass);
     let rule = shared.rule.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a latency pass without end"))?;
     let mut recorder = Recorder::new();
@@ -67,7 +67,7 @@ pub fn ping(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Resul
 /// # Errors
 /// The connection broke, or the controller ends it.
 pub fn echo(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, 0, shared.control, shared.spin);
+    let mut stream = Stream::new(socket, 0, shared);
     let (there, back) = there_and_back(&shared.pass);
     let before = cpu::thread();
     let (mut received, mut first) = (0u64, 0);

@@ -22,8 +22,10 @@ use crate::{
 pub struct Shared<'a> {
     pub pass: Pass,
     pub control: &'a Control,
-    /// Never sleep in a call.
+    /// Never sleep in a call: the sockets are non-blocking, and calls are repeated until they succeed.
     pub spin: bool,
+    /// Whom the streams lead to, for messages.
+    pub peer: String,
     /// The initiator's stop rule; latency loops follow it by themselves.
     pub rule: Option<step::Window>,
     /// Sources end after the message they are at.
@@ -77,7 +79,7 @@ pub struct Flow {
 impl<'a> Shared<'a> {
     /// # Errors
     /// No descriptor is left.
-    pub fn new(pass: Pass, control: &'a Control, spin: bool, streams: usize) -> Result<Self, Failure> {
+    pub fn new(pass: Pass, control: &'a Control, spin: bool, peer: &str, streams: usize) -> Result<Self, Failure> {
         let bell = Doorbell::new().map_err(|error| {
             Failure::new(Stage::Measure, Kind::Configuration, format!("no descriptor for a doorbell: {error}"))
                 .help("raise the limit of open files (ulimit -n)")
@@ -86,6 +88,7 @@ impl<'a> Shared<'a> {
             pass,
             control,
             spin,
+            peer: peer.to_owned(),
             rule: None,
             halt: AtomicBool::new(false),
             origin: AtomicU64::new(0),

@@ -77,6 +77,11 @@ impl Channel {
         Self { stream, peer }
     }
 
+    /// Whom it leads to: address and port.
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
     /// Says something.
     ///
     /// # Errors
@@ -93,7 +98,7 @@ impl Channel {
     pub fn hear(&mut self) -> Result<Signal, Failure> {
         match frame::read(&mut self.stream) {
             Ok(Some(signal)) => Ok(signal),
-            Ok(None) => Err(self.broke(&io::ErrorKind::ConnectionAborted.into())),
+            Ok(None) => Err(self.broke(&io::Error::other("the peer closed it"))),
             Err(error) => Err(self.broke(&error)),
         }
     }

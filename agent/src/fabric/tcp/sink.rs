@@ -20,7 +20,7 @@ use crate::bench::{Slices, clock, cpu};
 /// # Errors
 /// The connection broke, or the controller ends it.
 pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, number, shared.control, shared.spin);
+    let mut stream = Stream::new(socket, number, shared);
     let lane = &shared.lanes[number];
     let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size);
     let region = keep.map_or(buffer.len(), |size| size as usize);

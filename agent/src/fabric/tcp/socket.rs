@@ -9,7 +9,7 @@ use std::{
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::fabric::Control;
+use super::shared::Shared;
 
 /// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -39,18 +39,16 @@ pub fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> io::Result<()> 
 
 /// One payload stream as a thread sees it.
 pub struct Stream<'a> {
-    pub socket: &'a TcpStream,
-    pub number: usize,
-    pub control: &'a Control,
-    /// Never sleep in a call: the socket is non-blocking, and calls are repeated until they succeed.
-    pub spin: bool,
+    socket: &'a TcpStream,
+    number: usize,
+    shared: &'a Shared<'a>,
     /// Calls in vain since the flags were last looked at.
     idle: u32,
 }
 
 impl<'a> Stream<'a> {
-    pub fn new(socket: &'a TcpStream, number: usize, control: &'a Control, spin: bool) -> Self {
-        Self { socket, number, control, spin, idle: 0 }
+    pub fn new(socket: &'a TcpStream, number: usize, shared: &'a Shared<'a>) -> Self {
+        Self { socket, number, shared, idle: 0 }
     }
 
     /// Sends all of `bytes`.
@@ -76,7 +74,7 @@ impl<'a> Stream<'a> {
     pub fn receive(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
         loop {
             match self.socket.read(into) {
-                Ok(0) => return Err(self.broke(&io::ErrorKind::ConnectionAborted.into())),
+                Ok(0) => return Err(self.broke(&io::Error::other("the peer closed it"))),
                 Ok(n) => return Ok(n),
                 Err(error) => self.again(error)?,
             }
@@ -90,15 +88,18 @@ impl<'a> Stream<'a> {
             io::ErrorKind::Interrupted => Ok(()),
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if error.raw_os_error() != Some(libc::ETIMEDOUT) => {
                 self.idle = self.idle.wrapping_add(1);
-                if !self.spin || self.idle.is_multiple_of(1024) { self.control.check(Stage::Measure) } else { Ok(()) }
+                // A spinning loop looks at the flags now and then, a sleeping one whenever it wakes in vain.
+                match !self.shared.spin || self.idle.is_multiple_of(1024) {
+                    true => self.shared.control.check(Stage::Measure),
+                    false => Ok(()),
+                }
             }
             _ => Err(self.broke(&error)),
         }
     }
 
     fn broke(&self, error: &io::Error) -> Failure {
-        let peer = self.socket.peer_addr().map_or_else(|_| "the peer".into(), |peer| peer.to_string());
-        let cause = format!("stream {} to {peer} broke: {error}", self.number);
+        let cause = format!("stream {} to {} broke: {error}", self.number, self.shared.peer);
         Failure::new(Stage::Measure, Kind::Fabric, cause)
             .help("see whether the peer's agent still runs and the link between the hosts is up")
     }

@@ -17,7 +17,7 @@ use crate::bench::{clock, cpu};
 /// # Errors
 /// The connection broke, or the controller ends it.
 pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &[u8]) -> Result<Flow, Failure> {
-    let mut stream = Stream::new(socket, number, shared.control, shared.spin);
+    let mut stream = Stream::new(socket, number, shared);
     let size = shared.pass.size as usize;
     let stride = size.next_multiple_of(64);
     let quota = shared.pass.quota.unwrap_or(u64::MAX);
