@@ -7,11 +7,13 @@
 //! | [`machine`] | operating system, processor, memory, limits |
 //! | [`rdma`] | RDMA devices, ports, GIDs |
 //! | [`interfaces`] | network interfaces |
+//! | [`path_mtu`] | what RDMA ports say through libibverbs |
 //! | [`libraries`] | what the loader finds |
 
 pub mod interfaces;
 pub mod libraries;
 pub mod machine;
+pub mod path_mtu;
 pub mod rdma;
 pub mod tree;
 
@@ -28,12 +30,15 @@ pub struct Live {
     pub addresses: Result<Vec<Address>, String>,
     /// Libraries by name: path, or the loader's words.
     pub libraries: BTreeMap<String, String>,
+    /// Active path MTU of RDMA ports.
+    pub path_mtus: Vec<path_mtu::Said>,
 }
 
 impl Live {
     /// This process's own view.
     pub fn here() -> Self {
-        Self { addresses: addresses().map_err(|error| error.to_string()), libraries: libraries::probe() }
+        let addresses = addresses().map_err(|error| error.to_string());
+        Self { addresses, libraries: libraries::probe(), path_mtus: path_mtu::ask() }
     }
 }
 
@@ -46,6 +51,18 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         ..machine::facts(&tree)
     };
     facts.unreadable = tree.unreadable();
+    for said in live.path_mtus {
+        let mut ports = facts.rdma.iter_mut().filter(|device| device.name == said.device).flat_map(|d| &mut d.ports);
+        let port = ports.find(|port| port.number == said.port);
+        match (said.mtu, port) {
+            (Ok(mtu), Some(port)) => port.mtu = Some(mtu),
+            // A device that came between the two looks.
+            (Ok(_), None) => {}
+            (Err(why), _) => {
+                facts.unreadable.insert(format!("path MTU of {} port {}", said.device, said.port), why);
+            }
+        }
+    }
     if let Err(error) = live.addresses {
         facts.unreadable.insert("addresses".into(), error);
     }

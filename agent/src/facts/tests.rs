@@ -42,7 +42,17 @@ const MACHINE: &[(&str, &str)] = &[
 ];
 
 fn collected(root: &Path) -> HostFacts {
-    collect(Tree::new(root), Live { addresses: Ok(Vec::new()), libraries: BTreeMap::new() })
+    collect(
+        Tree::new(root),
+        Live {
+            addresses: Ok(Vec::new()),
+            libraries: BTreeMap::new(),
+            path_mtus: vec![
+                path_mtu::Said { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
+                path_mtu::Said { device: "rxe0".into(), port: 1, mtu: Err("not permitted".into()) },
+            ],
+        },
+    )
 }
 
 #[test]
@@ -85,7 +95,8 @@ fn a_roce_host() {
         ],
     );
     let facts = collected(root);
-    assert_eq!(facts.unreadable, BTreeMap::new());
+    let unreadable = BTreeMap::from([("path MTU of rxe0 port 1".to_owned(), "not permitted".to_owned())]);
+    assert_eq!(facts.unreadable, unreadable);
     assert_eq!((facts.hostname.as_str(), facts.os.as_deref()), ("gpu001", Some("Ubuntu 24.04.1 LTS")));
     assert_eq!((facts.cpu.threads, facts.cpu.numa_nodes), (224, 2));
     assert_eq!(facts.cpu.last_level_cache, Some(107_520 << 10));
@@ -96,6 +107,7 @@ fn a_roce_host() {
     assert_eq!((device.pcie, device.pcie_max), (Some((32.0, 8)), Some((32.0, 16))));
     let port = &device.ports[0];
     assert_eq!((port.state.as_deref(), port.physical.as_deref()), (Some("ACTIVE"), Some("LinkUp")));
+    assert_eq!(port.mtu, Some(4096));
     assert_eq!((port.rate_gbps, port.netdev.as_deref()), (Some(400.0), Some("ens1np0")));
     assert_eq!(port.gids.iter().map(|gid| gid.index).collect::<Vec<_>>(), [0, 3]);
     assert_eq!(port.gids[1].kind.as_deref(), Some("RoCE v2"));

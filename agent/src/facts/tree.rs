@@ -9,6 +9,8 @@ use std::{
     str::FromStr,
 };
 
+use crate::verbs::natural;
+
 /// Longest file that is read to its end, in bytes; what is longer is cut there.
 const LONGEST: u64 = 1 << 20;
 
@@ -58,14 +60,14 @@ impl Tree {
         value
     }
 
-    /// Names in a directory, sorted; none if there is no such directory.
+    /// Names in a directory, `mlx5_2` before `mlx5_10`; none if there is no such directory.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let path = path.as_ref();
         match fs::read_dir(self.root.join(path)) {
             Ok(entries) => {
                 let mut names: Vec<_> =
                     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-                names.sort();
+                names.sort_by_cached_key(|name| (natural::key(name), name.clone()));
                 names
             }
             Err(error) => {

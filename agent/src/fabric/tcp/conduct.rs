@@ -93,19 +93,16 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
             }
             .run(sockets)
         });
-        if led.is_err() {
+        led.map_err(|failure| {
+            // A thread knows better than the signals why a connection broke, but only until the streams are cut.
+            let first = shared.failure().filter(|_| failure.kind == Kind::Fabric);
             // No thread may stay in a call or at the gate, and what is on the streams is of no use any more.
             shared.halt.store(true, Ordering::Relaxed);
             socket::cut(sockets);
             channel.cut();
             shared.open_gate();
-        }
-        led
-    });
-    // A thread knows better than the signals why a connection broke.
-    let led = led.map_err(|failure| match failure.kind {
-        Kind::Fabric => shared.failure().unwrap_or(failure),
-        _ => failure,
+            first.unwrap_or(failure)
+        })
     })?;
     account::measurement(shared, led, cpu::thread() - before)
 }

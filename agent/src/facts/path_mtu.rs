@@ -1,0 +1,31 @@
+//! Active path MTU of every RDMA port: no file of the kernel holds it, so the devices are asked through libibverbs.
+
+use crate::verbs::{device::Device, port::Port};
+
+/// What one port said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Device.
+    pub device: String,
+    /// Port, counted from 1.
+    pub port: u8,
+    /// Bytes, or why they are not known.
+    pub mtu: Result<u32, String>,
+}
+
+/// Asks every port of every device. Empty where libibverbs or the kernel's part of it is missing: that is said among
+/// the libraries.
+pub fn ask() -> Vec<Said> {
+    Device::names().unwrap_or_default().iter().flat_map(|name| of_device(name)).collect()
+}
+
+fn of_device(name: &str) -> Vec<Said> {
+    let said = |port, mtu| Said { device: name.to_owned(), port, mtu };
+    let opened = Device::open(name).and_then(|device| device.attributes().map(|attributes| (device, attributes)));
+    match opened {
+        Err(failure) => vec![said(1, Err(failure.cause))],
+        Ok((device, attributes)) => (1..=attributes.phys_port_cnt)
+            .map(|port| said(port, Port::query(&device, port).map(|port| port.mtu).map_err(|failure| failure.cause)))
+            .collect(),
+    }
+}
