@@ -9,6 +9,7 @@
 //! | --- | --- | --- |
 //! | [`plan`] | TOML | a [`plan::Plan`], or every mistake with its place |
 //! | [`schedule`] | a plan and what the hosts are | rounds in which nothing is shared |
+//! | [`preflight`] | what hosts are | findings: why numbers will be bad |
 //! | [`cluster`] | a launcher and host names | conversations with agents |
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
@@ -22,6 +23,7 @@ pub mod analysis;
 pub mod cli;
 pub mod cluster;
 pub mod plan;
+pub mod preflight;
 pub mod report;
 pub mod run;
 pub mod schedule;

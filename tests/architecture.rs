@@ -27,11 +27,12 @@ const PLACES: &[(&str, &[&str])] = &[
 const IMPORTS: &[(&str, &[&str])] = &[
     ("plan", &["plan"]),
     ("schedule", &["schedule", "plan"]),
+    ("preflight", &["preflight", "plan"]),
     ("cluster", &["cluster", "plan"]),
     ("run", &["run", "plan", "schedule", "cluster"]),
     // The journal's lines are the run's events: analysis reads them and nothing else of the run.
-    ("analysis", &["analysis", "plan", "schedule", "run::event"]),
-    ("report", &["report", "analysis", "plan", "schedule", "run::event"]),
+    ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event"]),
+    ("report", &["report", "analysis", "preflight", "plan", "schedule", "run::event"]),
 ];
 
 /// Folders of the agent that talk to C.

@@ -1,0 +1,82 @@
+//! The cluster judging itself: for every fact the value most hosts have, and who differs.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::facts::HostFacts;
+use serde::{Deserialize, Serialize};
+
+/// One fact that is not the same everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Which fact, in words: `kernel`, `mlx5_0 firmware`, …
+    pub fact: String,
+    /// The value of the largest group of hosts.
+    pub majority: String,
+    /// How many hosts have it.
+    pub holders: usize,
+    /// Whether more than half of the hosts agree; without that there is no majority to differ from.
+    pub decided: bool,
+    /// Hosts that differ, and their values.
+    pub others: BTreeMap<String, String>,
+}
+
+/// Every fact on which hosts differ, in the order of the facts' names.
+pub fn drift(hosts: &BTreeMap<String, HostFacts>) -> Vec<Drift> {
+    let mut values: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
+    for (host, facts) in hosts {
+        for (fact, value) in comparable(facts) {
+            values.entry(fact).or_default().insert(host, value);
+        }
+    }
+    let absent = || "absent".to_owned();
+    let row = |(fact, by_host): (String, BTreeMap<&str, String>)| {
+        let of = |host: &str| by_host.get(host).cloned().unwrap_or_else(absent);
+        let mut groups: BTreeMap<String, usize> = BTreeMap::new();
+        for host in hosts.keys() {
+            *groups.entry(of(host)).or_default() += 1;
+        }
+        let (majority, holders) = groups.into_iter().max_by_key(|(_, holders)| *holders)?;
+        let others: BTreeMap<String, String> =
+            hosts.keys().map(|host| (host.clone(), of(host))).filter(|(_, value)| *value != majority).collect();
+        let decided = holders * 2 > hosts.len();
+        (!others.is_empty()).then_some(Drift { fact, majority, holders, decided, others })
+    };
+    values.into_iter().filter_map(row).collect()
+}
+
+/// Facts that should be equal on equal hosts, in words. Addresses, names and counters are not among them.
+fn comparable(facts: &HostFacts) -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    let mut add = |fact: &str, value: Option<String>| list.extend(value.map(|value| (fact.to_owned(), value)));
+    add("operating system", facts.os.clone());
+    add("kernel", Some(facts.kernel.clone()));
+    add("architecture", Some(facts.architecture.clone()));
+    add("processor", facts.cpu.model.clone());
+    add("processors", Some(facts.cpu.threads.to_string()));
+    add("NUMA nodes", Some(facts.cpu.numa_nodes.to_string()));
+    add("frequency governor", facts.cpu.governor.clone());
+    // To the GiB: what the kernel keeps for itself differs by some MiB on equal machines.
+    add("memory", facts.memory_bytes.map(|bytes| format!("{} GiB", (bytes + (1 << 29)) >> 30)));
+    add("locked memory limit", Some(facts.memlock_bytes.map_or("unlimited".into(), |n| format!("{} KiB", n >> 10))));
+    add("RDMA devices", Some(facts.rdma.len().to_string()));
+    for device in &facts.rdma {
+        let name = &device.name;
+        add(&format!("{name} driver"), device.driver.clone());
+        add(&format!("{name} firmware"), device.firmware.clone());
+        add(&format!("{name} board"), device.board.clone());
+        add(&format!("{name} PCIe link"), device.pcie.map(|(speed, width)| format!("{speed} GT/s x{width}")));
+        add(&format!("{name} NUMA node"), device.numa.map(|node| node.to_string()));
+        for port in &device.ports {
+            let port_name = format!("{name} port {}", port.number);
+            add(&format!("{port_name} state"), port.state.clone());
+            add(&format!("{port_name} link layer"), port.link_layer.clone());
+            add(&format!("{port_name} rate"), port.rate_gbps.map(|rate| format!("{rate} Gb/s")));
+            add(&format!("{port_name} MTU"), port.mtu.map(|mtu| mtu.to_string()));
+            let interface = facts.interfaces.iter().find(|i| Some(&i.name) == port.netdev.as_ref());
+            add(&format!("{port_name} interface MTU"), interface.and_then(|i| i.mtu).map(|mtu| mtu.to_string()));
+            let kinds: Vec<&str> = port.gids.iter().filter_map(|gid| gid.kind.as_deref()).collect();
+            add(&format!("{port_name} GID types"), (!kinds.is_empty()).then(|| kinds.join(", ")));
+        }
+    }
+    list
+}

@@ -1,0 +1,112 @@
+use railgauge_wire::facts::{Gid, Interface, RdmaDevice, RdmaPort};
+
+use super::*;
+
+/// A RoCE host as it should be.
+fn host() -> HostFacts {
+    HostFacts {
+        kernel: "6.12.0".into(),
+        rdma: vec![RdmaDevice {
+            name: "mlx5_0".into(),
+            driver: Some("mlx5_core".into()),
+            firmware: Some("28.43.1014".into()),
+            pcie: Some((32.0, 16)),
+            pcie_max: Some((32.0, 16)),
+            ports: vec![RdmaPort {
+                number: 1,
+                state: Some("ACTIVE".into()),
+                link_layer: Some("Ethernet".into()),
+                mtu: Some(4096),
+                netdev: Some("eth1".into()),
+                gids: vec![Gid {
+                    index: 3,
+                    gid: "0000:0000:0000:0000:0000:ffff:0a4d:0001".into(),
+                    kind: Some("RoCE v2".into()),
+                    netdev: Some("eth1".into()),
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        interfaces: vec![Interface { name: "eth1".into(), mtu: Some(9000), ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+fn plan() -> Plan {
+    let text = "name = \"t\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"gpu[1-4]\"]\n[[test]]\nop = \"write\"\n\
+                metric = \"bandwidth\"\ntransport = \"verbs\"\n";
+    crate::plan::parse("t.toml", text, std::path::Path::new(".")).expect("the plan is right").0
+}
+
+fn cluster(spoil: impl FnOnce(&mut HostFacts)) -> Cluster {
+    let mut facts: BTreeMap<String, HostFacts> = (1..=4).map(|i| (format!("gpu{i}"), host())).collect();
+    spoil(facts.get_mut("gpu3").expect("gpu3 is one of them"));
+    Cluster { facts, clocks: BTreeMap::new() }
+}
+
+fn one(cluster: &Cluster) -> Finding {
+    let found = judge(&plan(), cluster);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].hosts, ["gpu3"]);
+    found[0].clone()
+}
+
+#[test]
+fn equal_healthy_hosts_give_no_finding() {
+    assert_eq!(judge(&plan(), &cluster(|_| {})), []);
+    assert_eq!(drift(&cluster(|_| {}).facts), []);
+}
+
+#[test]
+fn a_small_mtu_is_named_with_the_usual_one() {
+    let found = one(&cluster(|facts| facts.interfaces[0].mtu = Some(1500)));
+    assert_eq!((found.check.as_str(), found.severity), ("mtu", Severity::Warning));
+    assert_eq!(found.what, "mlx5_0: MTU of eth1 is 1500 (RDMA MTU 4096), others 9000");
+}
+
+#[test]
+fn a_port_that_is_down_is_a_failure() {
+    let found = one(&cluster(|facts| facts.rdma[0].ports[0].state = Some("DOWN".into())));
+    assert_eq!((found.check.as_str(), found.severity), ("port-state", Severity::Failure));
+}
+
+#[test]
+fn gids_of_the_wrong_type_or_reach_are_named() {
+    let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids[0].kind = Some("IB/RoCE v1".into())));
+    assert_eq!(found.what, "mlx5_0 port 1 has only IB/RoCE v1");
+    let link_local = "fe80:0000:0000:0000:5054:00ff:fe77:0101";
+    let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids[0].gid = link_local.into()));
+    assert_eq!(found.what, "mlx5_0 port 1 has only link-local GIDs");
+    let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids.clear()));
+    assert_eq!(found.severity, Severity::Failure);
+}
+
+#[test]
+fn limits_slots_and_missing_devices_are_named() {
+    let found = one(&cluster(|facts| facts.memlock_bytes = Some(64 << 10)));
+    assert_eq!(found.check, "locked-memory");
+    let found = one(&cluster(|facts| facts.rdma[0].pcie = Some((16.0, 16))));
+    assert_eq!(found.what, "mlx5_0: PCIe 16 GT/s x16, it can do 32 GT/s x16");
+    let found = one(&cluster(|facts| facts.rdma.clear()));
+    assert_eq!((found.check.as_str(), found.severity), ("device-count", Severity::Failure));
+}
+
+#[test]
+fn a_clock_that_is_off_is_named() {
+    let mut cluster = cluster(|_| {});
+    cluster.clocks = [("gpu1".to_owned(), 40_000_000), ("gpu3".to_owned(), 3_020_000_000)].into();
+    assert_eq!(one(&cluster).what, "its clock is +3.0 s off the controller's");
+}
+
+#[test]
+fn drift_names_the_majority_and_who_differs() {
+    let found = drift(&cluster(|facts| facts.rdma[0].firmware = Some("28.39.1002".into())).facts);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].fact.as_str(), found[0].majority.as_str(), found[0].holders),
+        ("mlx5_0 firmware", "28.43.1014", 3)
+    );
+    assert_eq!(found[0].others, [("gpu3".to_owned(), "28.39.1002".to_owned())].into());
+    assert!(found[0].decided);
+}
