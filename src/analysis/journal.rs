@@ -60,6 +60,8 @@ pub struct HostUp {
     pub facts: HostFacts,
     /// Its monotonic clock minus the controller's, and half the round trip, in nanoseconds.
     pub clock: Option<(i64, u64)>,
+    /// Its wall clock minus the controller's, in nanoseconds.
+    pub wall: Option<i64>,
 }
 
 /// One try of one case. Links are shared: a link lives through many cases.
@@ -234,11 +236,11 @@ impl<'p> Reader<'p> {
         journal.time.1 = line.at;
         match line.event {
             Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
-            Event::HostUp { host, facts, clock } => {
+            Event::HostUp { host, facts, clock, wall } => {
                 if let Some(failure) = journal.lost.remove(&host) {
                     journal.notes.push((host.clone(), format!("was lost ({failure}) and came back")));
                 }
-                journal.hosts.insert(host, HostUp { facts: *facts, clock });
+                journal.hosts.insert(host, HostUp { facts: *facts, clock, wall });
             }
             Event::HostLost { host, failure } => {
                 journal.lost.insert(host, failure);

@@ -6,6 +6,7 @@ mod check;
 mod common;
 pub mod exit;
 mod plan;
+mod preflight;
 pub mod report;
 mod run;
 mod schema;
@@ -36,6 +37,8 @@ enum Command {
     Plan(plan::Args),
     /// Draw the report of a run directory again, from its records alone
     Report(report::Args),
+    /// Connect, collect facts and judge every host's configuration; no traffic
+    Preflight(preflight::Args),
     /// Deploy agents, measure, judge and report
     Run(run::Args),
     /// Print the JSON Schema of the plan format
@@ -48,6 +51,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(args, &common),
         Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),
+        Command::Preflight(args) => preflight::run(args, &common),
         Command::Run(args) => run::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
     }

@@ -59,6 +59,9 @@ pub enum Event {
         facts: Box<HostFacts>,
         /// Monotonic clock of the host minus the controller's, and half the round trip, in nanoseconds.
         clock: Option<(i64, u64)>,
+        /// Wall clock of the host minus the controller's, in nanoseconds.
+        #[serde(default)]
+        wall: Option<i64>,
     },
     /// A host could not be used, or is no longer.
     HostLost {

@@ -28,6 +28,8 @@ pub struct Hosts {
     pub agents: BTreeMap<String, Agent>,
     /// What each host that answered is.
     pub facts: BTreeMap<String, HostFacts>,
+    /// Wall clock of each host minus the controller's, in nanoseconds.
+    pub walls: BTreeMap<String, i64>,
     /// Why a host cannot be used, by host name.
     pub lost: BTreeMap<String, Failure>,
 }
@@ -62,8 +64,10 @@ pub async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Sp
                 None => open = false,
             },
             Some(met) = asking.join_next() => match met {
-                Ok((name, agent, Ok((facts, clock)))) => {
-                    spine.emit(Event::HostUp { host: name.clone(), facts: Box::new(facts.clone()), clock: Some(clock) });
+                Ok((name, agent, Ok((facts, Clocks { offset, half, wall })))) => {
+                    let (facts_copy, clock) = (Box::new(facts.clone()), Some((offset, half)));
+                    spine.emit(Event::HostUp { host: name.clone(), facts: facts_copy, clock, wall: Some(wall) });
+                    hosts.walls.insert(name.clone(), wall);
                     hosts.facts.insert(name.clone(), facts);
                     hosts.agents.insert(name, agent);
                 }
@@ -99,25 +103,37 @@ impl Hosts {
     }
 }
 
-/// Facts and clock of one host.
-async fn meet(agent: &Agent) -> Result<(HostFacts, (i64, u64)), Failure> {
+/// A host's clocks against the controller's, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Clocks {
+    /// Monotonic clock of the host minus the controller's.
+    offset: i64,
+    /// Half the round trip: how far off the offset may be.
+    half: u64,
+    /// Wall clock of the host minus the controller's.
+    wall: i64,
+}
+
+/// Facts and clocks of one host.
+async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
     let facts = match agent.ask(Ask::Facts, FACTS_LIMIT).await? {
         Answer::Facts(facts) => *facts,
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
     };
-    let mut best: Option<(i64, u64)> = None;
+    let mut best: Option<Clocks> = None;
     for _ in 0..CLOCK_READINGS {
         let before = controller_clock();
         let answer = agent.ask(Ask::Clock, CLOCK_LIMIT).await?;
         let after = controller_clock();
-        let Answer::Clock { monotonic, .. } = answer else {
+        let here = wall_clock();
+        let Answer::Clock { monotonic, realtime } = answer else {
             return Err(unexpected(agent.host(), Stage::Facts, &answer));
         };
         // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
         let half = (after - before) / 2;
         let offset = monotonic as i64 - (before + half) as i64;
-        if best.is_none_or(|(_, least)| half < least) {
-            best = Some((offset, half));
+        if best.is_none_or(|best| half < best.half) {
+            best = Some(Clocks { offset, half, wall: realtime as i64 - (here as i64 - half as i64) });
         }
     }
     best.map(|clock| (facts, clock))
@@ -129,6 +145,12 @@ pub fn controller_clock() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Counted from one hour before the first reading, so that differences to it stay positive.
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX / 2) + 3_600_000_000_000
+}
+
+/// The controller's wall clock, in nanoseconds since 1970.
+fn wall_clock() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(0)
 }
 
 /// The failure for an answer that does not belong to its question.

@@ -31,8 +31,13 @@ pub struct Spine {
 }
 
 struct Inner {
-    journal: Journal,
+    record: Option<Record>,
     progress: Progress,
+}
+
+/// Where a run is written down.
+struct Record {
+    journal: Journal,
     log: std::fs::File,
 }
 
@@ -43,15 +48,23 @@ impl Spine {
     /// The log file cannot be opened.
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
-        let inner = Inner { journal, progress, log };
-        Ok(Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0 })
+        Ok(Self::over(Inner { record: Some(Record { journal, log }), progress }))
+    }
+
+    /// A spine that only shows, for commands that measure nothing.
+    pub fn unrecorded(quiet: bool, verbose: bool) -> Self {
+        Self::over(Inner { record: None, progress: Progress::new(quiet, verbose) })
+    }
+
+    fn over(inner: Inner) -> Self {
+        Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0 }
     }
 
     /// Records and shows one event.
     pub fn emit(&self, event: Event) {
         let line = Line { v: VERSION, at: now(), event };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        match inner.journal.append(&line) {
+        match inner.record.as_mut().map_or(Ok(None), |record| record.journal.append(&line)) {
             Ok(None) => {}
             Ok(Some(_)) => self.halt(Halt::NoSpace("no space left for results".into())),
             Err(error) => self.halt(Halt::NoSpace(format!("results cannot be written: {error}"))),
@@ -67,14 +80,16 @@ impl Spine {
     /// Writes one line to `log.txt`. A full disk loses log lines, never records.
     pub fn log(&self, host: &str, text: &str) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(inner.log, "{} {host}: {text}", now());
+        if let Some(record) = &mut inner.record {
+            let _ = writeln!(record.log, "{} {host}: {text}", now());
+        }
         inner.progress.log(host, text);
     }
 
     /// Makes everything recorded so far safe against a power cut.
     pub fn sync(&self) {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = inner.journal.sync() {
+        if let Some(Err(error)) = inner.record.as_ref().map(|record| record.journal.sync()) {
             self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
         }
     }

@@ -34,7 +34,7 @@ pub fn up(scenario: &Scenario, index: usize) -> Event {
         ..HostFacts::default()
     };
     let clock = Some((1_500_000 * index as i64 - 4_000_000, 60_000 + 1_000 * index as u64));
-    Event::HostUp { host: scenario.name(index), facts: Box::new(facts), clock }
+    Event::HostUp { host: scenario.name(index), facts: Box::new(facts), clock, wall: None }
 }
 
 fn device(scenario: &Scenario, index: usize, rail: u32) -> RdmaDevice {

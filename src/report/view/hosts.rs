@@ -49,7 +49,7 @@ pub(super) fn hosts(journal: &Journal) -> Vec<HostView> {
     journal.plan.hosts.iter().map(|planned| host(&planned.name)).collect()
 }
 
-fn known(blank: HostView, HostUp { facts, clock }: &HostUp) -> HostView {
+fn known(blank: HostView, HostUp { facts, clock, .. }: &HostUp) -> HostView {
     HostView {
         system: join([facts.os.clone(), Some(format!("kernel {}", facts.kernel)), Some(facts.architecture.clone())]),
         machine: machine(facts),

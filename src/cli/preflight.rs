@@ -1,0 +1,129 @@
+//! `railgauge preflight PLAN`: connects, collects facts, judges every host's configuration; no traffic.
+
+use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
+
+use anyhow::Context;
+
+use super::{Common, Exit, common::print};
+use crate::{
+    cluster::AgentBinary,
+    plan,
+    preflight::{self, Cluster, Drift, Finding, Severity},
+    run::{
+        hosts::{self, Hosts},
+        spine::{self, Spine},
+    },
+};
+
+/// Arguments of `preflight`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The plan
+    plan: PathBuf,
+    /// Print findings, drift and lost hosts as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Judges the hosts of a plan.
+///
+/// # Errors
+/// There is no agent to send, or stdout cannot be written.
+pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    let loaded = match plan::load(&args.plan) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => {
+            eprint!("{}", mistakes.render(common.colour()));
+            return Ok(Exit::Wrong);
+        }
+    };
+    let binary = AgentBinary::find()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let run_id = format!("preflight-{}-{}", std::process::id(), spine::now());
+    let met = runtime.block_on(async {
+        let spine = Spine::unrecorded(common.quiet, common.verbose > 0);
+        let mut met = hosts::bring_up(&loaded.plan, &run_id, binary, &spine).await;
+        met.close().await;
+        met
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    let cluster = Cluster { facts: met.facts.clone(), clocks: met.walls.clone() };
+    let findings = preflight::judge(&loaded.plan, &cluster);
+    let drift = preflight::drift(&cluster.facts);
+    if args.json {
+        let document = serde_json::json!({
+            "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
+        });
+        print(&format!("{document:#}\n"))?;
+    } else {
+        print(&text(&findings, &drift, &met))?;
+    }
+    Ok(match findings.iter().map(|finding| finding.severity).max() {
+        _ if met.facts.is_empty() => Exit::Unable,
+        Some(Severity::Failure) => Exit::Failed,
+        _ if !met.lost.is_empty() => Exit::Inconclusive,
+        _ => Exit::Passed,
+    })
+}
+
+/// Findings, drift and lost hosts for a terminal.
+fn text(findings: &[Finding], drift: &[Drift], met: &Hosts) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, findings, drift, &met.facts.len(), &met.lost);
+    out
+}
+
+fn write(
+    out: &mut String,
+    findings: &[Finding],
+    drift: &[Drift],
+    up: &usize,
+    lost: &BTreeMap<String, railgauge_wire::failure::Failure>,
+) -> std::fmt::Result {
+    for finding in findings {
+        let hosts = plan::hostlist::fold(finding.hosts.iter().map(String::as_str));
+        writeln!(out, "{:<8} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check)?;
+        writeln!(out, "         {}; remedy: {}", finding.meaning, finding.remedy)?;
+    }
+    for row in drift {
+        let others: Vec<String> = row.others.iter().map(|(host, value)| format!("{host} {value}")).collect();
+        let agreed = if row.decided { "most hosts" } else { "the largest group" };
+        writeln!(out, "drift    {}: {} on {agreed}; {}", row.fact, row.majority, others.join(", "))?;
+    }
+    for (host, failure) in lost {
+        writeln!(out, "lost     {host}: {failure}")?;
+    }
+    let serious = findings.iter().filter(|finding| finding.severity > Severity::Notice).count();
+    let hosts = up + lost.len();
+    writeln!(out, "{up} of {hosts} hosts judged, {serious} findings above notice, {} facts drift", drift.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_name_hosts_and_remedies() {
+        let finding = Finding {
+            check: "mtu".into(),
+            severity: Severity::Warning,
+            hosts: vec!["gpu01".into(), "gpu02".into()],
+            what: "MTU is 1500, others 9000".into(),
+            meaning: "smaller packets".into(),
+            remedy: "`ip link set eth1 mtu 9000`".into(),
+            source: String::new(),
+        };
+        let others = [("gpu03".to_owned(), "6.1".to_owned())].into();
+        let row = Drift { fact: "kernel".into(), majority: "6.12".into(), holders: 3, decided: true, others };
+        let met = Hosts::default();
+        assert_eq!(
+            text(&[finding], &[row], &met),
+            "warning  gpu[01-02]: MTU is 1500, others 9000 [mtu]\n         \
+             smaller packets; remedy: `ip link set eth1 mtu 9000`\n\
+             drift    kernel: 6.12 on most hosts; gpu03 6.1\n\
+             0 of 0 hosts judged, 1 findings above notice, 1 facts drift\n"
+        );
+    }
+}
