@@ -13,8 +13,8 @@ use std::process::Command;
 
 use controller::Agent;
 use railgauge_wire::{
-    failure::Failure,
-    link::{Endpoint, Knobs, LinkId, LinkSpec, Opened, Role},
+    failure::{Failure, Kind},
+    link::{Completion, Endpoint, Footprint, Knobs, LinkId, LinkSpec, Opened, Role},
     measure::Measurement,
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
@@ -63,6 +63,11 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
         token: "0123456789abcdef0123456789abcdef".into(),
         knobs: knobs.clone(),
     }
+}
+
+fn timing(op: Op, aim: Aim, size: u64) -> Timing {
+    let window = Window::Duration(300 * MS);
+    Timing { op, aim, size, window, warm_up: 50 * MS, start_at: None, bidirectional: false }
 }
 
 fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {
@@ -145,16 +150,7 @@ impl Pair {
 
     /// A whole case; prints what came out.
     fn case(&mut self, op: Op, aim: Aim, size: u64) -> [Measurement; 2] {
-        let timing = Timing {
-            op,
-            aim,
-            size,
-            window: Window::Duration(300 * MS),
-            warm_up: 50 * MS,
-            start_at: None,
-            bidirectional: false,
-        };
-        self.case_of(timing)
+        self.case_of(timing(op, aim, size))
     }
 
     fn case_of(&mut self, timing: Timing) -> [Measurement; 2] {
@@ -210,4 +206,163 @@ fn rc_writes_reads_and_their_latency() {
         pair.case(Op::Write, Aim::Latency, size);
         pair.case(Op::Read, Aim::Latency, size);
     }
+}
+
+#[test]
+fn rc_sends_and_immediate_data() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 1 << 16) else { return };
+    for op in [Op::Send, Op::WriteImm] {
+        for size in [1, 4096, 65536] {
+            let [initiator, responder] = pair.case(op, Aim::Bandwidth, size);
+            assert_eq!(initiator.operations, responder.operations, "what was sent has arrived, and nothing else");
+        }
+        pair.case(op, Aim::Latency, 8);
+        pair.case(op, Aim::Latency, 4096);
+    }
+}
+
+#[test]
+fn rc_atomics_add_up() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 8) else { return };
+    for op in [Op::AtomicFadd, Op::AtomicCas] {
+        pair.case(op, Aim::Bandwidth, 8);
+        pair.case(op, Aim::Latency, 8);
+    }
+}
+
+#[test]
+fn several_queue_pairs_share_a_link() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 4, 1 << 16) else { return };
+    for op in [Op::Write, Op::Read, Op::Send] {
+        pair.case(op, Aim::Bandwidth, 4096);
+    }
+    let failure = pair.timed(timing(Op::Write, Aim::Latency, 8)).unwrap_err();
+    assert!(failure.help.contains("qps = 1"), "{failure}");
+}
+
+#[test]
+fn unreliable_services() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Uc, 1, 4096) else { return };
+    for op in [Op::Write, Op::Send, Op::WriteImm] {
+        pair.case(op, Aim::Bandwidth, 1024);
+        pair.case(op, Aim::Latency, 8);
+    }
+    let failure = pair.timed(timing(Op::Read, Aim::Bandwidth, 8)).unwrap_err();
+    assert!(failure.cause.contains("uc") && failure.help.contains("rc"), "{failure}");
+    drop(pair);
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Ud, 1, 4096) else { return };
+    assert_eq!(pair.opened[0].transport, Transport::VerbsUd);
+    pair.case(Op::Send, Aim::Bandwidth, 1024);
+    pair.case(Op::Send, Aim::Latency, 8);
+}
+
+#[test]
+fn both_directions_at_once() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 2, 1 << 16) else { return };
+    for op in [Op::Write, Op::Read, Op::Send] {
+        let [initiator, responder] = pair.case_of(Timing { bidirectional: true, ..timing(op, Aim::Bandwidth, 16384) });
+        assert!(responder.operations > 0, "{responder:?}");
+        let overlap = responder.elapsed as f64 / initiator.elapsed as f64;
+        assert!((0.5..2.0).contains(&overlap), "{op}: {} against {} ns", responder.elapsed, initiator.elapsed);
+    }
+}
+
+#[test]
+fn event_mode_sleeps_instead_of_polling() {
+    let knobs = Knobs { completion: Some(Completion::Events), ..Knobs::default() };
+    let Some(mut pair) = Pair::new(&knobs, Service::Rc, 1, 1 << 16) else { return };
+    for op in [Op::Write, Op::Send] {
+        pair.case(op, Aim::Bandwidth, 16384);
+    }
+    for op in [Op::Send, Op::WriteImm, Op::Read, Op::AtomicFadd] {
+        pair.case(op, Aim::Latency, 8);
+    }
+    let failure = pair.timed(timing(Op::Write, Aim::Latency, 8)).unwrap_err();
+    assert!(failure.cause.contains("event mode"), "{failure}");
+}
+
+#[test]
+fn knobs_are_used_and_recorded() {
+    let knobs = Knobs {
+        depth: Some(24),
+        post_list: Some(5),
+        signal_every: Some(12),
+        inline: Some(64),
+        outstanding_reads: Some(3),
+        mtu: Some(512),
+        traffic_class: Some(104),
+        flow_label: Some(77),
+        retry_count: Some(3),
+        timeout: Some(15),
+        relaxed_ordering: Some(false),
+        footprint: Some(Footprint::Dram),
+        core: Some(0),
+        ..Knobs::default()
+    };
+    let Some(mut pair) = Pair::new(&knobs, Service::Rc, 1, 1 << 14) else { return };
+    let settings = pair.opened[0].settings.clone();
+    for (name, value) in [
+        ("depth", "24"),
+        ("post_list", "5"),
+        ("signal_every", "10"),
+        ("outstanding_reads", "3"),
+        ("mtu", "512"),
+        ("traffic_class", "104"),
+        ("flow_label", "77"),
+        ("retry_count", "3"),
+        ("timeout", "15"),
+        ("relaxed_ordering", "false"),
+        ("footprint", "dram"),
+        ("core", "0"),
+    ] {
+        assert_eq!(settings.get(name).map(String::as_str), Some(value), "{name} of {settings:?}");
+    }
+    for (op, window) in [(Op::Write, Window::Iterations(1001)), (Op::Send, Window::Iterations(333))] {
+        let [initiator, _] = pair.case_of(Timing { window, ..timing(op, Aim::Bandwidth, 2048) });
+        let Window::Iterations(wanted) = window else { panic!() };
+        assert_eq!(initiator.operations, wanted);
+    }
+    let window = Window::Iterations(100);
+    for op in [Op::Write, Op::Send, Op::Read] {
+        let [initiator, _] = pair.case_of(Timing { window, ..timing(op, Aim::Latency, 8) });
+        assert_eq!(initiator.latency.map(|latency| latency.samples), Some(100));
+    }
+}
+
+#[test]
+fn mistakes_and_missing_things_are_failures_in_words() {
+    let Some([mut first, _]) = commands() else { return };
+    let mut agent = Agent::greeted(&mut first);
+    let plain = |change: &dyn Fn(&mut LinkSpec)| {
+        let mut spec = spec(Role::Initiator, &Knobs::default(), Service::Rc, 1, 4096);
+        change(&mut spec);
+        spec
+    };
+    let mut refused = |link, change: &dyn Fn(&mut LinkSpec)| opened(&mut agent, link, plain(change)).unwrap_err();
+    let failure = refused(1, &|spec| spec.device = Some("mlx5_99".into()));
+    assert!(failure.kind == Kind::Configuration && failure.help.contains("devices here"), "{failure}");
+    let failure = refused(2, &|spec| spec.knobs.gid_index = Some(99));
+    assert!(failure.cause.contains("GID index 99") && failure.help.contains("RoCE v2"), "{failure}");
+    let failure = refused(3, &|spec| spec.knobs.depth = Some(1 << 30));
+    assert!(failure.kind == Kind::Unsupported && failure.cause.contains("depth"), "{failure}");
+    let failure = refused(4, &|spec| spec.max_size = 1 << 50);
+    assert!(failure.cause.contains("memory"), "{failure}");
+    let failure = refused(5, &|spec| spec.knobs.huge_pages = Some(true));
+    assert!(failure.help.contains("nr_hugepages"), "{failure}");
+}
+
+#[test]
+fn a_peer_that_goes_away_is_reported_and_not_waited_for() {
+    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 1 << 14) else { return };
+    let id = pair.agents[0].post(Ask::Step {
+        link: pair.link,
+        step: Step::Time(Timing { window: Window::Duration(10_000 * MS), ..timing(Op::Write, Aim::Bandwidth, 4096) }),
+        limit_ms: 15_000,
+    });
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(pair.agents[1].ask(Ask::Close { link: pair.link }), Ok(Answer::Done));
+    let failure = pair.agents[0].wait(id).unwrap_err();
+    println!("{failure}");
+    assert_eq!(failure.kind, Kind::Fabric);
+    assert!(!failure.help.is_empty());
 }

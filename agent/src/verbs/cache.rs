@@ -21,7 +21,7 @@ pub fn domain(name: &str) -> Result<Arc<Domain>, Failure> {
     let open = open.get_or_insert_default();
     if let Some(domain) = open.get(name) {
         // A device that was reset or unplugged answers nothing any more: forget it and open it again.
-        if domain.device().attributes().is_ok() {
+        if domain.device().limits().is_ok() {
             return Ok(domain.clone());
         }
         open.remove(name);

@@ -46,6 +46,21 @@ impl List {
     }
 }
 
+/// What a device can do at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Work requests per queue of a queue pair.
+    pub work_requests: u32,
+    /// Entries of a completion queue.
+    pub completions: u32,
+    /// Reads and atomics outstanding per queue pair, as initiator and as responder.
+    pub reads: u8,
+    /// Ports.
+    pub ports: u8,
+    /// Whether it has atomics.
+    pub atomics: bool,
+}
+
 impl Drop for List {
     fn drop(&mut self) {
         // SAFETY: came from ibv_get_device_list; opened devices survive their list.
@@ -104,22 +119,20 @@ impl Device {
     ///
     /// # Errors
     /// The device does not answer.
-    pub fn attributes(&self) -> Result<ibv_device_attr, Failure> {
+    pub fn limits(&self) -> Result<Limits, Failure> {
         // SAFETY: all zero is a valid value of this structure of numbers.
-        let mut attributes: ibv_device_attr = unsafe { mem::zeroed() };
-        // SAFETY: the context is open and `attributes` valid for writing.
-        match unsafe { (self.library.ibv_query_device)(self.context.as_ptr(), &raw mut attributes) } {
-            0 => Ok(attributes),
+        let mut found: ibv_device_attr = unsafe { mem::zeroed() };
+        // SAFETY: the context is open and `found` valid for writing.
+        match unsafe { (self.library.ibv_query_device)(self.context.as_ptr(), &raw mut found) } {
+            0 => Ok(Limits {
+                work_requests: u32::try_from(found.max_qp_wr).unwrap_or(0),
+                completions: u32::try_from(found.max_cqe).unwrap_or(0),
+                reads: found.max_qp_rd_atom.min(found.max_qp_init_rd_atom).clamp(0, 255) as u8,
+                ports: found.phys_port_cnt,
+                atomics: found.atomic_cap != ibv_atomic_cap::IBV_ATOMIC_NONE,
+            }),
             errno => Err(words::verb(Stage::Open, Doing::Query, &self.name, errno)),
         }
-    }
-
-    /// Whether it has atomic operations.
-    ///
-    /// # Errors
-    /// The device does not answer.
-    pub fn atomics(&self) -> Result<bool, Failure> {
-        Ok(self.attributes()?.atomic_cap != ibv_atomic_cap::IBV_ATOMIC_NONE)
     }
 }
 

@@ -1,10 +1,10 @@
-//! One byte of host memory that a device writes and a loop watches.
+//! Host memory that a device writes and a loop watches: a byte, or an array of words.
 
 use std::{
     any::Any,
     sync::{
         Arc,
-        atomic::{AtomicU8, Ordering, fence},
+        atomic::{AtomicU8, AtomicU64, Ordering, fence},
     },
 };
 
@@ -45,5 +45,46 @@ impl Flag {
         // SAFETY: as above.
         unsafe { (*self.byte).store(value, Ordering::Release) };
         fence(Ordering::Release);
+    }
+}
+
+/// Words shared with a device. Each has one writer.
+#[derive(Clone)]
+pub struct Words(Arc<Region>);
+
+impl Words {
+    /// Bytes of a word.
+    pub const SIZE: u64 = 8;
+
+    /// All of `region` as words. `None` if it is not host memory.
+    pub fn new(region: &Arc<Region>) -> Option<Self> {
+        region.backing().host().then(|| Self(region.clone()))
+    }
+
+    /// Word number `place`.
+    ///
+    /// # Panics
+    /// There is none.
+    #[inline]
+    pub fn load(&self, place: u64) -> u64 {
+        self.word(place).load(Ordering::Acquire)
+    }
+
+    /// Puts a word there, visible to the device before anything posted later.
+    ///
+    /// # Panics
+    /// There is none.
+    #[inline]
+    pub fn store(&self, place: u64, value: u64) {
+        self.word(place).store(value, Ordering::Release);
+        fence(Ordering::Release);
+    }
+
+    #[inline]
+    fn word(&self, place: u64) -> &AtomicU64 {
+        assert!((place + 1) * Self::SIZE <= self.0.length() as u64, "word {place} is outside of the region");
+        // SAFETY: the region is host memory that starts at a page and holds this word; words are only touched as
+        // atomics, by us and by the device.
+        unsafe { &*((self.0.address() + place * Self::SIZE) as *const AtomicU64) }
     }
 }

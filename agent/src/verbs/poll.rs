@@ -7,8 +7,39 @@ use rdma_sys::*;
 
 use super::{
     completion::CompletionQueue,
+    send,
     words::{self, Doing},
 };
+
+/// Work that succeeded.
+#[derive(Clone, Copy)]
+pub struct Completion<'a>(&'a ibv_wc);
+
+impl Completion<'_> {
+    /// Whether a receive was consumed; else a send completed.
+    #[inline]
+    pub fn is_receive(&self) -> bool {
+        self.0.opcode & ibv_wc_opcode::IBV_WC_RECV != 0
+    }
+
+    /// The tag of the ring that posted the work.
+    #[inline]
+    pub fn tag(&self) -> usize {
+        send::tag(self.0.wr_id) as usize
+    }
+
+    /// Send requests it stands for.
+    #[inline]
+    pub fn covered(&self) -> u32 {
+        send::covered(self.0.wr_id)
+    }
+
+    /// Bytes that arrived (receives only).
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.0.byte_len)
+    }
+}
 
 /// Completions taken at once.
 pub const BATCH: usize = 32;
@@ -45,7 +76,7 @@ impl Poller {
     /// # Errors
     /// The queue is broken, or a completion says that its work failed.
     #[inline]
-    pub fn poll(&mut self, mut each: impl FnMut(&ibv_wc)) -> Result<usize, Failure> {
+    pub fn poll(&mut self, mut each: impl FnMut(Completion<'_>)) -> Result<usize, Failure> {
         let into = self.entries.as_mut_ptr().cast::<ibv_wc>();
         // SAFETY: the queue is alive and there is room for as many entries as are asked for.
         let taken = unsafe { ibv_poll_cq(self.queue, BATCH as i32, into) };
@@ -56,7 +87,7 @@ impl Poller {
             if completion.status != ibv_wc_status::IBV_WC_SUCCESS {
                 return Err(words::completion(Stage::Measure, &self.device, completion));
             }
-            each(completion);
+            each(Completion(completion));
         }
         Ok(taken)
     }

@@ -55,7 +55,7 @@ impl Receives {
         let mut requests = vec![blank; batch as usize].into_boxed_slice();
         for i in 0..requests.len() {
             requests[i].sg_list = &raw mut elements[i];
-            requests[i].wr_id = u64::from(tag);
+            requests[i].wr_id = u64::from(tag) << 32;
             requests[i].next = requests.get_mut(i + 1).map_or(ptr::null_mut(), ptr::from_mut);
         }
         Some(Self {

@@ -122,13 +122,13 @@ unsafe impl Send for Sends {}
 
 /// The part of a completion's `wr_id` that counts requests; see [`Template::tag`] for the other part.
 #[inline]
-pub const fn covered(wr_id: u64) -> u32 {
+pub(super) const fn covered(wr_id: u64) -> u32 {
     wr_id as u32
 }
 
 /// The tag in a completion's `wr_id`.
 #[inline]
-pub const fn tag(wr_id: u64) -> u32 {
+pub(super) const fn tag(wr_id: u64) -> u32 {
     (wr_id >> 32) as u32
 }
 

@@ -53,7 +53,12 @@ impl End {
         }
         let mut moved = 0;
         if timing.warm_up > 0 {
-            moved += self.pass(timing, Window::Duration(timing.warm_up), control)?.bytes;
+            let arrived = self.arrived();
+            let warm = self.pass(timing, Window::Duration(timing.warm_up), control)?;
+            moved += warm.bytes;
+            if lossy {
+                self.wait_for_stragglers(arrived + warm.operations);
+            }
         }
         if let Some(start) = timing.start_at {
             clock::wait_until(start, control)?;

@@ -101,7 +101,7 @@ fn first_active(number: u8) -> Result<(String, u8), Failure> {
                 continue;
             }
         };
-        let ports = domain.device().attributes()?.phys_port_cnt;
+        let ports = domain.device().limits()?.ports;
         for number in (1..=ports).filter(|port| number == 0 || *port == number) {
             let port = Port::query(domain.device(), number)?;
             match port.must_be_active(name) {

@@ -5,15 +5,14 @@ use railgauge_wire::{
     failure::{Failure, Stage},
     terms::Service,
 };
-use rdma_sys::ibv_wc;
 
 use super::{
     layout::HEADER,
     mailbox::{Mailbox, Reader, Slot},
-    stream::{Credits, Incoming, is_receive},
+    stream::{Credits, Incoming},
 };
 use crate::verbs::{
-    poll::Poller,
+    poll::{Completion, Poller},
     receive::Receives,
     send::Sends,
     words::{self, Doing},
@@ -115,7 +114,7 @@ impl<'a> Sink<'a> {
     /// The queue pair or the peer is gone.
     pub fn take_all(&mut self, poller: &mut Poller) -> Result<(), Failure> {
         while poller.poll(|completion| {
-            if is_receive(completion) {
+            if completion.is_receive() {
                 self.arrived(completion);
             }
         })? > 0
@@ -140,11 +139,11 @@ impl<'a> Sink<'a> {
 
 impl Incoming for Sink<'_> {
     #[inline]
-    fn arrived(&mut self, completion: &ibv_wc) {
-        if let Some(fresh) = self.fresh.get_mut(completion.wr_id as usize) {
+    fn arrived(&mut self, completion: Completion<'_>) {
+        if let Some(fresh) = self.fresh.get_mut(completion.tag()) {
             *fresh += 1;
             self.operations += 1;
-            self.bytes += u64::from(completion.byte_len).saturating_sub(self.header);
+            self.bytes += completion.bytes().saturating_sub(self.header);
         }
     }
 

@@ -126,7 +126,7 @@ impl End {
         if !fits {
             return unsupported(format!("service {} has no operation {op}", self.service), "use service rc");
         }
-        if op.is_atomic() && !self.choice.domain.device().atomics()? {
+        if op.is_atomic() && !self.choice.domain.device().limits()?.atomics {
             let cause = format!("{} has no atomics", self.device());
             return unsupported(cause, "atomics are optional; iWARP devices rarely have them");
         }

@@ -2,13 +2,10 @@
 //!
 //! Every word has one writer and only grows, so it does not matter when, how often or in which order it is read.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use railgauge_wire::{
-    failure::{Failure, Stage},
+    failure::{Failure, Kind, Stage},
     link::ControlEndpoint,
     terms::Service,
 };
@@ -18,10 +15,11 @@ use crate::{
     verbs::{
         completion::CompletionQueue,
         domain::Domain,
+        flag::Words,
         poll::Poller,
         queue_pair::{Capacity, QueuePair},
         region::{Access, Region},
-        send::{self, Sends, Template, Verb, Walk},
+        send::{Sends, Template, Verb, Walk},
         words::{self, Doing},
     },
 };
@@ -29,7 +27,7 @@ use crate::{
 /// Letters in flight at most.
 const DEPTH: u32 = 64;
 
-const WORD: u64 = 8;
+const WORD: u64 = Words::SIZE;
 
 /// What a word of the mailbox says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +60,7 @@ impl Slot {
 /// One end's mailbox: words the peer writes here, and letters we write there.
 pub struct Mailbox {
     region: Arc<Region>,
+    words: Words,
     queue_pair: Arc<QueuePair>,
     poller: Poller,
     /// One ring per word, once joined.
@@ -78,9 +77,11 @@ impl Mailbox {
     /// Memory or queues are not to be had.
     pub fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
         let (region, queue) = Self::parts(domain, qps)?;
+        let words = Words::new(&region)
+            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the mailbox is not in host memory"))?;
         let capacity = Capacity { sends: DEPTH, receives: 1, inline: WORD as u32 };
         let queue_pair = Arc::new(QueuePair::new(domain, &queue, &queue, Service::Rc, capacity)?);
-        Ok(Self { region, queue_pair, poller: Poller::new(&queue), letters: Vec::new(), flying: 0, qps })
+        Ok(Self { region, words, queue_pair, poller: Poller::new(&queue), letters: Vec::new(), flying: 0, qps })
     }
 
     fn parts(domain: &Arc<Domain>, qps: u32) -> Result<(Arc<Region>, Arc<CompletionQueue>), Failure> {
@@ -123,12 +124,12 @@ impl Mailbox {
     /// What the peer last wrote. Grows only.
     #[inline]
     pub fn read(&self, slot: Slot) -> u64 {
-        word(&self.region, slot.place()).load(Ordering::Acquire)
+        self.words.load(slot.place())
     }
 
     /// Reads while somebody else writes letters.
     pub fn reader(&self) -> Reader {
-        Reader(self.region.clone())
+        Reader(self.words.clone())
     }
 
     /// Writes a word to the peer. Waits for the peer's device if the queue is full.
@@ -141,7 +142,7 @@ impl Mailbox {
             self.reap()?;
         }
         let place = slot.place();
-        word(&self.region, Slot::count(self.qps) + place).store(value, Ordering::Release);
+        self.words.store(Slot::count(self.qps) + place, value);
         if let Some(ring) = self.letters.get_mut(place as usize) {
             ring.post().map_err(|errno| {
                 let device = self.queue_pair.domain().device().name();
@@ -159,7 +160,7 @@ impl Mailbox {
     pub fn reap(&mut self) -> Result<(), Failure> {
         let letters = &mut self.letters;
         let taken = self.poller.poll(|completion| {
-            if let Some(ring) = letters.get_mut(send::tag(completion.wr_id) as usize) {
+            if let Some(ring) = letters.get_mut(completion.tag()) {
                 ring.complete(1);
             }
         })?;
@@ -169,19 +170,12 @@ impl Mailbox {
 }
 
 /// Reads what the peer writes.
-pub struct Reader(Arc<Region>);
+pub struct Reader(Words);
 
 impl Reader {
     /// As [`Mailbox::read`].
     #[inline]
     pub fn read(&self, slot: Slot) -> u64 {
-        word(&self.0, slot.place()).load(Ordering::Acquire)
+        self.0.load(slot.place())
     }
-}
-
-fn word(region: &Region, place: u64) -> &AtomicU64 {
-    debug_assert!((place + 1) * WORD <= region.length() as u64);
-    // SAFETY: the region is host memory, aligned to a page and long enough for every place; words are only touched as
-    // atomics, by us and by the device.
-    unsafe { &*((region.address() + place * WORD) as *const AtomicU64) }
 }

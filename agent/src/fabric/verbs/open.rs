@@ -44,8 +44,8 @@ impl End {
         }
         let choice = Choice::new(spec)?;
         let (device, domain) = (choice.domain.device().clone(), choice.domain.clone());
-        let attributes = device.attributes()?;
-        let settings = Settings::new(spec, &attributes, choice.port.mtu, choice.link_layer)?;
+        let limits = device.limits()?;
+        let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
         let mut notes = BTreeMap::new();
         let host = Tree::new("/");
         let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
@@ -64,11 +64,11 @@ impl End {
         let layout = Layout::new(spec.qps, spec.max_size, settings.footprint, cache, datagrams);
         let buffer: Arc<dyn Backing> = Arc::new(Buffer::new(layout.length(), settings.huge_pages)?);
         note("buffer_bytes", layout.length().to_string());
-        let (region, ordered) = regions(&domain, &buffer, &settings, device.atomics()?)?;
+        let (region, ordered) = regions(&domain, &buffer, &settings, limits.atomics)?;
 
         let receives = settings.receives.saturating_mul(spec.qps);
         let entries = settings.depth.saturating_add(SPARE).saturating_mul(spec.qps).saturating_add(receives);
-        let entries = entries.min(u32::try_from(attributes.max_cqe).unwrap_or(u32::MAX));
+        let entries = entries.min(limits.completions);
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let inline = settings.inline_latency.max(settings.inline_bandwidth);
         let capacity = Capacity { sends: settings.depth.max(SPARE) + SPARE, receives: settings.receives, inline };
@@ -76,7 +76,7 @@ impl End {
             .map(|_| QueuePair::new(&domain, &queue, &queue, spec.service, capacity).map(Arc::new))
             .collect::<Result<Vec<_>, _>>()?;
         let mailbox = Mailbox::new(&domain, pairs.len() as u32)?;
-        let initialise = Change::Initialise { port: choice.port.number, atomics: device.atomics()?, qkey: QKEY };
+        let initialise = Change::Initialise { port: choice.port.number, atomics: limits.atomics, qkey: QKEY };
         for pair in pairs.iter().chain([mailbox.queue_pair()]) {
             pair.change(&initialise)?;
         }

@@ -7,16 +7,15 @@ use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window as Rule,
 };
-use rdma_sys::ibv_wc;
 
-use super::{stream::is_receive, waiter::Waiter};
+use super::waiter::Waiter;
 use crate::{
     bench::{Recorder, Tally, Window, clock},
     verbs::{
         flag::Flag,
         poll::Poller,
         receive::Receives,
-        send::{self, Sends},
+        send::Sends,
         words::{self, Doing},
     },
 };
@@ -67,7 +66,7 @@ fn told(sends: &Sends) -> bool {
 }
 
 fn reap(sends: &mut Sends, poller: &mut Poller) -> Result<usize, Failure> {
-    poller.poll(|completion| sends.complete(send::covered(completion.wr_id)))
+    poller.poll(|completion| sends.complete(completion.covered()))
 }
 
 /// RDMA WRITE: the message's last byte is a beat that counts up.
@@ -143,12 +142,12 @@ pub struct ByReceive<'a> {
 impl ByReceive<'_> {
     fn look(&mut self) -> Result<(), Failure> {
         let Self { sends, poller, waiting, used, .. } = self;
-        poller.poll(|completion: &ibv_wc| {
-            if is_receive(completion) {
+        poller.poll(|completion| {
+            if completion.is_receive() {
                 *waiting += 1;
                 *used += 1;
             } else {
-                sends.complete(send::covered(completion.wr_id));
+                sends.complete(completion.covered());
             }
         })?;
         Ok(())

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     bench::{Window, clock, cpu},
     fabric::Control,
+    verbs::poll::Completion,
 };
 
 /// Sleep between two looks at the mailbox while there is nothing else to do.
@@ -220,7 +221,7 @@ struct Led<'a> {
 }
 
 impl Incoming for Led<'_> {
-    fn arrived(&mut self, completion: &rdma_sys::ibv_wc) {
+    fn arrived(&mut self, completion: Completion<'_>) {
         self.sink.arrived(completion);
     }
 

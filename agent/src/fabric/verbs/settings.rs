@@ -8,7 +8,8 @@ use railgauge_wire::{
     link::{Completion, Footprint, Joining, Knobs, LinkSpec},
     terms::LinkLayer,
 };
-use rdma_sys::ibv_device_attr;
+
+use crate::verbs::device::Limits;
 
 /// Work requests in flight per queue pair: perftest's default.
 const DEPTH: u32 = 128;
@@ -102,14 +103,9 @@ impl Settings {
     ///
     /// # Errors
     /// A knob that contradicts another, or that the device cannot do.
-    pub fn new(
-        spec: &LinkSpec,
-        device: &ibv_device_attr,
-        port_mtu: u32,
-        link_layer: LinkLayer,
-    ) -> Result<Self, Failure> {
+    pub fn new(spec: &LinkSpec, device: &Limits, port_mtu: u32, link_layer: LinkLayer) -> Result<Self, Failure> {
         let knobs = &spec.knobs;
-        let most = u32::try_from(device.max_qp_wr).unwrap_or(0).saturating_sub(SPARE).max(1);
+        let most = device.work_requests.saturating_sub(SPARE).max(1);
         let depth = match knobs.depth {
             Some(0) => return Err(wrong("depth 0 posts nothing".to_owned(), "use 1 or more")),
             Some(depth) if depth > most => {
@@ -224,16 +220,15 @@ impl Settings {
 }
 
 /// Receives to post ahead: enough for two windows of a sender, as far as the device's queues hold them.
-fn receives(device: &ibv_device_attr, depth: u32, qps: u32, most: u32) -> u32 {
-    let entries = u32::try_from(device.max_cqe).unwrap_or(0) / qps.max(1);
+fn receives(device: &Limits, depth: u32, qps: u32, most: u32) -> u32 {
+    let entries = device.completions / qps.max(1);
     let fit = entries.saturating_sub(depth).max(1);
     RECEIVES.max(depth.saturating_mul(2)).min(most).min(fit)
 }
 
 /// Outstanding reads: what the device can do, or less if the plan says so.
-fn reads(knobs: &Knobs, device: &ibv_device_attr) -> u8 {
-    let able = device.max_qp_rd_atom.min(device.max_qp_init_rd_atom).clamp(0, 255) as u8;
-    knobs.outstanding_reads.unwrap_or(able).min(able)
+fn reads(knobs: &Knobs, device: &Limits) -> u8 {
+    knobs.outstanding_reads.unwrap_or(device.reads).min(device.reads)
 }
 
 fn small(value: Option<u8>, most: u8, name: &str) -> Result<u8, Failure> {
@@ -264,9 +259,7 @@ mod tests {
             token: String::new(),
             knobs,
         };
-        // SAFETY: all zero is a valid value of this structure of numbers.
-        let mut device: ibv_device_attr = unsafe { std::mem::zeroed() };
-        (device.max_qp_wr, device.max_cqe, device.max_qp_rd_atom, device.max_qp_init_rd_atom) = (8192, 32767, 16, 16);
+        let device = Limits { work_requests: 8192, completions: 32767, reads: 16, ports: 1, atomics: true };
         Settings::new(&spec, &device, 4096, LinkLayer::RoceV2).unwrap()
     }
 

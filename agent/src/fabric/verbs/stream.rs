@@ -8,14 +8,13 @@ use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window as Rule,
 };
-use rdma_sys::{ibv_wc, ibv_wc_opcode};
 
 use super::waiter::Waiter;
 use crate::{
     bench::{Tally, Window, clock},
     verbs::{
-        poll::Poller,
-        send::{self, Sends},
+        poll::{Completion, Poller},
+        send::Sends,
         words::{self, Doing},
     },
 };
@@ -44,7 +43,7 @@ impl Credits for Unlimited {
 /// What to do about messages that arrive while we send.
 pub trait Incoming {
     /// One receive completed.
-    fn arrived(&mut self, completion: &ibv_wc);
+    fn arrived(&mut self, completion: Completion<'_>);
 
     /// After every batch of completions, and now and then without any: posts new receives, looks at the mailbox.
     /// `sent` messages of ours have completed since the last call. Answers whether to go on sending.
@@ -58,18 +57,12 @@ pub trait Incoming {
 pub struct Nothing;
 
 impl Incoming for Nothing {
-    fn arrived(&mut self, _completion: &ibv_wc) {}
+    fn arrived(&mut self, _completion: Completion<'_>) {}
 
     #[inline]
     fn tend(&mut self, _sent: u64) -> Result<bool, Failure> {
         Ok(true)
     }
-}
-
-/// Whether a completion is a receive's.
-#[inline]
-pub fn is_receive(completion: &ibv_wc) -> bool {
-    completion.opcode & ibv_wc_opcode::IBV_WC_RECV != 0
 }
 
 /// Empty polls between two looks at the clock.
@@ -112,12 +105,11 @@ pub fn stream(
         }
         let mut done = 0;
         let polled = poller.poll(|completion| {
-            if is_receive(completion) {
+            if completion.is_receive() {
                 incoming.arrived(completion);
-            } else if let Some(flow) = flows.get_mut(send::tag(completion.wr_id) as usize) {
-                let covered = send::covered(completion.wr_id);
-                flow.complete(covered);
-                done += u64::from(covered);
+            } else if let Some(flow) = flows.get_mut(completion.tag()) {
+                flow.complete(completion.covered());
+                done += u64::from(completion.covered());
             }
         })?;
         if done > 0 {

@@ -18,7 +18,7 @@ use crate::{
     fabric::Control,
     memory::pattern,
     verbs::{
-        send::{self, Sends, Walk},
+        send::{Sends, Walk},
         words::{self, Doing},
     },
 };
@@ -126,10 +126,9 @@ impl End {
         let mut left = flows.len();
         while left > 0 {
             let taken = self.poller.poll(|completion| {
-                let tag = send::tag(completion.wr_id) as usize;
                 let single = flows.len() == 1;
-                if let Some(flow) = flows.get_mut(if single { 0 } else { tag }) {
-                    flow.complete(send::covered(completion.wr_id));
+                if let Some(flow) = flows.get_mut(if single { 0 } else { completion.tag() }) {
+                    flow.complete(completion.covered());
                 }
             })?;
             left -= taken.min(left);
