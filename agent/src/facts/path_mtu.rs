@@ -21,10 +21,10 @@ pub fn ask() -> Vec<Said> {
 
 fn of_device(name: &str) -> Vec<Said> {
     let said = |port, mtu| Said { device: name.to_owned(), port, mtu };
-    let opened = Device::open(name).and_then(|device| device.attributes().map(|attributes| (device, attributes)));
+    let opened = Device::open(name).and_then(|device| device.limits().map(|limits| (device, limits)));
     match opened {
         Err(failure) => vec![said(1, Err(failure.cause))],
-        Ok((device, attributes)) => (1..=attributes.phys_port_cnt)
+        Ok((device, limits)) => (1..=limits.ports)
             .map(|port| said(port, Port::query(&device, port).map(|port| port.mtu).map_err(|failure| failure.cause)))
             .collect(),
     }
