@@ -4,6 +4,9 @@ use std::{io, ptr::NonNull};
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
+use super::available;
+use crate::facts::tree::Tree;
+
 /// Size of a huge page in bytes: the default one of x86-64 and of arm64 with 4 KiB pages.
 pub const HUGE_PAGE: usize = 2 << 20;
 
@@ -27,7 +30,7 @@ impl Buffer {
     /// Less memory is available than that, or fewer huge pages.
     pub fn new(length: u64, huge: bool) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
-        if let Some(available) = available().filter(|available| length > *available) {
+        if let Some(available) = available::bytes(&Tree::new("/")).filter(|available| length > *available) {
             let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
             return Err(refused(cause).help("use smaller sizes or fewer queue pairs"));
         }
@@ -86,13 +89,6 @@ impl Drop for Buffer {
         // SAFETY: the mapping was made by `new` with this length, and no reference to it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
     }
-}
-
-/// Memory that can be used without swapping, in bytes (`MemAvailable`).
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`host`] | page-aligned host memory, on huge pages if asked for |
+//! | [`available`] | how much of it may be taken |
 //! | [`place`] | near which NIC, on which core |
 //! | [`pattern`] | the bytes of a verify pass: fill, poison, check |
 //! | [`fault`] | a flipped bit, for the tests that prove that `check` finds it |
 
+pub mod available;
 pub mod fault;
 pub mod host;
 pub mod pattern;
