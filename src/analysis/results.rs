@@ -81,7 +81,11 @@ impl CaseResult<'_> {
     /// `gpu01 → gpu02`, with the rails where there is more than one.
     pub fn link_name(&self) -> String {
         let flow = &self.case.flow;
-        format!("{}:{} → {}:{}", flow.from.host, flow.from.rail, flow.to.host, flow.to.rail)
+        let ends = format!("{}:{} → {}:{}", flow.from.host, flow.from.rail, flow.to.host, flow.to.rail);
+        match flow.members.len() {
+            0 => ends,
+            ranks => format!("{ranks} ranks {ends}"),
+        }
     }
 
     /// Which host, stage and cause stand against this case; `None` if nothing does.
@@ -120,8 +124,12 @@ impl CaseResult<'_> {
     fn contradiction(&self) -> Option<String> {
         let link = self.link.filter(|_| !self.samples.is_empty())?;
         let host = &self.case.flow.from.host;
-        let carried = matches!(link.transport, Transport::VerbsRc | Transport::VerbsUc | Transport::VerbsUd);
-        if carried != (self.case.cell.fabric == Fabric::Verbs) {
+        let carried = match link.transport {
+            Transport::VerbsRc | Transport::VerbsUc | Transport::VerbsUd => Fabric::Verbs,
+            Transport::Tcp => Fabric::Tcp,
+            Transport::NcclIb | Transport::NcclSocket | Transport::NcclP2p | Transport::NcclShm => Fabric::Nccl,
+        };
+        if carried != self.case.cell.fabric {
             let (wanted, got) = (self.case.cell.fabric, link.transport);
             return Some(format!("{host}: open: the plan asks for {wanted}, but {got} carried the bytes"));
         }
@@ -132,10 +140,13 @@ impl CaseResult<'_> {
     /// Where wrong bytes arrived.
     fn wrong_bytes(&self, wrong: u64) -> String {
         let flow = &self.case.flow;
-        // A read delivers to the initiator, everything else to the responder.
-        let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
         let first = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
         let place = first.map_or_else(String::new, |offset| format!(", the first at offset {offset}"));
+        if !flow.members.is_empty() {
+            return format!("{}: verify: {wrong} bytes are not what the ranks gave{place}", self.link_name());
+        }
+        // A read delivers to the initiator, everything else to the responder.
+        let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
         format!("{sink}: verify: {wrong} bytes are not what was sent{place}")
     }
 }
@@ -148,7 +159,8 @@ pub fn describe(failure: &Failure, case: &Case) -> String {
     if let Some((_, cause)) = pair.filter(|(front, _)| ends.into_iter().all(|host| names(front, host))) {
         return format!("{} → {}: {}: {cause}", ends[0], ends[1], failure.stage);
     }
-    if let Some(host) = ends.into_iter().find(|host| own_cause(host, failure).is_some()) {
+    let mut hosts = case.flow.hosts().into_iter().map(|host| &**host);
+    if let Some(host) = hosts.find(|host| own_cause(host, failure).is_some()) {
         return of_host(host, failure);
     }
     let cause = &failure.cause;
@@ -259,7 +271,7 @@ fn state(result: &CaseResult<'_>) -> State {
 /// In words, and the failure of the host that is to blame.
 fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (String, Option<&'a Failure>) {
     // A host that never answered is to blame before one that was lost on the way.
-    let mut ends: [&str; 2] = [&case.flow.from.host, &case.flow.to.host];
+    let mut ends: Vec<&str> = case.flow.hosts().into_iter().map(|host| &**host).collect();
     ends.sort_by_key(|host| journal.hosts.contains_key(*host));
     if let Some((host, failure)) = ends.into_iter().find_map(|host| Some((host, journal.lost.get(host)?))) {
         return (of_host(host, failure), Some(failure));

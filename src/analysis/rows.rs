@@ -10,7 +10,7 @@ use super::{
     row::Row,
     value::{self, Direction},
 };
-use crate::plan::metrics_of;
+use crate::{plan::metrics_of, run::event::Case};
 
 /// The ceiling of a case in Gb/s, where one can be computed.
 pub type Ceiling<'c> = dyn Fn(&CaseResult<'_>) -> Option<f64> + 'c;
@@ -41,7 +41,12 @@ fn of_case<'r>(
         let mut values = Vec::new();
         let mut senseless = None;
         for (repeat, sample) in &result.samples {
-            match value::of(metric, sample, direction) {
+            let cell = &result.case.cell;
+            let value = match cell.manner {
+                Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
+                None => value::of(metric, sample, direction),
+            };
+            match value {
                 Ok(value) => values.extend(value),
                 Err(words) => senseless = Some(format!("{} (repeat {repeat}): {words}", result.case.flow.from.host)),
             }
@@ -84,7 +89,7 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         better: metric.better(),
         n: 0,
         size_bytes: case.cell.size,
-        ranks: 2,
+        ranks: case.flow.ranks(),
         qps: case.cell.qps,
         transport: link.filter(|_| measured).map_or_else(String::new, |link| link.transport.word().to_owned()),
         link_layer: link.map_or_else(String::new, |link| link.link_layer.word().to_owned()),
@@ -95,17 +100,34 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         },
         src_host: case.flow.from.host.to_string(),
         src_device: link.map_or_else(String::new, |link| link.from_device.clone()),
-        src_gpu: None,
+        src_gpu: gpu(result, true),
         dst_host: case.flow.to.host.to_string(),
         dst_device: link.map_or_else(String::new, |link| link.to_device.clone()),
-        dst_gpu: None,
+        dst_gpu: gpu(result, false),
         rail: case.flow.from.rail,
         ceiling: None,
         verified_bytes,
         wrong,
-        env: String::new(),
+        env: env(case),
         error: None,
     }
+}
+
+/// The CUDA device of the first or of the last rank or end, where one took part.
+fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
+    let (_, sample) = result.samples.last()?;
+    let rank = if first { sample.ranks.first() } else { sample.ranks.last() };
+    if let Some(rank) = rank {
+        return rank.gpu;
+    }
+    let name = if first { "gpu" } else { "gpu_remote" };
+    result.link?.settings.get(name)?.parse().ok()
+}
+
+/// The case's cell of the matrix of environments.
+fn env(case: &Case) -> String {
+    let env = case.cell.manner.iter().flat_map(|manner| &manner.env);
+    env.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 /// How the accounts of both ends are joined, with their clocks where both directions ran.

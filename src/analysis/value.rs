@@ -9,7 +9,7 @@ use railgauge_wire::{
     terms::Metric,
 };
 
-use crate::run::event::Sample;
+use crate::{run::event::Sample, schedule::Cell};
 
 /// How two ends' accounts are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +43,28 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
         Metric::CpuTimePerGibRemote => {
             Ok(sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| cpu(end, here.bytes)))
         }
+        // Belongs to a group: see [`of_group`].
         Metric::Busbw | Metric::Algbw => Ok(None),
     }?;
     match value {
         Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is no measurement")),
         value => Ok(value),
+    }
+}
+
+/// The value of `metric` in one sample of a collective among `ranks` ranks. Size over the median time of the slowest
+/// rank is the algorithm bandwidth; nccl-tests' factor makes the bus bandwidth of it.
+///
+/// # Errors
+/// As [`of`].
+pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Result<Option<f64>, String> {
+    let time = sample.initiator.latency.as_ref().map(|latency| latency.p50).filter(|time| *time > 0);
+    // Bytes per nanosecond are GB/s.
+    let algbw = time.map(|time| cell.size as f64 / time as f64);
+    match metric {
+        Metric::Algbw => Ok(algbw),
+        Metric::Busbw => Ok(algbw.zip(cell.op.bus_factor(ranks)).map(|(algbw, factor)| algbw * factor)),
+        _ => of(metric, sample, Direction::One),
     }
 }
 
@@ -103,6 +120,7 @@ mod tests {
             from_counters: Default::default(),
             to_counters: Default::default(),
             contaminated: Vec::new(),
+            ranks: Vec::new(),
         }
     }
 

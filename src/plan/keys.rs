@@ -58,6 +58,10 @@ pub enum Shape {
     Wholes(u64, u64),
     /// One of these words.
     Word(fn() -> Vec<&'static str>),
+    /// One of these words, or a list of them.
+    Words(fn() -> Vec<&'static str>),
+    /// Names and texts, or lists of texts of which every combination is meant.
+    Matrix,
     /// A duration between these.
     Time(&'static str, &'static str),
     /// A size, a sweep, or a list of both.
@@ -111,6 +115,8 @@ impl Shape {
             Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Self::Wholes(least, most) => format!("a whole number from {least} to {most}, or a list of them"),
             Self::Word(words) => one_of(&words()),
+            Self::Words(words) => format!("{}, or a list of them", one_of(&words())),
+            Self::Matrix => "a table of names and texts, or lists of texts".into(),
             Self::Time(least, most) => format!("a duration from \"{least}\" to \"{most}\""),
             Self::Sizes => "a size, a sweep such as \"64..8MiB x2\", or a list of both".into(),
             Self::SizeRange => "a size or a range of sizes such as \"64KiB..8MiB\"".into(),
@@ -142,6 +148,10 @@ impl Shape {
         match self {
             Self::Text | Self::Path | Self::Word(_) | Self::Time(..) | Self::Quantity => value.is_str(),
             Self::Flag => value.is_bool(),
+            Self::Words(_) => value.is_str() || texts(value),
+            Self::Matrix => {
+                value.as_table().is_some_and(|table| table.values().all(|v| v.get_ref().is_str() || texts(v.get_ref())))
+            }
             Self::Whole(..) => value.is_integer(),
             Self::Wholes(..) => value.is_integer() || wholes(value),
             Self::SizeRange => value.is_str() || value.is_integer(),
@@ -178,9 +188,9 @@ pub fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// Operations between two hosts.
+/// Operations, of pairs and of groups.
 pub fn operations() -> Vec<&'static str> {
-    Op::ALL.iter().filter(|op| !op.is_collective()).map(|op| op.word()).collect()
+    Op::ALL.iter().map(|op| op.word()).collect()
 }
 
 /// Loops.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use railgauge_wire::{
     link::Knobs,
     step::Window,
-    terms::{Aim, Fabric, GpuPath, Memory, Metric, Op, Service},
+    terms::{Aim, Datatype, Fabric, GpuPath, Memory, Metric, Op, Reduction, Service, Transport},
 };
 use serde::{Deserialize, Serialize};
 
@@ -151,8 +151,54 @@ pub struct Test {
     pub deadline: Duration,
     /// Everything that may be turned.
     pub knobs: Knobs,
+    /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. The nearest ones, or those with
+    /// the same numbers, if empty.
+    #[serde(default)]
+    pub gpus: Vec<u32>,
+    /// What makes the test a collective; `None` for pairs.
+    #[serde(default)]
+    pub collective: Option<Collective>,
     /// What is demanded of the results.
     pub expect: Vec<Expectation>,
+}
+
+/// A collective over groups of hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Collective {
+    /// Which hosts form a group.
+    pub grouping: Grouping,
+    /// Ranks on every host.
+    pub ranks_per_host: u32,
+    /// Types of elements: one set of cases for each.
+    pub datatypes: Vec<Datatype>,
+    /// Reductions: one set of cases for each; empty for operations that only move data.
+    pub reductions: Vec<Reduction>,
+    /// Whether the result takes the place of the input.
+    pub in_place: bool,
+    /// Whether a CUDA graph launches the operations.
+    pub graph: bool,
+    /// Environments of the ranks' processes: one set of cases for each; one empty environment at least.
+    pub env: Vec<BTreeMap<String, String>>,
+    /// NCCL to open instead of the one the loader finds.
+    pub library: Option<String>,
+    /// Demanded carrier of the bytes.
+    pub carried_by: Option<Transport>,
+}
+
+/// Which hosts form groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grouping {
+    /// All hosts of the test form one.
+    All,
+    /// Each named group of the plan, as far as it takes part.
+    Each,
+    /// Every pair of hosts.
+    Pairs,
+    /// The first half and the second half.
+    Halves,
+    /// Every so many hosts, in the plan's order.
+    Every(u32),
 }
 
 /// Who talks to whom.

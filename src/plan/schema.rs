@@ -59,6 +59,14 @@ fn shape(of: Shape) -> Value {
             json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1, "uniqueItems": true }] })
         }
         Shape::Word(words) => json!({ "enum": words() }),
+        Shape::Words(words) => {
+            let one = json!({ "enum": words() });
+            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1, "uniqueItems": true }] })
+        }
+        Shape::Matrix => {
+            let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 });
+            json!({ "type": "object", "additionalProperties": { "oneOf": [{ "type": "string" }, texts] } })
+        }
         Shape::Time(..) => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *(ns|us|µs|ms|s|min|h)$" }),
         Shape::Sizes => {
             let one = json!({ "type": ["string", "integer"], "minimum": 1 });

@@ -212,6 +212,22 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// One or several of the words of its key, each with its place; those that are none are written down.
+    pub fn words(&self, name: &str) -> Vec<At<&'static str>> {
+        let Shape::Words(words) = self.key(name).shape else { return Vec::new() };
+        let Some(raw) = self.raw(name) else { return Vec::new() };
+        let words = words();
+        let mut known = Vec::new();
+        for text in texts_of(self.book, &raw.value, raw.span.clone()) {
+            let text = At { value: text.text, span: text.span, own: raw.own };
+            match words.iter().find(|word| **word == text.value) {
+                Some(word) => known.push(text.map(|_| *word)),
+                None => self.book.add(not_a_word(name, &text, &words)),
+            }
+        }
+        known
+    }
+
     /// One of the field's words.
     pub fn term<T>(&self, name: &str, from_word: impl FnOnce(&str) -> Option<T>) -> Option<At<T>> {
         let word = self.word(name)?;

@@ -177,4 +177,25 @@ pub struct Sample {
     /// Why this sample must not be trusted although it was measured; empty if it may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contaminated: Vec<String>,
+    /// Every rank's own account of a collective; empty for a pair. The initiator's account is then that of the slowest
+    /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankAccount>,
+}
+
+/// What one rank of a collective saw. Times of one operation in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankAccount {
+    /// The rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Its device, in words.
+    pub device: String,
+    /// Its CUDA device.
+    pub gpu: Option<u32>,
+    /// Median.
+    pub p50: u64,
+    /// Largest.
+    pub max: u64,
 }

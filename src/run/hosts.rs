@@ -166,6 +166,7 @@ pub fn devices(host: &Host, facts: Option<&HostFacts>, fabric: Fabric) -> Vec<St
     let named = match fabric {
         Fabric::Verbs => &host.devices,
         Fabric::Tcp => &host.tcp,
+        Fabric::Nccl => return Vec::new(),
     };
     match (named.is_empty(), fabric, facts) {
         (false, ..) => named.clone(),

@@ -10,7 +10,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkId, LinkSpec, Opened, Role},
     message::{Answer, Ask},
-    terms::{Fabric, LinkLayer},
+    terms::{Fabric, LinkLayer, Memory},
 };
 
 use super::{
@@ -142,7 +142,8 @@ fn touches(key: &Key, host: &str) -> bool {
 
 /// Whether links of one test serve the other too.
 fn shares(a: &Test, b: &Test) -> bool {
-    (a.fabric, a.service, a.memory, a.gpu_path, &a.knobs) == (b.fabric, b.service, b.memory, b.gpu_path, &b.knobs)
+    let class = |test: &Test| (test.fabric, test.service, test.memory, test.gpu_path);
+    class(a) == class(b) && a.knobs == b.knobs && a.gpus == b.gpus
 }
 
 /// 32 bytes from the kernel, once per process.
@@ -275,7 +276,7 @@ fn spec(
             }
         }
         (Fabric::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
-        (Fabric::Tcp, _) => {}
+        (Fabric::Tcp | Fabric::Nccl, _) => {}
     }
     Ok(LinkSpec {
         role,
@@ -285,13 +286,29 @@ fn spec(
         port: number,
         address,
         memory: test.memory,
-        gpu: None,
+        gpu: gpu(test, port, facts),
         gpu_path: test.gpu_path,
         qps: wanted.qps,
         max_size: wanted.max_size,
         token: wanted.token.clone(),
         knobs: test.knobs.clone(),
     })
+}
+
+/// The GPU of a rail: the one the plan names, else the nearest to the rail's NIC, else the one with its number.
+fn gpu(test: &Test, port: &Port, facts: &railgauge_wire::facts::HostFacts) -> Option<u32> {
+    let named = test.gpus.get(port.rail as usize).or(match test.gpus.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    });
+    (test.memory == Memory::Cuda).then(|| named.copied().or_else(|| nearest_gpu(port, facts)).unwrap_or(port.rail))
+}
+
+/// The GPU nearest to the RDMA device of a rail, by the PCIe tree; among equals the one with the rail's own place.
+fn nearest_gpu(port: &Port, facts: &railgauge_wire::facts::HostFacts) -> Option<u32> {
+    let device = &facts.rdma.get(port.rail as usize)?.name;
+    let near = facts.gpu_distances.iter().filter(|known| known.device == *device);
+    near.min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail))).map(|known| known.gpu)
 }
 
 fn no_rail(host: &str, rail: u32, devices: &[String], facts: &railgauge_wire::facts::HostFacts) -> Failure {

@@ -12,12 +12,15 @@
 //! | [`links`] | what to open for a flow, and which links stay warm |
 //! | [`pair`] | one case on one link: verify, time, verify |
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
+//! | `group` | the ranks of one collective: opened, joined, exercised together |
+//! | `times` | the slowest rank of each batch, and their distribution |
 //! | [`rounds`] | the loop over rounds, cells and flows |
 
 pub mod counters;
 pub mod directory;
 pub mod event;
 pub mod execute;
+mod group;
 pub mod hosts;
 pub mod journal;
 pub mod links;
@@ -25,3 +28,4 @@ pub mod pair;
 pub mod progress;
 pub mod rounds;
 pub mod spine;
+mod times;

@@ -66,6 +66,7 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         from_counters: counters::difference(&before.0, &after.0),
         to_counters: counters::difference(&before.1, &after.1),
         contaminated: Vec::new(),
+        ranks: Vec::new(),
     })
 }
 
@@ -148,7 +149,7 @@ async fn attribute(failure: Failure, link: &Link) -> Failure {
     Failure { cause: format!("{}; seen from the other end as: {}", lost.cause, failure.cause), ..lost }
 }
 
-fn add(sum: &mut Checked, more: Checked) {
+pub(super) fn add(sum: &mut Checked, more: Checked) {
     sum.verified += more.verified;
     sum.wrong += more.wrong;
     sum.first_wrong = sum.first_wrong.or(more.first_wrong);

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::{
     event::{Case, Event, Outcome},
+    group::{self, Group},
     hosts::Hosts,
     links::{self, Link, Links, Wanted},
     pair,
@@ -59,7 +60,8 @@ impl Work {
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event.
 pub async fn run(work: &Work, hosts: &mut Hosts, spine: &Spine) {
-    let mut floor = Floor { work, links: Links::new(&work.plan), facts: BTreeMap::new(), spine };
+    let mut floor =
+        Floor { work, links: Links::new(&work.plan), groups: HashMap::new(), facts: BTreeMap::new(), spine };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     for (index, test) in work.plan.tests.iter().enumerate() {
         let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
@@ -88,6 +90,8 @@ pub async fn run(work: &Work, hosts: &mut Hosts, spine: &Spine) {
 struct Floor<'a> {
     work: &'a Work,
     links: Links,
+    /// Groups that wait for their next cell in the round that runs.
+    groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
     spine: &'a Spine,
 }
@@ -98,11 +102,20 @@ struct Tried {
     flow: Flow,
     qps: u32,
     link: Option<Link>,
+    group: Option<Group>,
     outcome: Outcome,
 }
 
 impl Floor<'_> {
     async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
+        self.cells(index, repeat, open, hosts).await;
+        // The next round's groups have other ranks, and a GPU should not hold the memory of both.
+        for (_, group) in std::mem::take(&mut self.groups) {
+            group::close(group).await;
+        }
+    }
+
+    async fn cells(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
         let mut cells: Vec<&Cell> = Vec::new();
         for case in open {
             if !cells.contains(&&case.cell) {
@@ -115,6 +128,7 @@ impl Floor<'_> {
             for case in open.iter().filter(|case| case.cell == *cell) {
                 match trouble.get(&case.flow) {
                     Some((times, last)) if *times >= PATIENCE => self.give_up(case, repeat, last),
+                    _ if case.cell.manner.is_some() => self.start_group(index, case, repeat, hosts, &mut running),
                     _ => self.start(index, case, repeat, hosts, &mut running),
                 }
             }
@@ -161,7 +175,48 @@ impl Floor<'_> {
             };
             let record = link.as_ref().map(|link| link.record.clone());
             let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
-            Tried { case: case.id, flow: case.flow, qps, link, outcome }
+            Tried { case: case.id, flow: case.flow, qps, link, group: None, outcome }
+        });
+    }
+
+    /// Starts one case of a collective, under the same conditions.
+    fn start_group(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut JoinSet<Tried>) {
+        let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
+        let mut ends = BTreeMap::new();
+        for host in case.flow.hosts() {
+            let Some(end) = end(host) else { return };
+            ends.insert(host.to_string(), end);
+        }
+        let plan = self.work.plan.clone();
+        let warm = self.groups.remove(&case.flow);
+        let case = case.clone();
+        running.spawn(async move {
+            let started_at = now();
+            let test = &plan.tests[index];
+            let env = case.cell.manner.as_ref().map(|manner| manner.env.clone()).unwrap_or_default();
+            let group = match (warm, &test.collective) {
+                (Some(group), _) if group.env == env => Ok(group),
+                (old, Some(collective)) => {
+                    if let Some(old) = old {
+                        group::close(old).await;
+                    }
+                    group::open(test, collective, &case.flow, &env, &ends).await
+                }
+                (_, None) => {
+                    let cause = "the case is a collective, and its test is none".to_owned();
+                    Err(Failure::new(Stage::Open, Kind::Internal, cause))
+                }
+            };
+            let (group, result) = match group {
+                Ok(mut group) => {
+                    let result = group::measure(&mut group, test, &case.cell, plan.seed).await;
+                    (Some(group), result)
+                }
+                Err(failure) => (None, Err(failure)),
+            };
+            let record = group.as_ref().and_then(|group| group.record.clone());
+            let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
+            Tried { case: case.id, flow: case.flow, qps: case.cell.qps, link: None, group, outcome }
         });
     }
 
@@ -177,6 +232,10 @@ impl Floor<'_> {
         self.spine.emit(Event::Outcome(Box::new(tried.outcome)));
         let Some(failure) = failure else {
             trouble.remove(&tried.flow);
+            if let Some(group) = tried.group {
+                self.groups.insert(tried.flow, group);
+                return;
+            }
             if let Some(link) = tried.link {
                 for old in self.links.keep(index, &tried.flow, tried.qps, link) {
                     links::close(old).await;
@@ -188,7 +247,11 @@ impl Floor<'_> {
         if let Some(link) = tried.link {
             tokio::spawn(links::close(link));
         }
-        for host in [&tried.flow.from.host, &tried.flow.to.host] {
+        if let Some(group) = tried.group {
+            // Its ranks may still wait for one another: their processes are ended before anything is tried again.
+            group::close(group).await;
+        }
+        for host in tried.flow.hosts() {
             let Some(agent) = hosts.agents.get(&**host).cloned() else { continue };
             if let Some(lost) = without_pulse(&agent, failure.kind).await {
                 // Its links are closed at the other ends, so that these do not wait for it.

@@ -38,8 +38,8 @@ pub enum ScheduleError {
         /// What is missing.
         why: String,
     },
-    /// A collective operation.
-    #[error("test `{test}`: `{op}` joins a group of ranks, and this version schedules pairs only")]
+    /// A collective operation without a group.
+    #[error("test `{test}`: `{op}` joins a group of ranks, and the test has pairs")]
     Collective {
         /// Name of the test.
         test: String,

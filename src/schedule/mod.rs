@@ -11,6 +11,7 @@
 //! | `circle` | the circle method: every pair once |
 //! | `colour` | pairs in a given order, spread over rounds |
 //! | `draw` | the seeded choice of rounds |
+//! | `group` | groups of hosts and their ranks, for collectives |
 //! | `rails` | how many rails a host has, and which rails of a pair talk |
 //! | `cases` | the numbering of cases |
 //! | `effort` | the time and the bytes a test costs |
@@ -23,6 +24,7 @@ mod colour;
 mod draw;
 mod effort;
 mod error;
+mod group;
 mod model;
 mod pattern;
 mod rails;
@@ -52,6 +54,12 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
     let directory = pattern::Directory::new(plan);
     let mut schedule = Schedule::default();
     for (index, test) in plan.tests.iter().enumerate() {
+        if let Some(collective) = &test.collective {
+            let rounds = group::rounds(test, collective, &directory, &names)?;
+            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
+            schedule.cells.push(model::cells(test));
+            continue;
+        }
         if test.op.is_collective() {
             return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
         }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::terms::{Aim, Fabric, Memory, Op, Service};
+use railgauge_wire::{
+    group::Manner,
+    terms::{Aim, Fabric, Memory, Op, Service},
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::plan::model::Test;
@@ -32,13 +35,39 @@ fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::
     String::deserialize(deserializer).map(Arc::from)
 }
 
-/// A pair of ends that share a link through all their cases: queue pairs stay up between them.
+/// Ends that share a link through all their cases: queue pairs, or a group's communicator, stay up between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Flow {
     /// Where the bytes of a write come from; the initiator.
     pub from: Port,
     /// The other end.
     pub to: Port,
+    /// All ranks of a collective, by rank: `from` is the first and `to` the last of them. Empty for a pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Port>,
+}
+
+impl Flow {
+    /// A pair.
+    pub fn pair(from: Port, to: Port) -> Self {
+        Self { from, to, members: Vec::new() }
+    }
+
+    /// Ends or ranks: 2 for a pair.
+    pub fn ranks(&self) -> u32 {
+        u32::try_from(self.members.len().max(2)).unwrap_or(u32::MAX)
+    }
+
+    /// Every host that takes part, once, in the order of the ranks.
+    pub fn hosts(&self) -> Vec<&Arc<str>> {
+        let mut hosts: Vec<&Arc<str>> = Vec::new();
+        for port in [&self.from].into_iter().chain(&self.members).chain([&self.to]) {
+            if !hosts.contains(&&port.host) {
+                hosts.push(&port.host);
+            }
+        }
+        hosts
+    }
 }
 
 /// What is measured once on a flow: the cells of a test's matrix that are not the pair.
@@ -58,6 +87,9 @@ pub struct Cell {
     pub size: u64,
     /// Queue pairs or streams.
     pub qps: u32,
+    /// How a collective works on its data; `None` for pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manner: Option<Box<Manner>>,
 }
 
 /// Flows that run at the same time: no two share a [`Port`].
@@ -98,6 +130,9 @@ pub struct Schedule {
 /// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up
 /// while the sizes pass. Atomics have one size.
 pub(super) fn cells(test: &Test) -> Vec<Cell> {
+    if let Some(collective) = &test.collective {
+        return super::group::cells(test, collective);
+    }
     const ATOMIC: &[u64] = &[8];
     let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
     let cell = |size, qps| Cell {
@@ -108,6 +143,7 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
         memory: test.memory,
         size,
         qps,
+        manner: None,
     };
     test.qps.iter().flat_map(|&qps| sizes.iter().map(move |&size| cell(size, qps))).collect()
 }

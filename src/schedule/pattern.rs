@@ -31,6 +31,15 @@ impl<'a> Directory<'a> {
         hosts.filter(|host| seen.insert(*host)).collect()
     }
 
+    /// The named groups of the plan, each with those of its hosts that are among `members`.
+    pub(super) fn groups(&self, members: &[u32]) -> Vec<Vec<u32>> {
+        let of = |names: &Vec<String>| {
+            let hosts = names.iter().filter_map(|name| self.hosts.get(name.as_str()).copied());
+            hosts.filter(|host| members.contains(host)).collect()
+        };
+        self.plan.groups.values().map(of).collect()
+    }
+
     fn group(&self, test: &Test, name: &str, members: &HashSet<u32>) -> Result<Vec<u32>, ScheduleError> {
         let names = self
             .plan

@@ -79,9 +79,9 @@ fn of_pair((from, to): Pair, counts: &[Option<u32>]) -> (u32, u32) {
 
 /// Rounds of flows from rounds of pairs: one each for aligned rails, as many as a host has rails for crossed ones.
 pub(super) fn spread(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>], names: &[Arc<str>]) -> Vec<Vec<Flow>> {
-    let flow = |(from, to): Pair, (from_rail, to_rail): (u32, u32)| Flow {
-        from: Port { host: Arc::clone(&names[from as usize]), rail: from_rail },
-        to: Port { host: Arc::clone(&names[to as usize]), rail: to_rail },
+    let flow = |(from, to): Pair, (from_rail, to_rail): (u32, u32)| {
+        let port = |host: u32, rail| Port { host: Arc::clone(&names[host as usize]), rail };
+        Flow::pair(port(from, from_rail), port(to, to_rail))
     };
     let mut rounds = Vec::with_capacity(pairs.len());
     for round in pairs {

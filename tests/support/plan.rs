@@ -17,6 +17,8 @@ pub fn plan(scenario: &Scenario) -> Plan {
     let hosts: Vec<String> = (0..scenario.hosts).map(|index| scenario.name(index)).collect();
     let (left, right) = hosts.split_at(scenario.hosts / 2);
     let rdma = Test {
+        gpus: Vec::new(),
+        collective: None,
         name: "write-bw".into(),
         op: Op::Write,
         aim: Aim::Bandwidth,
@@ -43,6 +45,8 @@ pub fn plan(scenario: &Scenario) -> Plan {
         ],
     };
     let latency = Test {
+        gpus: Vec::new(),
+        collective: None,
         name: "write-lat".into(),
         aim: Aim::Latency,
         sizes: vec![2, 64, 1024, 4096],
@@ -57,6 +61,8 @@ pub fn plan(scenario: &Scenario) -> Plan {
         ..rdma.clone()
     };
     let tcp = Test {
+        gpus: Vec::new(),
+        collective: None,
         name: "tcp-baseline".into(),
         op: Op::Send,
         fabric: Fabric::Tcp,

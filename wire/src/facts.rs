@@ -28,6 +28,10 @@ pub struct HostFacts {
     pub memlock_bytes: Option<u64>,
     /// RDMA devices, in the order of their names.
     pub rdma: Vec<RdmaDevice>,
+    /// GPUs, in CUDA's order (PCI address).
+    pub gpus: Vec<Gpu>,
+    /// How far each GPU is from each RDMA device on the PCIe tree.
+    pub gpu_distances: Vec<GpuDistance>,
     /// Network interfaces, in the order of their names.
     pub interfaces: Vec<Interface>,
     /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
@@ -114,6 +118,47 @@ pub struct Gid {
     pub kind: Option<String>,
     /// Network interface.
     pub netdev: Option<String>,
+}
+
+/// A GPU.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gpu {
+    /// Index as NVML counts: in the order of PCI addresses.
+    pub index: u32,
+    /// Unique id, `GPU-…`.
+    pub uuid: Option<String>,
+    /// Name of the product.
+    pub name: Option<String>,
+    /// Driver version.
+    pub driver: Option<String>,
+    /// Highest CUDA version of the driver, such as `13.0`.
+    pub cuda: Option<String>,
+    /// PCI address in sysfs' spelling, such as `0000:1b:00.0`.
+    pub pci: Option<String>,
+    /// PCIe generation and width, as running.
+    pub pcie: Option<(u32, u32)>,
+    /// PCIe generation and width, at best in this slot.
+    pub pcie_max: Option<(u32, u32)>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Whether memory errors are corrected.
+    pub ecc: Option<bool>,
+    /// NUMA node.
+    pub numa: Option<u32>,
+    /// Active NVLink connections; `None` where the driver does not say.
+    pub nvlinks: Option<u32>,
+}
+
+/// How far a GPU is from an RDMA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuDistance {
+    /// Index of the GPU.
+    pub gpu: u32,
+    /// Name of the RDMA device.
+    pub device: String,
+    /// The distance.
+    pub distance: crate::terms::Distance,
 }
 
 /// A network interface.

@@ -13,6 +13,7 @@
 //! | [`frame`] | the magic line, length-prefixed JSON frames |
 //! | [`message`] | requests, replies and what is inside them |
 //! | [`link`] | one endpoint of a measured connection: what to open, how to reach it |
+//! | [`group`] | one rank of a collective: what to open, what the ranks do together |
 //! | [`step`] | what a link is told to do: fill, transfer, check, serve, time |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
@@ -22,6 +23,7 @@
 pub mod facts;
 pub mod failure;
 pub mod frame;
+pub mod group;
 pub mod link;
 pub mod measure;
 pub mod message;

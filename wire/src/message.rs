@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     facts::HostFacts,
     failure::Failure,
+    group::{Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
     step::{Step, Stepped},
 };
@@ -72,6 +73,31 @@ pub enum Ask {
         /// The link's number.
         link: LinkId,
     },
+    /// Opens one rank of a collective; answered by [`Answer::MemberOpened`]. Its link is closed like any other.
+    OpenMember {
+        /// The rank's number at this agent.
+        link: LinkId,
+        /// What to open.
+        spec: Box<MemberSpec>,
+    },
+    /// Joins an opened rank with its group; answered when the group stands.
+    JoinMember {
+        /// The rank's number at this agent.
+        link: LinkId,
+        /// The tickets of all ranks, by rank.
+        tickets: Vec<Ticket>,
+        /// Milliseconds after which the agent gives up by itself.
+        limit_ms: u64,
+    },
+    /// One collective on a joined rank; answered by [`Answer::Exercised`] when it is over.
+    Exercise {
+        /// The rank's number at this agent.
+        link: LinkId,
+        /// What to do.
+        exercise: Box<Exercise>,
+        /// Milliseconds after which the agent gives up by itself.
+        limit_ms: u64,
+    },
     /// Ends whatever the link does and closes it.
     Close {
         /// The link's number.
@@ -123,6 +149,10 @@ pub enum Answer {
     Joined(Box<Opened>),
     /// To `Step`.
     Stepped(Stepped),
+    /// To `OpenMember`.
+    MemberOpened(Box<MemberOpened>),
+    /// To `Exercise`.
+    Exercised(Box<Exercised>),
     /// To everything that has nothing to say.
     Done,
 }

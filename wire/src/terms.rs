@@ -80,6 +80,28 @@ impl Op {
         )
     }
 
+    /// Whether a collective reduces, and so needs a [`Reduction`].
+    pub const fn reduces(self) -> bool {
+        matches!(self, Self::AllReduce | Self::Reduce | Self::ReduceScatter)
+    }
+
+    /// Whether a collective's size is divided among the ranks: each contributes, or receives, one part of it.
+    pub const fn is_divided(self) -> bool {
+        matches!(self, Self::AllGather | Self::ReduceScatter | Self::AllToAll)
+    }
+
+    /// Bus bandwidth over algorithm bandwidth among `ranks` ranks (nccl-tests, doc/PERFORMANCE.md); `None` for
+    /// operations of a pair.
+    pub fn bus_factor(self, ranks: u32) -> Option<f64> {
+        let n = f64::from(ranks);
+        match self {
+            Self::AllReduce => Some(2.0 * (n - 1.0) / n),
+            Self::AllGather | Self::ReduceScatter | Self::AllToAll => Some((n - 1.0) / n),
+            Self::Broadcast | Self::Reduce | Self::SendRecv => Some(1.0),
+            _ => None,
+        }
+    }
+
     /// Whether the operation works on 8 bytes whatever the plan's sizes say.
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::AtomicFadd | Self::AtomicCas)
@@ -171,6 +193,60 @@ words! {
         Verbs = "verbs",
         /// TCP sockets: the baseline.
         Tcp = "tcp",
+        /// NVIDIA's collectives between GPUs; what carries the bytes is the library's choice.
+        Nccl = "nccl",
+    }
+}
+
+words! {
+    /// Type of the elements of a collective.
+    Datatype {
+        /// IEEE 754 binary32.
+        F32 = "f32",
+        /// IEEE 754 binary64.
+        F64 = "f64",
+        /// IEEE 754 binary16.
+        F16 = "f16",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// Signed, 8 bits.
+        I8 = "i8",
+        /// Unsigned, 8 bits.
+        U8 = "u8",
+        /// Signed, 32 bits.
+        I32 = "i32",
+        /// Unsigned, 32 bits.
+        U32 = "u32",
+        /// Signed, 64 bits.
+        I64 = "i64",
+        /// Unsigned, 64 bits.
+        U64 = "u64",
+    }
+}
+
+impl Datatype {
+    /// Bytes of one element.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 | Self::I32 | Self::U32 => 4,
+            Self::F64 | Self::I64 | Self::U64 => 8,
+        }
+    }
+}
+
+words! {
+    /// What a reduction makes of one element of every rank.
+    Reduction {
+        /// Their sum.
+        Sum = "sum",
+        /// Their product.
+        Prod = "prod",
+        /// The smallest.
+        Min = "min",
+        /// The largest.
+        Max = "max",
     }
 }
 
@@ -225,6 +301,8 @@ words! {
         Loopback = "loopback",
         /// NVLink.
         Nvlink = "nvlink",
+        /// PCIe between the GPUs of one host.
+        Pcie = "pcie",
     }
 }
 
@@ -249,6 +327,22 @@ words! {
         Staged = "staged",
         /// No GPU took part.
         None = "none",
+    }
+}
+
+words! {
+    /// How far two PCIe devices are from each other, nearest first (the words of `nvidia-smi topo`).
+    Distance {
+        /// At most one PCIe bridge between them.
+        Pix = "PIX",
+        /// Several bridges, but no host bridge.
+        Pxb = "PXB",
+        /// A host bridge: through the processor.
+        Phb = "PHB",
+        /// Several host bridges of one NUMA node.
+        Node = "NODE",
+        /// Between NUMA nodes.
+        Sys = "SYS",
     }
 }
 

@@ -82,6 +82,9 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links) {
         Ask::Counters { device, port } => {
             aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
         }
+        Ask::OpenMember { .. } | Ask::JoinMember { .. } | Ask::Exercise { .. } => {
+            outlet.reply(id, Err(refused("this agent cannot take part in collectives yet")));
+        }
         Ask::Open { link, spec } => links.open(id, link, *spec),
         Ask::Join { link, peer } => links.join(id, link, peer),
         Ask::Step { link, step, limit_ms } => links.step(id, link, step, limit_ms),

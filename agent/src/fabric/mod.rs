@@ -27,6 +27,11 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.fabric {
         Fabric::Tcp => tcp::open(spec),
         Fabric::Verbs => verbs::open(spec),
+        Fabric::Nccl => Err(Failure::new(
+            Stage::Open,
+            Kind::Unsupported,
+            "NCCL joins groups of ranks; a pair cannot be opened on it",
+        )),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys of `[[test]]` and `[defaults]`.
 
-use railgauge_wire::terms::{Fabric, Memory, Service};
+use railgauge_wire::terms::{Datatype, Fabric, Memory, Reduction, Service};
 
 use super::{expect::EXPECT, knobs::KNOBS};
 use crate::plan::keys::{Key, Preset, Section, Shape, aims, operations};
@@ -37,21 +37,21 @@ const KEYS: &[Key] = &[
         name: "op",
         shape: Shape::Word(operations),
         preset: Preset::Required,
-        about: "What is done to the bytes. `read` and atomics need the service `rc`; TCP carries `write`, `read` and `send`.",
-        peers: "perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`",
+        about: "What is done to the bytes. `read` and atomics need the service `rc`; TCP carries `write`, `read` and `send`; from `all_reduce` on they are collectives, for the transport `nccl`.",
+        peers: "perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`",
     },
     Key {
         name: "metric",
         shape: Shape::Word(aims),
         preset: Preset::Required,
-        about: "`bandwidth` posts as much as possible and yields bandwidth, message rate and CPU time; `latency` has one operation in flight and yields the latency percentiles.",
-        peers: "perftest `*_bw`, `*_lat`",
+        about: "`bandwidth` posts as much as possible and yields bandwidth, message rate and CPU time; `latency` has one operation in flight and yields the latency percentiles. A collective yields bus and algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of operations separated by a barrier; the slowest rank counts.",
+        peers: "perftest `*_bw`, `*_lat`; nccl-tests `busbw`",
     },
     Key {
         name: "transport",
         shape: Shape::Word(|| Fabric::ALL.iter().map(|word| word.word()).collect()),
         preset: Preset::Value("\"verbs\""),
-        about: "`verbs` is RDMA; `tcp` is sockets, the baseline.",
+        about: "`verbs` is RDMA; `tcp` is sockets, the baseline; `nccl` runs collectives between GPUs with the host's own NCCL.",
         peers: "",
     },
     Key {
@@ -65,7 +65,7 @@ const KEYS: &[Key] = &[
         name: "memory",
         shape: Shape::Word(|| Memory::ALL.iter().map(|word| word.word()).collect()),
         preset: Preset::Value("\"host\""),
-        about: "Where the bytes live.",
+        about: "Where the bytes live. Collectives of `nccl` always work on GPU memory.",
         peers: "perftest `--use_cuda`",
     },
     Key {
@@ -76,10 +76,87 @@ const KEYS: &[Key] = &[
         peers: "perftest `--use_cuda_dmabuf`; `NCCL_DMABUF_ENABLE`, `NCCL_NET_GDR_LEVEL`",
     },
     Key {
+        name: "gpus",
+        shape: Shape::Wholes(0, 63),
+        preset: Preset::Words("rail i and rank i use the GPU nearest to their NIC, else GPU i"),
+        about: "CUDA devices by number: for a pair with `memory = \"cuda\"` one for each rail, in rail order (one alone serves all rails); for a collective one for each rank of a host.",
+        peers: "perftest `--use_cuda`; `CUDA_VISIBLE_DEVICES`",
+    },
+    Key {
+        name: "groups",
+        shape: Shape::Word(|| super::collective::GROUPINGS.to_vec()),
+        preset: Preset::Value("\"all\""),
+        about: "Which hosts form a group of a collective: `all` of the test; `each` named group; all `pairs`; the two `halves`; `every` `group_size` hosts in their order. Groups without a common host run at the same time.",
+        peers: "",
+    },
+    Key {
+        name: "group_size",
+        shape: Shape::Whole(1, 65_536),
+        preset: Preset::Words("required with `groups = \"every\"`"),
+        about: "Hosts of each group; only with `groups = \"every\"`.",
+        peers: "",
+    },
+    Key {
+        name: "ranks_per_host",
+        shape: Shape::Whole(1, 64),
+        preset: Preset::Words("as many as `gpus` lists, else 1"),
+        about: "Ranks of a collective on every host, each a process with a GPU of its own.",
+        peers: "nccl-tests `-t`, `-g`; `mpirun -N`",
+    },
+    Key {
+        name: "datatype",
+        shape: Shape::Words(|| Datatype::ALL.iter().map(|word| word.word()).collect()),
+        preset: Preset::Value("\"f32\""),
+        about: "Type of a collective's elements; a list is one set of cases for each.",
+        peers: "nccl-tests `-d`",
+    },
+    Key {
+        name: "reduction",
+        shape: Shape::Words(|| Reduction::ALL.iter().map(|word| word.word()).collect()),
+        preset: Preset::Value("\"sum\""),
+        about: "What `all_reduce`, `reduce` and `reduce_scatter` make of the elements; a list is one set of cases for each.",
+        peers: "nccl-tests `-o`",
+    },
+    Key {
+        name: "in_place",
+        shape: Shape::Flag,
+        preset: Preset::Value("false"),
+        about: "Whether a collective's result takes the place of its input. What timed sums in place leave behind cannot be verified; the operations before and after are.",
+        peers: "nccl-tests runs both",
+    },
+    Key {
+        name: "graph",
+        shape: Shape::Flag,
+        preset: Preset::Value("false"),
+        about: "Whether a collective's operations are captured into a CUDA graph, which is launched.",
+        peers: "nccl-tests `-G`",
+    },
+    Key {
+        name: "env",
+        shape: Shape::Matrix,
+        preset: Preset::Words("the agent's environment"),
+        about: "Environment of a collective's ranks: every combination of the listed texts is a set of cases of its own, `env = { NCCL_ALGO = [\"Ring\", \"Tree\"] }`.",
+        peers: "NCCL's environment variables",
+    },
+    Key {
+        name: "library",
+        shape: Shape::Text,
+        preset: Preset::Words("`libnccl.so.2` as the host's loader finds it"),
+        about: "NCCL to open on the hosts: a name or a path.",
+        peers: "`LD_LIBRARY_PATH`",
+    },
+    Key {
+        name: "carried_by",
+        shape: Shape::Word(super::collective::carriers),
+        preset: Preset::Words("whatever NCCL chooses"),
+        about: "What must carry a collective's bytes, judged by NCCL's own log: another carrier fails the case.",
+        peers: "`NCCL_DEBUG=INFO`, read by eye",
+    },
+    Key {
         name: "sizes",
         shape: Shape::Sizes,
         preset: Preset::Words("`\"64KiB\"` for bandwidth, `8` for latency and atomics"),
-        about: "Message sizes: `\"64..8MiB x2\"` doubles, `\"4KiB..64KiB +4KiB\"` adds, or a list. Atomics work on 8 bytes.",
+        about: "Message sizes: `\"64..8MiB x2\"` doubles, `\"4KiB..64KiB +4KiB\"` adds, or a list. Atomics work on 8 bytes. For a collective the larger of what a rank sends and receives.",
         peers: "perftest `--size`, `--all`; nccl-tests `-b -e -f -i`",
     },
     Key {
@@ -163,7 +240,7 @@ const KEYS: &[Key] = &[
         name: "measure",
         shape: Shape::Window,
         preset: Preset::Value("\"2s\""),
-        about: "How long one measurement is: a duration, a number of operations per queue pair, or adaptive: until the 95 % confidence interval of the mean is within `confidence` of it.",
+        about: "How long one measurement is: a duration, a number of operations per queue pair, or adaptive: until the 95 % confidence interval of the mean is within `confidence` of it. Collectives know the first two.",
         peers: "perftest `--duration`, `--iters`",
     },
     Key {

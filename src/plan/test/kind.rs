@@ -35,6 +35,11 @@ pub fn read(test: &Table<'_>) -> Kind {
     let fabric = test.term("transport", Fabric::from_word);
     let tcp = fabric.as_ref().is_some_and(|fabric| fabric.value == Fabric::Tcp);
     let memory = test.term("memory", Memory::from_word);
+    if let Some(op) = &op
+        && (op.value.is_collective() || fabric.as_ref().is_some_and(|fabric| fabric.value == Fabric::Nccl))
+    {
+        return of_group(test, op, aim, fabric.as_ref(), memory.as_ref());
+    }
     Kind {
         service: service(test, op.as_ref(), fabric.as_ref()),
         gpu_path: gpu_path(test, memory.as_ref()),
@@ -44,6 +49,31 @@ pub fn read(test: &Table<'_>) -> Kind {
         aim: aim.map(|at| at.value),
         fabric: fabric.map(|at| at.value),
         memory: memory.map(|at| at.value),
+    }
+}
+
+/// A collective: of the keys of pairs it has none, and says so elsewhere.
+fn of_group(
+    test: &Table<'_>,
+    op: &At<Op>,
+    aim: Option<At<Aim>>,
+    fabric: Option<&At<Fabric>>,
+    memory: Option<&At<Memory>>,
+) -> Kind {
+    let fits = fabric.is_some_and(|fabric| super::collective::carried(test, op, fabric.value));
+    if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value == Memory::Host) {
+        let mistake = Mistake::at(memory.span.clone(), "NCCL works on GPU memory");
+        test.book.add(mistake.help("leave `memory` out, or say memory = \"cuda\""));
+    }
+    Kind {
+        op: fits.then_some(op.value),
+        aim: aim.map(|at| at.value),
+        fabric: fabric.filter(|_| fits).map(|fabric| fabric.value),
+        service: Some(Service::Rc),
+        memory: Some(Memory::Cuda),
+        gpu_path: None,
+        bidirectional: false,
+        qps: vec![1],
     }
 }
 

@@ -122,6 +122,7 @@ pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs 
     // A knob without meaning is a mistake where the test turns it, and left out where a default does.
     let meaningless = |name: &str| match (fabric, op) {
         (Some(Fabric::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
+        (Some(Fabric::Nccl), _) => Some("has no meaning for NCCL, which is turned by `env`"),
         (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
             Some("cannot be used: reads and atomics carry no payload inside the work request")
         }

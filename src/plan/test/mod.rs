@@ -1,5 +1,6 @@
 //! `[[test]]` and `[defaults]`: what is measured.
 
+pub mod collective;
 mod expect;
 mod keys;
 mod kind;
@@ -62,9 +63,12 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
     let taking_part = taking_part(table, hosts);
     let hosts_known = taking_part.is_some();
     let taking_part = taking_part.unwrap_or_default();
-    let pattern = if hosts_known { pattern::read(table, hosts, &taking_part) } else { None };
-    let rails = rails::read(table, hosts, &taking_part, kind.fabric);
     let sizes = sizes::read(table, &kind);
+    let gpus = collective::gpus(table, kind.memory);
+    let collective = collective::read(table, &kind, hosts, &taking_part, sizes.as_deref(), &gpus);
+    let pair = collective.is_none();
+    let pattern = if hosts_known && pair { pattern::read(table, hosts, &taking_part) } else { None };
+    let rails = if pair { rails::read(table, hosts, &taking_part, kind.fabric) } else { None };
     let subject = expect::Subject {
         produces: kind.aim.zip(kind.op),
         sizes: sizes.as_deref(),
@@ -84,6 +88,8 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
         memory: kind.memory.unwrap_or(Memory::Host),
         gpu_path: kind.gpu_path,
         knobs: knobs::read(knobs, kind.fabric, kind.op),
+        gpus,
+        collective,
         qps: kind.qps,
         bidirectional: kind.bidirectional,
         sizes: sizes.unwrap_or_default(),
@@ -91,7 +97,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
         rails: rails.unwrap_or(Rails::Aligned),
         hosts: taking_part,
         repeats: table.whole("repeats").map_or(1, |at| at.value),
-        window: window::read(table).unwrap_or(Window::Iterations(1)),
+        window: window::read(table, pair).unwrap_or(Window::Iterations(1)),
         warm_up: time("warm_up"),
         verify: table.flag("verify").is_none_or(|at| at.value),
         deadline: time("deadline"),

@@ -45,8 +45,13 @@ const HELP: &str =
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// Reads `measure` of a test.
-pub fn read(test: &Table<'_>) -> Option<Window> {
+pub fn read(test: &Table<'_>, adaptive: bool) -> Option<Window> {
     let raw = test.raw("measure")?;
+    if !adaptive && raw.value.is_table() {
+        let mistake = Mistake::at(raw.span, "a collective is not measured adaptively: its ranks would not agree");
+        test.book.add(mistake.help("write measure = \"2s\" or measure = \"20 iterations\""));
+        return None;
+    }
     if raw.value.is_str() {
         return test.parsed("measure", text).map(|at| at.value);
     }

@@ -44,6 +44,7 @@ fn words(link: &LinkRecord) -> String {
         LinkLayer::Ethernet => "Ethernet",
         LinkLayer::Loopback => "the loopback of one host",
         LinkLayer::Nvlink => "NVLink",
+        LinkLayer::Pcie => "PCIe",
     };
     let service = |name: &str| match (link.software, link.link_layer) {
         (true, LinkLayer::Iwarp) => format!("Soft-iWARP ({name} queue pairs)"),

@@ -93,6 +93,7 @@ fn title(test: &Test) -> String {
     let fabric = match test.fabric {
         Fabric::Verbs => "RDMA",
         Fabric::Tcp => "TCP",
+        Fabric::Nccl => "NCCL",
     };
     let op = match test.op {
         Op::WriteImm => "write with immediate".to_owned(),

@@ -30,6 +30,8 @@ fn host(index: usize, devices: usize) -> Host {
 
 fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
     Test {
+        gpus: Vec::new(),
+        collective: None,
         name: "t".into(),
         op: Op::Write,
         aim: Aim::Bandwidth,

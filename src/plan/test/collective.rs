@@ -1,0 +1,303 @@
+//! Collectives: who forms a group, which ranks, on what data, in which environments.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::terms::{Datatype, Fabric, Memory, Op, Reduction, Transport};
+use toml::de::DeValue;
+
+use super::kind::Kind;
+use crate::plan::{
+    hosts::Hosts,
+    mistake::Mistake,
+    model::{Collective, Grouping},
+    table::{Table, texts_of},
+};
+
+/// Groupings: their names and what they make.
+pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
+
+/// Keys that only collectives have.
+const OWN: &[&str] = &[
+    "groups",
+    "group_size",
+    "ranks_per_host",
+    "datatype",
+    "reduction",
+    "in_place",
+    "graph",
+    "env",
+    "library",
+    "carried_by",
+];
+/// Keys that only pairs have.
+const OF_PAIRS: &[&str] =
+    &["service", "gpu_path", "qps", "bidirectional", "pattern", "rounds", "from", "to", "between", "pairs", "rails"];
+
+/// Most cells of a matrix of environments.
+const MOST: usize = 1000;
+
+/// Words of `carried_by`.
+pub fn carriers() -> Vec<&'static str> {
+    [Transport::NcclIb, Transport::NcclSocket, Transport::NcclP2p, Transport::NcclShm].map(Transport::word).into()
+}
+
+/// Reads what makes a test a collective; `None` for a pair, whose table must hold nothing of it.
+pub fn read(
+    test: &Table<'_>,
+    kind: &Kind,
+    hosts: &Hosts,
+    taking_part: &[String],
+    sizes: Option<&[u64]>,
+    gpus: &[u32],
+) -> Option<Collective> {
+    let op = kind.op.filter(|op| op.is_collective());
+    let (names, why) = match (op, kind.op) {
+        (Some(_), _) => (OF_PAIRS, "belongs to pairs and has no meaning for a collective"),
+        (None, Some(_)) => (OWN, "has a meaning only for collectives"),
+        (None, None) => return None,
+    };
+    for name in names {
+        if let Some(span) = test.name_span(name) {
+            test.book.add(Mistake::at(span, format!("`{name}` {why}")).help("leave it out"));
+        }
+    }
+    let op = op?;
+    let datatypes = words(test, "datatype", Datatype::from_word);
+    let reductions = if op.reduces() {
+        words(test, "reduction", Reduction::from_word)
+    } else {
+        if let Some(span) = test.name_span("reduction") {
+            test.book.add(Mistake::at(span, format!("{op} reduces nothing")).help("leave `reduction` out"));
+        }
+        Vec::new()
+    };
+    let ranks_per_host = ranks_per_host(test, gpus);
+    let grouping = grouping(test, hosts, taking_part, ranks_per_host);
+    let collective = Collective {
+        grouping: grouping.unwrap_or(Grouping::All),
+        ranks_per_host,
+        datatypes,
+        reductions,
+        in_place: in_place(test, op),
+        graph: test.flag("graph").is_some_and(|at| at.value),
+        env: environments(test),
+        library: test.text("library").map(|at| at.value),
+        carried_by: test.word("carried_by").and_then(|at| Transport::from_word(at.value)),
+    };
+    divides(test, op, &collective, hosts, taking_part, sizes);
+    Some(collective)
+}
+
+/// What `gpus` lists, each once.
+fn listed(test: &Table<'_>) -> Vec<u32> {
+    let Some(given) = test.wholes::<u32>("gpus") else { return Vec::new() };
+    let mut list: Vec<u32> = Vec::new();
+    for gpu in given.value {
+        if list.contains(&gpu.value) {
+            let mistake = Mistake::at(gpu.span, format!("GPU {} is listed twice in `gpus`", gpu.value));
+            test.book.add(mistake.help("two ranks or two rails on one GPU would measure each other"));
+        } else {
+            list.push(gpu.value);
+        }
+    }
+    list
+}
+
+/// GPUs of a test whose data lives there; none for host memory, where they have no meaning.
+pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
+    if memory != Some(Memory::Host) {
+        return listed(test);
+    }
+    if let Some(span) = test.name_span("gpus") {
+        let mistake = Mistake::at(span, "`gpus` has no meaning for host memory");
+        test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
+    }
+    Vec::new()
+}
+
+fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
+    let listed = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
+    let Some(given) = test.whole::<u32>("ranks_per_host") else { return listed.max(1) };
+    if listed > 0 && given.value != listed {
+        let message = format!("{} ranks per host on {listed} GPUs", given.value);
+        test.book.add(Mistake::at(given.span, message).help("one rank has one GPU: list as many `gpus` as ranks"));
+    }
+    given.value
+}
+
+/// Words of a list, each once.
+fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: fn(&str) -> Option<T>) -> Vec<T> {
+    let mut list: Vec<T> = Vec::new();
+    for word in test.words(name) {
+        let Some(value) = from_word(word.value) else { continue };
+        if list.contains(&value) {
+            let mistake = Mistake::at(word.span, format!("{} is listed twice in `{name}`", word.value));
+            test.book.add(mistake.help("list every word once"));
+        } else {
+            list.push(value);
+        }
+    }
+    if list.is_empty()
+        && let Some(span) = test.written(name)
+    {
+        test.book.add(Mistake::at(span, format!("`{name}` names nothing")).help("leave it out, or name one"));
+    }
+    list
+}
+
+fn in_place(test: &Table<'_>, op: Op) -> bool {
+    let Some(flag) = test.flag("in_place").filter(|flag| flag.value) else { return false };
+    // nccl-tests runs these in place by giving the library the same buffer twice, which NCCL does not promise.
+    if matches!(op, Op::AllToAll | Op::SendRecv) {
+        if flag.own {
+            let mistake = Mistake::at(flag.span, format!("{op} cannot be done in place"));
+            test.book.add(mistake.help("leave `in_place` out: NCCL's sends and receives need two buffers"));
+        }
+        return false;
+    }
+    true
+}
+
+fn grouping(test: &Table<'_>, hosts: &Hosts, taking_part: &[String], ranks_per_host: u32) -> Option<Grouping> {
+    let word = test.word("groups")?;
+    let size = test.whole::<u32>("group_size");
+    if let (Some(size), true) = (&size, word.value != "every") {
+        let mistake = Mistake::at(size.span.clone(), "`group_size` has a meaning only with groups = \"every\"");
+        test.book.add(mistake.help("leave it out"));
+    }
+    let wrong = |message: String, help: &str| {
+        test.book.add(Mistake::at(word.span.clone(), message).help(help));
+        None
+    };
+    let count = taking_part.len();
+    if !hosts.sound {
+        return None;
+    }
+    match word.value {
+        "each" if hosts.groups.is_empty() => {
+            wrong("groups = \"each\", and the plan has no groups".into(), "define them in [hosts.groups]")
+        }
+        "each" => Some(Grouping::Each),
+        "pairs" if count < 2 => wrong(format!("no pair among {count} host"), "add hosts"),
+        "pairs" => Some(Grouping::Pairs),
+        "halves" if count < 2 || count % 2 == 1 => {
+            wrong(format!("{count} hosts have no two equal halves"), "take an even number of hosts")
+        }
+        "halves" => Some(Grouping::Halves),
+        "every" => {
+            let Some(size) = size else {
+                return wrong("groups = \"every\" needs `group_size`".into(), "for example group_size = 4");
+            };
+            if !count.is_multiple_of(size.value as usize) {
+                return wrong(
+                    format!("{count} hosts do not divide into groups of {}", size.value),
+                    "take a group_size that divides the number of hosts",
+                );
+            }
+            Some(Grouping::Every(size.value))
+        }
+        _ if count < 2 && ranks_per_host < 2 && count > 0 => {
+            wrong("one rank alone is no group".into(), "add hosts, or ranks_per_host or gpus")
+        }
+        _ => Some(Grouping::All),
+    }
+}
+
+/// The cells of the matrix: every combination of the listed texts.
+fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
+    let mut cells = vec![BTreeMap::new()];
+    let Some(raw) = test.raw("env") else { return cells };
+    let DeValue::Table(entries) = &*raw.value else { return cells };
+    for (name, value) in entries {
+        let (span, name) = (name.span(), name.get_ref().to_string());
+        let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
+        let shape = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(shape) || name.starts_with(|c: char| c.is_ascii_digit()) {
+            add(format!("`{name}` is no name of an environment variable"), "letters, digits and underscores");
+            continue;
+        }
+        if name.starts_with("NCCL_DEBUG") || name == "NCCL_COMM_ID" {
+            add(format!("`{name}` is set by railgauge itself"), "leave it out: it proves what carried the bytes");
+            continue;
+        }
+        let texts = texts_of(test.book, value.get_ref(), value.span());
+        if texts.is_empty() {
+            add(format!("`{name}` has no value"), "give it a text or a list of texts");
+            continue;
+        }
+        if let Some(wrong) = texts.iter().find(|words| words.text.contains('\0')) {
+            test.book.add(Mistake::at(wrong.span.clone(), "a text with a NUL").help("leave it out"));
+            continue;
+        }
+        cells = cells
+            .into_iter()
+            .flat_map(|cell: BTreeMap<String, String>| {
+                let name = &name;
+                let with = move |text: &str| {
+                    let mut cell = cell.clone();
+                    cell.insert(name.clone(), text.to_owned());
+                    cell
+                };
+                texts.iter().map(|words| with(&words.text)).collect::<Vec<_>>()
+            })
+            .collect();
+        if cells.len() > MOST {
+            add(format!("the matrix of environments has over {MOST} cells"), "take fewer values");
+            return vec![BTreeMap::new()];
+        }
+    }
+    cells
+}
+
+/// Says where a size does not divide into whole elements of every rank.
+fn divides(
+    test: &Table<'_>,
+    op: Op,
+    collective: &Collective,
+    hosts: &Hosts,
+    taking_part: &[String],
+    sizes: Option<&[u64]>,
+) {
+    let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
+    let groups: Vec<u64> = if hosts.sound && !taking_part.is_empty() {
+        let members = |names: &Vec<String>| names.iter().filter(|name| taking_part.contains(name)).count() as u64;
+        match collective.grouping {
+            Grouping::All => vec![taking_part.len() as u64],
+            Grouping::Each => hosts.groups.values().map(members).filter(|count| *count > 0).collect(),
+            Grouping::Pairs => vec![2],
+            Grouping::Halves => vec![taking_part.len() as u64 / 2],
+            Grouping::Every(size) => vec![u64::from(size)],
+        }
+    } else {
+        vec![1]
+    };
+    for datatype in &collective.datatypes {
+        for group in &groups {
+            let ranks = group * u64::from(collective.ranks_per_host);
+            let parts = if op.is_divided() { ranks } else { 1 };
+            let unit = parts * u64::from(datatype.bytes());
+            if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
+                let message = match op.is_divided() {
+                    true => format!("{size} bytes do not divide into {datatype} elements for {ranks} ranks"),
+                    false => format!("{size} bytes are no whole number of {datatype} elements"),
+                };
+                let help = format!("take multiples of {unit} bytes");
+                test.book.add(Mistake::at(span, message).help(help));
+                return;
+            }
+        }
+    }
+}
+
+/// Says which transports carry collectives, and what NCCL cannot carry.
+pub fn carried(test: &Table<'_>, op: &crate::plan::table::At<Op>, fabric: Fabric) -> bool {
+    let mistake = match (op.value.is_collective(), fabric) {
+        (true, Fabric::Nccl) | (false, Fabric::Verbs | Fabric::Tcp) => return true,
+        (true, other) => Mistake::at(op.span.clone(), format!("{} over {other} is not there yet", op.value))
+            .help("collectives run between GPUs: transport = \"nccl\""),
+        (false, Fabric::Nccl) => Mistake::at(op.span.clone(), format!("NCCL has no operation {}", op.value))
+            .help("with transport = \"nccl\" there are all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all and send_recv"),
+    };
+    test.book.add(mistake);
+    false
+}

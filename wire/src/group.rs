@@ -1,0 +1,168 @@
+//! One rank of a collective: what to open for it, how the ranks of a group find each other, what they do together.
+//!
+//! ```text
+//! controller   OpenMember to every rank   → MemberOpened: its ticket
+//! controller   JoinMember with all tickets → Done, once the group stands
+//! controller   Exercise to every rank      → Exercised: times of this rank, what it verified, what carried the bytes
+//! ```
+//! A rank is a link of its agent and has a [`crate::link::LinkId`] of its own: a host may hold several. Ranks agree on
+//! the number of operations among themselves, over the group, so that none waits for an operation another left out.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    step::{Checked, Window},
+    terms::{Aim, Datatype, Fabric, GpuPath, LinkLayer, Op, Reduction, Transport},
+};
+
+/// What an agent opens for one rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberSpec {
+    /// Which rank this is, counted from 0.
+    pub rank: u32,
+    /// Ranks of the group.
+    pub ranks: u32,
+    /// What carries the bytes.
+    pub fabric: Fabric,
+    /// CUDA device index, where the data lives on a GPU.
+    pub gpu: Option<u32>,
+    /// Library to open instead of the one the loader finds.
+    pub library: Option<String>,
+    /// Environment of the rank's process, on top of the agent's.
+    pub env: BTreeMap<String, String>,
+    /// Largest size this rank will be asked for, in bytes (see [`Exercise::size`]).
+    pub max_size: u64,
+}
+
+/// What one rank gives to all others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ticket {
+    /// NCCL's unique id, 256 hexadecimal digits; rank 0 makes it, the others have none.
+    Nccl {
+        /// The id.
+        id: Option<String>,
+    },
+}
+
+/// What was opened for a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberOpened {
+    /// What the other ranks must know.
+    pub ticket: Ticket,
+    /// Device the data lives on, in words: `GPU 0 (NVIDIA H200)`.
+    pub device: String,
+    /// Resolved settings and versions, by name.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// How a collective works on its data, beside operation and size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manner {
+    /// Type of the elements.
+    pub datatype: Datatype,
+    /// Reduction; `None` for operations that only move data.
+    pub reduction: Option<Reduction>,
+    /// Whether the result takes the place of the input.
+    pub in_place: bool,
+    /// Whether the operations are captured into a CUDA graph and the graph is launched.
+    pub graph: bool,
+    /// Ranks on every host.
+    pub ranks_per_host: u32,
+    /// One cell of the plan's matrix of environments.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// One measurement of one collective. Equal on all ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Exercise {
+    /// The operation.
+    pub op: Op,
+    /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier.
+    pub aim: Aim,
+    /// Size in bytes as nccl-tests counts it: the larger of what a rank sends and what it receives.
+    pub size: u64,
+    /// How the data is worked on.
+    pub manner: Manner,
+    /// How long.
+    pub window: Window,
+    /// Untimed time before, in nanoseconds.
+    pub warm_up: u64,
+    /// Whether the result is compared with what it must be: before the timed operations, and what the last timed one
+    /// left behind.
+    pub verify: bool,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+/// One rank's account of an [`Exercise`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exercised {
+    /// Time of each batch of operations, in nanoseconds, in order. All ranks have the same number of batches.
+    pub times: Vec<u64>,
+    /// Operations of each batch.
+    pub batch: u64,
+    /// What was verified on this rank.
+    pub checked: Checked,
+    /// CPU time of the timed batches, in nanoseconds.
+    pub cpu: u64,
+    /// What carried the bytes, where this rank found evidence of it.
+    pub carried: Option<Carried>,
+}
+
+/// What carried the bytes, by evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The slowest kind among the connections of this rank: network before shared memory before peer to peer.
+    pub transport: Transport,
+    /// The layer below, where it is known.
+    pub link_layer: Option<LinkLayer>,
+    /// How GPU memory reached the network; `None` where no network took part.
+    pub gpu_path: GpuPath,
+    /// The evidence, in the library's own words, and how often it stands there.
+    pub evidence: BTreeMap<String, u64>,
+}
+
+impl Exercise {
+    /// Elements every rank contributes (`count` of the operation's call) among `ranks` ranks; `None` if the size does
+    /// not divide into whole elements for each.
+    pub fn count(&self, ranks: u32) -> Option<u64> {
+        let parts = if self.op.is_divided() { u64::from(ranks) } else { 1 };
+        let width = u64::from(self.manner.datatype.bytes());
+        self.size.is_multiple_of(parts * width).then(|| self.size / parts / width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_divide_among_ranks_or_not_at_all() {
+        let manner = Manner {
+            datatype: Datatype::F32,
+            reduction: Some(Reduction::Sum),
+            in_place: false,
+            graph: false,
+            ranks_per_host: 1,
+            env: BTreeMap::new(),
+        };
+        let exercise = |op, size| Exercise {
+            op,
+            aim: Aim::Bandwidth,
+            size,
+            manner: manner.clone(),
+            window: Window::Iterations(1),
+            warm_up: 0,
+            verify: true,
+            seed: 0,
+        };
+        assert_eq!(exercise(Op::AllReduce, 8).count(4), Some(2));
+        assert_eq!(exercise(Op::AllReduce, 6).count(4), None);
+        assert_eq!(exercise(Op::AllGather, 64).count(4), Some(4));
+        assert_eq!(exercise(Op::AllGather, 8).count(4), None);
+    }
+}
