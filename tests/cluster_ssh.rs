@@ -169,6 +169,24 @@ async fn an_address_is_never_an_option() {
 }
 
 #[tokio::test]
+async fn a_jump_host_is_passed_and_its_key_is_judged_too() {
+    let (bastion, sshd) = (sshd!(""), sshd!(""));
+    // What ssh is told of the jump host comes from ssh_config alone.
+    let config = |known: &str| {
+        let (key, known) = (bastion.path("user_key"), bastion.path(known));
+        let about = format!("IdentityFile {}\nUserKnownHostsFile {}\n", key.display(), known.display());
+        let file = sshd.path("jump_config");
+        fs::write(&file, format!("IdentityAgent none\nGlobalKnownHostsFile /dev/null\n{about}")).unwrap();
+        Ssh { config: Some(file), jump: vec![format!("127.0.0.1:{}", bastion.port)], ..sshd.ssh() }
+    };
+    let agent = one(launch(Launcher::Ssh(config("known_hosts"))), host("gpu3", "127.0.0.1"), &Log::default()).await;
+    agent.unwrap().close().await;
+    let failure = refused(Launcher::Ssh(config("empty"))).await;
+    assert!(failure.cause.contains("Host key verification failed"), "{failure}");
+    assert!(failure.help.contains("the jump host's key"), "{failure}");
+}
+
+#[tokio::test]
 async fn an_agent_killed_by_hand_is_lost_with_its_hosts_name() {
     let sshd = sshd!("");
     let agent = one(failing(sshd.launcher(), "mute"), host("gpu7", "127.0.0.1"), &Log::default()).await.unwrap();
@@ -224,6 +242,28 @@ async fn a_chatty_login_shell_is_no_trouble() {
     assert!(log.text().contains("gpu1: Welcome to the machine"), "{}", log.text());
     agent.close().await;
     assert_eq!(sshd.left(), [""; 0]);
+}
+
+#[tokio::test]
+async fn every_login_shell_will_do() {
+    for shell in ["/bin/dash", "/bin/bash", "/bin/busybox sh", "/bin/zsh", "/bin/ksh", "/bin/tcsh", "/usr/bin/fish"] {
+        let program = shell.split(' ').next().unwrap();
+        if !std::path::Path::new(program).exists() {
+            println!("SKIPPED: {program} is not installed");
+            continue;
+        }
+        let sshd = sshd!(&format!("ForceCommand exec {shell} -c \"$SSH_ORIGINAL_COMMAND\""));
+        let mut launch = launch(sshd.launcher());
+        let value = "it's $HOME `id` \\ ~ * (x) {a,b} 50% ; & | < > \"quoted\" #";
+        launch.env.insert("NAME".to_owned(), value.to_owned());
+        launch.agent_dir = Some(sshd.path("a directory (with) 'signs' $x").display().to_string());
+        let agent = one(launch.clone(), host("gpu1", "127.0.0.1"), &Log::default()).await;
+        let agent = agent.unwrap_or_else(|failure| panic!("{shell}: {failure}"));
+        let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts, SOON).await else { panic!("{shell}: no facts") };
+        assert_eq!(facts.hostname, value, "{shell}");
+        agent.close().await;
+        assert_eq!(listing(&sshd.path("a directory (with) 'signs' $x")), [""; 0], "{shell}");
+    }
 }
 
 #[tokio::test]

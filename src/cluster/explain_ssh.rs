@@ -100,9 +100,11 @@ const SIGNS: &[Sign] = &[
     },
 ];
 
+/// What ssh says of a peer behind a jump host or proxy command that closed the connection.
+pub(crate) const NO_PEER: &str = "UNKNOWN port 65535";
+
 /// Why a connection failed. `text` is ssh's, `known_hosts` the plan's file for host keys.
 pub(crate) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> Trouble {
-    let text = text.strip_prefix("failed to connect to the remote host: ").unwrap_or(text);
     if let Some(trouble) = host_key(text, known_hosts) {
         return trouble;
     }
@@ -111,9 +113,7 @@ pub(crate) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> 
     match SIGNS.iter().find(|sign| sign.parts.iter().any(|part| lower.contains(part))) {
         Some(sign) if sign.passing => Trouble::passing(Stage::Connect, sign.kind, cause).help(sign.help),
         Some(sign) => Trouble::lasting(Stage::Connect, sign.kind, cause).help(sign.help),
-        None => {
-            Trouble::lasting(Stage::Connect, Kind::Lost, cause).help("try `ssh -v` to the host by hand: it tells more")
-        }
+        None => Trouble::lasting(Stage::Connect, Kind::Lost, cause).help("`ssh -v` to the host by hand tells more"),
     }
 }
 
@@ -161,10 +161,16 @@ fn host_key(text: &str, known_hosts: Option<&Path>) -> Option<Trouble> {
             scan(name)
         )));
     }
-    // A revoked key, a host certificate that does not fit, DNS fingerprints, …
+    // A jump host's key (its ssh does not tell which), a revoked key, a host certificate that does not fit, …
     text.to_lowercase().contains("host key verification failed").then(|| {
-        lasting(format!("ssh does not trust the host key: {}", one_line(text)))
-            .help("try `ssh` to the host by hand: it tells which key it is about")
+        let trouble = lasting(format!("ssh does not trust the host key: {}", one_line(text)));
+        if text.contains(NO_PEER) {
+            return trouble.help(
+                "it is the jump host's key: `ssh` to the jump host by hand and accept it there; what ssh knows of jump \
+                 hosts comes from your ssh_config",
+            );
+        }
+        trouble.help("`ssh` to the host by hand: it tells which key it is about")
     })
 }
 
@@ -191,7 +197,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Trouble {
-        connect(&format!("failed to connect to the remote host: {text}"), "gpu1.example", None)
+        connect(text, "gpu1.example", None)
     }
 
     #[test]

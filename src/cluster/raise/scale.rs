@@ -80,7 +80,8 @@ async fn up(deaf: impl Fn(&str) -> bool + Clone + Send + Sync + 'static) -> Vec<
 /// Asks all at once and waits for all. Answers how many answered.
 async fn barrier(agents: &[Agent], limit: Duration) -> usize {
     let mut asked = JoinSet::new();
-    for agent in agents.iter().cloned() {
+    for agent in agents {
+        let agent = agent.clone();
         asked.spawn(async move { agent.ask(Ask::Clock, limit).await });
     }
     asked.join_all().await.iter().filter(|answer| answer.is_ok()).count()
