@@ -12,8 +12,9 @@
 //! | [`domain`], [`region`], [`completion`], [`queue_pair`], [`address`] | the objects |
 //! | [`transition`] | the attributes of a queue pair's states, as data |
 //! | [`send`], [`receive`], [`poll`] | the fast path: prebuilt requests, batches of completions |
-//! | [`flag`] | a byte that a device writes and a loop watches |
+//! | [`flag`] | memory that a device writes and a loop watches |
 //! | [`cache`] | open devices, kept warm |
+//! | [`stub`] | a device that completes at once, to measure our own cost |
 //! | [`words`] | every status and errno in words |
 //!
 //! Types come from rdma-sys; its functions are never called by name, so the agent does not need the library to start.
@@ -34,5 +35,6 @@ pub mod queue_pair;
 pub mod receive;
 pub mod region;
 pub mod send;
+pub mod stub;
 pub mod transition;
 pub mod words;
