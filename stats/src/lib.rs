@@ -7,6 +7,7 @@
 //! | [`shift`] | by how much, with an interval of known level | Hodges & Lehmann 1963; Bauer 1972 |
 //! | [`student`] | the same by means and normal theory | Welch 1947 |
 //! | [`multiple`] | what remains when many cells are looked at | Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001 |
+//! | [`localise`] | which host, NIC, rail, switch or path is bad | see there |
 //!
 //! Three rules hold everywhere. A value that is not finite is refused, never averaged. Too few values are a
 //! [`Refusal`], never a number. Nothing is rounded.
@@ -15,6 +16,7 @@
 //! difference of 0.01 is 1.005 %. Functions that expect logarithms say so.
 #![forbid(unsafe_code)]
 
+pub mod localise;
 pub mod multiple;
 pub mod rank;
 pub mod refusal;

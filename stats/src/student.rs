@@ -35,7 +35,7 @@ impl Difference {
     /// A level outside (0, 1).
     pub fn interval(&self, level: f64) -> Result<Interval, Refusal> {
         demand_probability(level, "a confidence level lies between 0 and 1")?;
-        let half = self.quantile((1.0 - level) / 2.0) * self.error;
+        let half = t_quantile((1.0 - level) / 2.0, self.freedom) * self.error;
         Ok(Interval { low: self.estimate - half, high: self.estimate + half, level })
     }
 
@@ -53,22 +53,22 @@ impl Difference {
         Ok(above_lower.max(below_upper))
     }
 
-    #[expect(clippy::expect_used, reason = "degrees of freedom are positive wherever a Difference is built")]
-    fn distribution(&self) -> StudentsT {
-        StudentsT::new(0.0, 1.0, self.freedom).expect("positive degrees of freedom")
-    }
-
     fn upper_tail(&self, t: f64) -> f64 {
-        self.distribution().sf(t)
+        distribution(self.freedom).sf(t)
     }
+}
 
-    /// The t that is exceeded with probability `tail`.
-    fn quantile(&self, tail: f64) -> f64 {
-        let distribution = self.distribution();
-        let rough = distribution.inverse_cdf(1.0 - tail);
-        // statrs inverts to ten digits; one step of Newton doubles them.
-        rough + (distribution.sf(rough) - tail) / distribution.pdf(rough)
-    }
+#[expect(clippy::expect_used, reason = "degrees of freedom are positive wherever this is called")]
+fn distribution(freedom: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, freedom).expect("positive degrees of freedom")
+}
+
+/// The t that is exceeded with probability `tail`, 0 < tail < ½, with `freedom` > 0 degrees of freedom.
+pub(crate) fn t_quantile(tail: f64, freedom: f64) -> f64 {
+    let distribution = distribution(freedom);
+    let rough = -distribution.inverse_cdf(tail);
+    // statrs inverts to ten digits; one step of Newton doubles them.
+    rough + (distribution.sf(rough) - tail) / distribution.pdf(rough)
 }
 
 /// Welch 1947: variances of both sides may differ. Degrees of freedom after Satterthwaite 1946.

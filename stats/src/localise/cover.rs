@@ -1,0 +1,236 @@
+//! Which pairs speak of which part.
+
+use std::collections::HashMap;
+
+use super::{Level, Pair, Part, Port, Setting, Way};
+use crate::robust::median_in_place;
+
+/// With fewer pairs than this the noise is not taken to be below the least effect: a handful of results lie close together
+/// by chance too often.
+const FEW: usize = 12;
+
+/// One result a way: repeats of the same pair and path are one cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) from: Port,
+    pub(super) to: Port,
+    pub(super) path: u32,
+    pub(super) value: f64,
+    /// 0 within a group (or without groups), 1 between groups.
+    pub(super) stratum: usize,
+}
+
+/// All results, what they are compared with, and which of them still count.
+pub(super) struct Table {
+    pub(super) cells: Vec<Cell>,
+    /// Cell of each pair that was given.
+    pub(super) cell_of: Vec<usize>,
+    /// Whether the cell is not yet explained by a suspect.
+    pub(super) live: Vec<bool>,
+    /// What each stratum is compared with.
+    pub(super) levels: [Level; 2],
+    /// Whether both strata share one level.
+    pub(super) pooled: bool,
+    /// Positions of the cells in rising order of value, so that levels need no sorting again.
+    rising: Vec<u32>,
+    noise: f64,
+    least: f64,
+}
+
+impl Table {
+    pub(super) fn new(pairs: &[Pair], setting: &Setting<'_>) -> Self {
+        let mut known: HashMap<(Port, Port, u32), usize> = HashMap::with_capacity(pairs.len());
+        let mut values: Vec<Vec<f64>> = Vec::with_capacity(pairs.len());
+        let mut cells: Vec<Cell> = Vec::with_capacity(pairs.len());
+        let mut cell_of = Vec::with_capacity(pairs.len());
+        let group = |port: Port| setting.groups.get(port.host as usize);
+        for pair in pairs {
+            // Without direction, the lower end comes first, so that both orders are the same cell.
+            let swap = !setting.directed && pair.to < pair.from;
+            let (from, to) = if swap { (pair.to, pair.from) } else { (pair.from, pair.to) };
+            let at = *known.entry((from, to, pair.path)).or_insert_with(|| {
+                let stratum = usize::from(group(from) != group(to));
+                cells.push(Cell { from, to, path: pair.path, value: 0.0, stratum });
+                values.push(Vec::new());
+                cells.len() - 1
+            });
+            values[at].push(pair.value);
+            cell_of.push(at);
+        }
+        for (cell, values) in cells.iter_mut().zip(&mut values) {
+            cell.value = median_in_place(values);
+        }
+        let mut rising: Vec<u32> = (0..cells.len() as u32).collect();
+        rising.sort_unstable_by(|&a, &b| cells[a as usize].value.total_cmp(&cells[b as usize].value));
+        let level = Level { centre: 0.0, scale: 1.0, n: 0 };
+        let mut table = Self {
+            live: vec![true; cells.len()],
+            cells,
+            cell_of,
+            levels: [level; 2],
+            pooled: true,
+            rising,
+            noise: setting.noise,
+            least: setting.least,
+        };
+        table.settle();
+        table
+    }
+
+    /// Computes the levels from the cells that are live. Pairs within and between groups have levels of their own only if
+    /// these differ beyond doubt, because two levels from few pairs are less sure than one from all.
+    pub(super) fn settle(&mut self) {
+        let of = |which: &dyn Fn(&Cell) -> bool| -> Vec<f64> {
+            let live = self.rising.iter().map(|&at| at as usize).filter(|&at| self.live[at]);
+            live.filter(|&at| which(&self.cells[at])).map(|at| self.cells[at].value).collect()
+        };
+        let all = of(&|_| true);
+        if all.is_empty() {
+            return;
+        }
+        let floor = if all.len() < FEW { self.noise.max(self.least) } else { self.noise };
+        let together = Level::of(&all, floor);
+        self.levels = [together; 2];
+        self.pooled = true;
+        let split = [of(&|c| c.stratum == 0), of(&|c| c.stratum == 1)];
+        if split.iter().any(|values| values.len() < 8) {
+            return;
+        }
+        let own = split.map(|values| Level::of(&values, self.noise));
+        let error = own.iter().map(|l| (1.2533 * l.scale).powi(2) / l.n as f64).sum::<f64>().sqrt();
+        if (own[0].centre - own[1].centre).abs() > (4.0 * error).max(self.least / 2.0) {
+            self.levels = own;
+            self.pooled = false;
+        }
+    }
+
+    /// Difference of a cell from its level.
+    pub(super) fn residual(&self, at: usize) -> f64 {
+        self.cells[at].value - self.levels[self.cells[at].stratum].centre
+    }
+
+    /// Standard deviation of a single pair like this cell.
+    pub(super) fn scale(&self, at: usize) -> f64 {
+        self.levels[self.cells[at].stratum].scale
+    }
+
+    /// The residual in standard deviations of a single pair.
+    pub(super) fn score(&self, at: usize) -> f64 {
+        self.residual(at) / self.scale(at)
+    }
+
+    /// Values that the levels rest on, the smaller number where there are two.
+    pub(super) fn basis(&self) -> usize {
+        self.levels[0].n.min(self.levels[1].n)
+    }
+}
+
+/// Every part that can be a suspect as a whole, with the cells that speak of it.
+pub(super) struct Cover {
+    pub(super) parts: Vec<Part>,
+    /// Cells of each part.
+    pub(super) cells: Vec<Vec<u32>>,
+    /// Parts of each cell.
+    pub(super) of_cell: Vec<Vec<u32>>,
+    /// Whether hosts have several rails, so that a NIC is not its host.
+    pub(super) several_rails: bool,
+    /// Group of each host; empty with fewer than two groups.
+    groups: Vec<u32>,
+}
+
+impl Cover {
+    pub(super) fn new(table: &Table, setting: &Setting<'_>) -> Self {
+        let mut rails: Vec<u32> = table.cells.iter().flat_map(|c| [c.from.rail, c.to.rail]).collect();
+        rails.sort_unstable();
+        rails.dedup();
+        let several_groups = setting.groups.iter().any(|g| *g != setting.groups[0]);
+        let mut cover = Self {
+            parts: Vec::new(),
+            cells: Vec::new(),
+            of_cell: vec![Vec::new(); table.cells.len()],
+            several_rails: rails.len() > 1,
+            groups: if several_groups { setting.groups.to_vec() } else { Vec::new() },
+        };
+        let mut known = HashMap::new();
+        for (at, cell) in table.cells.iter().enumerate() {
+            for part in cover.touched(cell, setting.directed) {
+                let next = cover.parts.len();
+                let number = *known.entry(part.clone()).or_insert(next);
+                if number == next {
+                    cover.parts.push(part);
+                    cover.cells.push(Vec::new());
+                }
+                cover.cells[number].push(at as u32);
+                cover.of_cell[at].push(number as u32);
+            }
+        }
+        cover
+    }
+
+    /// All parts that a pair passes.
+    fn touched(&self, cell: &Cell, directed: bool) -> Vec<Part> {
+        let mut parts = Vec::with_capacity(16);
+        for (port, way) in [(cell.from, Way::Send), (cell.to, Way::Receive)] {
+            for way in [Some(Way::Both), directed.then_some(way)].into_iter().flatten() {
+                parts.push(Part::Host(port.host, way));
+                if self.several_rails {
+                    parts.push(Part::Nic(port, way));
+                }
+            }
+        }
+        let aligned = cell.from.rail == cell.to.rail;
+        if self.several_rails && aligned {
+            parts.push(Part::Rail(cell.from.rail));
+        }
+        if self.groups.is_empty() {
+            return parts;
+        }
+        let (a, b) = (self.group(cell.from.host), self.group(cell.to.host));
+        parts.push(Part::Group(a));
+        if self.several_rails {
+            parts.push(Part::GroupRail { group: a, rail: cell.from.rail });
+        }
+        if a != b {
+            parts.extend([Part::Group(b), Part::Uplink(a), Part::Uplink(b), Part::Boundary(a.min(b), a.max(b))]);
+        }
+        if self.several_rails && (a != b || !aligned) {
+            parts.push(Part::GroupRail { group: b, rail: cell.to.rail });
+        }
+        parts
+    }
+
+    pub(super) fn group(&self, host: u32) -> u32 {
+        self.groups[host as usize]
+    }
+
+    /// The smaller things a part consists of, as far as a pair touches them: each must be low for the part to be named.
+    pub(super) fn members(&self, part: &Part, cell: &Cell) -> [Option<u32>; 2] {
+        let ends = [cell.from, cell.to];
+        match *part {
+            Part::Host(host, _) => ends.map(|end| (end.host == host).then_some(end.rail)),
+            Part::Rail(_) => ends.map(|end| Some(end.host)),
+            Part::Group(group) | Part::Uplink(group) => {
+                ends.map(|end| (self.group(end.host) == group).then_some(end.host))
+            }
+            Part::GroupRail { group, rail } => {
+                ends.map(|end| (self.group(end.host) == group && end.rail == rail).then_some(end.host))
+            }
+            Part::Boundary(..) => ends.map(|end| Some(end.host)),
+            _ => [None, None],
+        }
+    }
+
+    /// What lies on the other side of a part: it must be more than one thing, or that thing would be the part.
+    pub(super) fn others(&self, part: &Part, cell: &Cell) -> [Option<u32>; 2] {
+        let ends = [cell.from, cell.to];
+        match *part {
+            Part::Host(host, _) => ends.map(|end| (end.host != host).then_some(end.host)),
+            Part::Nic(port, _) => ends.map(|end| (end != port).then_some(end.host)),
+            Part::Group(group) | Part::Uplink(group) | Part::GroupRail { group, .. } => ends.map(|end| {
+                let other = self.group(end.host);
+                (other != group).then_some(other)
+            }),
+            _ => [None, None],
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What the peel does not explain: single ways between two ends that are lower than either end makes them.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Part, Port, Setting, Way,
+    cover::{Cover, Table},
+    peel::Peeled,
+};
+use crate::robust::median_in_place;
+
+/// A low way between two ends with its low cells.
+pub(super) type Link = (Part, Vec<u32>);
+
+/// What was found.
+pub(super) struct Links {
+    pub(super) found: Vec<Link>,
+    /// What suspect ends and shared parts explain of each cell.
+    pub(super) explained: Vec<f64>,
+}
+
+/// Names every low cell once, joined with its like: paths of two NICs, rails of two hosts. A cell at a suspect end is low if it is as far below what the end explains.
+pub(super) fn links(table: &Table, cover: &Cover, peeled: &Peeled, setting: &Setting<'_>) -> Links {
+    let explained = explained(table, cover, peeled);
+    let is_low = |at: usize| {
+        let left = table.residual(at) - explained[at];
+        left < -peeled.link_cut * table.scale(at) && left < -setting.least
+    };
+    let mut ways: BTreeMap<(Port, Port), Vec<usize>> = BTreeMap::new();
+    for (at, cell) in table.cells.iter().enumerate() {
+        ways.entry((cell.from.min(cell.to), cell.from.max(cell.to))).or_default().push(at);
+    }
+    let mut found: Vec<Link> = Vec::new();
+    for (&(a, b), cells) in &ways {
+        let low: Vec<usize> = cells.iter().copied().filter(|&at| is_low(at)).collect();
+        if !low.is_empty() {
+            found.push((name(table, a, b, cells, &low), low.iter().map(|&at| at as u32).collect()));
+        }
+    }
+    Links { found: join_rails(&ways, found), explained }
+}
+
+/// What the suspects explain of each cell: a pair is as slow as the slowest thing on its way.
+fn explained(table: &Table, cover: &Cover, peeled: &Peeled) -> Vec<f64> {
+    let mut explained = vec![0.0_f64; table.cells.len()];
+    for (part, cells) in &peeled.taken {
+        let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at as usize)).collect();
+        let effect = median_in_place(&mut residuals);
+        // An end explains also the cells that an earlier suspect took.
+        let all = if cover.parts[*part].is_end() { &cover.cells[*part] } else { cells };
+        all.iter().for_each(|&at| explained[at as usize] = explained[at as usize].min(effect));
+    }
+    explained
+}
+
+/// What the low cells among all cells between two NICs are.
+fn name(table: &Table, a: Port, b: Port, cells: &[usize], low: &[usize]) -> Part {
+    let paths = |cells: &[usize]| {
+        let mut paths: Vec<u32> = cells.iter().map(|&at| table.cells[at].path).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    };
+    let (all_paths, low_paths) = (paths(cells), paths(low));
+    if low_paths.len() < all_paths.len() {
+        return Part::Paths(a, b, low_paths);
+    }
+    let starts_at = |cells: &[usize], end: Port| cells.iter().any(|&at| table.cells[at].from == end);
+    let both_measured = starts_at(cells, a) && starts_at(cells, b);
+    match (both_measured, starts_at(low, a), starts_at(low, b)) {
+        (true, true, false) => Part::Link(a, b, Way::Send),
+        (true, false, true) => Part::Link(b, a, Way::Send),
+        _ => Part::Link(a, b, Way::Both),
+    }
+}
+
+/// Low ways between the same hosts on every rail that was tested, two rails at least: the way between the hosts.
+fn join_rails(ways: &BTreeMap<(Port, Port), Vec<usize>>, found: Vec<Link>) -> Vec<Link> {
+    let hosts = |a: Port, b: Port| (a.host.min(b.host), a.host.max(b.host));
+    let mut tested: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for &(a, b) in ways.keys() {
+        *tested.entry(hosts(a, b)).or_default() += 1;
+    }
+    let mut of_hosts: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+    for (at, (part, _)) in found.iter().enumerate() {
+        if let Part::Link(a, b, Way::Both) = part {
+            of_hosts.entry(hosts(*a, *b)).or_default().push(at);
+        }
+    }
+    let mut gone = vec![false; found.len()];
+    let mut joined: Vec<Link> = Vec::new();
+    for (pair, links) in of_hosts {
+        if links.len() >= 2 && tested.get(&pair) == Some(&links.len()) {
+            let cells = links.iter().flat_map(|&at| found[at].1.iter().copied()).collect();
+            links.iter().for_each(|&at| gone[at] = true);
+            joined.push((Part::Hosts(pair.0, pair.1), cells));
+        }
+    }
+    joined.extend(found.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(link, _)| link));
+    joined
+}

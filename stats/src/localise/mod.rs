@@ -1,0 +1,120 @@
+//! Which part of a cluster is bad, told from the results of pairs.
+//!
+//! A pair's result is the minimum over everything it passes, so one bad host makes all its pairs bad and with them every
+//! partner look suspicious. [`localise`] therefore works like a person would: it settles what good pairs look like
+//! ([`levels`](Level)), takes the part whose pairs are *all* low first, sets these pairs aside, looks again, and stops
+//! when no part stands out (a median peel, greedy as in the set covers of Kompella et al. 2005). Single low pairs that
+//! are left are suspect paths. Parts reach from one direction of one NIC to a rail, a leaf switch or the boundary between
+//! two groups; a larger part is named only if its members are low one by one, so that two bad hosts do not become a bad
+//! switch.
+//!
+//! All values are natural logarithms of something for which higher is better (negate the logarithm of a latency).
+//! What is named is a suspect. [`probes`] lists the few tests that settle it and [`judge`] settles it.
+
+mod confirm;
+mod cover;
+mod level;
+mod links;
+mod part;
+mod peel;
+mod suspect;
+
+pub use confirm::{Judgement, Probe, judge, probes};
+pub use level::Level;
+pub use part::{Part, Port, Way};
+pub use suspect::{Evidence, Suspect};
+
+use crate::refusal::Refusal;
+
+/// Fewest hosts among which one can be told from the others: with three, a bad host and a bad path look alike as soon as
+/// a test fails.
+pub const FEWEST_HOSTS: usize = 4;
+
+/// One measured pair. Results of the same pair and path may occur several times; their median counts, once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// The sending end.
+    pub from: Port,
+    /// The receiving end.
+    pub to: Port,
+    /// What tells apart the ways through the fabric between the same two ends, such as the UDP source port; the same
+    /// number everywhere if they were not told apart.
+    pub path: u32,
+    /// Natural logarithm of the result, higher is better.
+    pub value: f64,
+}
+
+/// What is known beside the results.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting<'a> {
+    /// Group of each host (hosts under the same leaf switch), by the host's number; empty if not known.
+    pub groups: &'a [u32],
+    /// Smallest effect worth a name, as a difference of logarithms: 0.01 for 1 %.
+    pub least: f64,
+    /// Standard deviation of repeated results of one pair, as far as known; the noise is never taken to be less. 0 if
+    /// not known.
+    pub noise: f64,
+    /// Whether a pair's result speaks of one direction only, from `from` to `to`.
+    pub directed: bool,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self { groups: &[], least: 0.01, noise: 0.0, directed: false }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// Named parts, the worst first.
+    pub suspects: Vec<Suspect>,
+    /// What good pairs look like: one entry, or one for pairs within a group and one for pairs between groups if these
+    /// differ.
+    pub levels: Vec<Level>,
+    /// For each pair given: the position in `levels` that it was compared with.
+    pub level_of: Vec<usize>,
+    /// Ends that are no suspects and have no good pair either, because all their partners are suspects or all their few
+    /// pairs are low. They are neither good nor bad. (One good pair shows that both its ends are good.)
+    pub unjudged: Vec<Port>,
+    /// How many standard errors a part had to be below the centre.
+    pub cut: f64,
+    /// How many standard deviations a single pair had to be below the centre.
+    pub link_cut: f64,
+}
+
+/// Names the suspects among all parts that the pairs touch.
+///
+/// Sources: the shorth's centre and scale (Andrews et al. 1972), one reweighting step (Rousseeuw & Leroy 1987); a part's
+/// median against 1.2533 s / √n, the standard error of a median of normal values. A part is a suspect below 4 standard
+/// errors, or more where so many parts are looked at, or so few pairs were measured, that chance would reach 4 in more
+/// than one run of a hundred (Šidák–Bonferroni over parts, Student's t for the scale).
+///
+/// # Errors
+/// Fewer than [`FEWEST_HOSTS`] hosts, a value that is not finite, a host without a group where groups are given, or a
+/// least effect that is negative.
+pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refusal> {
+    check(pairs, setting)?;
+    let mut table = cover::Table::new(pairs, setting);
+    let parts = cover::Cover::new(&table, setting);
+    let peeled = peel::peel(&mut table, &parts, setting);
+    let links = links::links(&table, &parts, &peeled, setting);
+    Ok(suspect::findings(&table, &parts, peeled, links))
+}
+
+fn check(pairs: &[Pair], setting: &Setting<'_>) -> Result<(), Refusal> {
+    if let Some(at) = pairs.iter().position(|p| !p.value.is_finite()) {
+        return Err(Refusal::NotFinite { at });
+    }
+    if !(setting.least >= 0.0 && setting.least.is_finite() && setting.noise >= 0.0 && setting.noise.is_finite()) {
+        return Err(Refusal::Parameter("the least effect and the noise are not negative"));
+    }
+    let mut hosts: Vec<u32> = pairs.iter().flat_map(|p| [p.from.host, p.to.host]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.len() < FEWEST_HOSTS {
+        return Err(Refusal::TooFew { need: FEWEST_HOSTS, got: hosts.len() });
+    }
+    let grouped = setting.groups.is_empty() || hosts.iter().all(|&h| (h as usize) < setting.groups.len());
+    if grouped { Ok(()) } else { Err(Refusal::Parameter("a host has no group although groups are given")) }
+}

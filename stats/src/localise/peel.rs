@@ -1,0 +1,229 @@
+//! The peel: take the part whose pairs are all low, set its pairs aside, look again.
+
+use std::collections::HashMap;
+
+use super::{
+    Part, Setting, Way,
+    cover::{Cover, Table},
+};
+use crate::{
+    rank::normal_quantile,
+    robust::{median_in_place, quantile_sorted},
+    student::t_quantile,
+};
+
+/// Standard error of the median of n normal values, times √n / σ: √(π / 2).
+pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
+/// Least standard errors below the centre for a part to be a suspect.
+const CUT: f64 = 4.0;
+/// Least standard deviations below the centre for a single pair.
+const LINK_CUT: f64 = 5.0;
+/// Probability that chance alone makes any suspect in a run of normal values, by which the cuts grow.
+const FALSE_ALARM: f64 = 0.01;
+/// Share of a shared part's pairs, and of its members, that must be low.
+const MOST: f64 = 0.8;
+/// Most ends that are set aside for a trial.
+const AHEAD: usize = 4;
+/// Fewest pairs by which a part can be judged.
+fn fewest(part: &Part) -> usize {
+    match part {
+        Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
+        Part::Host(..) | Part::Nic(..) => 2,
+        _ => 6,
+    }
+}
+
+/// What the peel took.
+pub(super) struct Peeled {
+    /// Part numbers with the cells that were live when the part was taken, in the order of taking.
+    pub(super) taken: Vec<(usize, Vec<u32>)>,
+    /// Cut in standard errors of a part's median.
+    pub(super) cut: f64,
+    /// Cut in standard deviations of a single pair.
+    pub(super) link_cut: f64,
+}
+
+/// How a part looks.
+#[derive(Clone, Copy)]
+struct Look {
+    /// Standard errors from the centre.
+    z: f64,
+    /// Median difference from the centre.
+    effect: f64,
+    /// By which parts are ordered: the upper quartile in standard errors. A part that is bad has nearly all its pairs
+    /// low; its partners have some.
+    key: f64,
+    /// Whether the part was looked at closely since its pairs last changed, and did not hold.
+    rejected: bool,
+}
+
+pub(super) fn peel(table: &mut Table, cover: &Cover, setting: &Setting<'_>) -> Peeled {
+    // Directions of an end are no further looks: what one shows the other shares.
+    let ends = cover.parts.iter().filter(|p| matches!(p, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count();
+    let mut peeled = Peeled { taken: Vec::new(), cut: CUT, link_cut: LINK_CUT };
+    loop {
+        table.settle();
+        peeled.cut = cut(table, setting, ends, CUT);
+        peeled.link_cut = cut(table, setting, table.cells.len(), LINK_CUT);
+        let before = peeled.taken.len();
+        sweep(table, cover, setting, &mut peeled);
+        if peeled.taken.len() == before && !look_ahead(table, cover, setting, &mut peeled, ends) {
+            return peeled;
+        }
+    }
+}
+
+/// Several bad hosts in a small cluster spoil so many pairs that the spread looks large and none stands out. So the ends
+/// that look worst are set aside for a trial, the levels are computed without them, and those that are low against these
+/// levels are taken; the others come back. Tells whether any was taken.
+fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &mut Peeled, ends: usize) -> bool {
+    let mut looks: Vec<Option<Look>> = (0..cover.parts.len()).map(|part| look(table, cover, part)).collect();
+    let mut trials: Vec<(usize, Vec<u32>)> = Vec::new();
+    for _ in 0..(ends / 4).clamp(1, AHEAD) {
+        let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, (*look)?)));
+        let worst = candidates
+            .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least)
+            .min_by(|a, b| a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0])));
+        let Some((part, _)) = worst else { break };
+        trials.push((part, take(table, cover, part, &mut looks)));
+    }
+    table.settle();
+    let limit = cut(table, setting, ends, CUT);
+    let mut any = false;
+    for (part, cells) in trials {
+        cells.iter().for_each(|&at| table.live[at as usize] = true);
+        let low = look(table, cover, part).filter(|look| look.z < -limit && look.effect < -setting.least);
+        if low.is_some_and(|look| holds(table, cover, part, look.effect)) {
+            cells.iter().for_each(|&at| table.live[at as usize] = false);
+            peeled.taken.push((part, cells));
+            any = true;
+        }
+    }
+    table.settle();
+    any
+}
+
+/// Sets the live cells of a part aside and looks again at all parts that they touch.
+fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>]) -> Vec<u32> {
+    let cells: Vec<u32> = cover.cells[part].iter().copied().filter(|&at| table.live[at as usize]).collect();
+    let mut changed: Vec<u32> = Vec::new();
+    for &at in &cells {
+        table.live[at as usize] = false;
+        changed.extend(&cover.of_cell[at as usize]);
+    }
+    changed.sort_unstable();
+    changed.dedup();
+    for part in changed {
+        looks[part as usize] = look(table, cover, part as usize);
+    }
+    cells
+}
+
+/// `least`, or more where chance would go that far among `looks` looks: quantile of Student's t for as many values as
+/// the scale rests on, of the normal distribution where the scale is the known noise.
+fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> f64 {
+    let tail = FALSE_ALARM / looks.max(1) as f64;
+    let known = setting.noise > 0.0 && table.levels.iter().all(|level| level.scale <= setting.noise);
+    let by_chance = if known { -normal_quantile(tail) } else { t_quantile(tail, freedom(table.basis())) };
+    least.max(by_chance)
+}
+
+/// Degrees of freedom of a level's scale that rests on `n` values: the robust scale is about as sure as a standard
+/// deviation of half as many values; of very few it is nearly one itself.
+pub(super) fn freedom(n: usize) -> f64 {
+    (n / 2).max(n.saturating_sub(1).min(3)).max(1) as f64
+}
+
+/// Takes parts, with the levels as they are, until none is left that is low.
+fn sweep(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &mut Peeled) {
+    let mut looks: Vec<Option<Look>> = (0..cover.parts.len()).map(|part| look(table, cover, part)).collect();
+    let low = |look: &Look| !look.rejected && look.z < -peeled.cut && look.effect < -setting.least;
+    loop {
+        let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, look.filter(low)?)));
+        let order = |a: &(usize, Look), b: &(usize, Look)| {
+            a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0]))
+        };
+        let Some((part, found)) = candidates.min_by(order) else { return };
+        if !holds(table, cover, part, found.effect) {
+            looks[part] = Some(Look { rejected: true, ..found });
+            continue;
+        }
+        let cells = take(table, cover, part, &mut looks);
+        peeled.taken.push((part, cells));
+    }
+}
+
+/// Whether an end has as many partners as tell it from a path: three, or two if only one direction is low.
+fn enough_partners(way: Way, partners: usize, pairs_low: bool) -> bool {
+    if way == Way::Both { partners >= 3 } else { partners >= 2 && pairs_low }
+}
+
+/// A part by its live cells; `None` if there are too few.
+fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
+    let live = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]);
+    let mut scores: Vec<f64> = live.clone().map(|at| table.score(at)).collect();
+    let n = scores.len();
+    if n < fewest(&cover.parts[part]) {
+        return None;
+    }
+    let root = (n as f64).sqrt();
+    let median = median_in_place(&mut scores);
+    // Only a part that is low needs the rest.
+    if median >= 0.0 {
+        return Some(Look { z: 0.0, effect: 0.0, key: 0.0, rejected: true });
+    }
+    scores.sort_unstable_by(f64::total_cmp);
+    let upper = quantile_sorted(&scores, 0.75).unwrap_or(0.0);
+    let mut residuals: Vec<f64> = live.map(|at| table.residual(at)).collect();
+    let effect = median_in_place(&mut residuals);
+    Some(Look { z: median * root / MEDIAN_ERROR, effect, key: upper * root, rejected: false })
+}
+
+/// Whether a low part is the right name: whether its members are low one by one, and what lies opposite is more than one
+/// thing.
+fn holds(table: &Table, cover: &Cover, part: usize, effect: f64) -> bool {
+    let part_name = &cover.parts[part];
+    let live: Vec<usize> = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]).collect();
+    let mut members: HashMap<u32, Vec<f64>> = HashMap::new();
+    let mut others: Vec<u32> = Vec::new();
+    let (mut inside, mut inside_low) = (0, 0);
+    let limit = effect / 2.0;
+    for &at in &live {
+        let cell = &table.cells[at];
+        let mut touched = cover.members(part_name, cell);
+        if touched[0] == touched[1] {
+            touched[1] = None;
+        } else if touched.iter().all(Option::is_some) {
+            inside += 1;
+            inside_low += usize::from(table.residual(at) < limit);
+        }
+        for member in touched.into_iter().flatten() {
+            members.entry(member).or_default().push(table.residual(at));
+        }
+        others.extend(cover.others(part_name, cell).into_iter().flatten());
+    }
+    others.sort_unstable();
+    others.dedup();
+    let low_members = members.values_mut().map(|values| median_in_place(values)).filter(|&m| m < limit).count();
+    let all_members = members.len();
+    let members_low = low_members as f64 >= MOST * all_members as f64;
+    let low = live.iter().filter(|&&at| table.residual(at) < limit).count();
+    let pairs_low = low as f64 >= MOST * live.len() as f64;
+    match *part_name {
+        Part::Nic(_, way) => enough_partners(way, others.len(), pairs_low),
+        Part::Host(_, way) => {
+            let rails = if cover.several_rails { all_members >= 2 && members_low } else { true };
+            rails && enough_partners(way, others.len(), pairs_low)
+        }
+        Part::Rail(_) => all_members >= 3 && members_low && pairs_low,
+        // With good pairs inside, the fault lies between the group and the rest.
+        Part::Group(_) => all_members >= 3 && members_low && pairs_low && inside > 0 && 2 * inside_low >= inside,
+        Part::GroupRail { .. } => all_members >= 3 && members_low && pairs_low && 2 * inside_low >= inside,
+        Part::Uplink(_) => all_members >= 2 && others.len() >= 2 && members_low && pairs_low,
+        Part::Boundary(a, b) => {
+            let side = |group: u32| members.keys().filter(|&&host| cover.group(host) == group).count();
+            side(a).min(side(b)) >= 2 && members_low && pairs_low
+        }
+        Part::Hosts(..) | Part::Link(..) | Part::Paths(..) => false,
+    }
+}

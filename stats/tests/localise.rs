@@ -1,0 +1,385 @@
+//! Localisation on clusters that we generate: how often the right part is named, and how often a wrong one.
+//!
+//! The figures of docs/statistics.md are printed by
+//! `cargo test -p railgauge-stats --test localise -- --nocapture`.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod generators;
+
+use std::collections::BTreeSet;
+
+use generators::{Noise, on_cpu};
+use railgauge_stats::{
+    Refusal,
+    localise::{Findings, Judgement, Pair, Part, Port, Setting, Way, judge, localise, probes},
+};
+
+/// Never used while the rules were made; development used 1, 2, 3, 9001, 20261121, 31415926 and
+/// 271828182.
+const FRESH: u64 = 1_618_033_988;
+/// Trials of each cell.
+const TRIALS: usize = 200;
+
+/// A cluster with faults.
+struct Cluster {
+    hosts: u32,
+    rails: u32,
+    rounds: usize,
+    /// Hosts a group; 0 for none.
+    leaf: u32,
+    /// Standard deviation of a pair's logarithm.
+    noise: f64,
+    /// Factors on the bandwidth of what passes a part.
+    faults: Vec<(Part, f64)>,
+    /// Share of pairs that are 20 % low for once.
+    glitches: f64,
+}
+
+impl Cluster {
+    fn healthy(hosts: u32, rounds: usize, noise: f64) -> Self {
+        Self { hosts, rails: 1, rounds, leaf: 0, noise, faults: Vec::new(), glitches: 0.005 }
+    }
+
+    fn group(&self, port: Port) -> Option<u32> {
+        (self.leaf > 0).then(|| port.host / self.leaf)
+    }
+
+    /// Whether a part is on the way.
+    fn passes(&self, part: &Part, from: Port, to: Port) -> bool {
+        let (a, b) = (self.group(from), self.group(to));
+        match *part {
+            Part::Rail(rail) => from.rail == rail,
+            Part::Group(g) => a == Some(g) || b == Some(g),
+            Part::GroupRail { group, rail } => (a == Some(group) || b == Some(group)) && from.rail == rail,
+            Part::Uplink(g) => a != b && (a == Some(g) || b == Some(g)),
+            Part::Boundary(g, h) => (a, b) == (Some(g), Some(h)) || (a, b) == (Some(h), Some(g)),
+            Part::Host(host, way) => way != Way::Receive && from.host == host || way != Way::Send && to.host == host,
+            Part::Nic(port, way) => way != Way::Receive && from == port || way != Way::Send && to == port,
+            Part::Hosts(x, y) => (from.host.min(to.host), from.host.max(to.host)) == (x, y),
+            Part::Link(x, y, _) => (from.min(to), from.max(to)) == (x, y),
+            Part::Paths(..) => false,
+        }
+    }
+
+    /// One result: the slowest thing on the way, times noise.
+    fn measure(&self, from: Port, to: Port, noise: &mut Noise) -> f64 {
+        let slow = self.faults.iter().filter(|(part, _)| self.passes(part, from, to)).map(|(_, f)| *f);
+        let glitch = if noise.chance(self.glitches) { 0.8_f64.ln() } else { 0.0 };
+        391.0_f64.ln() + slow.fold(1.0, f64::min).ln() + glitch + self.noise * noise.normal()
+    }
+
+    /// Results of some rounds of the circle method, hosts in random order, all rails at once, the initiator by chance.
+    fn run(&self, noise: &mut Noise) -> Vec<Pair> {
+        let n = self.hosts as usize;
+        let mut order: Vec<u32> = (0..self.hosts).collect();
+        noise.shuffle(&mut order);
+        let mut pairs = Vec::new();
+        for round in noise.choose(n - 1, self.rounds.min(n - 1)) {
+            let at = |place: usize| if place == 0 { 0 } else { (place - 1 + round) % (n - 1) + 1 };
+            for i in 0..n / 2 {
+                let (mut a, mut b) = (order[at(i)], order[at(n - 1 - i)]);
+                if noise.chance(0.5) {
+                    (a, b) = (b, a);
+                }
+                for rail in 0..self.rails {
+                    let (from, to) = (Port { host: a, rail }, Port { host: b, rail });
+                    pairs.push(Pair { from, to, path: 0, value: self.measure(from, to, noise) });
+                }
+            }
+        }
+        pairs
+    }
+}
+
+/// Names after the probes were run and judged; the second number counts the probes.
+fn confirmed(
+    cluster: &Cluster,
+    setting: &Setting<'_>,
+    pairs: &[Pair],
+    noise: &mut Noise,
+) -> (BTreeSet<Part>, usize, Findings) {
+    let findings = localise(pairs, setting).unwrap();
+    let wanted = probes(pairs, &findings, setting);
+    let mut names = BTreeSet::new();
+    for (number, suspect) in findings.suspects.iter().enumerate() {
+        let results: Vec<_> = wanted
+            .iter()
+            .filter(|probe| probe.suspect == number)
+            .map(|probe| (*probe, cluster.measure(probe.from, probe.to, noise)))
+            .collect();
+        if let Judgement::Confirmed { way, .. } = judge(suspect, &results, setting) {
+            names.insert(match suspect.part.clone() {
+                Part::Host(host, Way::Both) => Part::Host(host, way),
+                Part::Nic(port, Way::Both) => Part::Nic(port, way),
+                other => other,
+            });
+        }
+    }
+    (names, wanted.len(), findings)
+}
+
+/// Counts over trials.
+#[derive(Default, Debug)]
+struct Score {
+    right: usize,
+    named: usize,
+    there: usize,
+    link_right: usize,
+    link_named: usize,
+    link_there: usize,
+    probes: usize,
+}
+
+impl Score {
+    fn share(part: usize, whole: usize) -> f64 {
+        if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+    }
+}
+
+/// Trials with up to `most` bad hosts and up to two bad paths among those tested.
+fn trials(hosts: u32, rounds: usize, noise_level: f64, factor: f64, count: usize, seed: u64, faulty: bool) -> Score {
+    let mut noise = Noise::new(seed);
+    let mut score = Score::default();
+    for _ in 0..count {
+        let mut cluster = Cluster::healthy(hosts, rounds, noise_level);
+        let mut truth = BTreeSet::new();
+        if faulty {
+            let bad = noise.below(4);
+            for host in noise.choose(hosts as usize, bad) {
+                truth.insert(Part::Host(host as u32, Way::Both));
+            }
+        }
+        // The paths that will be tested are known after a first draw of the schedule; the same stream is drawn again.
+        let mut again = Noise(noise.0.clone());
+        let schedule = cluster.run(&mut again);
+        if faulty {
+            for _ in 0..again.below(3) {
+                let pair = schedule[again.below(schedule.len())];
+                truth.insert(Part::Link(pair.from.min(pair.to), pair.from.max(pair.to), Way::Both));
+            }
+        }
+        cluster.faults = truth.iter().map(|part| (part.clone(), factor)).collect();
+        let pairs = cluster.run(&mut noise);
+        noise = Noise(again.0);
+        let setting = Setting::default();
+        let (names, tests, _) = confirmed(&cluster, &setting, &pairs, &mut noise);
+        let hit = |part: &Part| match part {
+            Part::Link(a, b, _) => truth.contains(&Part::Link(*a, *b, Way::Both)),
+            other => truth.contains(other),
+        };
+        score.probes += tests;
+        score.right += names.iter().filter(|p| p.is_end() && hit(p)).count();
+        score.named += names.iter().filter(|p| !p.is_link()).count();
+        score.there += truth.iter().filter(|p| p.is_end()).count();
+        score.link_right += names.iter().filter(|p| p.is_link() && hit(p)).count();
+        score.link_named += names.iter().filter(|p| p.is_link()).count();
+        // A bad path to a bad host cannot be told from the host.
+        let hidden = |p: &Part| matches!(p, Part::Link(a, b, _) if [a, b].iter().any(|e| truth.contains(&Part::Host(e.host, Way::Both))));
+        score.link_there += truth.iter().filter(|p| p.is_link() && !hidden(p)).count();
+    }
+    score
+}
+
+#[test]
+fn bad_hosts_and_paths_are_named() {
+    println!("hosts rounds noise fault | host precision recall | path precision recall | probes a run");
+    for hosts in [16, 64, 256] {
+        for (noise, factor) in [(0.005, 0.97), (0.01, 0.95), (0.02, 0.90), (0.02, 0.50)] {
+            let s = trials(hosts, 6, noise, factor, TRIALS, FRESH + u64::from(hosts), true);
+            let (precision, recall) = (Score::share(s.right, s.named), Score::share(s.right, s.there));
+            let (lp, lr) = (Score::share(s.link_right, s.link_named), Score::share(s.link_right, s.link_there));
+            println!(
+                "{hosts:5} {:6} {noise:5} {factor:5} | {precision:.3} {recall:.3} ({}/{}) | {lp:.3} {lr:.3} ({}/{}) | {:.1}",
+                6,
+                s.named,
+                s.there,
+                s.link_named,
+                s.link_there,
+                s.probes as f64 / TRIALS as f64
+            );
+            assert!(precision >= 0.98, "hosts: precision {precision}");
+            assert_eq!(s.right, s.there, "a bad host of {hosts} was missed");
+            assert!(lp >= 0.95, "paths: precision {lp}");
+            assert!(factor > 0.5 || lr >= 0.95, "paths: recall {lr}");
+        }
+    }
+}
+
+#[test]
+fn healthy_clusters_have_no_suspects() {
+    for (hosts, noise) in [(4, 0.005), (4, 0.02), (8, 0.02), (16, 0.01), (64, 0.02), (256, 0.02)] {
+        let s = trials(hosts, 6, noise, 1.0, TRIALS, FRESH + 500 + u64::from(hosts), false);
+        println!(
+            "{hosts} hosts, noise {noise}: {} hosts and {} paths named in {TRIALS} healthy runs, {:.2} probes a run",
+            s.named,
+            s.link_named,
+            s.probes as f64 / TRIALS as f64
+        );
+        let most = if hosts < 16 { 4 } else { 1 };
+        assert!(s.named + s.link_named <= most, "false names in a healthy cluster");
+    }
+}
+
+/// Each kind of part, alone, in a cluster of 64 hosts with 8 rails under 8 leaves.
+#[test]
+fn every_kind_of_part_is_named_as_what_it_is() {
+    let setting = |groups: &'static [u32]| Setting { groups, directed: true, ..Setting::default() };
+    let groups: &'static [u32] = Box::leak((0..64).map(|h| h / 8).collect::<Vec<u32>>().into_boxed_slice());
+    let port = |host, rail| Port { host, rail };
+    let kinds = [
+        Part::Host(13, Way::Both),
+        Part::Host(13, Way::Send),
+        Part::Host(13, Way::Receive),
+        Part::Nic(port(13, 5), Way::Both),
+        Part::Nic(port(13, 5), Way::Send),
+        Part::Nic(port(13, 5), Way::Receive),
+        Part::Rail(3),
+        Part::Group(2),
+        Part::GroupRail { group: 2, rail: 3 },
+        Part::Uplink(2),
+        Part::Boundary(2, 5),
+    ];
+    println!("part | named in the screen | confirmed | other names confirmed | of");
+    for kind in kinds {
+        let (mut noise, mut screened, mut right, mut other, mut gone) = (Noise::new(FRESH + 31), 0, 0, 0, Vec::new());
+        let trials = 50;
+        for _ in 0..trials {
+            let mut cluster = Cluster { rails: 8, leaf: 8, ..Cluster::healthy(64, 6, 0.02) };
+            cluster.faults = vec![(kind.clone(), 0.8)];
+            let pairs = cluster.run(&mut noise);
+            let (names, _, findings) = confirmed(&cluster, &setting(groups), &pairs, &mut noise);
+            screened += usize::from(findings.suspects.iter().any(|s| s.part == kind));
+            right += usize::from(names.contains(&kind));
+            other += names.iter().filter(|p| **p != kind).count();
+            gone.extend(names.into_iter().filter(|p| *p != kind));
+        }
+        println!("{kind:?} | {screened} | {right} | {other} | {trials} {:?}", gone.first());
+        // Six rounds may give an end a single partner in one direction, or a group no pair inside.
+        let tellable = if matches!(kind, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both)) { 0.95 } else { 0.8 };
+        assert!(right as f64 >= tellable * trials as f64, "{kind:?} named in {right} of {trials}");
+        assert!(other <= trials / 5, "{kind:?}: {other} other names");
+    }
+}
+
+/// One of four hosts is half of all pairs: the smallest cluster in which a host can be named. Where the noise of repeats
+/// is known it is all but certain; three good pairs alone are little to judge the noise by.
+#[test]
+fn four_hosts_are_enough() {
+    let mut noise = Noise::new(FRESH + 4);
+    for (rails, known) in [(1, 0.0), (1, 0.02), (2, 0.0), (2, 0.02)] {
+        let setting = Setting { directed: true, noise: known, ..Setting::default() };
+        let (mut hosts, mut paths) = (0, 0);
+        for _ in 0..TRIALS {
+            let slow = Part::Host(2, Way::Both);
+            let mut cluster = Cluster { rails, glitches: 0.0, ..Cluster::healthy(4, 3, 0.02) };
+            cluster.faults = vec![(slow.clone(), 0.5)];
+            let pairs = cluster.run(&mut noise);
+            hosts += usize::from(confirmed(&cluster, &setting, &pairs, &mut noise).0 == BTreeSet::from([slow]));
+            let port = |host| Port { host, rail: 0 };
+            let path = |part: &Part| match part {
+                Part::Link(a, b, _) => rails == 1 && (*a.min(b), *a.max(b)) == (port(1), port(3)),
+                other => rails > 1 && *other == Part::Hosts(1, 3),
+            };
+            cluster.faults = vec![(Part::Hosts(1, 3), 0.5)];
+            let pairs = cluster.run(&mut noise);
+            let names = confirmed(&cluster, &setting, &pairs, &mut noise).0;
+            paths += usize::from(names.len() == 1 && names.iter().all(path));
+        }
+        println!(
+            "4 hosts, {rails} rails, noise known {}: host alone {hosts}, path alone {paths} of {TRIALS}",
+            known > 0.0
+        );
+        let least = if known > 0.0 { 0.97 } else { 0.9 } * TRIALS as f64;
+        assert!(hosts as f64 >= least && paths as f64 >= least);
+    }
+}
+
+/// Eight paths between each pair of ports, one of which is slow.
+#[test]
+fn one_slow_path_of_several_is_named() {
+    let mut noise = Noise::new(FRESH + 8);
+    let cluster = Cluster { glitches: 0.0, ..Cluster::healthy(8, 7, 0.01) };
+    let mut pairs = Vec::new();
+    for pair in cluster.run(&mut noise) {
+        for path in 0..8 {
+            let ends = (pair.from.host.min(pair.to.host), pair.from.host.max(pair.to.host));
+            let slow = if ends == (2, 5) && path == 3 { 0.5_f64.ln() } else { 0.0 };
+            pairs.push(Pair { path, value: cluster.measure(pair.from, pair.to, &mut noise) + slow, ..pair });
+        }
+    }
+    let findings = localise(&pairs, &Setting::default()).unwrap();
+    let port = |host| Port { host, rail: 0 };
+    assert_eq!(findings.suspects.len(), 1);
+    assert_eq!(findings.suspects[0].part, Part::Paths(port(2), port(5), vec![3]));
+    assert!((findings.suspects[0].effect - 0.5_f64.ln()).abs() < 0.05);
+    assert_eq!(judge(&findings.suspects[0], &[], &Setting::default()), Judgement::Open { n: 0 });
+}
+
+/// Neither the order of results, nor the numbers of hosts, nor the unit changes what is named.
+#[test]
+fn order_numbers_and_units_do_not_matter() {
+    let mut noise = Noise::new(FRESH + 9);
+    for _ in 0..20 {
+        let mut cluster = Cluster::healthy(24, 6, 0.02);
+        let bad: Vec<u32> = noise.choose(24, 2).into_iter().map(|h| h as u32).collect();
+        cluster.faults = bad.iter().map(|&h| (Part::Host(h, Way::Both), 0.85)).collect();
+        let pairs = cluster.run(&mut noise);
+        let plain = localise(&pairs, &Setting::default()).unwrap();
+        let renumber = |port: Port| Port { host: (port.host * 7 + 3) % 24, ..port };
+        let mut other: Vec<Pair> = pairs
+            .iter()
+            .map(|p| Pair { from: renumber(p.from), to: renumber(p.to), path: 0, value: p.value + 2.5 })
+            .collect();
+        noise.shuffle(&mut other);
+        let other = localise(&other, &Setting::default()).unwrap();
+        let names = |findings: &Findings, map: &dyn Fn(Port) -> Port| -> BTreeSet<u32> {
+            let hosts = findings.suspects.iter().filter_map(|s| match s.part {
+                Part::Host(host, _) => Some(map(Port { host, rail: 0 }).host),
+                _ => None,
+            });
+            hosts.collect()
+        };
+        assert_eq!(names(&plain, &renumber), names(&other, &|port| port));
+        assert!(bad.iter().all(|h| names(&plain, &|port| port).contains(h)));
+        let (a, b) = (&plain.suspects[0], &other.suspects[0]);
+        assert!((a.effect - b.effect).abs() < 1e-9 && (a.z - b.z).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_is_said() {
+    let port = |host| Port { host, rail: 0 };
+    let pair = |a, b, value| Pair { from: port(a), to: port(b), path: 0, value };
+    assert!(matches!(localise(&[pair(0, 1, 1.0)], &Setting::default()), Err(Refusal::TooFew { need: 4, got: 2 })));
+    let broken = [pair(0, 1, 1.0), pair(2, 3, f64::NAN)];
+    assert_eq!(localise(&broken, &Setting::default()), Err(Refusal::NotFinite { at: 1 }));
+    let mut noise = Noise::new(1);
+    let mut pairs = Cluster::healthy(16, 6, 0.01).run(&mut noise);
+    // Host 40 has one partner only, and the pair is low: no judgement, and not a good one either.
+    pairs.push(pair(40, 1, pairs[0].value - 0.5));
+    let findings = localise(&pairs, &Setting::default()).unwrap();
+    assert_eq!(findings.unjudged, [port(40)]);
+    let groups = [0, 1];
+    assert!(localise(&pairs, &Setting { groups: &groups, ..Setting::default() }).is_err());
+}
+
+/// 512 hosts with 8 rails, 6 rounds. Processor time and not time on the wall, because tests share the machine.
+#[test]
+fn twelve_thousand_pairs_take_milliseconds() {
+    let groups: Vec<u32> = (0..512).map(|h| h / 32).collect();
+    let mut noise = Noise::new(3);
+    let port = |host, rail| Port { host, rail };
+    let forty = (0..40).map(|i| (Part::Nic(port(i * 12, i % 8), Way::Both), 0.9)).collect();
+    let two = vec![(Part::Host(3, Way::Both), 0.7), (Part::Nic(port(99, 2), Way::Send), 0.5)];
+    for faults in [vec![], two, vec![(Part::Group(3), 0.5)], forty] {
+        let cluster = Cluster { rails: 8, leaf: 32, faults, ..Cluster::healthy(512, 6, 0.02) };
+        let pairs = cluster.run(&mut noise);
+        let setting = Setting { groups: &groups, directed: true, ..Setting::default() };
+        let start = on_cpu();
+        let findings = localise(&pairs, &setting).unwrap();
+        let wanted = probes(&pairs, &findings, &setting);
+        let took = on_cpu() - start;
+        println!("{} pairs, {} suspects, {} probes: {took:.1?}", pairs.len(), findings.suspects.len(), wanted.len());
+        assert!(took < std::time::Duration::from_millis(200), "{took:?}");
+    }
+}
