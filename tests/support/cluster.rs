@@ -22,7 +22,12 @@ use railgauge_wire::failure::Failure;
 pub fn fake_agent() -> PathBuf {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let build = ["build", "--quiet", "--package", "railgauge", "--example", "fake_agent"];
+        let test = std::env::current_exe().unwrap();
+        let profile = test.ancestors().nth(2).unwrap();
+        let name = profile.file_name().unwrap().to_str().unwrap();
+        let build = ["build", "--quiet", "--package", "railgauge", "--example", "fake_agent", "--profile"];
+        // cargo's profile `dev` writes to `debug`.
+        let name = if name == "debug" { "dev" } else { name };
         let mut cargo = Command::new(cargo);
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
@@ -30,10 +35,10 @@ pub fn fake_agent() -> PathBuf {
                 cargo.env_remove(name);
             }
         }
-        let status = cargo.args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+        cargo.args(build).arg(name).arg("--target-dir").arg(profile.parent().unwrap());
+        let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
         assert!(status.success(), "the fake agent does not build");
-        let test = std::env::current_exe().unwrap();
-        test.ancestors().nth(2).unwrap().join("examples/fake_agent")
+        profile.join("examples/fake_agent")
     });
     FILE.clone()
 }
