@@ -43,10 +43,10 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         start_at: None,
         bidirectional: test.bidirectional,
     };
-    let before = counters::both(link).await;
-    // Serving ends by `Stop`, not by time: its own limit only matters when the controller is gone.
-    let serve = Step::Serve { op: cell.op, aim: cell.aim, size: cell.size };
-    step(&link.to, link, serve, limit + test.deadline).await?;
+    // Asked for together: the pipe keeps their order, and the counters are read before the initiator starts. Serving
+    // ends by `Stop`, not by time: its own limit only matters when the controller is gone.
+    let (before, armed) = tokio::join!(counters::both(link), step(&link.to, link, serve(cell), limit + test.deadline));
+    armed?;
     let timed = step(&link.from, link, Step::Time(timing), limit).await;
     let served = stop(&link.to, link, test.deadline).await;
     let (initiator, responder) = match (timed?, served?) {
@@ -72,18 +72,24 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
 
 /// One verify pass: the pattern is moved once and compared where it arrived.
 async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Result<Checked, Failure> {
-    let (source, sink) = if cell.op.pulls() { (&link.to, &link.from) } else { (&link.from, &link.to) };
     let limit = test.deadline;
-    let (filled, poisoned) =
-        tokio::join!(step(source, link, Step::Fill(pattern), limit), step(sink, link, Step::Poison(pattern), limit));
-    filled?;
-    poisoned?;
-    let both = responder_takes_part(cell);
-    if both {
-        step(&link.to, link, Step::Serve { op: cell.op, aim: cell.aim, size: cell.size }, limit).await?;
-    }
+    let (fill, poison) = (Step::Fill(pattern), Step::Poison(pattern));
+    // A read brings the responder's bytes to the initiator, everything else the other way.
+    let (sink, at_initiator, at_responder) =
+        if cell.op.pulls() { (&link.from, poison, fill) } else { (&link.to, fill, poison) };
+    let serving = responder_takes_part(cell);
+    // Asked for together: a link does its steps in the order of the pipe.
+    let served = async {
+        match serving {
+            true => step(&link.to, link, serve(cell), limit).await,
+            false => Ok(Stepped::Done),
+        }
+    };
+    let (initiator, responder, served) =
+        tokio::join!(step(&link.from, link, at_initiator, limit), step(&link.to, link, at_responder, limit), served);
+    initiator.and(responder).and(served)?;
     let moved = step(&link.from, link, Step::Transfer { op: cell.op, pattern }, limit).await;
-    if both {
+    if serving {
         let served = stop(&link.to, link, limit).await;
         moved?;
         served?;
@@ -94,6 +100,11 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
         Stepped::Checked(checked) => Ok(checked),
         _ => Err(nothing(link, "the check brought no count")),
     }
+}
+
+/// The responder's part of moving bytes.
+fn serve(cell: &Cell) -> Step {
+    Step::Serve { op: cell.op, aim: cell.aim, size: cell.size }
 }
 
 /// Whether moving bytes once needs the responder's CPU.
