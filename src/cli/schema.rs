@@ -2,7 +2,7 @@
 
 use crate::{
     cli::{Common, Exit, common::print},
-    plan::{reference, schema},
+    plan::format::{reference, schema},
 };
 
 /// Arguments of `schema`.

@@ -1,47 +1,40 @@
 //! TOML to a [`Plan`] that cannot be wrong, or every mistake with its place in the file.
 //!
 //! ```text
-//! file ─ text ─ toml ─▶ tables ─ table by its table of keys ─▶ values ─ launch, hosts, test ─▶ Plan
-//!                                 (every step writes mistakes into the book and goes on)
+//! file ─ text ─ toml ─▶ tables ─ read by their tables of keys ─▶ values ─ plan_table, launch, hosts, test ─▶ Plan
+//!                          (every step writes its mistakes into the book and goes on)
 //! ```
 //!
-//! | file | holds |
+//! | module | holds |
 //! | --- | --- |
-//! | `keys` | what a key is; the tables of keys stand beside the code that reads them |
-//! | `table`, `book` | reading a table by its keys; where mistakes are written down |
-//! | `plan_table`, `launch`, `hosts`, `test/` | the tables of the format |
-//! | `quantity`, `sweep`, `hostlist`, `words` | the grammars inside texts |
-//! | `mistake`, `render` | mistakes, and how they are shown |
-//! | `schema`, `reference` | the format for machines and for people, from the tables of keys |
+//! | `plan_table`, `launch`, `hosts`, `test` | the tables of the format: their keys, and what they mean |
+//! | `read` | reading a table by its keys, and the book of mistakes |
+//! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
+//! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
+//! | `mistakes`, `render` | mistakes, and how they are shown |
+//! | [`model`] | the plan itself |
 
-mod book;
-mod file;
-mod host_file;
-pub mod hostlist;
+pub mod format;
+mod grammar;
 mod hosts;
-mod keys;
 mod launch;
 mod metrics;
-mod mistake;
+mod mistakes;
 pub mod model;
 mod plan_table;
-mod quantity;
-pub mod reference;
+mod read;
 mod render;
-pub mod schema;
-mod sweep;
-mod table;
 mod test;
-mod words;
-mod wrong;
 
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+pub use grammar::hostlist;
 pub use metrics::metrics_of;
-pub use mistake::{Mistake, Mistakes};
+pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
+use read::{Book, file};
 
 /// A plan that is right, and the file it came from.
 #[derive(Debug, Clone)]
@@ -81,7 +74,7 @@ pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
 /// # Errors
 /// Every mistake that can be found without touching a host.
 pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes), Mistakes> {
-    let book = book::Book::new(name, text, directory);
+    let book = Book::new(name, text, directory);
     let (document, faults) = DeTable::parse_recoverable(text);
     if faults.is_empty() {
         let plan = plan_table::read(&book, &document);

@@ -3,70 +3,38 @@
 use toml::{Spanned, de::DeTable};
 
 use super::{
-    book::Book,
+    format::{Preset, Section, Shape, key},
     hosts::{self, HOSTS},
-    keys::{Key, Preset, Section, Shape},
     launch::{self, LAUNCH},
-    mistake::Mistake,
-    model::Plan,
-    table::Table,
+    mistakes::Mistake,
+    model::{Launcher, Plan},
+    read::{Book, Table},
     test::{self, DEFAULTS, TEST},
 };
 
 /// Keys of the top of the file.
 pub static PLAN: Section = Section {
-    path: "",
+    header: "",
     about: "The top of the file, before the first table.",
     keys: &[
-        Key {
-            name: "name",
-            shape: Shape::Text,
-            preset: Preset::Required,
-            about: "Name of the plan, part of the run directory's name: letters, digits, `.`, `_` and `-`, at most 64.",
-            peers: "",
-        },
-        Key {
-            name: "description",
-            shape: Shape::Text,
-            preset: Preset::Words("none"),
-            about: "What the plan is for; shown in the report.",
-            peers: "",
-        },
-        Key {
-            name: "seed",
-            shape: Shape::Whole(0, i64::MAX as u64),
-            preset: Preset::Value("1"),
-            about: "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same run.",
-            peers: "",
-        },
-        Key {
-            name: "launch",
-            shape: Shape::Table(&LAUNCH),
-            preset: Preset::Required,
-            about: "How agents are started.",
-            peers: "",
-        },
-        Key {
-            name: "hosts",
-            shape: Shape::Table(&HOSTS),
-            preset: Preset::Required,
-            about: "Which hosts take part.",
-            peers: "",
-        },
-        Key {
-            name: "defaults",
-            shape: Shape::Table(&DEFAULTS),
-            preset: Preset::Words("none"),
-            about: "Keys for all tests.",
-            peers: "",
-        },
-        Key {
-            name: "test",
-            shape: Shape::Tables(&TEST),
-            preset: Preset::Required,
-            about: "What is measured, one table for each test.",
-            peers: "",
-        },
+        key(
+            "name",
+            Shape::Text,
+            Preset::Required,
+            "Name of the plan, part of the run directory's name: letters, digits, `.`, `_` and `-`, at most 64.",
+        ),
+        key("description", Shape::Text, Preset::Words("none"), "What the plan is for; shown in the report."),
+        key(
+            "seed",
+            Shape::Whole(0, i64::MAX as u64),
+            Preset::Value("1"),
+            "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same \
+             run.",
+        ),
+        key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
+        key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
+        key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
+        key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
     ],
 };
 
@@ -81,8 +49,14 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         let help = "use letters, digits, `.`, `_` and `-`, at most 64, and begin with a letter or digit";
         book.add(Mistake::at(name.span.clone(), format!("`{}` cannot name a plan", name.value)).help(help));
     }
-    let launch = launch::read(&top.table("launch"), top.raw("launch").is_some());
+    let launch_table = top.table("launch");
+    let launch = launch::read(&launch_table, top.raw("launch").is_some());
     let hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
+    if let Launcher::Command(words) = &launch.via
+        && hosts.sound
+    {
+        launch::judge_command(&launch_table, words, &hosts.list);
+    }
     let tests = test::read(&top, &hosts);
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),

@@ -1,8 +1,8 @@
 //! Mistakes as text with markers under the lines they are about. The only user of annotate-snippets.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle};
 
-use super::mistake::{Mistake, Mistakes, Place, SHOWN, Source};
+use super::mistakes::{Mistake, Mistakes, Place, SHOWN, Source};
 
 impl Mistakes {
     /// All mistakes for people, each with file, line, column, marker and help, and a last line that counts them.
@@ -37,9 +37,9 @@ impl Mistakes {
                 let mut order = vec![place.source];
                 order.extend(places.iter().map(|(at, ..)| at.source).filter(|source| *source != place.source));
                 order.dedup();
-                for source in order {
-                    let here: Vec<_> = places.iter().filter(|(at, ..)| at.source == source).copied().collect();
-                    group = group.element(snippet(&self.sources[source], &here));
+                for index in order {
+                    let here: Vec<_> = places.iter().filter(|(at, ..)| at.source == index).copied().collect();
+                    group = show(group, &self.sources[index], &here);
                 }
             }
         }
@@ -50,21 +50,39 @@ impl Mistakes {
     }
 }
 
-/// Only the lines from the first marker to the last are given away: rendering stays fast in a large file.
-fn snippet<'a>(
-    source: &'a Source,
-    places: &[(&Place, &'a str, AnnotationKind)],
-) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+/// Text that is shown for one mistake: a plan on a single line of a megabyte helps nobody.
+const SHOWN_BYTES: usize = 20_000;
+
+/// A place, what stands there, and whether it is the mistake's own.
+type Marker<'a> = (&'a Place, &'a str, AnnotationKind);
+
+/// Adds the lines of these places: together, or one by one if they are far apart, or only named if they are too long.
+fn show<'a>(group: Group<'a>, source: &'a Source, places: &[Marker<'a>]) -> Group<'a> {
+    if let Some(snippet) = snippet(source, places) {
+        return group.element(snippet);
+    }
+    if places.len() > 1 {
+        return places.iter().fold(group, |group, place| show(group, source, std::slice::from_ref(place)));
+    }
+    let (line, column) = source.position(places[0].0.span.start);
+    group.element(Origin::path(source.name.as_str()).line(line).char_column(column))
+}
+
+/// The lines from the first marker to the last: the rest of a large file is not even looked at.
+fn snippet<'a>(source: &'a Source, places: &[Marker<'a>]) -> Option<Snippet<'a, Annotation<'a>>> {
     let text = source.text.as_str();
-    let first = places.iter().map(|(at, ..)| at.span.start).min().unwrap_or(0).min(text.len());
-    let last = places.iter().map(|(at, ..)| at.span.end).max().unwrap_or(0).clamp(first, text.len());
+    let first = places.iter().map(|(at, ..)| at.span.start).min()?.min(text.len());
+    let last = places.iter().map(|(at, ..)| at.span.end).max()?.clamp(first, text.len());
     let from = text.as_bytes()[..first].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
     let to =
         text.as_bytes()[last..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |newline| last + newline);
+    if to - from > SHOWN_BYTES {
+        return None;
+    }
     let snippet = Snippet::source(&text[from..to]).line_start(source.position(from).0).path(source.name.as_str());
-    snippet.annotations(places.iter().map(|(at, label, kind)| {
+    Some(snippet.annotations(places.iter().map(|(at, label, kind)| {
         let start = text.floor_char_boundary(at.span.start).max(from) - from;
         let end = text.ceil_char_boundary(at.span.end).clamp(from + start, to) - from;
         kind.span(start..end).label((!label.is_empty()).then_some(*label))
-    }))
+    })))
 }

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use railgauge_wire::terms::{Datatype, Fabric, Memory, Op, Reduction, Transport};
 use toml::de::DeValue;
 
-use super::kind::Kind;
+use super::{kind::Kind, members::Members};
 use crate::plan::{
-    hosts::Hosts,
-    mistake::Mistake,
+    mistakes::Mistake,
     model::{Collective, Grouping},
-    table::{Table, texts_of},
+    read::{At, Table, texts_of},
 };
 
 /// Groupings: their names and what they make.
@@ -45,8 +44,7 @@ pub fn carriers() -> Vec<&'static str> {
 pub fn read(
     test: &Table<'_>,
     kind: &Kind,
-    hosts: &Hosts,
-    taking_part: &[String],
+    members: Option<&Members<'_>>,
     sizes: Option<&[u64]>,
     gpus: &[u32],
 ) -> Option<Collective> {
@@ -72,7 +70,7 @@ pub fn read(
         Vec::new()
     };
     let ranks_per_host = ranks_per_host(test, gpus);
-    let grouping = grouping(test, hosts, taking_part, ranks_per_host);
+    let grouping = grouping(test, members, ranks_per_host);
     let collective = Collective {
         grouping: grouping.unwrap_or(Grouping::All),
         ranks_per_host,
@@ -84,7 +82,10 @@ pub fn read(
         library: test.text("library").map(|at| at.value),
         carried_by: test.word("carried_by").and_then(|at| Transport::from_word(at.value)),
     };
-    divides(test, op, &collective, hosts, taking_part, sizes);
+    // Without a grouping, which has been said, nothing is known of what must divide.
+    if grouping.is_some() {
+        divides(test, op, &collective, members, sizes);
+    }
     Some(collective)
 }
 
@@ -158,7 +159,7 @@ fn in_place(test: &Table<'_>, op: Op) -> bool {
     true
 }
 
-fn grouping(test: &Table<'_>, hosts: &Hosts, taking_part: &[String], ranks_per_host: u32) -> Option<Grouping> {
+fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32) -> Option<Grouping> {
     let word = test.word("groups")?;
     let size = test.whole::<u32>("group_size");
     if let (Some(size), true) = (&size, word.value != "every") {
@@ -169,12 +170,10 @@ fn grouping(test: &Table<'_>, hosts: &Hosts, taking_part: &[String], ranks_per_h
         test.book.add(Mistake::at(word.span.clone(), message).help(help));
         None
     };
-    let count = taking_part.len();
-    if !hosts.sound {
-        return None;
-    }
+    let members = members?;
+    let count = members.list.len();
     match word.value {
-        "each" if hosts.groups.is_empty() => {
+        "each" if members.hosts.groups.is_empty() => {
             wrong("groups = \"each\", and the plan has no groups".into(), "define them in [hosts.groups]")
         }
         "each" => Some(Grouping::Each),
@@ -229,6 +228,10 @@ fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
             test.book.add(Mistake::at(wrong.span.clone(), "a text with a NUL").help("leave it out"));
             continue;
         }
+        if cells.len().saturating_mul(texts.len()) > MOST {
+            add(format!("the matrix of environments has over {MOST} cells"), "take fewer values");
+            return vec![BTreeMap::new()];
+        }
         cells = cells
             .into_iter()
             .flat_map(|cell: BTreeMap<String, String>| {
@@ -241,31 +244,21 @@ fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
                 texts.iter().map(|words| with(&words.text)).collect::<Vec<_>>()
             })
             .collect();
-        if cells.len() > MOST {
-            add(format!("the matrix of environments has over {MOST} cells"), "take fewer values");
-            return vec![BTreeMap::new()];
-        }
     }
     cells
 }
 
 /// Says where a size does not divide into whole elements of every rank.
-fn divides(
-    test: &Table<'_>,
-    op: Op,
-    collective: &Collective,
-    hosts: &Hosts,
-    taking_part: &[String],
-    sizes: Option<&[u64]>,
-) {
+fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[u64]>) {
     let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
-    let groups: Vec<u64> = if hosts.sound && !taking_part.is_empty() {
-        let members = |names: &Vec<String>| names.iter().filter(|name| taking_part.contains(name)).count() as u64;
+    let groups: Vec<u64> = if let Some(members) = members {
+        let all = members.list.len() as u64;
+        let inside = |names: &Vec<String>| names.iter().filter(|name| members.has(name)).count() as u64;
         match collective.grouping {
-            Grouping::All => vec![taking_part.len() as u64],
-            Grouping::Each => hosts.groups.values().map(members).filter(|count| *count > 0).collect(),
+            Grouping::All => vec![all],
+            Grouping::Each => members.hosts.groups.values().map(inside).filter(|count| *count > 0).collect(),
             Grouping::Pairs => vec![2],
-            Grouping::Halves => vec![taking_part.len() as u64 / 2],
+            Grouping::Halves => vec![all / 2],
             Grouping::Every(size) => vec![u64::from(size)],
         }
     } else {
@@ -290,7 +283,7 @@ fn divides(
 }
 
 /// Says which transports carry collectives, and what NCCL cannot carry.
-pub fn carried(test: &Table<'_>, op: &crate::plan::table::At<Op>, fabric: Fabric) -> bool {
+pub fn carried(test: &Table<'_>, op: &At<Op>, fabric: Fabric) -> bool {
     let mistake = match (op.value.is_collective(), fabric) {
         (true, Fabric::Nccl) | (false, Fabric::Verbs | Fabric::Tcp) => return true,
         (true, other) => Mistake::at(op.span.clone(), format!("{} over {other} is not there yet", op.value))

@@ -1,80 +1,65 @@
 //! `[[test.expect]]`: what is demanded of the results.
 
-use std::collections::HashSet;
-
 use railgauge_wire::terms::{Aim, Better, Metric, Op};
 
+use super::members::Members;
 use crate::plan::{
+    format::{Preset, Section, Shape, key, one_of},
+    grammar::{quantity, sweep},
     hosts::Hosts,
-    keys::{Key, Preset, Section, Shape, one_of},
     metrics::metrics_of,
-    mistake::Mistake,
+    mistakes::Mistake,
     model::{Expectation, Limit, Pattern, Rails},
-    quantity, sweep,
-    table::{At, Table},
+    read::{At, Table},
 };
 
 /// Keys of `[[test.expect]]`.
 pub static EXPECT: Section = Section {
-    path: "test.expect",
-    about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling` and `within_percent_of_peers`. It is judged for every row it matches; one that matches no row is never a pass.",
+    header: "[[test.expect]]",
+    about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling` and \
+     `within_percent_of_peers`. It is judged for every row it matches; one that matches no row is never a pass.",
     keys: &[
-        Key {
-            name: "metric",
-            shape: Shape::Word(|| Metric::ALL.iter().map(|metric| metric.word()).collect()),
-            preset: Preset::Required,
-            about: "The metric it is about; the test must produce it.",
-            peers: "",
-        },
-        Key {
-            name: "at_least",
-            shape: Shape::Quantity,
-            preset: Preset::Words("none"),
-            about: "Not lower than this, with a unit of the metric: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics of which more is better.",
-            peers: "",
-        },
-        Key {
-            name: "at_most",
-            shape: Shape::Quantity,
-            preset: Preset::Words("none"),
-            about: "Not higher than this, with a unit of the metric: `\"5us\"`, `\"20 ms/GiB\"`. For metrics of which less is better.",
-            peers: "",
-        },
-        Key {
-            name: "percent_of_ceiling",
-            shape: Shape::Percent(0.1, 100.0),
-            preset: Preset::Words("none"),
-            about: "Not lower than this part of what the link could carry at best, computed from rate, MTU and headers. Bandwidth only.",
-            peers: "",
-        },
-        Key {
-            name: "within_percent_of_peers",
-            shape: Shape::Percent(0.1, 100.0),
-            preset: Preset::Words("none"),
-            about: "Not worse than the median of all comparable links by more than this.",
-            peers: "",
-        },
-        Key {
-            name: "sizes",
-            shape: Shape::SizeRange,
-            preset: Preset::Words("all sizes of the test"),
-            about: "Message sizes it is about, both ends included.",
-            peers: "",
-        },
-        Key {
-            name: "rails",
-            shape: Shape::RailList,
-            preset: Preset::Words("all rails"),
-            about: "Rails it is about, counted from 0.",
-            peers: "",
-        },
-        Key {
-            name: "group",
-            shape: Shape::Text,
-            preset: Preset::Words("all pairs"),
-            about: "Only pairs of which both ends belong to this group.",
-            peers: "",
-        },
+        key(
+            "metric",
+            Shape::Word(|| Metric::ALL.iter().map(|metric| metric.word()).collect()),
+            Preset::Required,
+            "The metric it is about; the test must produce it.",
+        ),
+        key(
+            "at_least",
+            Shape::Quantity,
+            Preset::Words("none"),
+            "Not lower than this, with a unit of the metric: `\"90 Gb/s\"`, `\"1 Mmsg/s\"`. For metrics of \
+             which more is better.",
+        ),
+        key(
+            "at_most",
+            Shape::Quantity,
+            Preset::Words("none"),
+            "Not higher than this, with a unit of the metric: `\"5us\"`, `\"20 ms/GiB\"`. For metrics of which \
+             less is better.",
+        ),
+        key(
+            "percent_of_ceiling",
+            Shape::Percent(0.1, 100.0),
+            Preset::Words("none"),
+            "Not lower than this part of what the link could carry at best, computed from rate, MTU and \
+             headers. Bandwidth only.",
+        ),
+        key(
+            "within_percent_of_peers",
+            Shape::Percent(0.1, 100.0),
+            Preset::Words("none"),
+            "Not worse than the median of all comparable links by more than this.",
+        ),
+        key(
+            "sizes",
+            Shape::SizeRange,
+            Preset::Words("all sizes of the test"),
+            "Message sizes it is about, both ends included.",
+        ),
+        key("rails", Shape::RailList, Preset::Words("all rails"), "Rails it is about, counted from 0."),
+        key("group", Shape::Text, Preset::Words("all pairs"), "Only pairs of which both ends belong to this group."),
     ],
 };
 
@@ -90,7 +75,7 @@ pub struct Subject<'a> {
     /// Pattern of the test.
     pub pattern: Option<&'a Pattern>,
     /// Hosts of the test.
-    pub taking_part: &'a [String],
+    pub members: Option<&'a Members<'a>>,
     /// All hosts and groups.
     pub hosts: &'a Hosts,
 }
@@ -201,48 +186,17 @@ fn rails(table: &Table<'_>, subject: &Subject<'_>) -> Vec<u32> {
 
 fn group(table: &Table<'_>, subject: &Subject<'_>) -> Option<String> {
     let group = table.text("group")?;
-    let Some(members) = subject.hosts.groups.get(&group.value) else {
-        let known = subject.hosts.groups.keys().map(String::as_str);
-        let help = match crate::plan::wrong::nearest(&group.value, known) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => "define it in [hosts.groups]".into(),
-        };
-        let message = format!("there is no group \"{}\"", group.value);
-        table.book.add(Mistake::at(group.span, message).help(help));
+    let Some(inside) = subject.hosts.groups.get(&group.value) else {
+        subject.hosts.no_group(table.book, &group.value, group.span);
         return None;
     };
-    let members: HashSet<&str> = members.iter().map(String::as_str).collect();
-    if let Some(pattern) = subject.pattern
-        && subject.hosts.sound
-        && !has_pair_inside(pattern, subject, &members)
+    if let (Some(members), Some(pattern)) = (subject.members, subject.pattern)
+        && !members.has_pair_in(pattern, inside)
     {
         let message = format!("no pair of this test has both ends in the group {}", group.value);
-        table
-            .book
-            .add(Mistake::at(group.span.clone(), message).help("an expectation that matches nothing cannot be met"));
+        let help = "an expectation that matches nothing cannot be met";
+        table.book.add(Mistake::at(group.span, message).help(help));
+        return None;
     }
     Some(group.value)
-}
-
-/// Whether a pattern makes a pair of which both ends are members. A random pattern may make one.
-fn has_pair_inside(pattern: &Pattern, subject: &Subject<'_>, members: &HashSet<&str>) -> bool {
-    let hosts = subject.taking_part;
-    let inside = |name: &String| members.contains(name.as_str());
-    let among = |group: &str| {
-        let members = subject.hosts.groups.get(group).map(Vec::as_slice).unwrap_or_default();
-        members.iter().any(inside)
-    };
-    match pattern {
-        Pattern::Tournament | Pattern::Random(_) => hosts.iter().filter(|name| inside(name)).count() >= 2,
-        Pattern::Ring => {
-            let next = hosts.iter().cycle().skip(1);
-            hosts.iter().zip(next).any(|(from, to)| inside(from) && inside(to))
-        }
-        Pattern::Neighbours => hosts.chunks(2).any(|pair| pair.iter().all(inside)),
-        Pattern::OneToMany(one) | Pattern::ManyToOne(one) => {
-            inside(one) && hosts.iter().any(|name| name != one && inside(name))
-        }
-        Pattern::Between(one, other) => among(one) && among(other),
-        Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
-    }
 }

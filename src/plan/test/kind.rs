@@ -3,8 +3,8 @@
 use railgauge_wire::terms::{Aim, Fabric, GpuPath, Memory, Op, Service};
 
 use crate::plan::{
-    mistake::Mistake,
-    table::{At, Table},
+    mistakes::Mistake,
+    read::{At, Table},
 };
 
 /// Operation, loop and transport; `None` where a mistake has already been said.

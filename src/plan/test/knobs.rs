@@ -6,28 +6,24 @@ use railgauge_wire::{
 };
 
 use crate::plan::{
-    keys::{Key, Preset, Section, Shape},
-    mistake::Mistake,
-    table::{At, Table},
+    format::{Key, Preset, Section, Shape, key},
+    mistakes::Mistake,
+    read::{At, Table},
 };
 
 const AGENT: Preset = Preset::Words("the agent's; the report says what was used");
 
 const fn knob(name: &'static str, shape: Shape, about: &'static str, peers: &'static str) -> Key {
-    Key { name, shape, preset: AGENT, about, peers }
+    key(name, shape, AGENT, about).known_as(peers)
 }
 
 /// Keys of `[test.knobs]`.
 pub static KNOBS: Section = Section {
-    path: "test.knobs",
-    about: "What may be turned below the operation. A knob that is not turned is left to the agent, and the run's records say what it used. All but `depth`, `huge_pages`, `core` and `footprint` are for verbs only.",
+    header: "[test.knobs]",
+    about: "What may be turned below the operation. A knob that is not turned is left to the agent, and the records of \
+            the run say what it used.",
     keys: &[
-        knob(
-            "depth",
-            Shape::Whole(1, 65_536),
-            "Work requests in flight per queue pair, or sends per stream.",
-            "perftest `--tx-depth`",
-        ),
+        knob("depth", Shape::Whole(1, 65_536), "Work requests in flight per queue pair.", "perftest `--tx-depth`"),
         knob("post_list", Shape::Whole(1, 65_536), "Work requests handed over at once.", "perftest `--post_list`"),
         knob(
             "signal_every",
@@ -114,7 +110,7 @@ pub static KNOBS: Section = Section {
 };
 
 /// Knobs that mean something to TCP.
-const TCP: &[&str] = &["depth", "huge_pages", "core", "footprint"];
+const TCP: &[&str] = &["traffic_class", "huge_pages", "completion", "footprint"];
 
 /// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
 pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs {

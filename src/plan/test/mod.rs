@@ -5,6 +5,7 @@ mod expect;
 mod keys;
 mod kind;
 mod knobs;
+mod members;
 pub mod pattern;
 mod rails;
 mod sizes;
@@ -19,14 +20,19 @@ use railgauge_wire::{
 
 use super::{
     hosts::Hosts,
-    mistake::Mistake,
+    mistakes::Mistake,
     model::{Pattern, Rails, Test},
-    table::Table,
+    read::Table,
 };
+
+use members::Members;
 
 pub use keys::{DEFAULTS, TEST};
 pub use rails::LAST as LAST_RAIL;
 pub use window::WINDOW;
+
+/// Tests one plan may have.
+const MOST: usize = 1000;
 
 /// Reads all tests of a plan.
 pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
@@ -37,6 +43,11 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
     if top.raw("test").is_some() && tables.is_empty() {
         let span = top.written("test").unwrap_or(top.span.clone());
         book.add(Mistake::at(span, "the plan has no test").help("add a [[test]] table"));
+    }
+    if let Some(table) = tables.get(MOST) {
+        let message = format!("the plan has {} tests", tables.len());
+        book.add(Mistake::at(table.span.clone(), message).help("a plan has at most 1000 tests"));
+        return Vec::new();
     }
     let mut names: HashMap<String, Range<usize>> = HashMap::new();
     let mut tests = Vec::new();
@@ -60,26 +71,24 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
 /// Reads one test. Where something is missing or wrong, and has been said, any value stands for it.
 fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
     let kind = kind::read(table);
-    let taking_part = taking_part(table, hosts);
-    let hosts_known = taking_part.is_some();
-    let taking_part = taking_part.unwrap_or_default();
+    let members = Members::read(table, hosts);
     let sizes = sizes::read(table, &kind);
     let gpus = collective::gpus(table, kind.memory);
-    let collective = collective::read(table, &kind, hosts, &taking_part, sizes.as_deref(), &gpus);
+    let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
     let pair = collective.is_none();
-    let pattern = if hosts_known && pair { pattern::read(table, hosts, &taking_part) } else { None };
-    let rails = if pair { rails::read(table, hosts, &taking_part, kind.fabric) } else { None };
+    let pattern = if pair { pattern::read(table, members.as_ref()) } else { None };
+    let rails = if pair { rails::read(table, members.as_ref(), kind.fabric) } else { None };
     let subject = expect::Subject {
         produces: kind.aim.zip(kind.op),
         sizes: sizes.as_deref(),
         rails: rails.as_ref(),
         pattern: pattern.as_ref(),
-        taking_part: &taking_part,
+        members: members.as_ref(),
         hosts,
     };
     let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
     let time = |name| Duration::from_nanos(table.time(name).map_or(0, |at| at.value));
-    Test {
+    let test = Test {
         name: name(table, &kind),
         op: kind.op.unwrap_or(Op::Write),
         aim: kind.aim.unwrap_or(Aim::Bandwidth),
@@ -93,15 +102,29 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
         qps: kind.qps,
         bidirectional: kind.bidirectional,
         sizes: sizes.unwrap_or_default(),
-        pattern: pattern.unwrap_or(Pattern::Tournament),
+        pattern: pattern.clone().unwrap_or(Pattern::Tournament),
         rails: rails.unwrap_or(Rails::Aligned),
-        hosts: taking_part,
+        hosts: members.as_ref().map(|members| members.list.clone()).unwrap_or_default(),
         repeats: table.whole("repeats").map_or(1, |at| at.value),
         window: window::read(table, pair).unwrap_or(Window::Iterations(1)),
         warm_up: time("warm_up"),
         verify: table.flag("verify").is_none_or(|at| at.value),
         deadline: time("deadline"),
         expect,
+    };
+    if let (Some(members), Some(pattern)) = (&members, &pattern) {
+        members::judge_amount(table, &test, members, pattern);
+    }
+    unjudged(table, &test);
+    test
+}
+
+/// A test of which nothing can be said in the end is worth a note.
+fn unjudged(table: &Table<'_>, test: &Test) {
+    if !test.verify && test.expect.is_empty() {
+        let span = table.written("verify").unwrap_or(table.span.clone());
+        let note = Mistake::at(span, format!("{} neither verifies its bytes nor expects anything", test.name));
+        table.book.note(note.help("its verdict will be inconclusive: add an expectation, or let it verify"));
     }
 }
 
@@ -119,20 +142,4 @@ fn name(table: &Table<'_>, kind: &kind::Kind) -> String {
         return String::new();
     }
     name.value
-}
-
-/// Hosts that take part, in the plan's order; `None` after saying what is wrong.
-fn taking_part(table: &Table<'_>, hosts: &Hosts) -> Option<Vec<String>> {
-    let chosen = match table.raw("hosts") {
-        None if table.written("hosts").is_some() => return None,
-        None => hosts.sound.then(|| hosts.list.iter().map(|host| host.name.clone()).collect()),
-        Some(_) => hosts.select(table, &table.texts("hosts")?.value),
-    }?;
-    if chosen.is_empty() {
-        let span = table.raw("hosts").map_or(table.span.clone(), |raw| raw.span);
-        let mistake = Mistake::at(span, "this test matches no hosts");
-        table.book.add(mistake.help("name groups or hosts of [hosts] that are not excluded"));
-        return None;
-    }
-    Some(chosen)
 }

@@ -1,182 +1,156 @@
 //! `pattern`: who talks to whom.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
+use super::members::Members;
 use crate::plan::{
-    hosts::Hosts,
-    mistake::Mistake,
+    mistakes::Mistake,
     model::Pattern,
-    table::{At, Table, Words, texts_of},
+    read::{At, Table, Words, texts_of},
 };
 
 /// Patterns: their names and what they do.
 pub const NAMES: &[(&str, &str)] = &[
     ("tournament", "Every pair once, by the circle method: in a round every host is busy with another peer."),
-    ("random", "`rounds` rounds of the tournament, chosen by the seed."),
+    ("random", "`rounds` different rounds of the tournament, chosen by the seed."),
     ("ring", "Each host to the next, the last to the first."),
     ("neighbours", "First with second, third with fourth, and so on; an even number of hosts."),
     ("one-to-many", "`from` to every other host, one at a time."),
     ("many-to-one", "Every other host to `to`, one at a time."),
     ("between", "Every host of one group of `between` with every host of the other."),
-    ("pairs", "The `pairs`, source first."),
+    ("pairs", "The `pairs`, source first; as many at once as share no host."),
 ];
 
-/// Keys that belong to one pattern each.
-const OWN_KEYS: &[(&str, &str)] =
-    &[("rounds", "random"), ("from", "one-to-many"), ("to", "many-to-one"), ("between", "between"), ("pairs", "pairs")];
+/// Keys that belong to one pattern each, and an example of them.
+const OWN_KEYS: &[(&str, &str, &str)] = &[
+    ("rounds", "random", "rounds = 6"),
+    ("from", "one-to-many", "from = \"gpu001\""),
+    ("to", "many-to-one", "to = \"gpu001\""),
+    ("between", "between", "between = [\"rack1\", \"rack2\"]"),
+    ("pairs", "pairs", "pairs = [[\"gpu001\", \"gpu002\"]]"),
+];
 
-/// Reads the pattern of a test whose hosts are known; `None` after saying what is wrong.
-pub fn read(test: &Table<'_>, hosts: &Hosts, taking_part: &[String]) -> Option<Pattern> {
+/// Reads the pattern of a test; `None` after saying what is wrong.
+pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> {
     let pattern = test.word("pattern")?;
-    for (key, wanted) in OWN_KEYS {
-        if let Some(span) = test.name_span(key).filter(|_| *wanted != pattern.value) {
+    own_keys(test, &pattern)?;
+    let members = members?;
+    match pattern.value {
+        "between" => return between(test, members),
+        "pairs" => return pairs(test, members),
+        _ => {}
+    }
+    let hosts = &members.list;
+    let counted = if hosts.len() == 1 { format!("1 host ({})", hosts[0]) } else { format!("{} hosts", hosts.len()) };
+    let wrong = |message: String, help: String| {
+        test.book.add(Mistake::at(pattern.span.clone(), message).help(help));
+        None
+    };
+    if hosts.len() < 2 {
+        let message = format!("the pattern {} makes no pair of {counted}", pattern.value);
+        return wrong(message, "a pair needs two hosts: add hosts".into());
+    }
+    match pattern.value {
+        "random" => {
+            let rounds = test.whole::<u32>("rounds")?;
+            // The circle method needs n - 1 rounds for an even number of hosts, and n for an odd one.
+            let all = hosts.len().div_ceil(2) * 2 - 1;
+            if rounds.value as usize > all {
+                let message = format!("a tournament of {counted} has only {all} rounds");
+                let help = format!("at most rounds = {all}; pattern = \"tournament\" runs all of them");
+                test.book.add(Mistake::at(rounds.span, message).help(help));
+                return None;
+            }
+            Some(Pattern::Random(rounds.value))
+        }
+        "ring" => Some(Pattern::Ring),
+        "neighbours" => match hosts.chunks(2).last() {
+            Some([left_over]) => {
+                let message = format!("{left_over} has no neighbour: {counted} is an odd number");
+                wrong(message, format!("leave {left_over} out, add a host, or take the pattern ring"))
+            }
+            _ => Some(Pattern::Neighbours),
+        },
+        "one-to-many" => one(test, "from", members).map(Pattern::OneToMany),
+        "many-to-one" => one(test, "to", members).map(Pattern::ManyToOne),
+        _ => Some(Pattern::Tournament),
+    }
+}
+
+/// `None` after saying that the pattern's own key is missing. Says which keys belong to other patterns; those of
+/// `[defaults]` are left alone.
+fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
+    let mut complete = Some(());
+    for (key, owner, example) in OWN_KEYS {
+        if *owner == pattern.value {
+            if !test.has(key) {
+                let message = format!("the pattern {owner} needs `{key}`");
+                test.book.add(Mistake::at(pattern.span.clone(), message).help(format!("for example {example}")));
+                complete = None;
+            }
+        } else if let Some(span) = test.name_span(key) {
             let mut mistake = Mistake::at(span, format!("`{key}` has no meaning with the pattern {}", pattern.value));
             if pattern.own {
                 mistake = mistake.also(pattern.span.clone(), "the pattern");
             }
-            test.book.add(mistake.help(format!("leave it out, or say pattern = \"{wanted}\"")));
+            test.book.add(mistake.help(format!("leave it out, or say pattern = \"{owner}\"")));
         }
     }
-    if let Some((key, _)) = OWN_KEYS.iter().find(|(_, name)| *name == pattern.value)
-        && test.raw(key).is_none()
-    {
-        if test.written(key).is_none() {
-            let message = format!("the pattern {} needs `{key}`", pattern.value);
-            let example = match *key {
-                "rounds" => "rounds = 6",
-                "between" => "between = [\"rack1\", \"rack2\"]",
-                "pairs" => "pairs = [[\"a\", \"b\"]]",
-                key => &format!("{key} = \"gpu001\""),
-            };
-            test.book.add(Mistake::at(pattern.span, message).help(format!("for example {example}")));
-        }
-        return None;
-    }
-    let few = || {
-        let message = format!("the pattern {} makes no pair of {}", pattern.value, counted(taking_part));
-        test.book.add(Mistake::at(pattern.span.clone(), message).help("a pair needs two hosts: add hosts"));
-    };
-    let enough = taking_part.len() >= 2;
-    match pattern.value {
-        "random" => {
-            let rounds = test.whole::<u32>("rounds")?;
-            let all = taking_part.len().div_ceil(2) * 2 - usize::from(!taking_part.is_empty());
-            if enough && rounds.value as usize > all {
-                let message = format!("a tournament of {} has only {all} rounds", counted(taking_part));
-                let help = format!("at most rounds = {all}; pattern = \"tournament\" runs all of them");
-                test.book.add(Mistake::at(rounds.span, message).help(help));
-            }
-            enough.then_some(Pattern::Random(rounds.value)).or_else(|| {
-                few();
-                None
-            })
-        }
-        "neighbours" if enough && taking_part.len() % 2 == 1 => {
-            let left_over = &taking_part[taking_part.len() - 1];
-            let message = format!("{left_over} has no neighbour: {} is an odd number", counted(taking_part));
-            let help = format!("leave {left_over} out, add a host, or take the pattern ring");
-            test.book.add(Mistake::at(pattern.span, message).help(help));
-            None
-        }
-        "one-to-many" => one(test, "from", hosts, taking_part).map(Pattern::OneToMany).filter(|_| {
-            enough || {
-                few();
-                false
-            }
-        }),
-        "many-to-one" => one(test, "to", hosts, taking_part).map(Pattern::ManyToOne).filter(|_| {
-            enough || {
-                few();
-                false
-            }
-        }),
-        "between" => between(test, hosts, taking_part),
-        "pairs" => pairs(test, hosts, taking_part),
-        name => {
-            if !enough {
-                few();
-                return None;
-            }
-            Some(match name {
-                "ring" => Pattern::Ring,
-                "neighbours" => Pattern::Neighbours,
-                _ => Pattern::Tournament,
-            })
-        }
-    }
-}
-
-fn counted(hosts: &[String]) -> String {
-    if hosts.len() == 1 { format!("1 host ({})", hosts[0]) } else { format!("{} hosts", hosts.len()) }
+    complete
 }
 
 /// One host that takes part.
-fn one(test: &Table<'_>, key: &str, hosts: &Hosts, taking_part: &[String]) -> Option<String> {
+fn one(test: &Table<'_>, key: &str, members: &Members<'_>) -> Option<String> {
     let host = test.text(key)?;
-    takes_part(test, &host.value, host.span.clone(), hosts, taking_part).then_some(host.value)
+    takes_part(test, &host.value, host.span, members).then_some(host.value)
 }
 
-fn takes_part(
-    test: &Table<'_>,
-    host: &str,
-    span: std::ops::Range<usize>,
-    hosts: &Hosts,
-    taking_part: &[String],
-) -> bool {
-    let all = !hosts.position.contains_key(host);
-    if !hosts.sound || taking_part.iter().any(|name| name == host) {
+fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, members: &Members<'_>) -> bool {
+    if members.has(host) {
         return true;
     }
-    let message = match all {
-        true => format!("{host} is not among the plan's hosts"),
-        false => format!("{host} is not among the hosts of this test"),
-    };
-    let near = crate::plan::wrong::nearest(host, taking_part.iter().map(String::as_str));
+    let known = members.hosts.position.contains_key(host);
+    let of = if known { "of this test" } else { "of the plan" };
+    let near = test.book.nearest_host(host, members.list.iter().map(String::as_str)).filter(|_| !known);
     let help = match near {
-        Some(near) if all => format!("did you mean {near}?"),
-        _ => "name one host that takes part, or add it to `hosts`".into(),
+        Some(near) => format!("did you mean {near}?"),
+        None => "name one host that takes part, or add it to `hosts`".into(),
     };
-    test.book.add(Mistake::at(span, message).help(help));
+    test.book.add(Mistake::at(span, format!("{host} is not among the hosts {of}")).help(help));
     false
 }
 
-fn between(test: &Table<'_>, hosts: &Hosts, taking_part: &[String]) -> Option<Pattern> {
-    let At { value: two, span, .. } = test.texts("between")?;
-    let [one, other] = two.as_slice() else { return None };
-    let mut known = true;
-    for name in [one, other] {
-        match hosts.groups.get(&name.text) {
-            None => {
-                let near = crate::plan::wrong::nearest(&name.text, hosts.groups.keys().map(String::as_str));
-                let help = match near {
-                    Some(near) => format!("did you mean \"{near}\"?"),
-                    None => "define it in [hosts.groups]".into(),
-                };
-                let mistake = Mistake::at(name.span.clone(), format!("there is no group \"{}\"", name.text));
-                test.book.add(mistake.help(help));
-                known = false;
-            }
-            Some(members) if !members.iter().any(|member| taking_part.contains(member)) && hosts.sound => {
-                let message = format!("no host of the group {} takes part in this test", name.text);
-                test.book.add(
-                    Mistake::at(name.span.clone(), message).help("add the group to `hosts`, or leave `hosts` out"),
-                );
-                known = false;
-            }
-            Some(_) => {}
-        }
-    }
-    let (first, second) = (hosts.groups.get(&one.text)?, hosts.groups.get(&other.text)?);
-    let first: HashSet<&String> = first.iter().collect();
-    if let Some(shared) = second.iter().find(|name| first.contains(name)) {
+fn between(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
+    let two = test.texts("between")?;
+    let [one, other] = two.value.as_slice() else { return None };
+    let (first, second) = (group(test, one, members), group(test, other, members));
+    let (first, second) = (first?, second?);
+    let inside: HashSet<&str> = first.into_iter().collect();
+    if let Some(shared) = second.into_iter().find(|name| inside.contains(name)) {
         let message = format!("{shared} is in both groups: it cannot talk to itself");
-        test.book.add(Mistake::at(span, message).help("let the two groups share no host"));
+        test.book.add(Mistake::at(two.span, message).help("let the two groups share no host"));
         return None;
     }
-    known.then(|| Pattern::Between(one.text.clone(), other.text.clone()))
+    Some(Pattern::Between(one.text.clone(), other.text.clone()))
 }
 
-fn pairs(test: &Table<'_>, hosts: &Hosts, taking_part: &[String]) -> Option<Pattern> {
+/// Hosts of a group that take part; `None` after saying that there are none.
+fn group<'a>(test: &Table<'_>, name: &Words, members: &'a Members<'_>) -> Option<Vec<&'a str>> {
+    let Some(group) = members.hosts.groups.get(&name.text) else {
+        members.hosts.no_group(test.book, &name.text, name.span.clone());
+        return None;
+    };
+    let chosen: Vec<&str> = group.iter().map(String::as_str).filter(|host| members.has(host)).collect();
+    if chosen.is_empty() {
+        let message = format!("no host of the group {} takes part in this test", name.text);
+        let help = "add the group to `hosts`, or leave `hosts` out";
+        test.book.add(Mistake::at(name.span.clone(), message).help(help));
+        return None;
+    }
+    Some(chosen)
+}
+
+fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
     let raw = test.raw("pairs")?;
     let mut list: Vec<(String, String)> = Vec::new();
     let mut seen = HashSet::new();
@@ -185,21 +159,26 @@ fn pairs(test: &Table<'_>, hosts: &Hosts, taking_part: &[String]) -> Option<Patt
         let ends: Vec<Words> = texts_of(test.book, pair.get_ref(), pair.span());
         let [from, to] = ends.as_slice() else { continue };
         for end in [from, to] {
-            sound &= takes_part(test, &end.text, end.span.clone(), hosts, taking_part);
+            sound &= takes_part(test, &end.text, end.span.clone(), members);
         }
-        if from.text == to.text {
-            let mistake = Mistake::at(pair.span(), format!("{} cannot be its own peer", from.text));
-            test.book.add(mistake.help("name two hosts"));
-            sound = false;
-        } else if !seen.insert((from.text.clone(), to.text.clone())) {
-            let mistake = Mistake::at(pair.span(), format!("the pair {} to {} is listed twice", from.text, to.text));
-            test.book.add(mistake.help("list it once; `repeats` measures more often"));
+        let pair_of = (from.text.clone(), to.text.clone());
+        let wrong = if from.text == to.text {
+            Some((format!("{} cannot be its own peer", from.text), "name two hosts"))
+        } else if !seen.insert(pair_of.clone()) {
+            let message = format!("the pair {} to {} is listed twice", from.text, to.text);
+            Some((message, "list it once; `repeats` measures more often"))
+        } else {
+            None
+        };
+        if let Some((message, help)) = wrong {
+            test.book.add(Mistake::at(pair.span(), message).help(help));
             sound = false;
         }
-        list.push((from.text.clone(), to.text.clone()));
+        list.push(pair_of);
     }
     if list.is_empty() {
-        test.book.add(Mistake::at(raw.span, "`pairs` is empty").help("for example pairs = [[\"a\", \"b\"]]"));
+        let mistake = Mistake::at(raw.span, "`pairs` is empty");
+        test.book.add(mistake.help("for example pairs = [[\"gpu001\", \"gpu002\"]]"));
         return None;
     }
     sound.then_some(Pattern::Pairs(list))

@@ -1,25 +1,22 @@
 //! `rails`: which rails of two hosts talk.
 
-use crate::plan::{
-    hosts::Hosts,
-    keys::{Key, Shape},
-    mistake::Mistake,
-    model::Rails,
-    table::{At, Table},
-    wrong::nearest,
-};
 use railgauge_wire::terms::Fabric;
+
+use super::members::Members;
+use crate::plan::{
+    grammar::nearest,
+    mistakes::Mistake,
+    model::Rails,
+    read::{At, Table},
+};
 
 /// Largest number of a rail: no host has more devices.
 pub const LAST: u64 = 255;
 
 /// A list of rails, each once and with its place; `None` after saying what is wrong.
 pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
-    // Read as the list of numbers it is, whatever else its key may hold.
-    let key =
-        Key { name, shape: Shape::Wholes(0, LAST), preset: crate::plan::keys::Preset::Words(""), about: "", peers: "" };
     let raw = table.raw(name)?;
-    let given = table.numbers::<u32>(&key, &raw);
+    let given = table.numbers::<u32>(name, (0, LAST), &raw);
     if given.is_empty() && raw.own {
         table.book.add(Mistake::at(raw.span.clone(), format!("`{name}` is empty")).help("for example rails = [0, 2]"));
         return None;
@@ -36,8 +33,8 @@ pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
     Some(rails)
 }
 
-/// Reads `rails` of a test.
-pub fn read(test: &Table<'_>, hosts: &Hosts, taking_part: &[String], fabric: Option<Fabric>) -> Option<Rails> {
+/// Reads `rails` of a test; `None` after saying what is wrong.
+pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, fabric: Option<Fabric>) -> Option<Rails> {
     let raw = test.raw("rails")?;
     if let Some(word) = raw.value.as_str() {
         return match word {
@@ -54,11 +51,12 @@ pub fn read(test: &Table<'_>, hosts: &Hosts, taking_part: &[String], fabric: Opt
     }
     let rails = list(test, "rails")?;
     // Where the plan says what devices a host has, a rail it does not have is a mistake; else the agent finds out.
-    for name in taking_part {
-        let Some(host) = hosts.position.get(name).map(|index| &hosts.list[*index]) else { continue };
+    let taking_part =
+        members.into_iter().flat_map(|members| members.hosts.list.iter().filter(|host| members.has(&host.name)));
+    for host in taking_part {
         let ports = if fabric == Some(Fabric::Tcp) { &host.tcp } else { &host.devices };
         if let Some(rail) = rails.iter().find(|rail| !ports.is_empty() && rail.value as usize >= ports.len()) {
-            let message = format!("{name} has no rail {}: the plan gives it {}", rail.value, ports.join(", "));
+            let message = format!("{} has no rail {}: the plan gives it {}", host.name, rail.value, ports.join(", "));
             test.book.add(Mistake::at(rail.span.clone(), message).help("rails count from 0"));
             break;
         }

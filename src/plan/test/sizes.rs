@@ -7,10 +7,12 @@ use toml::de::DeValue;
 
 use super::kind::Kind;
 use crate::plan::{
-    mistake::Mistake,
-    quantity::in_bounds,
-    sweep::{self, sweep},
-    table::{Table, texts_of, wrong_in},
+    grammar::{
+        quantity::in_bounds,
+        sweep::{self, sweep},
+    },
+    mistakes::Mistake,
+    read::{Table, texts_of},
 };
 
 /// Largest RDMA message in bytes: 2^31 (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).
@@ -28,7 +30,7 @@ pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Op
     match in_bounds(bytes, text) {
         Ok(bytes) => Some(bytes),
         Err(wrong) => {
-            table.book.add(wrong_in(table.book, span, span.start, wrong));
+            table.book.add(Mistake::wrong(0, span.start, wrong));
             None
         }
     }
@@ -48,6 +50,9 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
     let mut sizes: Vec<(u64, Range<usize>)> = Vec::new();
     let mut sound = true;
     for (value, span) in elements {
+        if sizes.len() > sweep::MOST {
+            break;
+        }
         if value.is_integer() {
             match number(test, value, &span) {
                 Some(size) => sizes.push((size, span)),
@@ -59,7 +64,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
             match sweep(&words.text) {
                 Ok(some) => sizes.extend(some.into_iter().map(|size| (size, span.clone()))),
                 Err(wrong) => {
-                    test.book.add(wrong_in(test.book, &words.span, words.start, wrong));
+                    test.book.add(words.mistake(wrong));
                     sound = false;
                 }
             }
@@ -80,7 +85,8 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
     };
     let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
     if sizes.len() > sweep::MOST {
-        add(format!("{} sizes in one test", sizes.len()), "a test has at most 1000 sizes");
+        add("more than 1000 sizes in one test".into(), "take larger steps, or fewer sweeps");
+        sound = false;
     } else if atomic && sizes.iter().any(|(size, _)| *size != 8) {
         add("atomics work on 8 bytes".into(), "leave `sizes` out");
     } else if kind.fabric == Some(Fabric::Verbs) && kind.service == Some(Service::Ud) && largest > LARGEST_DATAGRAM {

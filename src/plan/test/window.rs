@@ -4,39 +4,25 @@ use railgauge_wire::step::Window;
 use toml::de::DeValue;
 
 use crate::plan::{
-    keys::{Key, Preset, Section, Shape},
-    mistake::Mistake,
-    quantity,
-    table::Table,
-    wrong::Wrong,
+    format::{Preset, Section, Shape, key},
+    grammar::{Wrong, quantity},
+    mistakes::Mistake,
+    read::Table,
 };
 
 /// Keys of `measure = { … }`.
 pub static WINDOW: Section = Section {
-    path: "test.measure",
+    header: "[test.measure]",
     about: "An adaptive measurement ends when the 95 % confidence interval of the mean is narrow enough.",
     keys: &[
-        Key {
-            name: "confidence",
-            shape: Shape::Percent(0.1, 50.0),
-            preset: Preset::Required,
-            about: "Wanted half width of the interval, in percent of the mean.",
-            peers: "",
-        },
-        Key {
-            name: "at_least",
-            shape: Shape::Time("1ms", "1h"),
-            preset: Preset::Value("\"1s\""),
-            about: "Shortest time.",
-            peers: "",
-        },
-        Key {
-            name: "at_most",
-            shape: Shape::Time("1ms", "1h"),
-            preset: Preset::Value("\"10s\""),
-            about: "Longest time.",
-            peers: "",
-        },
+        key(
+            "confidence",
+            Shape::Percent(0.1, 50.0),
+            Preset::Required,
+            "Wanted half width of the interval, in percent of the mean.",
+        ),
+        key("at_least", Shape::Time("1ms", "1h"), Preset::Value("\"1s\""), "Shortest time."),
+        key("at_most", Shape::Time("1ms", "1h"), Preset::Value("\"10s\""), "Longest time."),
     ],
 };
 
@@ -79,7 +65,9 @@ fn text(text: &str) -> Result<Window, Wrong> {
     }
     match quantity::duration(text) {
         Ok(time @ 1_000_000..=LONGEST) => Ok(Window::Duration(time)),
-        Ok(_) => Err(Wrong::new(whole, format!("`{text}` is not from 1ms to 1h"), "measure longer, or shorter")),
+        Ok(_) => {
+            Err(Wrong::new(whole, format!("`{text}` is not from 1ms to 1h"), "two seconds are a good start: \"2s\""))
+        }
         Err(wrong) => Err(Wrong { help: HELP.into(), ..wrong }),
     }
 }

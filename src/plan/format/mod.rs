@@ -1,0 +1,7 @@
+//! The format itself: what a key is, and everything that is derived from the tables of keys.
+
+mod keys;
+pub mod reference;
+pub mod schema;
+
+pub use keys::{Key, Preset, Section, Shape, aims, key, one_of, operations, sections};

@@ -1,0 +1,49 @@
+//! The plan format for people: the tables of docs/plan-format.md, from the tables of keys.
+
+use super::{Preset, Section, sections};
+use crate::plan::test::{WINDOW, pattern};
+
+/// All tables, each between the marks that docs/plan-format.md has around it.
+pub fn markdown() -> String {
+    blocks().into_iter().map(|(name, text)| format!("{}\n{text}{}\n\n", open(&name), close(&name))).collect()
+}
+
+/// The tables by name: `keys launch.ssh`, `patterns`.
+pub fn blocks() -> Vec<(String, String)> {
+    let mut list: Vec<(String, String)> = sections()
+        .into_iter()
+        .filter(|section| section.path() != "defaults")
+        .chain([&WINDOW])
+        .map(|section| {
+            (format!("keys {}", if section.header.is_empty() { "plan" } else { section.path() }), keys(section))
+        })
+        .collect();
+    let patterns = pattern::NAMES.iter().map(|(name, about)| format!("| `{name}` | {about} |\n"));
+    list.push(("patterns".into(), format!("| pattern | pairs |\n| --- | --- |\n{}", patterns.collect::<String>())));
+    list
+}
+
+/// The line before a table in the document.
+pub fn open(name: &str) -> String {
+    format!("<!-- {name}: written by `railgauge schema --markdown` -->")
+}
+
+/// The line behind a table in the document.
+pub fn close(name: &str) -> String {
+    format!("<!-- end of {name} -->")
+}
+
+fn keys(section: &Section) -> String {
+    let mut text = "| key | value | default | what it does | known as |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    for key in section.keys {
+        let preset = match key.preset {
+            Preset::Required => "**required**".to_owned(),
+            Preset::Value(value) => format!("`{value}`"),
+            Preset::Words(words) => words.to_owned(),
+        };
+        let row = [format!("`{}`", key.name), key.shape.words(), preset, key.about.into(), key.peers.into()];
+        let row: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        text.push_str(&format!("| {} |\n", row.join(" | ")));
+    }
+    text
+}

@@ -1,0 +1,104 @@
+//! The plan format for machines: a JSON Schema (draft 2020-12) from the tables of keys.
+
+use serde_json::{Map, Value, json};
+
+use super::{Key, Preset, Section, Shape};
+use crate::plan::{
+    plan_table::PLAN,
+    test::{LAST_RAIL, WINDOW},
+};
+
+/// The schema of a plan. It knows names, types and bounds; what needs the whole plan is left to `railgauge check`.
+pub fn schema() -> Value {
+    let mut schema = section(&PLAN);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("railgauge plan");
+    schema
+}
+
+fn section(section: &Section) -> Value {
+    let properties: Map<String, Value> = section.keys.iter().map(|entry| (entry.name.to_owned(), key(entry))).collect();
+    // A test may take what it requires from [defaults]: only its operation must stand in it.
+    let required: Vec<&str> = section
+        .keys
+        .iter()
+        .filter(|key| matches!(key.preset, Preset::Required))
+        .filter(|key| section.path() != "defaults" && !(section.path() == "test" && key.name != "op"))
+        .map(|key| key.name)
+        .collect();
+    json!({
+        "type": "object",
+        "description": section.about,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn key(key: &Key) -> Value {
+    let mut value = shape(key.shape);
+    let peers = if key.peers.is_empty() { String::new() } else { format!(" Known as {}.", key.peers) };
+    value["description"] = json!(format!("{}{peers}", key.about));
+    if let Preset::Value(text) = key.preset
+        && let Some(default) = preset(text)
+    {
+        value["default"] = default;
+    }
+    value
+}
+
+fn shape(of: Shape) -> Value {
+    let text = || json!({ "type": "string", "minLength": 1 });
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    match of {
+        Shape::Text | Shape::Path => text(),
+        Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Shape::Wholes(least, most) => {
+            let one = json!({ "type": "integer", "minimum": least, "maximum": most });
+            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1, "uniqueItems": true }] })
+        }
+        Shape::Word(words) => json!({ "enum": words() }),
+        Shape::Words(words) => {
+            let one = json!({ "enum": words() });
+            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1, "uniqueItems": true }] })
+        }
+        Shape::Matrix => {
+            let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 });
+            json!({ "type": "object", "additionalProperties": { "oneOf": [{ "type": "string" }, texts] } })
+        }
+        Shape::Time(..) => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *(ns|us|µs|ms|s|min|h)$" }),
+        Shape::Sizes => {
+            let one = json!({ "type": ["string", "integer"], "minimum": 1 });
+            json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+        }
+        Shape::SizeRange => json!({ "type": ["string", "integer"], "minimum": 1 }),
+        Shape::Window => json!({ "oneOf": [text(), section(&WINDOW)] }),
+        Shape::Hosts | Shape::Command => json!({ "oneOf": [text(), list(text())] }),
+        Shape::Texts => list(text()),
+        Shape::TwoGroups => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
+        Shape::Pairs => list(json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 })),
+        Shape::Environment => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),
+        Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed"] }, shape(Shape::RailList)] }),
+        Shape::RailList => {
+            let rail = json!({ "type": "integer", "minimum": 0, "maximum": LAST_RAIL });
+            json!({ "type": "array", "items": rail, "minItems": 1, "uniqueItems": true })
+        }
+        Shape::Quantity => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *[^0-9 ]+$" }),
+        Shape::Percent(least, most) => json!({
+            "oneOf": [
+                { "type": "number", "minimum": least, "maximum": most },
+                { "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *%?$" },
+            ]
+        }),
+        Shape::Table(inner) => section(inner),
+        Shape::Tables(inner) => list(section(inner)),
+    }
+}
+
+/// A preset as JSON.
+fn preset(text: &str) -> Option<Value> {
+    let table: toml::Table = toml::from_str(&format!("preset = {text}")).ok()?;
+    serde_json::to_value(table.get("preset")?).ok()
+}

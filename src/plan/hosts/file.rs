@@ -1,0 +1,46 @@
+//! A file of host names, one hostlist on each line.
+
+use std::{ops::Range, path::PathBuf};
+
+use crate::plan::{
+    grammar::hostlist::expand,
+    mistakes::Mistake,
+    read::{At, Book, file},
+};
+
+/// Names of the file with their places, and whether that is all of them: what is wrong has then been said.
+pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<usize>)>, bool) {
+    let text = match file::read(&path.value) {
+        Ok(text) => text,
+        Err(fault) => {
+            let mistake = Mistake::at(path.span.clone(), format!("the host file {fault}"));
+            book.add(mistake.help("a relative path starts from the directory of the plan"));
+            return (Vec::new(), false);
+        }
+    };
+    // Named as the plan names it, beside the plan.
+    let shown = book.text.get(path.span.start + 1..path.span.end.saturating_sub(1)).unwrap_or_default().to_owned();
+    let source = book.source(shown, text.clone());
+    let (mut names, mut sound, mut start) = (Vec::new(), true, 0);
+    for line in text.split_inclusive('\n') {
+        let content = line.split('#').next().unwrap_or_default();
+        let list = content.trim();
+        let at = start + (content.len() - content.trim_start().len());
+        start += line.len();
+        if list.is_empty() {
+            continue;
+        }
+        match expand(list) {
+            Ok(some) => names.extend(some.into_iter().map(|name| (name, source, at..at + list.len()))),
+            Err(wrong) => {
+                book.add(Mistake::wrong(source, at, wrong));
+                sound = false;
+            }
+        }
+    }
+    if sound && names.is_empty() {
+        book.add(Mistake::at(path.span.clone(), "the host file names no host").help("write one hostlist on each line"));
+        sound = false;
+    }
+    (names, sound)
+}

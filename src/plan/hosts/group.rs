@@ -1,0 +1,51 @@
+//! `[hosts.groups]`: names for some of the hosts.
+
+use std::collections::BTreeSet;
+
+use super::{Hosts, list, stranger};
+use crate::plan::{
+    mistakes::Mistake,
+    read::{Table, texts_of},
+};
+
+/// Reads the groups; members that are excluded are left out of them.
+pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
+    let Some(raw) = table.raw("groups") else { return };
+    let mut sound = hosts.sound;
+    for (name, value) in raw.value.as_table().into_iter().flatten() {
+        let group = name.get_ref().as_ref();
+        let simple = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if group.is_empty() || !group.chars().all(simple) || group.starts_with('-') {
+            let mistake = Mistake::at(name.span(), format!("`{group}` cannot name a group"));
+            table.book.add(mistake.help("use letters, digits, `.`, `_` and `-`"));
+        }
+        if hosts.position.contains_key(group) {
+            let mistake = Mistake::at(name.span(), format!("`{group}` is a group and a host"));
+            table.book.add(mistake.help("call the group something else"));
+        }
+        // Positions: in the plan's order whatever the order here.
+        let mut members = BTreeSet::new();
+        for words in texts_of(table.book, value.get_ref(), value.span()) {
+            let Some(names) = list(table, &words) else {
+                sound = false;
+                continue;
+            };
+            for member in names {
+                if let Some(position) = hosts.position.get(&member) {
+                    if !members.insert(*position) {
+                        let mistake =
+                            Mistake::at(words.span.clone(), format!("{member} is twice in the group {group}"));
+                        table.book.add(mistake.help("name every member once"));
+                        break;
+                    }
+                } else if !hosts.excluded.contains(&member) && hosts.sound {
+                    stranger(table.book, hosts, &member, &words);
+                    break;
+                }
+            }
+        }
+        let members: Vec<String> = members.into_iter().map(|position| hosts.list[position].name.clone()).collect();
+        hosts.groups.insert(group.to_owned(), members);
+    }
+    hosts.sound = sound;
+}

@@ -1,0 +1,83 @@
+//! Keys of `[hosts]` and `[[hosts.override]]`.
+
+use crate::plan::format::{Preset, Section, Shape, key};
+
+/// Keys of `[hosts]`.
+pub static HOSTS: Section = Section {
+    header: "[hosts]",
+    about: "Which hosts take part: `names`, `file`, or both.",
+    keys: &[
+        key(
+            "names",
+            Shape::Hosts,
+            Preset::Words("none"),
+            "Host names, with ranges as Slurm and pdsh write them: `\"gpu[001-032,040]\"`. Every name once.",
+        ),
+        key(
+            "file",
+            Shape::Path,
+            Preset::Words("none"),
+            "A file with one hostlist on each line; `#` begins a comment. A relative path starts from the \
+             plan's directory.",
+        ),
+        key("exclude", Shape::Hosts, Preset::Words("none"), "Hosts that are left out, also from groups."),
+        key(
+            "groups",
+            Shape::Groups,
+            Preset::Words("none"),
+            "Named groups of hosts: `rack1 = \"gpu[001-016]\"`. A group cannot be called like a host.",
+        ),
+        key(
+            "devices",
+            Shape::Texts,
+            Preset::Words("found by the agent: every active port"),
+            "RDMA devices to use on every host, in rail order; `mlx5_0:2` is port 2.",
+        )
+        .known_as("perftest `--ib-dev`, `--ib-port`; `NCCL_IB_HCA`"),
+        key(
+            "tcp",
+            Shape::Texts,
+            Preset::Words("found by the agent"),
+            "Network interfaces or addresses for TCP on every host, in rail order. Addresses differ between \
+             hosts: give them in `[[hosts.override]]`.",
+        )
+        .known_as("`NCCL_SOCKET_IFNAME`"),
+        key("override", Shape::Tables(&OVERRIDE), Preset::Words("none"), "What is special about some hosts."),
+    ],
+};
+
+/// Keys of `[[hosts.override]]`.
+pub static OVERRIDE: Section = Section {
+    header: "[[hosts.override]]",
+    about: "What is special about the hosts it matches. No key may be set twice for one host.",
+    keys: &[
+        key("match", Shape::Hosts, Preset::Required, "Hosts or groups it is about."),
+        key(
+            "address",
+            Shape::Text,
+            Preset::Words("the host's name"),
+            "What the launcher connects to: a name or an IPv4 or IPv6 address. For one host only.",
+        ),
+        key(
+            "user",
+            Shape::Text,
+            Preset::Words("that of `[launch.ssh]`"),
+            "Login name: for ssh, or `{user}` of a command.",
+        ),
+        key(
+            "port",
+            Shape::Whole(1, 65_535),
+            Preset::Words("that of `[launch.ssh]`"),
+            "Port: of sshd, or `{port}` of a command.",
+        ),
+        key("devices", Shape::Texts, Preset::Words("that of `[hosts]`"), "RDMA devices to use, in rail order.")
+            .known_as("perftest `--ib-dev`, `--ib-port`; `NCCL_IB_HCA`"),
+        key(
+            "tcp",
+            Shape::Texts,
+            Preset::Words("that of `[hosts]`"),
+            "Network interfaces or addresses for TCP, in rail order.",
+        )
+        .known_as("`NCCL_SOCKET_IFNAME`"),
+    ],
+};

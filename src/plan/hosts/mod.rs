@@ -1,0 +1,185 @@
+//! `[hosts]`: which hosts take part, in groups, with what is special about some of them.
+
+mod file;
+mod group;
+mod keys;
+mod special;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Range,
+};
+
+use super::{
+    grammar::hostlist::{self, expand},
+    mistakes::{Mistake, Place},
+    model::{Host, Launch},
+    read::{Book, Table, Words},
+};
+
+pub use keys::HOSTS;
+
+/// What `[hosts]` came to.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    /// Hosts in the plan's order.
+    pub list: Vec<Host>,
+    /// Groups, members in the plan's order.
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// Positions in `list`, by name.
+    pub position: HashMap<String, usize>,
+    /// Names that were excluded.
+    excluded: HashSet<String>,
+    /// Whether all of it could be read; if not, what refers to hosts is not judged.
+    pub sound: bool,
+}
+
+/// Reads `[hosts]`.
+pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
+    let mut hosts = Hosts { sound: true, ..Hosts::default() };
+    if !there {
+        hosts.sound = false;
+        return hosts;
+    }
+    let mut named: Vec<(String, usize, Range<usize>)> = Vec::new();
+    match table.raw("names").is_some() {
+        true => {
+            for words in table.texts("names").map(|list| list.value).unwrap_or_default() {
+                match list(table, &words) {
+                    Some(names) => named.extend(names.into_iter().map(|name| (name, 0, words.span.clone()))),
+                    None => hosts.sound = false,
+                }
+            }
+        }
+        false => hosts.sound &= table.written("names").is_none(),
+    }
+    if table.written("file").is_some() {
+        match table.path("file").map(|path| file::read(table.book, &path)) {
+            Some((names, sound)) => {
+                named.extend(names);
+                hosts.sound &= sound;
+            }
+            None => hosts.sound = false,
+        }
+    }
+    unique(table, &mut hosts, named);
+    exclude(table, &mut hosts);
+    if hosts.sound && hosts.list.is_empty() {
+        let span = table.written("names").or(table.written("file")).unwrap_or(table.span.clone());
+        let help = "name at least two hosts: names = \"gpu[001-032]\", or file = \"hosts.txt\"";
+        table.book.add(Mistake::at(span, "the plan has no hosts").help(help));
+        hosts.sound = false;
+    }
+    hosts.position = hosts.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
+    group::read(table, &mut hosts);
+    special::read(table, &mut hosts, launch);
+    hosts
+}
+
+/// Names of a hostlist, or `None` after saying what is wrong with it.
+fn list(table: &Table<'_>, words: &Words) -> Option<Vec<String>> {
+    if !table.book.afford(0, &words.span) {
+        return None;
+    }
+    let names = expand(&words.text).map_err(|wrong| table.book.add(words.mistake(wrong))).ok()?;
+    table.book.afford(names.len(), &words.span).then_some(names)
+}
+
+fn unique(table: &Table<'_>, hosts: &mut Hosts, named: Vec<(String, usize, Range<usize>)>) {
+    let mut first: HashMap<String, (usize, Range<usize>)> = HashMap::new();
+    let mut said = HashSet::new();
+    for (name, source, span) in named {
+        if let Some((earlier, at)) = first.get(&name) {
+            // One mistake for each pair of places: overlapping ranges share many names.
+            if said.insert((*earlier, at.start, source, span.start)) {
+                let mut mistake = Mistake::in_source(source, span.clone(), format!("the host {name} is named twice"));
+                if (*earlier, at) != (source, &span) {
+                    mistake.also.push((Place { source: *earlier, span: at.clone().into() }, "first here".into()));
+                }
+                table.book.add(mistake.help("name every host once: leave one of them out"));
+            }
+            continue;
+        }
+        if hosts.list.len() == hostlist::MOST {
+            let help = format!("a plan has at most {} hosts", hostlist::MOST);
+            table.book.add(Mistake::in_source(source, span, "too many hosts").help(help));
+            hosts.sound = false;
+            return;
+        }
+        first.insert(name.clone(), (source, span));
+        hosts.list.push(Host { address: name.clone(), name, user: None, port: None, devices: vec![], tcp: vec![] });
+    }
+}
+
+fn exclude(table: &Table<'_>, hosts: &mut Hosts) {
+    let known: HashSet<String> = hosts.list.iter().map(|host| host.name.clone()).collect();
+    for words in table.texts("exclude").map(|list| list.value).unwrap_or_default() {
+        let Some(names) = list(table, &words) else { continue };
+        for name in names {
+            if !known.contains(&name) && hosts.sound {
+                stranger(table.book, hosts, &name, &words);
+                break;
+            }
+            hosts.excluded.insert(name);
+        }
+    }
+    hosts.list.retain(|host| !hosts.excluded.contains(&host.name));
+}
+
+/// Says that a name is no host of the plan.
+fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, words: &Words) {
+    let groups = hosts.groups.keys().map(String::as_str);
+    let help = match book.nearest_host(name, hosts.list.iter().map(|host| host.name.as_str()).chain(groups)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "add it to `names` in [hosts], or leave it out here".into(),
+    };
+    book.add(Mistake::at(words.span.clone(), format!("{name} is not among the plan's hosts")).help(help));
+}
+
+impl Hosts {
+    /// Says that there is no group of this name.
+    pub fn no_group(&self, book: &Book<'_>, name: &str, span: Range<usize>) {
+        let help = match book.nearest(name, self.groups.keys().map(String::as_str)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => "define it in [hosts.groups]".into(),
+        };
+        book.add(Mistake::at(span, format!("there is no group \"{name}\"")).help(help));
+    }
+
+    /// Hosts that some groups and hostlists stand for, in the plan's order, each once. `None` after saying what is
+    /// wrong with them.
+    pub fn select(&self, table: &Table<'_>, words: &[Words]) -> Option<Vec<String>> {
+        let book = table.book;
+        let mut chosen: BTreeSet<usize> = BTreeSet::new();
+        let mut sound = self.sound;
+        let mut take = |members: &[String], span: &Range<usize>| {
+            let fits = book.afford(members.len(), span);
+            if fits {
+                chosen.extend(members.iter().filter_map(|name| self.position.get(name)));
+            }
+            fits
+        };
+        for words in words {
+            if let Some(members) = self.groups.get(&words.text) {
+                sound &= take(members, &words.span);
+                continue;
+            }
+            let Some(names) = list(table, words) else {
+                sound = false;
+                continue;
+            };
+            for name in names {
+                if let Some(members) = self.groups.get(&name) {
+                    sound &= take(members, &words.span);
+                } else if self.position.contains_key(&name) {
+                    sound &= take(&[name], &words.span);
+                } else if self.sound && !self.excluded.contains(&name) {
+                    stranger(book, self, &name, words);
+                    sound = false;
+                    break;
+                }
+            }
+        }
+        sound.then(|| chosen.into_iter().map(|position| self.list[position].name.clone()).collect())
+    }
+}

@@ -1,0 +1,127 @@
+//! What is said about all hosts, and what is special about some of them.
+
+use std::{collections::HashMap, ops::Range};
+
+use super::Hosts;
+use crate::plan::{
+    launch::not_an_argument,
+    mistakes::Mistake,
+    model::{Host, Launch, Launcher},
+    read::Table,
+};
+
+/// Reads `devices` and `tcp` of `[hosts]`, then every override.
+pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
+    let devices = ports(table, "devices");
+    let tcp = ports(table, "tcp");
+    for host in &mut hosts.list {
+        host.devices.clone_from(&devices);
+        host.tcp.clone_from(&tcp);
+    }
+    let mut set: HashMap<(usize, &str), Range<usize>> = HashMap::new();
+    for entry in table.tables("override") {
+        let Some(words) = entry.texts("match") else { continue };
+        let Some(names) = hosts.select(&entry, &words.value) else { continue };
+        if names.is_empty() {
+            let help = "all hosts it names are excluded: leave the override out";
+            entry.book.add(Mistake::at(words.span.clone(), "this override matches no host").help(help));
+        }
+        let matched: Vec<usize> = names.iter().filter_map(|name| hosts.position.get(name)).copied().collect();
+        let over = Override::read(&entry, matched.len(), launch);
+        for index in matched {
+            for key in ["address", "user", "port", "devices", "tcp"] {
+                let Some(span) = entry.written(key) else { continue };
+                if let Some(earlier) = set.insert((index, key), span.clone())
+                    && earlier != span
+                {
+                    let message = format!("`{key}` of {} is set twice", hosts.list[index].name);
+                    let mistake = Mistake::at(span, message).also(earlier, "first here");
+                    entry.book.add(mistake.help("let only one override match the host, or set the key in one of them"));
+                }
+            }
+            over.apply(&mut hosts.list[index]);
+        }
+    }
+}
+
+/// What one `[[hosts.override]]` sets.
+struct Override {
+    address: Option<String>,
+    user: Option<String>,
+    port: Option<u16>,
+    devices: Option<Vec<String>>,
+    tcp: Option<Vec<String>>,
+}
+
+impl Override {
+    fn read(entry: &Table<'_>, matched: usize, launch: &Launch) -> Self {
+        for key in ["user", "port"] {
+            let used = match &launch.via {
+                Launcher::Local => false,
+                Launcher::Ssh(_) => true,
+                Launcher::Command(words) => words.iter().any(|word| word.contains(&format!("{{{key}}}"))),
+            };
+            if let Some(span) = entry.name_span(key).filter(|_| !used) {
+                let mistake = Mistake::at(span, format!("nothing uses `{key}`"));
+                let help = format!("leave it out: it is for via = \"ssh\", or for a command that says {{{key}}}");
+                entry.book.add(mistake.help(help));
+            }
+        }
+        let address = entry.text("address");
+        if let Some(address) = &address {
+            let host_name = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
+            if !address.value.chars().all(host_name) || address.value.starts_with('-') {
+                let mistake = Mistake::at(address.span.clone(), format!("\"{}\" is no address", address.value));
+                entry.book.add(mistake.help("write a name, an IPv4 address or an IPv6 address without brackets"));
+            } else if matched > 1 {
+                let mistake = Mistake::at(address.span.clone(), format!("one address for {matched} hosts"));
+                entry.book.add(mistake.help("two hosts at one address would be measured as one: match one host"));
+            }
+        }
+        let user = entry.text("user");
+        if let Some(user) = &user
+            && (user.value.starts_with('-') || user.value.contains(char::is_whitespace))
+        {
+            entry.book.add(not_an_argument(&user.value, user.span.clone()));
+        }
+        Self {
+            address: address.map(|at| at.value),
+            user: user.map(|at| at.value),
+            port: entry.whole("port").map(|at| at.value),
+            devices: entry.written("devices").map(|_| ports(entry, "devices")),
+            tcp: entry.written("tcp").map(|_| ports(entry, "tcp")),
+        }
+    }
+
+    fn apply(&self, host: &mut Host) {
+        if let Some(address) = &self.address {
+            host.address.clone_from(address);
+        }
+        host.user = self.user.clone().or(host.user.take());
+        host.port = self.port.or(host.port);
+        if let Some(devices) = &self.devices {
+            host.devices.clone_from(devices);
+        }
+        if let Some(tcp) = &self.tcp {
+            host.tcp.clone_from(tcp);
+        }
+    }
+}
+
+/// Device or interface names in rail order, each once.
+fn ports(table: &Table<'_>, key: &str) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    for words in table.texts(key).map(|at| at.value).unwrap_or_default() {
+        let simple = |c: char| c.is_ascii_alphanumeric() || "._-:@%".contains(c);
+        if words.text.is_empty() || words.text.starts_with('-') || !words.text.chars().all(simple) {
+            let mistake =
+                Mistake::at(words.span.clone(), format!("\"{}\" is no device, interface or address", words.text));
+            table.book.add(mistake.help("for example \"mlx5_0\", \"mlx5_0:2\", \"eth0\" or \"10.0.0.1\""));
+        } else if list.contains(&words.text) {
+            let mistake = Mistake::at(words.span.clone(), format!("{} is listed twice in `{key}`", words.text));
+            table.book.add(mistake.help("a device is one rail: list it once"));
+        }
+        list.push(words.text);
+    }
+    list
+}

@@ -1,0 +1,83 @@
+//! `[launch]`: how agents are started.
+
+mod command;
+mod keys;
+mod ssh;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{
+    mistakes::Mistake,
+    model::{Launch, Launcher},
+    read::Table,
+};
+
+pub use command::judge as judge_command;
+pub use keys::LAUNCH;
+pub use ssh::not_an_argument;
+
+/// Reads `[launch]`.
+pub fn read(launch: &Table<'_>, there: bool) -> Launch {
+    let via = if there { launch.word("via") } else { None };
+    let ssh = ssh::read(&launch.table("ssh"));
+    let via = match via.as_ref().map(|via| via.value) {
+        Some("ssh") => Launcher::Ssh(ssh),
+        Some("command") => Launcher::Command(command::read(launch)),
+        _ => Launcher::Local,
+    };
+    // A wrong `via` has been said; what belongs to it is then not judged.
+    if launch.written("via").is_some() {
+        for (key, wanted, fits) in [
+            ("ssh", "ssh", matches!(via, Launcher::Ssh(_))),
+            ("command", "command", matches!(via, Launcher::Command(_))),
+        ] {
+            if let (Some(span), Some(given)) = (launch.name_span(key).filter(|_| !fits), launch.word("via")) {
+                let mistake = Mistake::at(span, format!("`{key}` has no meaning with via = \"{}\"", given.value))
+                    .also(given.span, "because of this")
+                    .help(format!("leave it out, or say via = \"{wanted}\""));
+                launch.book.add(mistake);
+            }
+        }
+    }
+    Launch {
+        via,
+        in_flight: launch.whole("in_flight").map_or(1, |at| at.value),
+        retries: launch.whole("retries").map_or(0, |at| at.value),
+        timeout: Duration::from_nanos(launch.time("timeout").map_or(0, |at| at.value)),
+        keep_agent: launch.flag("keep_agent").is_some_and(|at| at.value),
+        agent_dir: agent_dir(launch),
+        env: environment(launch),
+    }
+}
+
+fn agent_dir(launch: &Table<'_>) -> Option<String> {
+    let directory = launch.text("agent_dir")?;
+    if directory.value.starts_with('/') {
+        return Some(directory.value);
+    }
+    let mistake =
+        Mistake::at(directory.span, format!("`agent_dir` must be an absolute path, not \"{}\"", directory.value))
+            .help("no shell expands it: `~` and `$HOME` mean nothing here");
+    launch.book.add(mistake);
+    None
+}
+
+fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
+    let Some(raw) = launch.raw("env") else { return BTreeMap::new() };
+    let mut variables = BTreeMap::new();
+    for (name, value) in raw.value.as_table().into_iter().flatten() {
+        let word = name.get_ref().as_ref();
+        let text = value.get_ref().as_str().unwrap_or_default();
+        let first = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !first || !word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            let mistake = Mistake::at(name.span(), format!("`{word}` is no name of an environment variable"));
+            launch.book.add(mistake.help("names are letters, digits and `_`, and do not begin with a digit"));
+        }
+        if text.contains(['\0', '\n', '\r']) {
+            let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds a line break or a zero byte"));
+            launch.book.add(mistake.help("write it on one line"));
+        }
+        variables.insert(word.to_owned(), text.to_owned());
+    }
+    variables
+}

@@ -1,0 +1,131 @@
+//! Mistakes: what is wrong, where it stands and how to put it right.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+/// A text that mistakes can point into: the plan, or a host file it names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// The path as the user wrote it.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Source {
+    /// Line and column of a byte, both counted from 1; columns count characters.
+    pub fn position(&self, byte: usize) -> (usize, usize) {
+        let byte = self.text.floor_char_boundary(byte);
+        let before = &self.text[..byte];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+/// A stretch of one source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Position in [`Mistakes::sources`].
+    pub source: usize,
+    /// First byte and the byte behind the last.
+    pub span: Span,
+}
+
+/// A range that can be ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// Byte behind the last.
+    pub end: usize,
+}
+
+impl From<Range<usize>> for Span {
+    fn from(range: Range<usize>) -> Self {
+        Self { start: range.start, end: range.end }
+    }
+}
+
+/// One mistake, or one thing worth knowing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mistake {
+    /// Where; `None` if it is about the file as a whole.
+    pub place: Option<Place>,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What stands at the marker; may be empty.
+    pub label: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// Other places that belong to it, and what stands there.
+    pub also: Vec<(Place, String)>,
+}
+
+/// Everything found in a plan and the texts it was found in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mistakes {
+    /// The plan first, then host files.
+    pub sources: Vec<Source>,
+    /// In the order of their places.
+    pub list: Vec<Mistake>,
+    /// Whether these are remarks on a plan that is right.
+    pub harmless: bool,
+}
+
+/// Mistakes that are shown in full; a file that is no plan at all has thousands.
+pub(super) const SHOWN: usize = 50;
+
+impl Mistakes {
+    /// The only mistake: about a file as a whole.
+    pub(super) fn whole_file(name: &str, message: String, help: &str) -> Self {
+        let mistake = Mistake { place: None, message, label: String::new(), help: Some(help.into()), also: vec![] };
+        let source = Source { name: name.into(), text: String::new() };
+        Self { sources: vec![source], list: vec![mistake], harmless: false }
+    }
+
+    /// Sorts by place and drops what was found twice.
+    pub(super) fn tidy(&mut self) {
+        self.list.sort_by(|a, b| (&a.place, &a.message).cmp(&(&b.place, &b.message)));
+        self.list.dedup_by(|a, b| (&a.place, &a.message) == (&b.place, &b.message));
+    }
+
+    /// For machines: `{"plan", "mistakes": [{file, line, column, end_line, end_column, message, label, help, also}],
+    /// "notes": [the same]}`; one of the two lists is empty. Lines and columns count from 1 and are null for what is
+    /// about a file as a whole; the end is exclusive.
+    pub fn json(&self) -> Value {
+        let place = |place: &Option<Place>, message: &str| {
+            let source = &self.sources[place.as_ref().map_or(0, |place| place.source)];
+            let start = place.as_ref().map(|place| source.position(place.span.start));
+            let end = place.as_ref().map(|place| source.position(place.span.end));
+            json!({
+                "file": source.name, "message": message,
+                "line": start.map(|at| at.0), "column": start.map(|at| at.1),
+                "end_line": end.map(|at| at.0), "end_column": end.map(|at| at.1),
+            })
+        };
+        let mistakes: Vec<Value> = self
+            .list
+            .iter()
+            .map(|mistake| {
+                let mut value = place(&mistake.place, &mistake.message);
+                value["label"] = json!(mistake.label);
+                value["help"] = json!(mistake.help);
+                value["also"] =
+                    mistake.also.iter().map(|(at, text)| place(&Some(at.clone()), text)).collect::<Vec<_>>().into();
+                value
+            })
+            .collect();
+        let name = self.sources.first().map(|source| source.name.as_str());
+        let (mistakes, notes) = if self.harmless { (vec![], mistakes) } else { (mistakes, vec![]) };
+        json!({ "plan": name, "mistakes": mistakes, "notes": notes })
+    }
+}
+
+impl std::fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Mistakes {}

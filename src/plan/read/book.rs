@@ -1,0 +1,153 @@
+//! Where mistakes are written down while a plan is read: reading goes on, so that all of them are found.
+
+use std::{
+    cell::{Cell, RefCell},
+    ops::Range,
+    path::Path,
+};
+
+use crate::plan::{
+    grammar::{Wrong, nearest},
+    mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
+};
+
+/// The text being read and what was found in it so far.
+#[derive(Debug)]
+pub struct Book<'a> {
+    /// The plan's text.
+    pub text: &'a str,
+    /// Directory of the plan: relative paths in it start here.
+    pub directory: &'a Path,
+    sources: RefCell<Vec<Source>>,
+    mistakes: RefCell<Vec<Mistake>>,
+    notes: RefCell<Vec<Mistake>>,
+    names: Cell<usize>,
+}
+
+/// Host names that all lists of a plan together may stand for: some bytes of text must not fill the memory.
+const MOST_NAMES: usize = 1_000_000;
+
+impl<'a> Book<'a> {
+    /// An empty book about a plan.
+    pub fn new(name: &str, text: &'a str, directory: &'a Path) -> Self {
+        let plan = Source { name: name.into(), text: text.into() };
+        Self {
+            text,
+            directory,
+            sources: vec![plan].into(),
+            mistakes: RefCell::default(),
+            notes: RefCell::default(),
+            names: Cell::new(0),
+        }
+    }
+
+    /// Adds a text that mistakes can be about, and answers with its number.
+    pub fn source(&self, name: String, text: String) -> usize {
+        let mut sources = self.sources.borrow_mut();
+        sources.push(Source { name, text });
+        sources.len() - 1
+    }
+
+    /// Writes a mistake down.
+    pub fn add(&self, mistake: Mistake) {
+        self.mistakes.borrow_mut().push(mistake);
+    }
+
+    /// Writes down what is no mistake but worth knowing.
+    pub fn note(&self, note: Mistake) {
+        self.notes.borrow_mut().push(note);
+    }
+
+    /// Counts host names that are about to be listed. `false` after saying that all lists together are too long.
+    pub fn afford(&self, names: usize, span: &Range<usize>) -> bool {
+        let before = self.names.get();
+        self.names.set(before.saturating_add(names));
+        let fits = self.names.get() <= MOST_NAMES;
+        if !fits && before <= MOST_NAMES {
+            let mistake = Mistake::at(span.clone(), "the plan's lists of hosts are too long");
+            self.add(
+                mistake.help("all of them together may stand for 1000000 names: name fewer hosts, groups or tests"),
+            );
+        }
+        fits
+    }
+
+    /// The word of `known` that `given` was most likely meant to be. Nothing once there are more mistakes than are
+    /// shown: looking through ten thousand hosts takes its time.
+    pub fn nearest<'b>(&self, given: &str, known: impl IntoIterator<Item = &'b str>) -> Option<&'b str> {
+        if self.mistakes.borrow().len() > SHOWN { None } else { nearest(given, known) }
+    }
+
+    /// The host or group that was most likely meant: one with the same numbers, because gpu9 is no slip for gpu1.
+    pub fn nearest_host<'b>(&self, given: &str, known: impl IntoIterator<Item = &'b str>) -> Option<&'b str> {
+        let numbers = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+        let wanted = numbers(given);
+        self.nearest(given, known.into_iter().filter(|name| numbers(name) == wanted))
+    }
+
+    /// Line of a byte of the plan, counted from 1.
+    pub fn line(&self, byte: usize) -> usize {
+        self.text.as_bytes()[..byte.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    /// The notes on a plan that is right.
+    ///
+    /// # Errors
+    /// There is a mistake: all of them.
+    pub fn close(self) -> Result<Mistakes, Mistakes> {
+        if !self.mistakes.borrow().is_empty() {
+            return Err(self.into_mistakes());
+        }
+        let mut notes = Mistakes { sources: self.sources.into_inner(), list: self.notes.into_inner(), harmless: true };
+        notes.tidy();
+        Ok(notes)
+    }
+
+    /// The mistakes.
+    pub fn into_mistakes(self) -> Mistakes {
+        let mut mistakes =
+            Mistakes { sources: self.sources.into_inner(), list: self.mistakes.into_inner(), harmless: false };
+        mistakes.tidy();
+        mistakes
+    }
+}
+
+impl Mistake {
+    /// A mistake in the plan.
+    pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self::in_source(0, span, message)
+    }
+
+    /// A mistake in any source.
+    pub fn in_source(source: usize, span: Range<usize>, message: impl Into<String>) -> Self {
+        let place = Some(Place { source, span: span.into() });
+        Self { place, message: message.into(), label: String::new(), help: None, also: Vec::new() }
+    }
+
+    /// What a grammar found, in a text that starts at this byte of a source.
+    pub fn wrong(source: usize, start: usize, wrong: Wrong) -> Self {
+        let wrong = wrong.shifted(start);
+        Self::in_source(source, wrong.at, wrong.message).help(wrong.help)
+    }
+
+    /// With a text at the marker.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// With a second place in the plan.
+    #[must_use]
+    pub fn also(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
+        self.also.push((Place { source: 0, span: span.into() }, label.into()));
+        self
+    }
+}

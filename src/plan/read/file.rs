@@ -1,0 +1,53 @@
+//! Reading a text file that a user named: not forever, and not without end.
+
+use std::{fs::File, io::Read, path::Path};
+
+/// Largest plan or host file that is read, in bytes: 1 MiB, some ten thousand lines.
+pub const LARGEST: u64 = 1 << 20;
+
+/// Why a file cannot be read; reads well behind a noun.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The system says so.
+    #[error("cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+    /// A directory, a socket, …
+    #[error("cannot be read: it is {0}, not a file")]
+    NoFile(&'static str),
+    /// More than [`LARGEST`].
+    #[error("is larger than 1 MiB and was not read")]
+    TooLarge,
+    /// The byte at this offset begins no character.
+    #[error("is not UTF-8: byte {at} (line {line}) begins no character")]
+    NotText {
+        /// Offset in bytes.
+        at: usize,
+        /// Line, counted from 1.
+        line: usize,
+    },
+}
+
+/// The text of a file of at most [`LARGEST`] bytes.
+///
+/// # Errors
+/// It is not there, not readable, not a file, too large or not UTF-8.
+pub fn read(path: &Path) -> Result<String, Fault> {
+    let about = std::fs::metadata(path)?;
+    if about.is_dir() {
+        return Err(Fault::NoFile("a directory"));
+    }
+    if about.len() > LARGEST {
+        return Err(Fault::TooLarge);
+    }
+    // A pipe such as <(generate) has no length: it is read up to the limit.
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Fault::TooLarge);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        Fault::NotText { at, line }
+    })
+}

@@ -1,0 +1,198 @@
+//! Reading one table of a plan by its table of keys.
+
+use std::{borrow::Cow, ops::Range};
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::book::Book;
+use crate::plan::{
+    format::{Key, Preset, Section, Shape},
+    grammar::nearest,
+    mistakes::Mistake,
+};
+
+/// A table being read. A key that is not written here may be inherited from another table of the same kind
+/// (`[defaults]`), and else has the preset of its key.
+#[derive(Debug)]
+pub struct Table<'a> {
+    /// Where mistakes go.
+    pub book: &'a Book<'a>,
+    /// Its header, or all of an inline table.
+    pub span: Range<usize>,
+    section: &'static Section,
+    entries: Option<&'a DeTable<'a>>,
+    inherits: Option<&'a Table<'a>>,
+}
+
+/// A value that was read, and where it stands.
+#[derive(Debug, Clone)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Its place; for a preset, the place of the table.
+    pub span: Range<usize>,
+    /// Whether it is written in this very table, and not inherited or preset.
+    pub own: bool,
+}
+
+impl<T> At<T> {
+    /// The same place with another value.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> At<U> {
+        At { value: change(self.value), span: self.span, own: self.own }
+    }
+}
+
+/// A value as it stands in the file.
+pub type Raw<'a> = At<Cow<'a, DeValue<'a>>>;
+
+impl<'a> Table<'a> {
+    /// Looks at the names and types of everything in a table. `entries` is `None` for a table that is not there.
+    pub fn new(
+        book: &'a Book<'a>,
+        section: &'static Section,
+        span: Range<usize>,
+        entries: Option<&'a DeTable<'a>>,
+    ) -> Self {
+        for (name, value) in entries.into_iter().flatten() {
+            match section.key(name.get_ref()) {
+                None => book.add(unknown(section, name)),
+                Some(key) => {
+                    if let Err(mistake) = typed(key, value) {
+                        book.add(*mistake);
+                    }
+                }
+            }
+        }
+        Self { book, span, section, entries, inherits: None }
+    }
+
+    /// The same table, taking what it does not say from another of the same kind.
+    #[must_use]
+    pub fn inherit(mut self, from: &'a Table<'a>) -> Self {
+        self.inherits = Some(from);
+        self
+    }
+
+    /// What a key of this table is.
+    pub(super) fn key(&self, name: &str) -> &'static Key {
+        debug_assert!(self.section.key(name).is_some(), "{name} is not in the table of {}", self.section.header);
+        self.section.key(name).unwrap_or(&self.section.keys[0])
+    }
+
+    /// Where a key's value is written in this very table, whatever it is.
+    pub fn written(&self, name: &str) -> Option<Range<usize>> {
+        self.entries.and_then(|entries| entries.get(name)).map(Spanned::span)
+    }
+
+    /// Whether a key is written here or inherited, whatever its value is.
+    pub fn has(&self, name: &str) -> bool {
+        self.written(name).is_some() || self.inherits.is_some_and(|table| table.written(name).is_some())
+    }
+
+    /// Where a key's name is written in this very table.
+    pub fn name_span(&self, name: &str) -> Option<Range<usize>> {
+        self.entries.and_then(|entries| entries.get_key_value(name)).map(|(name, _)| name.span())
+    }
+
+    /// A value as it stands in the file or as its key presets it. `None` if neither, or if its type is wrong, which
+    /// has been said. Says so if it is required and missing.
+    pub fn raw(&self, name: &str) -> Option<Raw<'a>> {
+        let key = self.key(name);
+        if let Some(value) = self.entries.and_then(|entries| entries.get(name)) {
+            let value = At { value: Cow::Borrowed(value.get_ref()), span: value.span(), own: true };
+            return key.shape.fits(&value.value).then_some(value);
+        }
+        if let Some(found) =
+            self.inherits.filter(|table| table.entries.is_some_and(|entries| entries.contains_key(name)))
+        {
+            return found.raw(name).map(|found| At { own: false, ..found });
+        }
+        match key.preset {
+            Preset::Value(text) => {
+                let value = DeValue::parse(text).ok()?.into_inner();
+                Some(At { value: Cow::Owned(value), span: self.span.clone(), own: false })
+            }
+            Preset::Words(_) => None,
+            Preset::Required => {
+                self.book.add(missing(self.section, key, self.span.clone()));
+                None
+            }
+        }
+    }
+
+    /// A table inside this one; an empty one if it is not there.
+    pub fn table(&self, name: &str) -> Table<'a> {
+        let Shape::Table(section) = self.key(name).shape else {
+            return Table {
+                book: self.book,
+                span: self.span.clone(),
+                section: self.section,
+                entries: None,
+                inherits: None,
+            };
+        };
+        let inner = self.entries.and_then(|entries| entries.get(name));
+        let span = inner.map_or(self.span.clone(), Spanned::span);
+        Table::new(self.book, section, span, inner.and_then(|inner| inner.get_ref().as_table()))
+    }
+
+    /// The tables of a list.
+    pub fn tables(&self, name: &str) -> Vec<Table<'a>> {
+        let Shape::Tables(section) = self.key(name).shape else { return Vec::new() };
+        let list = self.entries.and_then(|entries| entries.get(name)).and_then(|list| list.get_ref().as_array());
+        let tables = list.into_iter().flatten().filter_map(|value| Some((value.span(), value.get_ref().as_table()?)));
+        tables.map(|(span, entries)| Table::new(self.book, section, span, Some(entries))).collect()
+    }
+}
+
+fn missing(section: &Section, key: &Key, span: Range<usize>) -> Mistake {
+    let place = if section.header.is_empty() { "the plan" } else { section.header };
+    let mistake = Mistake::at(span, format!("`{}` is missing in {place}", key.name));
+    match key.shape {
+        Shape::Table(inner) | Shape::Tables(inner) => mistake.help(format!("add {}: {}", inner.header, key.about)),
+        Shape::Text => mistake.help(format!("for example {} = \"text\"", key.name)),
+        shape => mistake.help(format!("for example {} = {}; it is {}", key.name, shape.example(), shape.words())),
+    }
+}
+
+fn unknown(section: &Section, name: &Spanned<Cow<'_, str>>) -> Mistake {
+    let known = section.keys.iter().map(|key| key.name);
+    let place = if section.header.is_empty() { "the plan" } else { section.header };
+    let mistake = Mistake::at(name.span(), format!("unknown key `{}` in {place}", name.get_ref()));
+    match nearest(name.get_ref(), known.clone()) {
+        Some(near) => mistake.label("unknown key").help(format!("did you mean `{near}`?")),
+        None => mistake.label("unknown key").help(format!("keys here are {}", known.collect::<Vec<_>>().join(", "))),
+    }
+}
+
+fn typed(key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Box<Mistake>> {
+    if key.shape.fits(value.get_ref()) {
+        return Ok(());
+    }
+    let message = format!("`{}` must be {}", key.name, key.shape.words());
+    // The first element of the wrong type is the place to look at.
+    let elements: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
+        DeValue::Array(list) => list.iter().collect(),
+        DeValue::Table(table) => table.values().collect(),
+        _ => Vec::new(),
+    };
+    let found = elements.into_iter().find(|element| !key.shape.fits_inside(element.get_ref())).unwrap_or(value);
+    let (span, found) = (found.span(), found.get_ref());
+    let help = format!("for example {} = {}", key.name, key.shape.example());
+    Err(Box::new(Mistake::at(span, message).label(format!("this is {}", kind_of(found))).help(help)))
+}
+
+fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

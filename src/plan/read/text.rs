@@ -1,0 +1,48 @@
+//! Texts of the file and where their characters stand, so that a mistake inside one can be marked exactly.
+
+use std::ops::Range;
+
+use toml::de::DeValue;
+
+use super::book::Book;
+use crate::plan::{grammar::Wrong, mistakes::Mistake};
+
+/// A text in the file.
+#[derive(Debug, Clone)]
+pub struct Words {
+    /// What it says.
+    pub text: String,
+    /// Its place, with quotes.
+    pub span: Range<usize>,
+    /// Where its first character stands, if all of them stand in the file as they are.
+    start: Option<usize>,
+}
+
+impl Words {
+    /// A text of the file, or `None` if the value is none.
+    pub fn new(book: &Book<'_>, value: &DeValue<'_>, span: Range<usize>) -> Option<Self> {
+        let text = value.as_str()?.to_owned();
+        // Behind the quote, unless there are escapes, three quotes, or it is a preset and not in the file.
+        let written = book.text.get(span.clone()).unwrap_or_default();
+        let same = written.get(1..written.len().saturating_sub(1)) == Some(text.as_str());
+        Some(Self { start: same.then_some(span.start + 1), text, span })
+    }
+
+    /// What a grammar found in it: at the very characters where that is possible, else in all of it.
+    pub fn mistake(&self, wrong: Wrong) -> Mistake {
+        match self.start {
+            Some(start) if !wrong.at.is_empty() => Mistake::wrong(0, start, wrong),
+            _ => Mistake::at(self.span.clone(), wrong.message).help(wrong.help),
+        }
+    }
+}
+
+/// The texts of a value; one text is a list of one.
+pub fn texts_of(book: &Book<'_>, value: &DeValue<'_>, span: Range<usize>) -> Vec<Words> {
+    match value {
+        DeValue::Array(list) => {
+            list.iter().filter_map(|value| Words::new(book, value.get_ref(), value.span())).collect()
+        }
+        value => Words::new(book, value, span).into_iter().collect(),
+    }
+}

@@ -1,0 +1,191 @@
+//! The values of a table, each read as what its key says it is. A reader answers `None` if there is no value, or after
+//! writing down what is wrong with it.
+
+use std::{ops::Range, path::PathBuf};
+
+use toml::de::DeValue;
+
+use super::{
+    table::{At, Raw, Table},
+    text::{Words, texts_of},
+};
+use crate::plan::{
+    format::{Shape, one_of},
+    grammar::{Wrong, nearest, quantity},
+    mistakes::Mistake,
+};
+
+impl<'a> Table<'a> {
+    fn quoted(&self, name: &str) -> Option<At<Words>> {
+        let raw = self.raw(name)?;
+        Some(At { value: Words::new(self.book, &raw.value, raw.span.clone())?, span: raw.span, own: raw.own })
+    }
+
+    /// A text read by a grammar.
+    pub fn parsed<T>(&self, name: &str, grammar: impl FnOnce(&str) -> Result<T, Wrong>) -> Option<At<T>> {
+        let words = self.quoted(name)?;
+        match grammar(&words.value.text) {
+            Ok(value) => Some(words.map(|_| value)),
+            Err(wrong) => {
+                self.book.add(words.value.mistake(wrong));
+                None
+            }
+        }
+    }
+
+    /// A text that is not empty and has no control characters.
+    pub fn text(&self, name: &str) -> Option<At<String>> {
+        let text = self.quoted(name)?.map(|words| words.text);
+        let message = match &text.value {
+            value if value.trim().is_empty() => format!("`{name}` is empty"),
+            value if value.contains(char::is_control) && name != "description" => {
+                format!("`{name}` holds a control character")
+            }
+            _ => return Some(text),
+        };
+        self.book.add(Mistake::at(text.span, message).help("write a text, or leave the key out"));
+        None
+    }
+
+    /// A path, taken from the plan's directory if relative.
+    pub fn path(&self, name: &str) -> Option<At<PathBuf>> {
+        let directory = self.book.directory;
+        self.text(name).map(|text| text.map(|text| directory.join(text)))
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&self, name: &str) -> Option<At<bool>> {
+        let raw = self.raw(name)?;
+        let value = raw.value.as_bool()?;
+        Some(raw.map(|_| value))
+    }
+
+    /// A whole number within the bounds of its key.
+    pub fn whole<N: TryFrom<u64>>(&self, name: &str) -> Option<At<N>> {
+        let raw = self.raw(name)?;
+        let Shape::Whole(least, most) = self.key(name).shape else { return None };
+        let number =
+            bounded(name, (least, most), &raw.value, &raw.span).map_err(|mistake| self.book.add(*mistake)).ok()?;
+        Some(At { value: N::try_from(number).ok()?, span: raw.span, own: raw.own })
+    }
+
+    /// One whole number or several, each with its place.
+    pub fn wholes<N: TryFrom<u64>>(&self, name: &str) -> Option<At<Vec<At<N>>>> {
+        let raw = self.raw(name)?;
+        let Shape::Wholes(least, most) = self.key(name).shape else { return None };
+        Some(At { value: self.numbers(name, (least, most), &raw), span: raw.span.clone(), own: raw.own })
+    }
+
+    /// The numbers of a value within bounds; those outside are written down and left out.
+    pub fn numbers<N: TryFrom<u64>>(&self, name: &str, bounds: (u64, u64), raw: &Raw<'_>) -> Vec<At<N>> {
+        let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
+            DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
+            one => vec![(one, raw.span.clone())],
+        };
+        let mut numbers = Vec::new();
+        for (value, span) in elements {
+            match bounded(name, bounds, value, &span) {
+                Ok(number) => numbers.extend(N::try_from(number).ok().map(|value| At { value, span, own: raw.own })),
+                Err(mistake) => self.book.add(*mistake),
+            }
+        }
+        numbers
+    }
+
+    /// One of the words of its key.
+    pub fn word(&self, name: &str) -> Option<At<&'static str>> {
+        let Shape::Word(words) = self.key(name).shape else { return None };
+        let text = self.quoted(name)?.map(|words| words.text);
+        let words = words();
+        match words.iter().find(|word| **word == text.value) {
+            Some(word) => Some(text.map(|_| *word)),
+            None => {
+                self.book.add(not_a_word(name, &text, &words));
+                None
+            }
+        }
+    }
+
+    /// One or several of the words of its key, each with its place; those that are none are written down.
+    pub fn words(&self, name: &str) -> Vec<At<&'static str>> {
+        let Shape::Words(words) = self.key(name).shape else { return Vec::new() };
+        let Some(raw) = self.raw(name) else { return Vec::new() };
+        let words = words();
+        let mut known = Vec::new();
+        for text in texts_of(self.book, &raw.value, raw.span.clone()) {
+            let text = At { value: text.text, span: text.span, own: raw.own };
+            match words.iter().find(|word| **word == text.value) {
+                Some(word) => known.push(text.map(|_| *word)),
+                None => self.book.add(not_a_word(name, &text, &words)),
+            }
+        }
+        known
+    }
+
+    /// One of the field's words.
+    pub fn term<T>(&self, name: &str, from_word: impl FnOnce(&str) -> Option<T>) -> Option<At<T>> {
+        let word = self.word(name)?;
+        Some(At { value: from_word(word.value)?, span: word.span, own: word.own })
+    }
+
+    /// A duration within the bounds of its key, in nanoseconds.
+    pub fn time(&self, name: &str) -> Option<At<u64>> {
+        let Shape::Time(least, most) = self.key(name).shape else { return None };
+        let time = self.parsed(name, quantity::duration)?;
+        let bound = |text| quantity::duration(text).unwrap_or(0);
+        if (bound(least)..=bound(most)).contains(&time.value) {
+            return Some(time);
+        }
+        let message = format!("`{name}` must be from \"{least}\" to \"{most}\"");
+        self.book.add(Mistake::at(time.span, message).help("longer or shorter is likely a slip of the unit"));
+        None
+    }
+
+    /// Texts, each with its place; one text is a list of one.
+    pub fn texts(&self, name: &str) -> Option<At<Vec<Words>>> {
+        let raw = self.raw(name)?;
+        Some(At { value: texts_of(self.book, &raw.value, raw.span.clone()), span: raw.span, own: raw.own })
+    }
+
+    /// A percentage within the bounds of its key.
+    pub fn percent(&self, name: &str) -> Option<At<f64>> {
+        let Shape::Percent(least, most) = self.key(name).shape else { return None };
+        let raw = self.raw(name)?;
+        let value = match &*raw.value {
+            DeValue::String(_) => self.parsed(name, quantity::percent)?.value,
+            DeValue::Integer(number) => number.to_string().parse().unwrap_or(f64::NAN),
+            DeValue::Float(number) => number.as_str().parse().unwrap_or(f64::NAN),
+            _ => return None,
+        };
+        if (least..=most).contains(&value) {
+            return Some(raw.map(|_| value));
+        }
+        let help = "two percent is written 2 or \"2%\"";
+        self.book.add(Mistake::at(raw.span, format!("`{name}` must be from {least} to {most} percent")).help(help));
+        None
+    }
+}
+
+fn bounded(
+    name: &str,
+    (least, most): (u64, u64),
+    value: &DeValue<'_>,
+    span: &Range<usize>,
+) -> Result<u64, Box<Mistake>> {
+    let number = value.as_integer().and_then(|number| i128::from_str_radix(number.as_str(), number.radix()).ok());
+    number.and_then(|number| u64::try_from(number).ok()).filter(|number| (least..=most).contains(number)).ok_or_else(
+        || {
+            let mistake = Mistake::at(span.clone(), format!("`{name}` must be from {least} to {most}"));
+            mistake.help("write a number within these bounds").into()
+        },
+    )
+}
+
+fn not_a_word(name: &str, text: &At<String>, words: &[&str]) -> Mistake {
+    let mistake = Mistake::at(text.span.clone(), format!("`{name}` cannot be \"{}\"", text.value));
+    match nearest(&text.value, words.iter().copied()) {
+        Some(near) => mistake.label(format!("did you mean \"{near}\"?")),
+        None => mistake,
+    }
+    .help(format!("it is {}", one_of(words)))
+}

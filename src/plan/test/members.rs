@@ -1,0 +1,104 @@
+//! The hosts that take part in a test, and how many pairs they make.
+
+use std::collections::HashSet;
+
+use crate::plan::{
+    hosts::Hosts,
+    mistakes::Mistake,
+    model::{Pattern, Rails, Test},
+    read::Table,
+};
+
+/// Measurements one plan may make: a journal of more than ten million lines helps nobody.
+const MOST: u64 = 10_000_000;
+
+/// Hosts that take part in a test.
+#[derive(Debug)]
+pub struct Members<'a> {
+    /// Their names, in the plan's order.
+    pub list: Vec<String>,
+    /// All hosts and groups of the plan.
+    pub hosts: &'a Hosts,
+    names: HashSet<String>,
+}
+
+impl<'a> Members<'a> {
+    /// Reads `hosts` of a test; `None` after saying what is wrong.
+    pub fn read(test: &Table<'_>, hosts: &'a Hosts) -> Option<Self> {
+        let list = match test.texts("hosts") {
+            Some(words) => hosts.select(test, &words.value)?,
+            None if test.has("hosts") || !hosts.sound => return None,
+            None if !test.book.afford(hosts.list.len(), &test.span) => return None,
+            None => hosts.list.iter().map(|host| host.name.clone()).collect(),
+        };
+        if list.is_empty() {
+            let span = test.raw("hosts").map_or(test.span.clone(), |raw| raw.span);
+            let mistake = Mistake::at(span, "this test matches no hosts");
+            test.book.add(mistake.help("name groups or hosts of [hosts] that are not excluded"));
+            return None;
+        }
+        let names = list.iter().cloned().collect();
+        Some(Self { list, hosts, names })
+    }
+
+    /// Whether a host takes part.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Pairs a pattern makes.
+    fn pairs(&self, pattern: &Pattern) -> u64 {
+        let n = self.list.len() as u64;
+        let group = |name: &str| {
+            let members = self.hosts.groups.get(name).map(Vec::as_slice).unwrap_or_default();
+            members.iter().filter(|name| self.has(name)).count() as u64
+        };
+        match pattern {
+            Pattern::Tournament => n * (n - 1) / 2,
+            Pattern::Random(rounds) => u64::from(*rounds) * (n / 2),
+            Pattern::Ring => n,
+            Pattern::Neighbours => n / 2,
+            Pattern::OneToMany(_) | Pattern::ManyToOne(_) => n - 1,
+            Pattern::Between(one, other) => group(one) * group(other),
+            Pattern::Pairs(pairs) => pairs.len() as u64,
+        }
+    }
+
+    /// Whether a pattern makes a pair of which both ends are in `group`. For random rounds: whether it may.
+    pub fn has_pair_in(&self, pattern: &Pattern, group: &[String]) -> bool {
+        let group: HashSet<&str> = group.iter().map(String::as_str).collect();
+        let inside = |name: &String| group.contains(name.as_str()) && self.has(name);
+        let among = |name: &str| self.hosts.groups.get(name).is_some_and(|members| members.iter().any(inside));
+        match pattern {
+            Pattern::Tournament | Pattern::Random(_) => self.list.iter().filter(|name| inside(name)).count() >= 2,
+            Pattern::Ring => {
+                let next = self.list.iter().cycle().skip(1);
+                self.list.iter().zip(next).any(|(from, to)| inside(from) && inside(to))
+            }
+            Pattern::Neighbours => self.list.chunks(2).any(|pair| pair.iter().all(inside)),
+            Pattern::OneToMany(one) | Pattern::ManyToOne(one) => {
+                inside(one) && self.list.iter().any(|name| name != one && inside(name))
+            }
+            Pattern::Between(one, other) => among(one) && among(other),
+            Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
+        }
+    }
+}
+
+/// Says so if a test makes an absurd number of measurements. Rails that only the hosts know of are not counted.
+pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, pattern: &Pattern) {
+    let rails = match &test.rails {
+        Rails::Only(rails) => rails.len() as u64,
+        Rails::Aligned | Rails::Crossed => 1,
+    };
+    let pairs = members.pairs(pattern);
+    let cells = [rails, test.sizes.len() as u64, test.qps.len() as u64, u64::from(test.repeats)];
+    let amount = cells.iter().fold(pairs, |amount, factor| amount.saturating_mul(*factor));
+    if amount > MOST {
+        let message = format!("this test makes {amount} measurements of {pairs} pairs");
+        let help = format!(
+            "a test makes at most {MOST}: take fewer sizes or repeats, or pattern = \"random\" with some rounds"
+        );
+        table.book.add(Mistake::at(table.span.clone(), message).help(help));
+    }
+}

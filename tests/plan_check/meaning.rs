@@ -1,0 +1,246 @@
+//! What a plan comes to.
+
+use std::{path::Path, time::Duration};
+
+use railgauge::plan::{
+    Plan,
+    model::{HostKeys, Launcher, Limit, Pattern, Rails},
+    parse,
+};
+use railgauge_wire::{
+    link::{Completion, Footprint, Joining},
+    step::Window,
+    terms::{Aim, Fabric, GpuPath, Memory, Metric, Op, Service},
+};
+
+fn read(text: &str) -> Plan {
+    parse("plan.toml", text, Path::new("/plans")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
+}
+
+const SMALL: &str = "name = \"small\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = \"a[1-4]\"\n";
+
+#[test]
+fn every_key_arrives() {
+    let plan = read(
+        r##"
+name = "every-key"
+description = """
+Two
+lines"""
+seed = 7
+
+[launch]
+via = "ssh"
+in_flight = 4
+retries = 0
+timeout = "1.5s"
+keep_agent = true
+agent_dir = "/opt/x"
+env = { NCCL_DEBUG = "INFO" }
+
+[launch.ssh]
+config = "ssh_config"
+user = "op"
+port = 2222
+identity = "/keys/id"
+jump = ["one", "me@two:22"]
+host_keys = "accept-new"
+known_hosts = "known"
+
+[hosts]
+names = ["gpu[1-3]", "gpu[004-005]"]
+exclude = "gpu3"
+devices = ["mlx5_0", "mlx5_1:2"]
+tcp = ["eth0", "eth1"]
+
+[hosts.groups]
+left = "gpu[1-3]"
+right = ["gpu005", "gpu004"]
+
+[[hosts.override]]
+match = "left"
+user = "root"
+port = 22
+[[hosts.override]]
+match = "gpu005"
+address = "fe80::1%eth0"
+devices = ["rxe0", "rxe1"]
+tcp = ["10.0.0.5", "10.1.0.5"]
+
+[defaults]
+metric = "bandwidth"
+service = "uc"
+qps = 4
+warm_up = "10ms"
+knobs = { depth = 64, mtu = 1024 }
+
+[[test]]
+name = "first"
+op = "write"
+memory = "cuda"
+gpu_path = "gdr-dmabuf"
+sizes = ["64..256 x2", "1 KiB", 8]
+qps = [4, 1]
+bidirectional = true
+pattern = "between"
+between = ["left", "right"]
+rails = [1, 0]
+hosts = ["left", "right"]
+repeats = 3
+measure = { confidence = "2%", at_least = "1s", at_most = "2s" }
+verify = false
+deadline = "5s"
+
+[test.knobs]
+mtu = 4096
+post_list = 8
+signal_every = 16
+inline = 0
+gid_index = 3
+traffic_class = 106
+service_level = 3
+flow_label = 1
+retry_count = 7
+timeout = 20
+relaxed_ordering = true
+huge_pages = true
+core = 5
+completion = "events"
+footprint = "dram"
+joining = "rdma-cm"
+
+[[test.expect]]
+metric = "bandwidth"
+at_least = "11.25 GB/s"
+sizes = "64..128"
+rails = [1]
+[[test.expect]]
+metric = "message_rate"
+within_percent_of_peers = "10%"
+
+[[test]]
+op = "send"
+metric = "latency"
+transport = "tcp"
+measure = "1000 iterations"
+[[test.expect]]
+metric = "latency_p99"
+at_most = "50 us"
+group = "right"
+"##,
+    );
+    assert_eq!((plan.name.as_str(), plan.description.as_str(), plan.seed), ("every-key", "Two\nlines", 7));
+    let launch = &plan.launch;
+    assert_eq!((launch.in_flight, launch.retries, launch.timeout), (4, 0, Duration::from_millis(1500)));
+    assert!(launch.keep_agent && launch.agent_dir.as_deref() == Some("/opt/x") && launch.env["NCCL_DEBUG"] == "INFO");
+    let Launcher::Ssh(ssh) = &launch.via else { panic!("{:?}", launch.via) };
+    assert_eq!(ssh.config.as_deref(), Some(Path::new("/plans/ssh_config")));
+    assert_eq!(ssh.identity.as_deref(), Some(Path::new("/keys/id")));
+    assert_eq!(ssh.known_hosts.as_deref(), Some(Path::new("/plans/known")));
+    assert_eq!((ssh.user.as_deref(), ssh.port, ssh.host_keys), (Some("op"), Some(2222), HostKeys::AcceptNew));
+    assert_eq!(ssh.jump, ["one", "me@two:22"]);
+
+    let names: Vec<_> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["gpu1", "gpu2", "gpu004", "gpu005"]);
+    assert_eq!(plan.groups["left"], ["gpu1", "gpu2"]);
+    assert_eq!(plan.groups["right"], ["gpu004", "gpu005"]);
+    let (first, last) = (&plan.hosts[0], &plan.hosts[3]);
+    assert_eq!((first.user.as_deref(), first.port, first.address.as_str()), (Some("root"), Some(22), "gpu1"));
+    assert_eq!(first.devices, ["mlx5_0", "mlx5_1:2"]);
+    assert_eq!((last.address.as_str(), last.user.as_deref()), ("fe80::1%eth0", None));
+    assert_eq!((last.devices[1].as_str(), last.tcp[0].as_str()), ("rxe1", "10.0.0.5"));
+
+    let test = &plan.tests[0];
+    assert_eq!((test.op, test.aim, test.fabric, test.service), (Op::Write, Aim::Bandwidth, Fabric::Verbs, Service::Uc));
+    assert_eq!((test.memory, test.gpu_path), (Memory::Cuda, Some(GpuPath::GdrDmabuf)));
+    assert_eq!(test.sizes, [8, 64, 128, 256, 1024]);
+    assert_eq!((test.qps.as_slice(), test.bidirectional, test.repeats, test.verify), (&[1, 4][..], true, 3, false));
+    assert_eq!(test.pattern, Pattern::Between("left".into(), "right".into()));
+    assert_eq!(test.rails, Rails::Only(vec![0, 1]));
+    assert_eq!(test.hosts, names);
+    assert_eq!(test.window, Window::Adaptive { relative: 0.02, at_least: 1_000_000_000, at_most: 2_000_000_000 });
+    assert_eq!((test.warm_up, test.deadline), (Duration::from_millis(10), Duration::from_secs(5)));
+    let knobs = &test.knobs;
+    assert_eq!(
+        (knobs.depth, knobs.mtu, knobs.post_list, knobs.signal_every),
+        (Some(64), Some(4096), Some(8), Some(16))
+    );
+    assert_eq!((knobs.inline, knobs.outstanding_reads, knobs.gid_index), (Some(0), None, Some(3)));
+    assert_eq!((knobs.traffic_class, knobs.service_level, knobs.flow_label), (Some(106), Some(3), Some(1)));
+    assert_eq!((knobs.retry_count, knobs.timeout, knobs.core), (Some(7), Some(20), Some(5)));
+    assert_eq!((knobs.relaxed_ordering, knobs.huge_pages), (Some(true), Some(true)));
+    assert_eq!((knobs.completion, knobs.footprint), (Some(Completion::Events), Some(Footprint::Dram)));
+    assert_eq!(knobs.joining, Some(Joining::RdmaCm));
+    let [floor, peers] = test.expect.as_slice() else { panic!("{:?}", test.expect) };
+    assert_eq!((floor.metric, floor.limit), (Metric::Bandwidth, Limit::AtLeast(90.0)));
+    assert_eq!((floor.sizes, floor.rails.as_slice(), floor.group.as_deref()), (Some((64, 128)), &[1][..], None));
+    assert_eq!(peers.limit, Limit::WithinPercentOfPeers(10.0));
+    assert!(peers.line > floor.line);
+
+    // Defaults that have no meaning for the test are left out of it.
+    let test = &plan.tests[1];
+    assert_eq!(test.name, "send-latency-tcp");
+    assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.service), (&[8][..], &[1][..], Service::Rc));
+    assert_eq!((test.knobs.depth, test.knobs.mtu, test.window), (None, None, Window::Iterations(1000)));
+    assert_eq!(test.expect[0].limit, Limit::AtMost(50.0));
+    assert_eq!(test.expect[0].group.as_deref(), Some("right"));
+}
+
+#[test]
+fn what_is_left_out_has_its_preset() {
+    let plan = read(&format!("{SMALL}[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n"));
+    assert_eq!((plan.seed, plan.launch.in_flight, plan.launch.retries), (1, 32, 2));
+    assert_eq!((plan.launch.timeout, plan.launch.keep_agent), (Duration::from_secs(20), false));
+    let test = &plan.tests[0];
+    assert_eq!(test.name, "write-bandwidth-verbs");
+    assert_eq!((test.fabric, test.service, test.memory), (Fabric::Verbs, Service::Rc, Memory::Host));
+    assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.repeats), (&[65_536][..], &[1][..], 1));
+    assert_eq!((&test.pattern, &test.rails), (&Pattern::Tournament, &Rails::Aligned));
+    assert_eq!((test.window, test.warm_up), (Window::Duration(2_000_000_000), Duration::from_millis(500)));
+    assert_eq!((test.deadline, test.verify), (Duration::from_secs(30), true));
+}
+
+#[test]
+fn a_command_is_words_and_never_a_shell_line() {
+    let launch = |command: &str| {
+        let text = SMALL.replace("\"local\"", &format!("\"command\"\ncommand = {command}"));
+        read(&format!("{text}[[test]]\nop = \"write\"\nmetric = \"latency\"\n")).launch.via
+    };
+    let words = |words: &[&str]| Launcher::Command(words.iter().map(|word| (*word).to_owned()).collect());
+    assert_eq!(launch("\"ip netns exec {host}\""), words(&["ip", "netns", "exec", "{host}"]));
+    assert_eq!(launch("'run \"on $HOME\" --at={host}; x'"), words(&["run", "on $HOME", "--at={host};", "x"]));
+    assert_eq!(launch("[\"a b\", \"{host}\"]"), words(&["a b", "{host}"]));
+}
+
+#[test]
+fn patterns_are_read_with_their_keys() {
+    let pattern = |keys: &str| {
+        read(&format!(
+            "{SMALL}groups = {{ x = \"a1\", y = \"a[2-3]\" }}\n[[test]]\nop = \"read\"\nmetric = \"latency\"\n{keys}\n"
+        ))
+        .tests
+        .remove(0)
+        .pattern
+    };
+    assert_eq!(pattern("pattern = \"random\"\nrounds = 3"), Pattern::Random(3));
+    assert_eq!(pattern("pattern = \"ring\""), Pattern::Ring);
+    assert_eq!(pattern("pattern = \"neighbours\""), Pattern::Neighbours);
+    assert_eq!(pattern("pattern = \"one-to-many\"\nfrom = \"a2\""), Pattern::OneToMany("a2".into()));
+    assert_eq!(pattern("pattern = \"many-to-one\"\nto = \"a2\""), Pattern::ManyToOne("a2".into()));
+    assert_eq!(pattern("pattern = \"between\"\nbetween = [\"x\", \"y\"]"), Pattern::Between("x".into(), "y".into()));
+    assert_eq!(
+        pattern("pattern = \"pairs\"\npairs = [[\"a1\", \"a2\"], [\"a2\", \"a1\"]]"),
+        Pattern::Pairs(vec![("a1".into(), "a2".into()), ("a2".into(), "a1".into())])
+    );
+}
+
+#[test]
+fn what_is_odd_but_right_is_noted() {
+    let notes = |keys: &str| {
+        let text = format!("{SMALL}[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n{keys}\n");
+        parse("plan.toml", &text, Path::new("")).unwrap().1.to_string()
+    };
+    assert!(notes("knobs = { retry_count = 7 }").contains("note: Soft-RoCE takes retry_count = 7 as endless"));
+    assert!(notes("verify = false").contains("inconclusive"));
+    assert_eq!(notes(""), "");
+}
