@@ -145,6 +145,6 @@ fn the_agent_starts_without_libibverbs_and_says_so() {
     let mut agent = Agent::greeted(&mut hidden);
     let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts) else { panic!() };
     let words = &facts.libraries["libibverbs.so.1"];
-    assert!(!words.starts_with('/'), "{words}");
+    assert!(!std::path::Path::new(words).exists(), "{words}");
     assert_eq!(agent.ask(Ask::Bye), Ok(Answer::Done));
 }

@@ -201,13 +201,11 @@ pub async fn open(
     let ports = (from_spec.port, to_spec.port);
     let opened = tokio::join!(open_end(from.0, link, from_spec, limit), open_end(to.0, link, to_spec, limit));
     let joined = match opened {
-        (Ok(from_end), Ok(to_end)) => {
-            let joined = tokio::join!(
-                join_end(from.0, link, to_end.endpoint.clone(), limit),
-                join_end(to.0, link, from_end.endpoint.clone(), limit)
-            );
-            joined.0.and(joined.1).map(|()| (from_end, to_end))
-        }
+        // The first failure ends it: an end whose peer has given up would wait for its whole limit.
+        (Ok(from_end), Ok(to_end)) => tokio::try_join!(
+            join_end(from.0, link, to_end.endpoint, limit),
+            join_end(to.0, link, from_end.endpoint, limit)
+        ),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     match joined {
@@ -238,8 +236,12 @@ async fn open_end(agent: &Agent, link: LinkId, spec: LinkSpec, limit: Duration) 
     }
 }
 
-async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) -> Result<(), Failure> {
-    agent.ask(Ask::Join { link, peer }, limit).await.map(|_| ())
+/// Joins one end with its peer; answers with what the end is now that both are known.
+async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) -> Result<Opened, Failure> {
+    match agent.ask(Ask::Join { link, peer }, limit).await? {
+        Answer::Joined(opened) => Ok(*opened),
+        other => Err(unexpected(agent.host(), Stage::Join, &other)),
+    }
 }
 
 /// What one end has to open.

@@ -196,8 +196,11 @@ impl Tcp {
             self.opened.device = device;
         }
         let own = place::is_own(peer);
-        let device = if own { "lo" } else { &self.opened.device };
-        (self.opened.mtu, self.opened.rate_gbps) = (mtu(device), rate(device));
+        if own {
+            // Whatever interface has the address: between two addresses of one host the kernel uses this one.
+            "lo".clone_into(&mut self.opened.device);
+        }
+        (self.opened.mtu, self.opened.rate_gbps) = (mtu(&self.opened.device), rate(&self.opened.device));
         self.opened.link_layer = if own { LinkLayer::Loopback } else { LinkLayer::Ethernet };
         if let Ok(congestion) = SockRef::from(stream).tcp_congestion() {
             let name = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
