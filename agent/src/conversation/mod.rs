@@ -24,13 +24,14 @@ mod requests;
 
 use std::process::ExitCode;
 
-use crate::system::process;
+use crate::system::{limits, process};
 
 /// Runs the conversation. Does not return unless it cannot begin: the process ends inside.
 pub fn run() -> ExitCode {
     match pipes::claim() {
         Ok((inlet, outlet)) => {
             process::own_group();
+            limits::raise();
             if let Err(error) = end::guard(&inlet, &outlet) {
                 crate::log!("cannot watch over stdin: {error}");
                 return ExitCode::from(2);

@@ -3,6 +3,7 @@
 //! | file | calls |
 //! | --- | --- |
 //! | [`affinity`] | sched_getaffinity, sched_setaffinity |
+//! | [`limits`] | getrlimit, setrlimit |
 //! | [`process`] | process groups, ending, standard streams |
 //! | [`time`] | clock_gettime |
 //! | [`wait`] | poll, eventfd |
@@ -14,6 +15,7 @@ pub mod affinity;
 pub mod ethtool;
 pub mod interfaces;
 pub mod library;
+pub mod limits;
 pub mod process;
 pub mod time;
 pub mod wait;

@@ -44,7 +44,10 @@ fn failure(kind: Kind, cause: String) -> Failure {
 /// # Errors
 /// They do not come before the deadline, or the controller ends it.
 pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Control) -> Result<Vec<TcpStream>, Failure> {
-    let refused = |error: io::Error| failure(Kind::Internal, format!("listening failed: {error}"));
+    let refused = |error: io::Error| {
+        failure(Kind::Configuration, format!("listening failed: {error}"))
+            .help("too many open files means that the limit of the host (ulimit -Hn) is too low for so many streams")
+    };
     listener.set_nonblocking(true).map_err(refused)?;
     let mut strangers: Vec<Stranger> = Vec::new();
     let mut streams: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
