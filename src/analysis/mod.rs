@@ -11,6 +11,7 @@ pub mod journal;
 pub mod results;
 pub mod row;
 pub mod rows;
+pub mod truth;
 pub mod value;
 pub mod verdict;
 pub mod words;

@@ -7,7 +7,10 @@ use railgauge_wire::{
     terms::{Fabric, Transport},
 };
 
-use super::journal::{End, Journal, Try};
+use super::{
+    journal::{End, Journal, Try},
+    truth,
+};
 use crate::{
     plan::model::Test,
     run::event::{Case, LinkRecord, Sample},
@@ -32,6 +35,8 @@ pub struct CaseResult<'a> {
     pub failure: Option<&'a Failure>,
     /// Why repeats without any try were not run, in words.
     pub not_run: Option<String>,
+    /// Why its samples must not be trusted, each reason once and with its host.
+    pub doubts: Vec<String>,
     /// What to make of it.
     pub state: State,
 }
@@ -107,11 +112,7 @@ impl CaseResult<'_> {
             words.push("the data was not verified although the plan asks for it".to_owned());
         }
         words.extend(self.contradiction());
-        let mut reasons: Vec<&str> =
-            self.samples.iter().flat_map(|(_, s)| &s.contaminated).map(String::as_str).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        words.extend(reasons.into_iter().map(|reason| format!("contaminated: {reason}")));
+        words.extend(self.doubts.iter().map(|reason| format!("contaminated: {reason}")));
         (!words.is_empty()).then(|| words.join("; "))
     }
 
@@ -245,10 +246,43 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, tries: &[&'a
         let (words, cause) = why_not_run(journal, case);
         (not_run, failure) = (Some(words), cause);
     }
-    let mut result =
-        CaseResult { case, test, link, started_at, samples, failures, failure, not_run, state: State::Measured };
+    let doubts = doubts(journal, case, test, link, &samples);
+    let mut result = CaseResult {
+        case,
+        test,
+        link,
+        started_at,
+        samples,
+        failures,
+        failure,
+        not_run,
+        doubts,
+        state: State::Measured,
+    };
     result.state = state(&result);
     result
+}
+
+/// What speaks against the samples of a case.
+fn doubts(
+    journal: &Journal,
+    case: &Case,
+    test: &Test,
+    link: Option<&LinkRecord>,
+    samples: &[(u32, &Sample)],
+) -> Vec<String> {
+    let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
+    let ends = (facts(&case.flow.from.host), facts(&case.flow.to.host));
+    let mut found: Vec<String> = match link {
+        Some(link) => {
+            let of_sample = |(_, sample): &(u32, &Sample)| truth::doubts(case, test.bidirectional, link, ends, sample);
+            samples.iter().flat_map(of_sample).collect()
+        }
+        None => samples.iter().flat_map(|(_, sample)| sample.contaminated.clone()).collect(),
+    };
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 fn state(result: &CaseResult<'_>) -> State {
@@ -257,7 +291,7 @@ fn state(result: &CaseResult<'_>) -> State {
         State::Wrong
     } else if result.samples.is_empty() {
         if result.failures.is_empty() { State::NotRun } else { State::Failed }
-    } else if samples().any(|sample| !sample.contaminated.is_empty()) || result.contradiction().is_some() {
+    } else if !result.doubts.is_empty() || result.contradiction().is_some() {
         State::Contaminated
     } else if result.test.verify && samples().any(|sample| sample.checked.verified == 0) {
         State::Unverified

@@ -5,7 +5,7 @@ use railgauge_wire::{
     terms::{Aim, LinkLayer, Transport},
 };
 
-use super::{Ceiling, Link, Pcie, Traffic, bandwidth};
+use super::{Ceiling, Link, Pcie, Traffic, bandwidth, wire};
 use crate::{run::event::LinkRecord, schedule::Cell};
 
 /// The bandwidth ceiling of a case, from what its link turned out to be and what its two hosts said of themselves.
@@ -19,11 +19,36 @@ pub fn of_case(
     cell: &Cell,
     bidirectional: bool,
 ) -> Option<Ceiling> {
-    let ends = [End::find(from, &record.from_device), End::find(to, &record.to_device)];
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
     if cell.aim != Aim::Bandwidth || (inside && record.from_device == record.to_device) {
         return None;
     }
+    let (link, traffic) = described(record, from, to, cell, bidirectional)?;
+    bandwidth(&link, &traffic)
+}
+
+/// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
+/// no wire or its packets are not known.
+pub fn wire_efficiency(
+    record: &LinkRecord,
+    from: Option<&HostFacts>,
+    to: Option<&HostFacts>,
+    cell: &Cell,
+    bidirectional: bool,
+) -> Option<f64> {
+    let (link, traffic) = described(record, from, to, cell, bidirectional)?;
+    wire::efficiency(&link, &traffic)
+}
+
+/// A recorded case in the words of this module. `None` for an iWARP link whose interfaces are not known.
+fn described(
+    record: &LinkRecord,
+    from: Option<&HostFacts>,
+    to: Option<&HostFacts>,
+    cell: &Cell,
+    bidirectional: bool,
+) -> Option<(Link, Traffic)> {
+    let ends = [End::find(from, &record.from_device), End::find(to, &record.to_device)];
     let speed = || least(ends.each_ref().map(|end| end.interface.and_then(|found| found.speed_mbps))).map(gigabits);
     let rate_gbps = if record.software { speed() } else { record.rate_gbps.or_else(speed) };
     let interface_mtu = least(ends.each_ref().map(|end| end.interface.and_then(|found| found.mtu)));
@@ -35,8 +60,7 @@ pub fn of_case(
     let ipv6 = record.link_layer == LinkLayer::RoceV2 && ends[0].gid_is_ipv6(record);
     let [from_pcie, to_pcie] = ends.map(|end| end.slot().filter(|_| !record.software));
     let link = Link { layer: record.link_layer, rate_gbps, mtu, ipv6, vlan: false, from_pcie, to_pcie };
-    let traffic = Traffic { op: cell.op, service: cell.service, size: cell.size, bidirectional };
-    bandwidth(&link, &traffic)
+    Some((link, Traffic { op: cell.op, service: cell.service, size: cell.size, bidirectional }))
 }
 
 /// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second

@@ -1,0 +1,164 @@
+//! What the counters of both ends say about a sample: reasons not to trust it, and changes worth showing.
+//!
+//! Rules and thresholds are described in `docs/truth-checks.md`. All of it is a pure function of the journal, so a
+//! threshold that changes later changes old reports too.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{facts::HostFacts, terms::Aim};
+
+use super::ceiling::wire_efficiency;
+use crate::run::event::{Case, LinkRecord, Sample};
+
+/// Bytes on the wire may exceed the payload and its headers by this factor.
+const WIRE_TOLERANCE: f64 = 1.02;
+/// Bytes that may be seen besides: address resolution, the controller's own connection, other housekeeping.
+const WIRE_ALLOWANCE: f64 = 256.0 * 1024.0;
+/// Below this many payload bytes the wire check says nothing: the allowance would be a quarter of them.
+const WIRE_MINIMUM: u64 = 1 << 20;
+/// Share of packets that may be lost or sent again before a sample is doubted.
+const LOSS_TOLERANCE: f64 = 1e-3;
+/// Losses that may always happen, whatever their share.
+const LOSS_ALLOWANCE: u64 = 3;
+
+/// Counters that grow when a packet was lost or came again, by the end of their names.
+///
+/// Names: kernel `drivers/infiniband/hw/mlx5/counters.c`, `drivers/infiniband/sw/rxe/rxe_hw_counters.c`, and
+/// `Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst`. `out_of_sequence` is not among them:
+/// with adaptive routing it grows on a healthy fabric.
+const LOSSES: &[(&str, &str)] = &[
+    ("hw_counters/packet_seq_err", "packets arrived out of order and were asked for again"),
+    ("hw_counters/implied_nak_seq_err", "answers were lost"),
+    ("hw_counters/local_ack_timeout_err", "acknowledgements did not come in time"),
+    ("hw_counters/roce_adp_retrans", "packets were sent again"),
+    ("hw_counters/completer_retry_err", "packets were sent again"),
+    ("hw_counters/rcvd_seq_err", "the peer reported a gap in the packets"),
+    ("hw_counters/out_of_seq_request", "requests arrived out of order"),
+    ("hw_counters/duplicate_request", "requests arrived twice"),
+    ("hw_counters/rnr_nak_retry_err", "the receiver was not ready"),
+    ("hw_counters/rcvd_rnr_err", "the receiver was not ready"),
+    ("hw_counters/send_rnr_err", "the receiver was not ready"),
+    ("counters/port_xmit_discards", "the port dropped packets"),
+    ("ethtool/rx_discards_phy", "the port dropped arriving packets"),
+    ("ethtool/tx_discards_phy", "the port dropped leaving packets"),
+    ("ethtool/rx_crc_errors_phy", "packets arrived damaged"),
+    ("ethtool/rx_symbol_err_phy", "packets arrived damaged"),
+    ("netdev/rx_crc_errors", "packets arrived damaged"),
+    ("tcp/RetransSegs", "segments were sent again"),
+];
+
+/// Counters of which one event is enough.
+const BREAKS: &[(&str, &str)] = &[
+    ("counters/link_downed", "the link went down"),
+    ("counters/link_error_recovery", "the link recovered from an error"),
+    ("hw_counters/link_downed", "the link went down"),
+    ("ethtool/link_down_events_phy", "the link went down"),
+    ("hw_counters/retry_exceeded_err", "a transport retry limit was reached"),
+    ("hw_counters/req_transport_retries_exceeded", "a transport retry limit was reached"),
+    ("ethtool/tx_pause_storm_error_events", "a pause storm was cut off"),
+];
+
+/// Further counters worth showing when they moved: congestion and flow control at work, not faults.
+const SIGNS: &[&str] = &[
+    "np_cnp_sent",
+    "rp_cnp_handled",
+    "np_ecn_marked_roce_packets",
+    "out_of_sequence",
+    "roce_slow_restart",
+    "pause",
+    "out_of_buffer",
+    "port_xmit_wait",
+    "outbound_pci_stalled",
+    "symbol_error",
+    "rx_corrected_bits_phy",
+];
+
+/// The facts of both ends, where they are known.
+pub type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
+
+/// Why a sample must not be trusted, each reason naming its host; empty if nothing speaks against it.
+pub fn doubts(case: &Case, bidirectional: bool, link: &LinkRecord, ends: Ends<'_>, sample: &Sample) -> Vec<String> {
+    let mut found = sample.contaminated.clone();
+    let sides = [(&case.flow.from.host, &sample.from_counters), (&case.flow.to.host, &sample.to_counters)];
+    let packets = packets(link, sample);
+    for (host, counters) in sides {
+        for (name, meaning) in BREAKS {
+            if let Some(times) = counters.get(*name) {
+                found.push(format!("{host}: {meaning} ({name} +{times})"));
+            }
+        }
+        for (name, meaning) in LOSSES {
+            let times = counters.get(*name).copied().unwrap_or(0);
+            if times > LOSS_ALLOWANCE && times as f64 > LOSS_TOLERANCE * packets {
+                let share = 100.0 * times as f64 / packets;
+                found.push(format!("{host}: {meaning}: {name} +{times}, {share:.2} % of about {packets:.0} packets"));
+            }
+        }
+    }
+    found.extend(foreign_bytes(case, bidirectional, link, ends, sample));
+    found
+}
+
+/// Counters that moved and tell something, at one end: the losses and breaks, and signs of congestion.
+pub fn of_interest(counters: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+    let named = |list: &[(&str, &str)], name: &str| list.iter().any(|(known, _)| *known == name);
+    let tells = |name: &str| named(LOSSES, name) || named(BREAKS, name) || SIGNS.iter().any(|sign| name.contains(sign));
+    counters.iter().filter(|(name, delta)| **delta > 0 && tells(name)).map(|(n, d)| (n.as_str(), *d)).collect()
+}
+
+/// Packets this sample took, at least one per operation.
+fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
+    let measured = &sample.initiator;
+    let bytes = measured.moved.unwrap_or(measured.bytes) as f64;
+    (bytes / f64::from(link.mtu.max(1))).max(measured.operations as f64).max(1.0)
+}
+
+/// The bytes the sending NIC counted must be the payload with its headers: more is foreign traffic or packets sent
+/// again, less means that something else carried the payload.
+fn foreign_bytes(
+    case: &Case,
+    bidirectional: bool,
+    link: &LinkRecord,
+    (from, to): Ends<'_>,
+    sample: &Sample,
+) -> Option<String> {
+    let moved = sample.initiator.moved.filter(|moved| *moved >= WIRE_MINIMUM)?;
+    if case.cell.aim != Aim::Bandwidth || bidirectional || case.cell.op.is_atomic() {
+        return None;
+    }
+    let (host, counters) = match case.cell.op.pulls() {
+        true => (&case.flow.to.host, &sample.to_counters),
+        false => (&case.flow.from.host, &sample.from_counters),
+    };
+    let (name, seen) = sent_bytes(counters)?;
+    let efficiency = wire_efficiency(link, from, to, &case.cell, bidirectional)?;
+    let (moved, seen) = (moved as f64, seen as f64);
+    let most = moved / efficiency * WIRE_TOLERANCE + WIRE_ALLOWANCE;
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    if seen > most {
+        return Some(format!(
+            "{host}: its NIC sent {:.1} MiB for {:.1} MiB of payload, {:.1} MiB with headers: foreign traffic, or \
+             packets sent again ({name})",
+            mib(seen),
+            mib(moved),
+            mib(moved / efficiency)
+        ));
+    }
+    (seen < moved * 0.999).then(|| {
+        let (seen, moved) = (mib(seen), mib(moved));
+        format!(
+            "{host}: its NIC sent only {seen:.1} MiB of {moved:.1} MiB of payload: the bytes took another way ({name})"
+        )
+    })
+}
+
+/// Bytes a NIC sent, from the counter that is closest to the wire.
+fn sent_bytes(counters: &BTreeMap<String, u64>) -> Option<(&'static str, u64)> {
+    // port_xmit_data counts words of four bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
+    let words =
+        counters.get("counters/port_xmit_data").map(|words| ("counters/port_xmit_data", words.saturating_mul(4)));
+    words.or_else(|| counters.get("netdev/tx_bytes").map(|bytes| ("netdev/tx_bytes", *bytes)))
+}
+
+#[cfg(test)]
+mod tests;

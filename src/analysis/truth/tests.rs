@@ -1,0 +1,97 @@
+use railgauge_wire::{
+    measure::Measurement,
+    terms::{Fabric, GpuPath, LinkLayer, Memory, Op, Service, Transport},
+};
+
+use super::*;
+use crate::schedule::{Cell, Flow, Port};
+
+fn case(op: Op) -> Case {
+    let cell = Cell {
+        op,
+        aim: Aim::Bandwidth,
+        fabric: Fabric::Verbs,
+        service: Service::Rc,
+        memory: Memory::Host,
+        size: 65536,
+        qps: 1,
+        manner: None,
+    };
+    let flow = Flow::pair(Port::new("gpu01", 0), Port::new("gpu02", 0));
+    Case { id: 0, test: "t".into(), round: 0, flow, cell }
+}
+
+fn link() -> LinkRecord {
+    LinkRecord {
+        transport: Transport::VerbsRc,
+        link_layer: LinkLayer::RoceV2,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "mlx5_0".into(),
+        to_device: "mlx5_0".into(),
+        rate_gbps: Some(400.0),
+        mtu: 4096,
+        settings: BTreeMap::new(),
+    }
+}
+
+/// A sample of 1 GiB; counters at the initiator and the responder.
+fn sample(from: &[(&str, u64)], to: &[(&str, u64)]) -> Sample {
+    let counters = |list: &[(&str, u64)]| list.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
+    let bytes = 1 << 30;
+    Sample {
+        initiator: Measurement { operations: bytes / 65536, bytes, moved: Some(bytes), ..Default::default() },
+        responder: None,
+        checked: Default::default(),
+        from_counters: counters(from),
+        to_counters: counters(to),
+        contaminated: Vec::new(),
+        ranks: Vec::new(),
+    }
+}
+
+fn judged(op: Op, from: &[(&str, u64)], to: &[(&str, u64)]) -> Vec<String> {
+    doubts(&case(op), false, &link(), (None, None), &sample(from, to))
+}
+
+#[test]
+fn the_payload_with_its_headers_is_clean() {
+    // 1 GiB in packets of 4096 bytes costs about 2 % more on the wire.
+    let words = ((1_u64 << 30) as f64 * 1.02) as u64 / 4;
+    assert_eq!(judged(Op::Write, &[("counters/port_xmit_data", words)], &[]), Vec::<String>::new());
+    // A read is sent by the responder.
+    assert_eq!(judged(Op::Read, &[], &[("counters/port_xmit_data", words)]), Vec::<String>::new());
+}
+
+#[test]
+fn a_second_flow_on_the_nic_is_seen() {
+    let found = judged(Op::Write, &[("netdev/tx_bytes", (1 << 30) + (1 << 28))], &[]);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("gpu01: its NIC sent 1280.0 MiB for 1024.0 MiB of payload"), "{}", found[0]);
+}
+
+#[test]
+fn bytes_that_took_another_way_are_seen() {
+    let found = judged(Op::Read, &[], &[("counters/port_xmit_data", 1 << 20)]);
+    assert!(found[0].starts_with("gpu02: its NIC sent only 4.0 MiB"), "{found:?}");
+}
+
+#[test]
+fn losses_count_by_their_share_and_breaks_at_once() {
+    assert_eq!(judged(Op::Write, &[("hw_counters/completer_retry_err", 3)], &[]), Vec::<String>::new());
+    let lossy = judged(Op::Write, &[], &[("hw_counters/packet_seq_err", 2622)]);
+    assert_eq!(
+        lossy,
+        ["gpu02: packets arrived out of order and were asked for again: hw_counters/packet_seq_err +2622, \
+          1.00 % of about 262144 packets"]
+    );
+    let broken = judged(Op::Write, &[("counters/link_downed", 1)], &[]);
+    assert_eq!(broken, ["gpu01: the link went down (counters/link_downed +1)"]);
+}
+
+#[test]
+fn only_telling_counters_are_shown() {
+    let moved = [("counters/port_xmit_data", 5), ("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 2)];
+    let counters = moved.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
+    assert_eq!(of_interest(&counters), [("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 2)]);
+}
