@@ -29,7 +29,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("schedule", &["schedule", "plan"]),
     ("preflight", &["preflight", "plan"]),
     ("cluster", &["cluster", "plan"]),
-    ("run", &["run", "plan", "schedule", "cluster"]),
+    ("run", &["run", "plan", "preflight", "schedule", "cluster"]),
     // The journal's lines are the run's events: analysis reads them and nothing else of the run.
     ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event"]),
     ("report", &["report", "analysis", "preflight", "plan", "schedule", "run::event"]),

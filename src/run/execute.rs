@@ -18,6 +18,7 @@ use super::{
 use crate::{
     cluster::AgentBinary,
     plan::Plan,
+    preflight::{self, Cluster, Severity},
     schedule::{CaseIndex, Inventory, schedule},
 };
 
@@ -59,6 +60,7 @@ async fn measure(plan: Arc<Plan>, directory: &Directory, past: Past, hosts: &mut
     if let Err(error) = write_facts(directory, &hosts.facts) {
         spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", directory.facts().display())));
     }
+    remark(&plan, hosts, spine);
     let cases = match past.cases {
         known if !known.is_empty() => known,
         _ => {
@@ -87,6 +89,17 @@ fn halted(spine: &Spine) -> Option<End> {
         Halt::Interrupted => End::Interrupted,
         Halt::NoSpace(why) => End::Prevented(why),
     })
+}
+
+/// The preflight's findings as notes: why numbers will be bad, before they are measured.
+fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
+    let cluster = Cluster { facts: hosts.facts.clone(), clocks: hosts.walls.clone() };
+    for finding in preflight::judge(plan, &cluster).into_iter().filter(|f| f.severity > Severity::Notice) {
+        let text = format!("{} [{}]: {}; remedy: {}", finding.what, finding.check, finding.meaning, finding.remedy);
+        for host in finding.hosts {
+            spine.emit(Event::Note { host, text: text.clone() });
+        }
+    }
 }
 
 /// Every case of the plan on these hosts, with the schedule's remarks as notes.
