@@ -25,6 +25,8 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn centres_and_scales_follow_shift_scale_and_mirror(values in whole(2..60), by in -50i32..50, times in 1i32..9) {
         let (by, times) = (f64::from(by), f64::from(times));

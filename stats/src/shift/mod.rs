@@ -53,14 +53,27 @@ impl Interval {
 /// # Errors
 /// An empty sample, a value that is not finite, or a level outside (0, 1).
 pub fn shift(before: &[f64], after: &[f64], level: f64) -> Result<Shift, Refusal> {
+    let (estimate, [interval]) = shifts(before, after, [level])?;
+    Ok(Shift { estimate, interval })
+}
+
+/// [`shift`] with intervals of several levels at the cost of one.
+///
+/// # Errors
+/// As [`shift`].
+pub fn shifts<const N: usize>(
+    before: &[f64],
+    after: &[f64],
+    levels: [f64; N],
+) -> Result<(f64, [Option<Interval>; N]), Refusal> {
     demand(before, 1)?;
     demand(after, 1)?;
-    demand_probability(level, "a confidence level lies between 0 and 1")?;
+    demand_levels(&levels)?;
     let (m, n) = (before.len(), after.len());
-    let all = (m + n) as f64;
-    let variance = (m * n) as f64 * (all + 1.0) / 12.0;
-    let cut = Cut::new(Null::mann_whitney(m, n), m * n, variance, level);
-    Ok(estimate(&Sums::differences(before, after), 1.0, cut))
+    let variance = (m * n * (m + n + 1)) as f64 / 12.0;
+    let null = Null::mann_whitney(m, n);
+    let cuts = levels.map(|level| Cut::new(null.as_ref(), m * n, variance, level));
+    Ok(estimate(&Sums::differences(before, after), 1.0, cuts))
 }
 
 /// Shift of paired differences from zero: the median of the Walsh averages (dᵢ + dⱼ) / 2, i ≤ j (Hodges & Lehmann 1963),
@@ -70,13 +83,30 @@ pub fn shift(before: &[f64], after: &[f64], level: f64) -> Result<Shift, Refusal
 /// # Errors
 /// No difference, one that is not finite, or a level outside (0, 1).
 pub fn paired_shift(differences: &[f64], level: f64) -> Result<Shift, Refusal> {
+    let (estimate, [interval]) = paired_shifts(differences, [level])?;
+    Ok(Shift { estimate, interval })
+}
+
+/// [`paired_shift`] with intervals of several levels at the cost of one.
+///
+/// # Errors
+/// As [`paired_shift`].
+pub fn paired_shifts<const N: usize>(
+    differences: &[f64],
+    levels: [f64; N],
+) -> Result<(f64, [Option<Interval>; N]), Refusal> {
     demand(differences, 1)?;
-    demand_probability(level, "a confidence level lies between 0 and 1")?;
+    demand_levels(&levels)?;
     let n = differences.len();
     let averages = n * (n + 1) / 2;
-    let variance = averages as f64 * (2 * n + 1) as f64 / 12.0;
-    let cut = Cut::new(Null::signed_rank(n), averages, variance, level);
-    Ok(estimate(&Sums::pairs(differences), 0.5, cut))
+    let variance = (averages * (2 * n + 1)) as f64 / 12.0;
+    let null = Null::signed_rank(n);
+    let cuts = levels.map(|level| Cut::new(null.as_ref(), averages, variance, level));
+    Ok(estimate(&Sums::pairs(differences), 0.5, cuts))
+}
+
+fn demand_levels(levels: &[f64]) -> Result<(), Refusal> {
+    levels.iter().try_for_each(|&level| demand_probability(level, "a confidence level lies between 0 and 1"))
 }
 
 /// Only the estimate of [`paired_shift`].
@@ -85,7 +115,7 @@ pub fn paired_shift(differences: &[f64], level: f64) -> Result<Shift, Refusal> {
 /// No difference, or one that is not finite.
 pub fn pseudomedian(differences: &[f64]) -> Result<f64, Refusal> {
     demand(differences, 1)?;
-    Ok(estimate(&Sums::pairs(differences), 0.5, None).estimate)
+    Ok(estimate(&Sums::pairs(differences), 0.5, []).0)
 }
 
 /// Which order statistics bound the interval, counted from 1 at both ends, and the level they achieve.
@@ -95,7 +125,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn new(null: Option<Null>, values: usize, variance: f64, level: f64) -> Option<Self> {
+    fn new(null: Option<&Null>, values: usize, variance: f64, level: f64) -> Option<Self> {
         let tail = (1.0 - level) / 2.0;
         let (from_end, outside) = match null {
             Some(null) => {
@@ -113,17 +143,15 @@ impl Cut {
     }
 }
 
-/// Median and interval of the sums, each times `factor`.
-fn estimate(sums: &Sums, factor: f64, cut: Option<Cut>) -> Shift {
+/// Median and intervals of the sums, each times `factor`.
+fn estimate<const N: usize>(sums: &Sums, factor: f64, cuts: [Option<Cut>; N]) -> (f64, [Option<Interval>; N]) {
     let count = sums.count();
-    let (lower, upper) = ((count - 1) / 2, count / 2);
-    let mut places = vec![lower, upper];
-    if let Some(cut) = &cut {
-        places.extend([cut.from_end - 1, count - cut.from_end]);
-    }
-    let at = sums.select(&places);
-    Shift {
-        estimate: factor * (at[0] + (at[1] - at[0]) / 2.0),
-        interval: cut.map(|cut| Interval { low: factor * at[2], high: factor * at[3], level: cut.level }),
-    }
+    let mut places = vec![(count - 1) / 2, count / 2];
+    places.extend(cuts.iter().flatten().flat_map(|cut| [cut.from_end - 1, count - cut.from_end]));
+    let mut found = sums.select(&places).into_iter();
+    let mut next = || found.next().unwrap_or(f64::NAN);
+    let (lower, upper) = (next(), next());
+    let intervals =
+        cuts.map(|cut| cut.map(|cut| Interval { low: factor * next(), high: factor * next(), level: cut.level }));
+    (factor * (lower + (upper - lower) / 2.0), intervals)
 }

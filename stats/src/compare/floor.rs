@@ -1,0 +1,82 @@
+//! The noise floor: how large an effect looks when nothing has changed.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    refusal::{Refusal, demand},
+    robust::{median_in_place, quantile},
+    shift::{pseudomedian, shifts},
+};
+
+/// Smallest margin that a plan gets without asking: 1 % (as a difference of logarithms).
+const LEAST: f64 = 0.01;
+
+/// An equivalence margin, which is also the smallest effect that is called improved or regressed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Margin {
+    /// As a difference of logarithms.
+    pub value: f64,
+    /// Whether the plan asked for less than the noise floor and gets the floor.
+    pub raised: bool,
+}
+
+/// The margin: what the plan asks for, but not less than the noise floor; 1 % or twice the floor if it asks for nothing.
+pub fn margin(asked: Option<f64>, floor: f64) -> Margin {
+    match asked {
+        Some(asked) => Margin { value: asked.max(floor), raised: asked < floor },
+        None => Margin { value: LEAST.max(2.0 * floor), raised: false },
+    }
+}
+
+/// Noise floor of interleaved blocks: the 95 % quantile of the absolute pseudomedian when the signs of the centred
+/// differences are thrown anew, `draws` times, or in every way if there are fewer ways than that.
+///
+/// # Errors
+/// Fewer than two differences, one that is not finite, or no draws.
+pub fn noise_floor_of_differences(differences: &[f64], draws: usize, seed: u64) -> Result<f64, Refusal> {
+    demand(differences, 2)?;
+    let centre = pseudomedian(differences)?;
+    // Centring takes away one part in n of the variance; this gives it back.
+    let n = differences.len() as f64;
+    let sizes: Vec<f64> = differences.iter().map(|d| (d - centre) * (n / (n - 1.0)).sqrt()).collect();
+    let every_way = sizes.len() < 32 && 1_usize << sizes.len() <= draws;
+    let mut coin = ChaCha8Rng::seed_from_u64(seed);
+    let draw = |draw: usize| {
+        let signs: u64 = if every_way { draw as u64 } else { 0 };
+        let mut flipped = sizes.clone();
+        for (i, d) in flipped.iter_mut().enumerate() {
+            let minus = if every_way { signs >> i & 1 == 1 } else { coin.random() };
+            if minus {
+                *d = -*d;
+            }
+        }
+        pseudomedian(&flipped).map(f64::abs)
+    };
+    let ways = if every_way { 1 << sizes.len() } else { draws };
+    quantile(&(0..ways).map(draw).collect::<Result<Vec<f64>, Refusal>>()?, 0.95)
+}
+
+/// Noise floor of two sets of runs: the 95 % quantile of the absolute shift when the labels of the values, each less its
+/// own side's median, are dealt anew, `draws` times.
+///
+/// # Errors
+/// Fewer than two values a side, one that is not finite, or no draws.
+pub fn noise_floor_of_samples(before: &[f64], after: &[f64], draws: usize, seed: u64) -> Result<f64, Refusal> {
+    demand(before, 2)?;
+    demand(after, 2)?;
+    let mut together = Vec::with_capacity(before.len() + after.len());
+    for side in [before, after] {
+        let centre = median_in_place(&mut side.to_vec());
+        together.extend(side.iter().map(|v| v - centre));
+    }
+    let mut dealer = ChaCha8Rng::seed_from_u64(seed);
+    let mut deal = || {
+        for i in (1..together.len()).rev() {
+            together.swap(i, dealer.random_range(0..=i));
+        }
+        let (a, b) = together.split_at(before.len());
+        shifts(a, b, []).map(|(shift, [])| shift.abs())
+    };
+    quantile(&(0..draws).map(|_| deal()).collect::<Result<Vec<f64>, Refusal>>()?, 0.95)
+}

@@ -1,0 +1,279 @@
+//! Before and after on data that we generate: how often noise is called a change, how often a change is found, and whether
+//! intervals hold what they should.
+//!
+//! The figures of docs/statistics.md are printed by
+//! `cargo test -p railgauge-stats --test compare -- --nocapture`.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod generators;
+
+use generators::{Noise, on_cpu};
+use proptest::prelude::*;
+use railgauge_stats::compare::{
+    Comparison, LEVEL, Variant, Verdict, block_difference, block_orders, margin, noise_floor_of_differences,
+    noise_floor_of_samples, paired, paired_headline, unpaired, unpaired_headline, verdict, verdicts,
+};
+
+/// Never used while the rules were made; development used 1 to 9.
+const FRESH: u64 = 577_215_664;
+/// Comparisons of each kind of noise.
+const COMPARISONS: usize = 2_000;
+
+/// Only every so many comparisons have a headline, whose bootstrap takes longest.
+const HEADLINES: usize = 5;
+
+/// A series of logarithms of spread 1 % in which nothing changes.
+fn series(kind: &str, n: usize, noise: &mut Noise) -> Vec<f64> {
+    let mut last = noise.normal();
+    let mut slow = false;
+    (0..n)
+        .map(|_| {
+            0.01 * match kind {
+                "normal" => noise.normal(),
+                "log-normal" => noise.normal().exp() / 2.16,
+                "autocorrelated .3" | "autocorrelated .6" => {
+                    let r = if kind.ends_with(".3") { 0.3_f64 } else { 0.6 };
+                    last = r * last + (1.0 - r * r).sqrt() * noise.normal();
+                    last
+                }
+                // Two states, a tenth of the time the slower one, in which a link tends to stay.
+                "bimodal" => {
+                    if noise.chance(if slow { 0.3 } else { 0.033 }) {
+                        slow = !slow;
+                    }
+                    0.5 * noise.normal() - if slow { 3.0 } else { 0.0 }
+                }
+                other => panic!("no noise called {other}"),
+            }
+        })
+        .collect()
+}
+
+const KINDS: [&str; 5] = ["normal", "log-normal", "autocorrelated .3", "autocorrelated .6", "bimodal"];
+
+/// Differences of interleaved blocks, cut from one series.
+fn blocks(series: &[f64], seed: u64) -> Vec<f64> {
+    let orders = block_orders(series.len() / 4, seed);
+    let difference = |(values, order): (&[f64], &[Variant; 4])| {
+        let side =
+            |which| -> Vec<f64> { values.iter().zip(order).filter(|(_, v)| **v == which).map(|(x, _)| *x).collect() };
+        block_difference(&side(Variant::A), &side(Variant::B)).unwrap()
+    };
+    series.chunks_exact(4).zip(&orders).map(difference).collect()
+}
+
+/// Two standard errors above a share of 5 %.
+fn five_percent() -> f64 {
+    LEVEL + 2.0 * (LEVEL * (1.0 - LEVEL) / COMPARISONS as f64).sqrt()
+}
+
+#[test]
+fn nothing_changed_is_rarely_called_a_change() {
+    println!("noise | blocks: p at most 5 %, verdict | runs: p at most 5 %, verdict | headline of blocks misses 0");
+    let mut noise = Noise::new(FRESH);
+    for kind in KINDS {
+        let (mut p_blocks, mut v_blocks, mut p_runs, mut v_runs, mut missed) = (0, 0, 0, 0, 0);
+        for i in 0..COMPARISONS {
+            let differences = blocks(&series(kind, 32, &mut noise), FRESH + i as u64);
+            let floor = noise_floor_of_differences(&differences, 256, 1).unwrap();
+            let cell = paired(&differences, margin(Some(0.001), floor).value).unwrap();
+            let changed = |cell: &Comparison| {
+                matches!(verdict(cell, cell.p_change, cell.p_equivalent, true), Verdict::Improved | Verdict::Regressed)
+            };
+            p_blocks += usize::from(cell.p_change <= LEVEL);
+            v_blocks += usize::from(changed(&cell));
+            if i % HEADLINES == 0 {
+                let headline = paired_headline(&differences, i as u64).unwrap();
+                missed += usize::from(headline.interval.is_some_and(|interval| !interval.holds(0.0)));
+            }
+            let runs = series(kind, 20, &mut noise);
+            let cell = unpaired(&runs[..10], &runs[10..], margin(None, 0.0).value).unwrap();
+            p_runs += usize::from(cell.p_change <= LEVEL);
+            v_runs += usize::from(changed(&cell));
+        }
+        let share = |count: usize| count as f64 / COMPARISONS as f64;
+        println!(
+            "{kind} | {:.3} {:.3} | {:.3} {:.3} | {:.3}",
+            share(p_blocks),
+            share(v_blocks),
+            share(p_runs),
+            share(v_runs),
+            HEADLINES as f64 * share(missed)
+        );
+        // Blocks are safe under any noise, because the coin decides their sign.
+        assert!(share(p_blocks) <= five_percent() && share(v_blocks) <= five_percent(), "{kind}");
+        // Runs one after the other are safe as long as they do not depend on each other.
+        assert!(kind.starts_with("auto") || kind == "bimodal" || share(p_runs) <= five_percent(), "{kind}");
+        assert!(kind.ends_with(".6") || share(v_runs) <= five_percent(), "{kind}");
+    }
+}
+
+#[test]
+fn many_cells_are_judged_together() {
+    let mut noise = Noise::new(FRESH + 1);
+    let (mut runs_with_false, runs) = (0, 100);
+    let (mut found, mut named, mut there) = (0, 0, 0);
+    for _ in 0..runs {
+        let draw = |shift: f64, noise: &mut Noise| {
+            let (x, y) = (series("normal", 10, noise), series("normal", 10, noise));
+            let y: Vec<f64> = y.iter().map(|v| v + shift).collect();
+            (unpaired(&x, &y, 0.01).unwrap(), true)
+        };
+        let healthy: Vec<_> = (0..200).map(|_| draw(0.0, &mut noise)).collect();
+        let is_change = |v: &(Verdict, f64)| matches!(v.0, Verdict::Improved | Verdict::Regressed);
+        runs_with_false += usize::from(verdicts(&healthy).unwrap().iter().any(is_change));
+        let mixed: Vec<_> = (0..200).map(|i| draw(if i < 40 { -0.03 } else { 0.0 }, &mut noise)).collect();
+        let judged = verdicts(&mixed).unwrap();
+        found += judged[..40].iter().filter(|v| v.0 == Verdict::Regressed).count();
+        named += judged.iter().filter(|v| is_change(v)).count();
+        there += 40;
+    }
+    println!(
+        "200 cells, 10 runs a side: {runs_with_false} of {runs} comparisons without change name one; of {there} drops of 3 \
+         sigma {found} are found, {} of {named} names are false",
+        named - found
+    );
+    assert!(runs_with_false as f64 <= (LEVEL + 2.0 * 0.0218) * runs as f64);
+    assert!(found as f64 >= 0.98 * there as f64 && (named - found) as f64 <= LEVEL * named as f64);
+}
+
+#[test]
+fn what_is_equal_is_shown_equal_with_the_runs_asked_for() {
+    let mut noise = Noise::new(FRESH + 2);
+    let (mut shown, mut wrong, trials) = (0, 0, 500);
+    for i in 0..trials {
+        let first = blocks(&series("normal", 24, &mut noise), i);
+        let need = paired(&first, 0.01).unwrap().need.unwrap();
+        let more = blocks(&series("normal", 4 * need, &mut noise), FRESH + i);
+        let cell = paired(&more, 0.01).unwrap();
+        shown += usize::from(verdict(&cell, cell.p_change, cell.p_equivalent, true) == Verdict::Equivalent);
+        // A true effect of exactly the margin must not be called equivalent more often than in 5 %.
+        let edge: Vec<f64> = more.iter().map(|d| d + 0.01).collect();
+        let cell = paired(&edge, 0.01).unwrap();
+        wrong += usize::from(matches!(
+            verdict(&cell, cell.p_change, cell.p_equivalent, true),
+            Verdict::Equivalent | Verdict::Negligible
+        ));
+    }
+    println!(
+        "{trials} equal variants: {shown} shown to be equal with the blocks asked for; at the margin's edge {wrong}"
+    );
+    assert!(shown as f64 >= 0.75 * trials as f64);
+    assert!(wrong as f64 <= (LEVEL + 2.0 * 0.0098) * trials as f64);
+}
+
+#[test]
+fn headline_intervals_hold_the_truth() {
+    let mut noise = Noise::new(FRESH + 3);
+    println!("noise, blocks | share of 95 % intervals of the headline that hold the truth: blocks, runs");
+    for kind in ["normal", "log-normal"] {
+        for n in [6, 10] {
+            let (mut paired_held, mut runs_held, trials) = (0, 0, 500);
+            // The mean of the log-normal kind.
+            let truth = if kind == "normal" { 0.0 } else { 0.01 * 0.5_f64.exp() / 2.16 };
+            for seed in 0..trials {
+                let holds =
+                    |h: railgauge_stats::compare::Headline, truth| usize::from(h.interval.unwrap().holds(truth));
+                let (a, b) = (series(kind, n, &mut noise), series(kind, n, &mut noise));
+                paired_held += holds(paired_headline(&a, seed).unwrap(), truth);
+                runs_held += holds(unpaired_headline(&a, &b, seed).unwrap(), 0.0);
+            }
+            let share = |held: usize| held as f64 / trials as f64;
+            println!("{kind}, {n} | {:.3}, {:.3}", share(paired_held), share(runs_held));
+            assert!(kind != "normal" || share(paired_held).min(share(runs_held)) >= 0.93);
+        }
+    }
+}
+
+#[test]
+fn twenty_thousand_cells_take_less_than_a_second() {
+    let mut noise = Noise::new(FRESH + 4);
+    let cells: Vec<(Vec<f64>, Vec<f64>)> =
+        (0..20_000).map(|_| (series("normal", 10, &mut noise), series("normal", 10, &mut noise))).collect();
+    let start = on_cpu();
+    let compared: Vec<_> = cells.iter().map(|(x, y)| (unpaired(x, y, 0.01).unwrap(), true)).collect();
+    let judged = verdicts(&compared).unwrap();
+    let took = on_cpu() - start;
+    println!("20,000 cells of 10 against 10 runs: {took:.0?}");
+    assert_eq!(judged.len(), 20_000);
+    assert!(took < std::time::Duration::from_secs(1), "{took:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Linear drift, however steep, leaves no difference in an A B B A block.
+    #[test]
+    fn drift_cancels(slope in -100i32..100, level in -100i32..100, seed in 0u64..1000) {
+        let drift: Vec<f64> = (0..40).map(|i| f64::from(level) + f64::from(slope) * f64::from(i)).collect();
+        prop_assert!(blocks(&drift, seed).iter().all(|&d| d == 0.0));
+    }
+
+    /// Exchanging the sides exchanges improved and regressed and nothing else.
+    #[test]
+    fn sides_are_alike(x in prop::collection::vec(-0.05..0.05f64, 4..12), y in prop::collection::vec(-0.05..0.05f64, 4..12)) {
+        let (there, back) = (unpaired(&x, &y, 0.01).unwrap(), unpaired(&y, &x, 0.01).unwrap());
+        prop_assert!((there.effect + back.effect).abs() < 1e-15);
+        prop_assert!((there.p_change - back.p_change).abs() < 1e-12 && (there.p_equivalent - back.p_equivalent).abs() < 1e-12);
+        let one = verdict(&there, there.p_change, there.p_equivalent, true);
+        prop_assert_eq!(one, verdict(&back, back.p_change, back.p_equivalent, false));
+        prop_assert_eq!(there.need, back.need);
+    }
+
+    /// Equivalence and a change of at least the margin are never both shown.
+    #[test]
+    fn words_do_not_contradict(d in prop::collection::vec(-0.05..0.05f64, 6..14), shift in -0.1..0.1f64) {
+        let moved: Vec<f64> = d.iter().map(|v| v + shift).collect();
+        let cell = paired(&moved, 0.02).unwrap();
+        match verdict(&cell, cell.p_change, cell.p_equivalent, true) {
+            Verdict::Improved => prop_assert!(cell.effect >= 0.02 && cell.p_equivalent > 0.05),
+            Verdict::Regressed => prop_assert!(cell.effect <= -0.02 && cell.p_equivalent > 0.05),
+            Verdict::Equivalent | Verdict::Negligible => prop_assert!(cell.effect.abs() < 0.02),
+            Verdict::Inconclusive => {}
+        }
+    }
+}
+
+#[test]
+fn five_words() {
+    let around =
+        |centre: f64, spread: f64| (0..8).map(|i| centre + spread * (f64::from(i) - 3.5)).collect::<Vec<f64>>();
+    let word = |d: &[f64]| {
+        let cell = paired(d, 0.01).unwrap();
+        verdict(&cell, cell.p_change, cell.p_equivalent, true)
+    };
+    assert_eq!(word(&around(0.05, 0.001)), Verdict::Improved);
+    assert_eq!(word(&around(-0.05, 0.001)), Verdict::Regressed);
+    assert_eq!(word(&around(0.0, 0.001)), Verdict::Equivalent);
+    assert_eq!(word(&around(0.004, 0.0001)), Verdict::Negligible);
+    assert_eq!(word(&around(0.0, 0.02)), Verdict::Inconclusive);
+    // Five blocks cannot show a change however large it is, and say so.
+    let cell = paired(&around(0.5, 0.001)[..5], 0.01).unwrap();
+    assert_eq!(verdict(&cell, cell.p_change, cell.p_equivalent, true), Verdict::Inconclusive);
+    assert_eq!((cell.interval95, cell.need), (None, Some(6)));
+    let lower = paired(&around(-0.05, 0.001), 0.01).unwrap();
+    assert_eq!(verdict(&lower, lower.p_change, lower.p_equivalent, false), Verdict::Improved);
+}
+
+#[test]
+fn margins_and_floors() {
+    assert_eq!((margin(None, 0.001).value, margin(None, 0.02).value), (0.01, 0.04));
+    assert_eq!((margin(Some(0.005), 0.02).value, margin(Some(0.005), 0.02).raised), (0.02, true));
+    assert!(!margin(Some(0.05), 0.02).raised);
+    let mut noise = Noise::new(FRESH + 5);
+    // The floor is what an effect stays below in 95 % of cases where nothing changed.
+    let (mut below, trials) = (0, 400);
+    for i in 0..trials {
+        let first = blocks(&series("normal", 40, &mut noise), i);
+        let second = blocks(&series("normal", 40, &mut noise), i + 1);
+        let effect = paired(&second, 0.01).unwrap().effect.abs();
+        below += usize::from(effect <= noise_floor_of_differences(&first, 1_000, i).unwrap());
+    }
+    println!("{below} of {trials} effects of nothing lie below the noise floor of another measurement");
+    assert!(below as f64 >= 0.88 * trials as f64);
+    let (x, y) = (series("normal", 10, &mut noise), series("normal", 10, &mut noise));
+    let apart: Vec<f64> = y.iter().map(|v| v + 5.0).collect();
+    let floor = noise_floor_of_samples(&x, &apart, 1_000, 1).unwrap();
+    assert!((0.002..0.02).contains(&floor), "{floor}");
+    assert_eq!(floor, noise_floor_of_samples(&x, &apart, 1_000, 1).unwrap());
+}
