@@ -14,7 +14,7 @@ use std::process::Command;
 use controller::Agent;
 use railgauge_wire::{
     failure::{Failure, Kind},
-    link::{Completion, Endpoint, Footprint, Knobs, LinkId, LinkSpec, Opened, Role},
+    link::{Completion, Endpoint, Footprint, Joining, Knobs, LinkId, LinkSpec, Opened, Role},
     measure::Measurement,
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
@@ -365,4 +365,19 @@ fn a_peer_that_goes_away_is_reported_and_not_waited_for() {
     println!("{failure}");
     assert_eq!(failure.kind, Kind::Fabric);
     assert!(!failure.help.is_empty());
+}
+
+#[test]
+fn rdma_cm_joins_as_well() {
+    let knobs = Knobs { joining: Some(Joining::RdmaCm), traffic_class: Some(96), ..Knobs::default() };
+    let Some(mut pair) = Pair::new(&knobs, Service::Rc, 2, 1 << 16) else { return };
+    assert_eq!(pair.opened[0].settings.get("joining").map(String::as_str), Some("rdma-cm"));
+    for op in [Op::Write, Op::Read, Op::Send, Op::WriteImm] {
+        pair.case(op, Aim::Bandwidth, 16384);
+    }
+    drop(pair);
+    let Some(mut pair) = Pair::new(&knobs, Service::Rc, 1, 1 << 16) else { return };
+    for op in [Op::Write, Op::Send] {
+        pair.case(op, Aim::Latency, 8);
+    }
 }

@@ -1,6 +1,6 @@
 //! A device: found by name, opened once, closed when the last object made of it is gone.
 
-use std::{ffi::CStr, mem, ptr::NonNull, sync::Arc};
+use std::{any::Any, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use rdma_sys::*;
@@ -11,12 +11,19 @@ use super::{
 };
 
 /// An open device context.
-#[derive(Debug)]
 pub struct Device {
     pub(super) library: &'static Library,
     pub(super) context: NonNull<ibv_context>,
     name: String,
     iwarp: bool,
+    /// Who opened the context, if it was not us: it is theirs to close.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// The devices of this host, as libibverbs lists them; freed when dropped.
@@ -97,7 +104,34 @@ impl Device {
         let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };
         let context = NonNull::new(context).ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
         let iwarp = transport == ibv_transport_type::IBV_TRANSPORT_IWARP;
-        Ok(Arc::new(Self { library, context, name: name.to_owned(), iwarp }))
+        Ok(Arc::new(Self { library, context, name: name.to_owned(), iwarp, owner: None }))
+    }
+
+    /// A device that `owner` has opened and keeps open for as long as it lives.
+    ///
+    /// # Errors
+    /// It is another device than `name`.
+    ///
+    /// # Safety
+    /// The context must be open for as long as `owner` lives.
+    pub(super) unsafe fn borrowed(
+        context: NonNull<ibv_context>,
+        name: &str,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Arc<Self>, Failure> {
+        let library = Library::get()?;
+        // SAFETY: the caller vouches for the context; its device has a NUL-terminated name.
+        let (found, transport) = unsafe {
+            let device = (*context.as_ptr()).device;
+            (CStr::from_ptr((*device).name.as_ptr()).to_string_lossy().into_owned(), (*device).transport_type)
+        };
+        if found != name {
+            let cause = format!("rdma_cm takes {found} for the address of {name}");
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+                .help("two devices share an address: give each its own, or name the other device"));
+        }
+        let iwarp = transport == ibv_transport_type::IBV_TRANSPORT_IWARP;
+        Ok(Arc::new(Self { library, context, name: found, iwarp, owner: Some(owner) }))
     }
 
     /// Its name.
@@ -138,8 +172,10 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: the context is open and everything made of it holds an Arc of this.
-        unsafe { (self.library.ibv_close_device)(self.context.as_ptr()) };
+        if self.owner.is_none() {
+            // SAFETY: the context is open and everything made of it holds an Arc of this.
+            unsafe { (self.library.ibv_close_device)(self.context.as_ptr()) };
+        }
     }
 }
 

@@ -48,6 +48,8 @@ macro_rules! functions {
     };
 }
 
+pub(super) use functions;
+
 functions! {
     /// libibverbs, with the symbol versions of rdma-core's `debian/libibverbs1.symbols`.
     Library

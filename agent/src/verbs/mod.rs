@@ -10,6 +10,7 @@
 //! | [`loader`], [`library`] | libraries opened at run time, with versioned symbols |
 //! | [`device`], [`port`], [`gid`], [`natural`] | what there is, and which GID to use |
 //! | [`domain`], [`region`], [`completion`], [`queue_pair`], [`address`] | the objects |
+//! | [`cm`], [`cm_library`] | connections made by librdmacm |
 //! | [`transition`] | the attributes of a queue pair's states, as data |
 //! | [`send`], [`receive`], [`poll`] | the fast path: prebuilt requests, batches of completions |
 //! | [`flag`] | memory that a device writes and a loop watches |
@@ -21,6 +22,8 @@
 
 pub mod address;
 pub mod cache;
+pub mod cm;
+pub mod cm_library;
 pub mod completion;
 pub mod device;
 pub mod domain;

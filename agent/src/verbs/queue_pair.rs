@@ -9,6 +9,7 @@ use railgauge_wire::{
 use rdma_sys::*;
 
 use super::{
+    cm::Identifier,
     completion::CompletionQueue,
     domain::Domain,
     transition::Change,
@@ -35,6 +36,8 @@ pub struct QueuePair {
     receive_queue: Arc<CompletionQueue>,
     service: Service,
     inline: u32,
+    /// The connection it belongs to, if rdma_cm made it.
+    connection: Option<Identifier>,
 }
 
 /// Inline sizes to fall back to, in bytes: what devices are known to offer.
@@ -76,6 +79,7 @@ impl QueuePair {
                     receive_queue: Arc::clone(receive_queue),
                     service,
                     inline: attributes.cap.max_inline_data.min(capacity.inline),
+                    connection: None,
                 });
             }
             refused = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
@@ -87,6 +91,44 @@ impl QueuePair {
         let failure = words::verb(Stage::Open, Doing::CreateQueuePair, device.name(), refused);
         let Capacity { sends, receives, .. } = capacity;
         Err(Failure { cause: format!("{} ({service}, {sends} sends, {receives} receives)", failure.cause), ..failure })
+    }
+
+    /// The queue pair of a connection that is about to be made, which moves it through its states.
+    ///
+    /// # Errors
+    /// The device does not offer the capacity.
+    pub fn connected(
+        domain: &Arc<Domain>,
+        queue: &Arc<CompletionQueue>,
+        capacity: Capacity,
+        connection: Identifier,
+    ) -> Result<Self, Failure> {
+        let service = Service::Rc;
+        let smaller = INLINE_STEPS.into_iter().filter(|inline| *inline < capacity.inline);
+        let mut refused = 0;
+        for inline in std::iter::once(capacity.inline).chain(smaller) {
+            let mut attributes = attributes(queue, queue, service, Capacity { inline, ..capacity });
+            match connection.create(domain, &mut attributes) {
+                Ok(handle) => {
+                    return Ok(Self {
+                        handle,
+                        domain: Arc::clone(domain),
+                        send_queue: Arc::clone(queue),
+                        receive_queue: Arc::clone(queue),
+                        service,
+                        inline: attributes.cap.max_inline_data.min(capacity.inline),
+                        connection: Some(connection),
+                    });
+                }
+                Err(errno) => refused = errno,
+            }
+        }
+        Err(words::verb(Stage::Join, Doing::CreateQueuePair, domain.device().name(), refused))
+    }
+
+    /// The connection it belongs to, if rdma_cm made it.
+    pub fn connection(&self) -> Option<&Identifier> {
+        self.connection.as_ref()
     }
 
     /// The raw queue pair, for posting.
@@ -175,8 +217,13 @@ fn attributes(
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
-        // SAFETY: came from ibv_create_qp; its queues are alive until this has returned.
-        unsafe { (self.domain.device().library().ibv_destroy_qp)(self.handle.as_ptr()) };
+        match &self.connection {
+            Some(connection) => connection.destroy(),
+            // SAFETY: came from ibv_create_qp; its queues are alive until this has returned.
+            None => unsafe {
+                (self.domain.device().library().ibv_destroy_qp)(self.handle.as_ptr());
+            },
+        }
     }
 }
 

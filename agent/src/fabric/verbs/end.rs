@@ -10,6 +10,7 @@ use railgauge_wire::{
 
 use super::{
     choice::Choice,
+    cm::Manager,
     layout::{HEADER, Layout},
     mailbox::Mailbox,
     phase::{Announcer, Listener},
@@ -22,7 +23,7 @@ use crate::{
         address::Address,
         completion::CompletionQueue,
         poll::Poller,
-        queue_pair::QueuePair,
+        queue_pair::{Capacity, QueuePair},
         receive::{Landing, Receives},
         region::Region,
         send::{Sends, Template, Verb, Walk},
@@ -50,7 +51,11 @@ pub struct End {
     pub queue: Arc<CompletionQueue>,
     /// Takes from `queue`.
     pub poller: Poller,
-    /// The measured queue pairs.
+    /// How large the measured queue pairs are.
+    pub capacity: Capacity,
+    /// What rdma_cm needs, where the link is joined by it.
+    pub manager: Option<Manager>,
+    /// The measured queue pairs; rdma_cm makes them when the link is joined.
     pub pairs: Vec<Arc<QueuePair>>,
     /// First packet sequence numbers, the control queue pair's last.
     pub psns: Vec<u32>,

@@ -12,6 +12,7 @@ use super::{
     end::{End, Peer},
     layout::Layout,
 };
+use crate::fabric::Control;
 use crate::verbs::{
     address::{Address, Path},
     gid,
@@ -29,15 +30,19 @@ impl End {
     ///
     /// # Errors
     /// The peer does not fit, or its address cannot be resolved.
-    pub fn join(&mut self, peer: &Endpoint) -> Result<(), Failure> {
+    pub fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
         let Endpoint::Verbs(peer) = peer else {
             return Err(unfit("this end is verbs, the other is TCP".to_owned(), "both ends need the same fabric"));
         };
+        let mailbox = self.fit(peer)?;
         if self.settings.joining == Joining::RdmaCm {
-            let cause = "joining by rdma_cm is not built yet";
-            return Err(Failure::new(Stage::Join, Kind::Unsupported, cause).help("use joining = \"exchange\""));
+            self.connect_all(peer, control)?;
+            self.mailbox.address_to(&mailbox);
+            let area = Layout::area_of(peer.length, self.pairs.len());
+            let mtu = self.settings.mtu.min(peer.mtu);
+            self.peer = Some(Peer { endpoint: peer.clone(), area, addresses: Vec::new(), mtu });
+            return Ok(());
         }
-        let control = self.fit(peer)?;
         let mtu = self.settings.mtu.min(peer.mtu);
         let (service, reads) = (self.service, self.settings.reads.min(peer.max_reads));
         let paths = (0..self.pairs.len()).map(|i| self.path(peer, i)).collect::<Result<Vec<_>, _>>()?;
@@ -45,8 +50,10 @@ impl End {
             self.connect(pair, path, mtu, (peer.qp_numbers[i], peer.psns[i]), self.psns[i], reads)?;
         }
         let own_psn = self.psns.last().copied().unwrap_or(0);
-        self.connect(self.mailbox.queue_pair(), &paths[0], mtu, (control.qp_number, control.psn), own_psn, 1)?;
-        self.mailbox.address_to(&control);
+        if let (Some(pair), Some(path)) = (self.mailbox.queue_pair(), paths.first()) {
+            self.connect(pair, path, mtu, (mailbox.qp_number, mailbox.psn), own_psn, 1)?;
+        }
+        self.mailbox.address_to(&mailbox);
         let addresses = if service == Service::Ud {
             let domain = &self.choice.domain;
             paths.iter().map(|path| Address::new(domain, path).map(Arc::new)).collect::<Result<_, _>>()?
@@ -60,8 +67,9 @@ impl End {
 
     /// `Err` unless the peer can be this end's.
     fn fit(&self, peer: &VerbsEndpoint) -> Result<railgauge_wire::link::ControlEndpoint, Failure> {
-        if peer.qp_numbers.len() != self.pairs.len() || peer.psns.len() != self.pairs.len() {
-            let cause = format!("{} queue pairs here, {} at the peer", self.pairs.len(), peer.qp_numbers.len());
+        let own = self.layout.qps as usize;
+        if peer.qp_numbers.len() != own || peer.psns.len() != own {
+            let cause = format!("{own} queue pairs here, {} at the peer", peer.qp_numbers.len());
             return Err(unfit(cause, "both ends need the same number"));
         }
         let own = self.choice.gid.map_or("", |gid| gid.kind.word());

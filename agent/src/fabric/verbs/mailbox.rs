@@ -7,7 +7,6 @@ use std::sync::Arc;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::ControlEndpoint,
-    terms::Service,
 };
 
 use crate::{
@@ -26,6 +25,9 @@ use crate::{
 
 /// Letters in flight at most.
 const DEPTH: u32 = 64;
+
+/// How large the control queue pair is.
+pub const CAPACITY: Capacity = Capacity { sends: DEPTH, receives: 1, inline: Words::SIZE as u32 };
 
 const WORD: u64 = Words::SIZE;
 
@@ -61,7 +63,8 @@ impl Slot {
 pub struct Mailbox {
     region: Arc<Region>,
     words: Words,
-    queue_pair: Arc<QueuePair>,
+    queue: Arc<CompletionQueue>,
+    queue_pair: Option<Arc<QueuePair>>,
     poller: Poller,
     /// One ring per word, once joined.
     letters: Vec<Sends>,
@@ -71,39 +74,45 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// A mailbox for a link of `qps` queue pairs, not connected yet.
+    /// A mailbox for a link of `qps` queue pairs, without a queue pair of its own yet.
     ///
     /// # Errors
     /// Memory or queues are not to be had.
     pub fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
-        let (region, queue) = Self::parts(domain, qps)?;
-        let words = Words::new(&region)
-            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the mailbox is not in host memory"))?;
-        let capacity = Capacity { sends: DEPTH, receives: 1, inline: WORD as u32 };
-        let queue_pair = Arc::new(QueuePair::new(domain, &queue, &queue, Service::Rc, capacity)?);
-        Ok(Self { region, words, queue_pair, poller: Poller::new(&queue), letters: Vec::new(), flying: 0, qps })
-    }
-
-    fn parts(domain: &Arc<Domain>, qps: u32) -> Result<(Arc<Region>, Arc<CompletionQueue>), Failure> {
         // The first half is the peer's to write, the second half holds what we write to the peer.
         let page = Arc::new(Buffer::new(2 * WORD * Slot::count(qps), false)?);
         let region = Arc::new(Region::register(domain, page, Access::default())?);
-        Ok((region, CompletionQueue::new(domain.device(), 2 * DEPTH, false)?))
+        let words = Words::new(&region)
+            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the mailbox is not in host memory"))?;
+        let queue = CompletionQueue::new(domain.device(), 2 * DEPTH, false)?;
+        let poller = Poller::new(&queue);
+        Ok(Self { region, words, queue, queue_pair: None, poller, letters: Vec::new(), flying: 0, qps })
     }
 
-    /// The control queue pair, to be connected.
-    pub fn queue_pair(&self) -> &Arc<QueuePair> {
-        &self.queue_pair
+    /// Where the control queue pair completes.
+    pub fn queue(&self) -> &Arc<CompletionQueue> {
+        &self.queue
+    }
+
+    /// Takes its queue pair.
+    pub fn attach(&mut self, queue_pair: Arc<QueuePair>) {
+        self.queue_pair = Some(queue_pair);
+    }
+
+    /// The control queue pair.
+    pub fn queue_pair(&self) -> Option<&Arc<QueuePair>> {
+        self.queue_pair.as_ref()
     }
 
     /// What the peer must know.
     pub fn endpoint(&self, psn: u32) -> ControlEndpoint {
         let (address, rkey) = (self.region.address(), self.region.remote_key());
-        ControlEndpoint { qp_number: self.queue_pair.number(), psn, address, rkey }
+        ControlEndpoint { qp_number: self.queue_pair.as_ref().map_or(0, |pair| pair.number()), psn, address, rkey }
     }
 
     /// Addresses the letters to the peer's mailbox, which must be of as many queue pairs.
     pub fn address_to(&mut self, peer: &ControlEndpoint) {
+        let Some(queue_pair) = &self.queue_pair else { return };
         let half = WORD * Slot::count(self.qps);
         let letter = |place: u64| Template {
             verb: Verb::Write,
@@ -112,12 +121,12 @@ impl Mailbox {
             remote: peer.address + place * WORD,
             remote_key: peer.rkey,
             walk: Walk::default(),
-            inline: self.queue_pair.inline() >= WORD as u32,
+            inline: queue_pair.inline() >= WORD as u32,
             list: 1,
             signal_every: 1,
             tag: place as u32,
         };
-        let rings = (0..Slot::count(self.qps)).map(|place| Sends::new(&self.queue_pair, &self.region, letter(place)));
+        let rings = (0..Slot::count(self.qps)).map(|place| Sends::new(queue_pair, &self.region, letter(place)));
         self.letters = rings.flatten().collect();
     }
 
@@ -144,10 +153,7 @@ impl Mailbox {
         let place = slot.place();
         self.words.store(Slot::count(self.qps) + place, value);
         if let Some(ring) = self.letters.get_mut(place as usize) {
-            ring.post().map_err(|errno| {
-                let device = self.queue_pair.domain().device().name();
-                words::verb(Stage::Measure, Doing::Post, device, errno)
-            })?;
+            ring.post().map_err(|errno| words::verb(Stage::Measure, Doing::Post, self.queue.device().name(), errno))?;
             self.flying += 1;
         }
         Ok(())

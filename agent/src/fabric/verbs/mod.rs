@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`choice`], [`settings`], [`layout`] | which device, which knobs, where the bytes lie |
-//! | [`end`], [`open`], [`join`] | one end of a link, how it comes to be |
+//! | [`end`], [`open`], [`join`], [`cm`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
 //! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
 //! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
@@ -11,6 +11,7 @@
 pub mod atomic;
 pub mod bandwidth;
 pub mod choice;
+pub mod cm;
 pub mod credit;
 pub mod end;
 pub mod join;
@@ -49,8 +50,8 @@ impl Link for End {
         Self::opened(self)
     }
 
-    fn join(&mut self, peer: &Endpoint, _control: &Control) -> Result<(), Failure> {
-        Self::join(self, peer)
+    fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+        Self::join(self, peer, control)
     }
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {

@@ -4,15 +4,16 @@ use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Completion, Endpoint, Footprint, LinkSpec, Opened, VerbsEndpoint},
+    link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, VerbsEndpoint},
     terms::{GpuPath, Memory, Service, Transport},
 };
 
 use super::{
     choice::Choice,
+    cm::Manager,
     end::End,
     layout::Layout,
-    mailbox::Mailbox,
+    mailbox::{self, Mailbox},
     phase::{Announcer, Listener},
     settings::{SPARE, Settings},
 };
@@ -42,10 +43,24 @@ impl End {
             let cause = "verbs links on GPU memory are not built yet";
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use memory = \"host\""));
         }
-        let choice = Choice::new(spec)?;
-        let (device, domain) = (choice.domain.device().clone(), choice.domain.clone());
-        let limits = device.limits()?;
+        let mut choice = Choice::new(spec)?;
+        let limits = choice.domain.device().limits()?;
         let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
+        let manager = match settings.joining {
+            Joining::RdmaCm if spec.service != Service::Rc => {
+                let cause = format!("service {} is not joined by rdma_cm", spec.service);
+                return Err(
+                    Failure::new(Stage::Open, Kind::Unsupported, cause).help("use service rc, or joining exchange")
+                );
+            }
+            Joining::RdmaCm => Some(Manager::new(&choice, spec.role, spec.qps.max(1), &spec.token)?),
+            Joining::Auto | Joining::Exchange => None,
+        };
+        if let Some(manager) = &manager {
+            // Everything a connection uses is made on the device as librdmacm has opened it.
+            choice.domain = manager.domain(choice.domain.device().name())?;
+        }
+        let (device, domain) = (choice.domain.device().clone(), choice.domain.clone());
         let mut notes = BTreeMap::new();
         let host = Tree::new("/");
         let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
@@ -72,16 +87,22 @@ impl End {
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let inline = settings.inline_latency.max(settings.inline_bandwidth);
         let capacity = Capacity { sends: settings.depth.max(SPARE) + SPARE, receives: settings.receives, inline };
-        let pairs = (0..spec.qps.max(1))
-            .map(|_| QueuePair::new(&domain, &queue, &queue, spec.service, capacity).map(Arc::new))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mailbox = Mailbox::new(&domain, pairs.len() as u32)?;
-        let initialise = Change::Initialise { port: choice.port.number, atomics: limits.atomics, qkey: QKEY };
-        for pair in pairs.iter().chain([mailbox.queue_pair()]) {
-            pair.change(&initialise)?;
+        let pair = || QueuePair::new(&domain, &queue, &queue, spec.service, capacity).map(Arc::new);
+        // Asked of a queue pair of its own: rdma_cm makes the measured ones later.
+        let probe = pair()?;
+        let (landing, inline) = (probe.writes_land_in_order(), probe.inline().min(inline));
+        drop(probe);
+        let mut mailbox = Mailbox::new(&domain, layout.qps)?;
+        let mut pairs = Vec::new();
+        if manager.is_none() {
+            pairs = (0..layout.qps).map(|_| pair()).collect::<Result<Vec<_>, _>>()?;
+            let control = QueuePair::new(&domain, mailbox.queue(), mailbox.queue(), Service::Rc, mailbox::CAPACITY)?;
+            mailbox.attach(Arc::new(control));
+            let initialise = Change::Initialise { port: choice.port.number, atomics: limits.atomics, qkey: QKEY };
+            for pair in pairs.iter().chain(mailbox.queue_pair()) {
+                pair.change(&initialise)?;
+            }
         }
-
-        let landing = pairs[0].writes_land_in_order();
         // An emulation copies packet by packet, in order, with the CPU.
         let in_order = choice.software || landing == Some(true);
         note("write_latency", detection(in_order, landing).to_owned());
@@ -91,7 +112,7 @@ impl End {
             note("gid", gid.to_string());
             note("gid_type", gid.kind.word().to_owned());
         }
-        note("inline", pairs[0].inline().min(inline).to_string());
+        note("inline", inline.to_string());
         let relaxed = !Arc::ptr_eq(&region, &ordered);
         note("relaxed_ordering", relaxed.to_string());
         Ok(Self {
@@ -103,13 +124,15 @@ impl End {
             ordered,
             poller: Poller::new(&queue),
             queue,
-            psns: psns(pairs.len() + 1),
+            psns: psns(layout.qps as usize + 1),
             mailbox,
             announcer: Announcer::default(),
             listener: Listener::default(),
             receives: Vec::new(),
-            sent: vec![0; pairs.len()],
-            received: vec![None; pairs.len()],
+            sent: vec![0; layout.qps as usize],
+            received: vec![None; layout.qps as usize],
+            capacity,
+            manager,
             pairs,
             in_order,
             notes,
@@ -144,9 +167,13 @@ impl End {
     fn endpoint(&self) -> VerbsEndpoint {
         let control_psn = self.psns.last().copied().unwrap_or(0);
         let gid = self.choice.gid;
+        let cm = self.manager.as_ref().map(|manager| manager.address);
         VerbsEndpoint {
-            qp_numbers: self.pairs.iter().map(|pair| pair.number()).collect(),
-            psns: self.psns[..self.pairs.len()].to_vec(),
+            // rdma_cm makes the queue pairs when the link is joined, and exchanges their numbers itself.
+            qp_numbers: (0..self.layout.qps as usize)
+                .map(|i| self.pairs.get(i).map_or(0, |pair| pair.number()))
+                .collect(),
+            psns: self.psns[..self.layout.qps as usize].to_vec(),
             lid: self.choice.port.lid,
             gid: gid.map(|gid| gid.hex()).unwrap_or_default(),
             gid_type: gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
@@ -158,8 +185,8 @@ impl End {
             control: Some(self.mailbox.endpoint(control_psn)),
             max_reads: self.settings.reads,
             qkey: QKEY,
-            cm_port: None,
-            cm_address: None,
+            cm_port: cm.map(|address| address.port()).filter(|port| *port > 0),
+            cm_address: cm.map(|address| address.ip().to_string()),
         }
     }
 }

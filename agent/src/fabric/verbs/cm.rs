@@ -1,0 +1,189 @@
+//! Joining by rdma_cm: the responder listens on its RDMA interface, the initiator asks for one connection per queue
+//! pair and one for the control queue pair. Each request carries the link's token, so that no stranger is let in.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Role, VerbsEndpoint},
+};
+
+use super::{choice::Choice, end::End};
+use crate::{
+    fabric::Control,
+    system::interfaces,
+    verbs::{
+        cm::{Events, Identifier, Terms},
+        completion::CompletionQueue,
+        domain::Domain,
+        gid::Gid,
+        queue_pair::{Capacity, QueuePair},
+    },
+};
+
+/// First bytes of every request.
+const MAGIC: &[u8; 8] = b"RGAUGE\0\x01";
+
+/// Bytes of the token that travel: requests hold 56 bytes in all.
+const TOKEN: usize = 32;
+
+/// What rdma_cm needs of an end until it is joined.
+pub struct Manager {
+    events: Arc<Events>,
+    /// Bound to the device; listening at the responder.
+    identifier: Arc<Identifier>,
+    /// Where it is bound, with the listening port.
+    pub address: SocketAddr,
+    token: Vec<u8>,
+}
+
+impl Manager {
+    /// Binds to the device of `choice`, and listens if `role` is the responder's.
+    ///
+    /// # Errors
+    /// librdmacm is missing, or the device's interface has no address.
+    pub fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
+        let device = choice.domain.device().name();
+        let ip = address(device, choice.port.number, choice.gid).ok_or_else(|| {
+            let cause = format!("{}: the network interface behind it has no address", choice.name());
+            Failure::new(Stage::Open, Kind::Configuration, cause).help("rdma_cm connects by address: give it one")
+        })?;
+        let events = Events::new()?;
+        let identifier = Arc::new(Identifier::new(&events)?);
+        identifier.bind(SocketAddr::new(ip, 0))?;
+        let port = if role == Role::Responder { identifier.listen(qps + 1)? } else { 0 };
+        let token = token.bytes().take(TOKEN).collect();
+        Ok(Self { events, identifier, address: SocketAddr::new(ip, port), token })
+    }
+
+    /// The device as librdmacm has opened it, with a protection domain.
+    ///
+    /// # Errors
+    /// It is another device than the one chosen.
+    pub fn domain(&self, name: &str) -> Result<Arc<Domain>, Failure> {
+        Domain::new(&self.identifier.device(name)?)
+    }
+
+    fn request(&self, index: u32) -> Vec<u8> {
+        [&MAGIC[..], &index.to_be_bytes(), &self.token].concat()
+    }
+
+    /// The number in a request of our peer's; `None` if it is a stranger's. Requests arrive padded with zeros.
+    fn index(&self, request: &[u8]) -> Option<u32> {
+        let rest = request.strip_prefix(&MAGIC[..])?;
+        let (index, rest) = rest.split_first_chunk()?;
+        let token = rest.get(..self.token.len())?;
+        (token == self.token).then(|| u32::from_be_bytes(*index))
+    }
+}
+
+/// An address of the interface behind a port: that of the GID, else the interface's first.
+fn address(device: &str, port: u8, gid: Option<Gid>) -> Option<IpAddr> {
+    let of_gid = gid.and_then(|gid| gid.ipv4()).map(IpAddr::from);
+    of_gid.or_else(|| {
+        let file = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/ndevs/0");
+        let interface = std::fs::read_to_string(file).ok()?;
+        let all = interfaces::addresses().ok()?;
+        let mine =
+            all.into_iter().filter(|found| found.up && found.interface == interface.trim()).map(|found| found.ip);
+        let usable = |ip: &IpAddr| match ip {
+            IpAddr::V4(_) => true,
+            // Link-local addresses need a scope that rdma_cm cannot be told.
+            IpAddr::V6(ip) => !ip.is_unicast_link_local(),
+        };
+        mine.filter(usable).min_by_key(IpAddr::is_ipv6)
+    })
+}
+
+impl End {
+    /// Connects all queue pairs of this end.
+    ///
+    /// # Errors
+    /// The peer cannot be reached, or refuses.
+    pub fn connect_all(&mut self, peer: &VerbsEndpoint, control: &Control) -> Result<(), Failure> {
+        let Some(manager) = &self.manager else {
+            return Err(Failure::new(Stage::Join, Kind::Internal, "this end was not opened for rdma_cm"));
+        };
+        let made = match self.role {
+            Role::Initiator => self.ask(manager, peer, control)?,
+            Role::Responder => self.grant(manager, peer, control)?,
+        };
+        let mut made: Vec<_> = made.into_iter().map(Arc::new).collect();
+        if let Some(last) = made.pop() {
+            self.mailbox.attach(last);
+        }
+        self.pairs = made;
+        Ok(())
+    }
+
+    fn terms<'a>(&self, private: &'a [u8], peer: &VerbsEndpoint) -> Terms<'a> {
+        let outstanding = self.settings.reads.min(peer.max_reads);
+        Terms { private, accept: self.settings.reads, outstanding, retries: self.settings.retries }
+    }
+
+    /// Queue and capacity of connection number `i`; the last one is the control queue pair's.
+    fn measures(&self, i: u32) -> (&Arc<CompletionQueue>, Capacity) {
+        if i == self.layout.qps {
+            (self.mailbox.queue(), super::mailbox::CAPACITY)
+        } else {
+            (&self.queue, self.capacity)
+        }
+    }
+
+    fn ask(&self, manager: &Manager, peer: &VerbsEndpoint, control: &Control) -> Result<Vec<QueuePair>, Failure> {
+        let to = peer.cm_address.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok()).zip(peer.cm_port);
+        let Some((ip, port)) = to else {
+            let cause = "the peer does not listen for rdma_cm";
+            return Err(Failure::new(Stage::Join, Kind::Configuration, cause).help("both ends need the same joining"));
+        };
+        let limit = control.deadline();
+        (0..=self.layout.qps)
+            .map(|i| {
+                let identifier = Identifier::new(&manager.events)?;
+                if self.settings.traffic_class > 0 {
+                    identifier.traffic_class(self.settings.traffic_class);
+                }
+                let own = SocketAddr::new(manager.address.ip(), 0);
+                identifier.resolve(own, SocketAddr::new(ip, port), limit)?;
+                let (queue, capacity) = self.measures(i);
+                let pair = QueuePair::connected(&self.choice.domain, queue, capacity, identifier)?;
+                let request = manager.request(i);
+                if let Some(connection) = pair.connection() {
+                    connection.connect(&self.terms(&request, peer), limit)?;
+                }
+                Ok(pair)
+            })
+            .collect()
+    }
+
+    fn grant(&self, manager: &Manager, peer: &VerbsEndpoint, control: &Control) -> Result<Vec<QueuePair>, Failure> {
+        let limit = control.deadline();
+        let wanted = self.layout.qps as usize + 1;
+        let mut granted = Vec::new();
+        let mut established = 0;
+        while established < wanted {
+            control.check(Stage::Join)?;
+            let event = manager.events.next(limit)?;
+            let Some(identifier) = Identifier::requested(&event, &manager.events) else {
+                established += usize::from(event.established()?);
+                continue;
+            };
+            // Our peer asks for one after the other.
+            let i = granted.len() as u32;
+            if manager.index(&event.private) != Some(i) {
+                identifier.reject();
+                continue;
+            }
+            let (queue, capacity) = self.measures(i);
+            let pair = QueuePair::connected(&self.choice.domain, queue, capacity, identifier)?;
+            if let Some(connection) = pair.connection() {
+                connection.accept(&self.terms(&[], peer))?;
+            }
+            granted.push(pair);
+        }
+        Ok(granted)
+    }
+}

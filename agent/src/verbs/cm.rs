@@ -1,0 +1,375 @@
+//! rdma_cm: connections made by librdmacm, which iWARP and eRDMA in standard mode cannot do without.
+//!
+//! The library opens the device by itself, so everything a connection uses is made on its context
+//! ([`Identifier::device`]), and it moves the queue pairs through their states.
+
+use std::{
+    mem,
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd},
+    ptr::{self, NonNull},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use rdma_sys::*;
+use socket2::SockAddr;
+
+use super::{
+    cm_library::CmLibrary,
+    device::Device,
+    domain::Domain,
+    words::{self, Doing},
+};
+use crate::system::wait::{READABLE, wait};
+
+/// Longest time an address or a route may take to resolve, in milliseconds.
+const RESOLVE_MS: i32 = 5_000;
+
+/// `RDMA_OPTION_ID` and `RDMA_OPTION_ID_TOS` of <rdma/rdma_cma.h>.
+const TYPE_OF_SERVICE: (i32, i32) = (0, 0);
+
+fn failed(what: &str) -> Failure {
+    let failure = words::last(Stage::Join, Doing::ConnectionManager, "librdmacm");
+    Failure { cause: format!("{} ({what})", failure.cause), ..failure }
+}
+
+/// Where events of identifiers arrive.
+#[derive(Debug)]
+pub struct Events {
+    library: &'static CmLibrary,
+    handle: NonNull<rdma_event_channel>,
+}
+
+/// An event, copied out of the library's.
+#[derive(Debug)]
+pub struct Event {
+    /// What happened.
+    pub kind: rdma_cm_event_type::Type,
+    /// The identifier it happened to; of a connection request, the new one.
+    id: *mut rdma_cm_id,
+    /// An errno, or a reason.
+    pub status: i32,
+    /// What the peer sent along.
+    pub private: Vec<u8>,
+}
+
+impl Events {
+    /// A channel.
+    ///
+    /// # Errors
+    /// librdmacm or the kernel's rdma_ucm is missing.
+    pub fn new() -> Result<Arc<Self>, Failure> {
+        let library = CmLibrary::get()?;
+        // SAFETY: no preconditions.
+        let handle = unsafe { (library.rdma_create_event_channel)() };
+        let handle = NonNull::new(handle).ok_or_else(|| {
+            failed("creating an event channel")
+                .help("load the kernel module rdma_ucm, and pass /dev/infiniband/rdma_cm through")
+        })?;
+        // SAFETY: the descriptor is open and the channel's own. It must not block, so that deadlines are kept.
+        unsafe { libc::fcntl(handle.as_ref().fd, libc::F_SETFL, libc::O_NONBLOCK) };
+        Ok(Arc::new(Self { library, handle }))
+    }
+
+    /// Waits for the next event until `limit`.
+    ///
+    /// # Errors
+    /// None came, or the channel is broken.
+    pub fn next(&self, limit: Instant) -> Result<Event, Failure> {
+        loop {
+            let mut event = ptr::null_mut();
+            // SAFETY: the channel is alive and `event` valid for writing.
+            if unsafe { (self.library.rdma_get_cm_event)(self.handle.as_ptr(), &raw mut event) } == 0 {
+                // SAFETY: the library handed out an event that stays until it is acknowledged, right below.
+                let copy = unsafe { copied(&*event) };
+                // SAFETY: acknowledged once; nothing of it is used afterwards.
+                unsafe { (self.library.rdma_ack_cm_event)(event) };
+                return Ok(copy);
+            }
+            if std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock {
+                return Err(failed("waiting for an event"));
+            }
+            let left = limit.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::new(Stage::Join, Kind::Deadline, "rdma_cm: the peer did not answer in time")
+                    .help("can the hosts ping one another over the RDMA interface? Look at the peer's error too"));
+            }
+            wait([(self.as_fd(), READABLE)], Some(left.min(Duration::from_millis(100))))
+                .map_err(|error| Failure::new(Stage::Join, Kind::Internal, format!("waiting for rdma_cm: {error}")))?;
+        }
+    }
+
+    /// Waits for `kind` on `id`.
+    ///
+    /// # Errors
+    /// Something else happened to it, in words; or nothing did.
+    pub fn expect(&self, id: &Identifier, kind: rdma_cm_event_type::Type, limit: Instant) -> Result<Event, Failure> {
+        loop {
+            let event = self.next(limit)?;
+            if event.id != id.handle.as_ptr() {
+                continue;
+            }
+            return if event.kind == kind { Ok(event) } else { Err(event.failure()) };
+        }
+    }
+}
+
+impl AsFd for Events {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open for as long as the channel lives.
+        unsafe { BorrowedFd::borrow_raw(self.handle.as_ref().fd) }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        // SAFETY: came from rdma_create_event_channel; identifiers on it hold an Arc of this.
+        unsafe { (self.library.rdma_destroy_event_channel)(self.handle.as_ptr()) };
+    }
+}
+
+// SAFETY: librdmacm allows every call on a channel from any thread.
+unsafe impl Send for Events {}
+// SAFETY: as above.
+unsafe impl Sync for Events {}
+
+/// # Safety
+/// `event` is one of the library's, not acknowledged yet.
+unsafe fn copied(event: &rdma_cm_event) -> Event {
+    // SAFETY: for connected port spaces, the only ones used here, this is the member that is set.
+    let param = unsafe { &event.param.conn };
+    let private = if param.private_data.is_null() {
+        Vec::new()
+    } else {
+        // SAFETY: the library says that so many bytes are there.
+        unsafe { std::slice::from_raw_parts(param.private_data.cast(), usize::from(param.private_data_len)) }.to_vec()
+    };
+    Event { kind: event.event, id: event.id, status: event.status, private }
+}
+
+impl Event {
+    /// Whether it says that a connection is there.
+    ///
+    /// # Errors
+    /// It says that one failed. Hanging up is no failure: strangers that were refused do that.
+    pub fn established(&self) -> Result<bool, Failure> {
+        use rdma_cm_event_type as is;
+        match self.kind {
+            is::RDMA_CM_EVENT_ESTABLISHED => Ok(true),
+            is::RDMA_CM_EVENT_DISCONNECTED | is::RDMA_CM_EVENT_TIMEWAIT_EXIT => Ok(false),
+            _ => Err(self.failure()),
+        }
+    }
+
+    /// What went wrong, if this is not what was waited for.
+    pub fn failure(&self) -> Failure {
+        use rdma_cm_event_type as is;
+        let (what, kind, help) = match self.kind {
+            is::RDMA_CM_EVENT_ADDR_ERROR => {
+                ("the peer's address does not resolve", Kind::Fabric, "ping the peer from the RDMA interface")
+            }
+            is::RDMA_CM_EVENT_ROUTE_ERROR => ("no route to the peer", Kind::Fabric, "compare subnets and VLANs"),
+            is::RDMA_CM_EVENT_UNREACHABLE => (
+                "the peer is unreachable",
+                Kind::Fabric,
+                "look at its port, and at firewalls (RoCE v2 is UDP port 4791)",
+            ),
+            is::RDMA_CM_EVENT_REJECTED => ("the peer refused the connection", Kind::Fabric, "look at the peer's error"),
+            is::RDMA_CM_EVENT_CONNECT_ERROR => ("connecting failed", Kind::Fabric, "look at the peer's error"),
+            is::RDMA_CM_EVENT_DISCONNECTED => ("the peer hung up", Kind::Fabric, "look at the peer's error"),
+            is::RDMA_CM_EVENT_DEVICE_REMOVAL => ("the device went away", Kind::Configuration, "look at `dmesg`"),
+            _ => ("an event out of turn", Kind::Internal, ""),
+        };
+        let cause = format!("rdma_cm: {what} (event {}, status {})", self.kind, self.status);
+        Failure::new(Stage::Join, kind, cause).help(help)
+    }
+}
+
+/// A communication identifier, with its queue pair if it has one.
+#[derive(Debug)]
+pub struct Identifier {
+    handle: NonNull<rdma_cm_id>,
+    events: Arc<Events>,
+}
+
+/// What a connection is asked or granted with.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Sent along with a request.
+    pub private: &'a [u8],
+    /// Reads and atomics we accept.
+    pub accept: u8,
+    /// Reads and atomics we have outstanding.
+    pub outstanding: u8,
+    /// Retries.
+    pub retries: u8,
+}
+
+impl Terms<'_> {
+    fn parameters(&self) -> rdma_conn_param {
+        // SAFETY: all zero (a null pointer, numbers) is a valid value of this structure.
+        let mut parameters: rdma_conn_param = unsafe { mem::zeroed() };
+        parameters.private_data = self.private.as_ptr().cast();
+        parameters.private_data_len = self.private.len() as u8;
+        parameters.responder_resources = self.accept;
+        parameters.initiator_depth = self.outstanding;
+        parameters.flow_control = 1;
+        parameters.retry_count = self.retries.min(7);
+        parameters.rnr_retry_count = 6;
+        parameters
+    }
+}
+
+impl Identifier {
+    /// An identifier whose events arrive at `events`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn new(events: &Arc<Events>) -> Result<Self, Failure> {
+        let mut handle = ptr::null_mut();
+        let (create, space) = (events.library.rdma_create_id, rdma_port_space::RDMA_PS_TCP);
+        // SAFETY: the channel is alive and `handle` valid for writing.
+        let rc = unsafe { create(events.handle.as_ptr(), &raw mut handle, ptr::null_mut(), space) };
+        match NonNull::new(handle) {
+            Some(handle) if rc == 0 => Ok(Self { handle, events: events.clone() }),
+            _ => Err(failed("creating an identifier")),
+        }
+    }
+
+    /// The identifier of a connection request.
+    pub fn requested(event: &Event, events: &Arc<Events>) -> Option<Self> {
+        let request = event.kind == rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST;
+        NonNull::new(event.id).filter(|_| request).map(|handle| Self { handle, events: events.clone() })
+    }
+
+    fn done(&self, rc: i32, what: &str) -> Result<(), Failure> {
+        if rc == 0 { Ok(()) } else { Err(failed(what)) }
+    }
+
+    /// Binds to a local address, and so to the device behind it.
+    ///
+    /// # Errors
+    /// No RDMA device has this address.
+    pub fn bind(&self, address: SocketAddr) -> Result<(), Failure> {
+        let to = SockAddr::from(address);
+        // SAFETY: the identifier is alive and the address valid for the call.
+        let rc = unsafe { (self.events.library.rdma_bind_addr)(self.handle.as_ptr(), to.as_ptr().cast()) };
+        self.done(rc, &format!("binding to {}", address.ip()))
+    }
+
+    /// Waits for peers; answers the port.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn listen(&self, backlog: u32) -> Result<u16, Failure> {
+        let (library, id) = (self.events.library, self.handle.as_ptr());
+        // SAFETY: the identifier is alive and bound.
+        self.done(unsafe { (library.rdma_listen)(id, backlog.cast_signed()) }, "listening")?;
+        // SAFETY: as above.
+        Ok(u16::from_be(unsafe { (library.rdma_get_src_port)(id) }))
+    }
+
+    /// The device it is bound to, opened by the library.
+    ///
+    /// # Errors
+    /// It is not bound.
+    pub fn device(self: &Arc<Self>, name: &str) -> Result<Arc<Device>, Failure> {
+        // SAFETY: the identifier is alive.
+        let context = NonNull::new(unsafe { self.handle.as_ref() }.verbs).ok_or_else(|| {
+            Failure::new(Stage::Open, Kind::Configuration, "rdma_cm: no RDMA device has this address")
+        })?;
+        // SAFETY: the context is open for as long as an identifier is bound to it, and this one is kept.
+        unsafe { Device::borrowed(context, name, self.clone()) }
+    }
+
+    /// Sets the traffic class of the connection to come.
+    pub fn traffic_class(&self, class: u8) {
+        let mut class = class;
+        let (level, option) = TYPE_OF_SERVICE;
+        // SAFETY: the identifier is alive, and the option is one byte long. A refusal shows in the counters only.
+        unsafe {
+            (self.events.library.rdma_set_option)(self.handle.as_ptr(), level, option, (&raw mut class).cast(), 1)
+        };
+    }
+
+    /// Finds the way to `peer`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn resolve(&self, own: SocketAddr, peer: SocketAddr, limit: Instant) -> Result<(), Failure> {
+        let (from, to) = (SockAddr::from(own), SockAddr::from(peer));
+        let (library, id) = (self.events.library, self.handle.as_ptr());
+        // SAFETY: the identifier is alive and the addresses valid for the call.
+        let rc = unsafe { (library.rdma_resolve_addr)(id, from.as_ptr().cast(), to.as_ptr().cast(), RESOLVE_MS) };
+        self.done(rc, &format!("resolving {peer}"))?;
+        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ADDR_RESOLVED, limit)?;
+        // SAFETY: as above.
+        self.done(unsafe { (library.rdma_resolve_route)(id, RESOLVE_MS) }, &format!("finding a route to {peer}"))?;
+        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED, limit).map(|_| ())
+    }
+
+    /// Makes its queue pair. Used by `QueuePair::connected` only.
+    pub(super) fn create(&self, domain: &Domain, attributes: &mut ibv_qp_init_attr) -> Result<NonNull<ibv_qp>, i32> {
+        let create = self.events.library.rdma_create_qp;
+        // SAFETY: identifier and domain are alive, and the attributes valid for the call.
+        if unsafe { create(self.handle.as_ptr(), domain.handle.as_ptr(), attributes) } != 0 {
+            return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL));
+        }
+        // SAFETY: the identifier is alive.
+        NonNull::new(unsafe { self.handle.as_ref() }.qp).ok_or(libc::EINVAL)
+    }
+
+    /// Destroys its queue pair. Used by `QueuePair::drop` only.
+    pub(super) fn destroy(&self) {
+        // SAFETY: the identifier is alive and has a queue pair.
+        unsafe { (self.events.library.rdma_destroy_qp)(self.handle.as_ptr()) };
+    }
+
+    /// Asks the peer for a connection, and waits for it.
+    ///
+    /// # Errors
+    /// The peer does not grant it.
+    pub fn connect(&self, terms: &Terms<'_>, limit: Instant) -> Result<(), Failure> {
+        let mut parameters = terms.parameters();
+        // SAFETY: the identifier is alive and resolved, the parameters valid for the call.
+        let rc = unsafe { (self.events.library.rdma_connect)(self.handle.as_ptr(), &raw mut parameters) };
+        self.done(rc, "asking for a connection")?;
+        self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ESTABLISHED, limit).map(|_| ())
+    }
+
+    /// Grants a connection; an event tells when it is there.
+    ///
+    /// # Errors
+    /// The peer has gone.
+    pub fn accept(&self, terms: &Terms<'_>) -> Result<(), Failure> {
+        let mut parameters = terms.parameters();
+        // SAFETY: the identifier is alive and of a request, the parameters valid for the call.
+        let rc = unsafe { (self.events.library.rdma_accept)(self.handle.as_ptr(), &raw mut parameters) };
+        self.done(rc, "granting a connection")
+    }
+
+    /// Refuses a stranger.
+    pub fn reject(&self) {
+        // SAFETY: the identifier is alive and of a request.
+        unsafe { (self.events.library.rdma_reject)(self.handle.as_ptr(), ptr::null(), 0) };
+    }
+}
+
+impl Drop for Identifier {
+    fn drop(&mut self) {
+        let (library, id) = (self.events.library, self.handle.as_ptr());
+        // SAFETY: came from rdma_create_id or a request; all its events are acknowledged. Hanging up what was never
+        // connected is refused, which is as good.
+        unsafe {
+            (library.rdma_disconnect)(id);
+            (library.rdma_destroy_id)(id);
+        }
+    }
+}
+
+// SAFETY: librdmacm allows every call on an identifier from any thread.
+unsafe impl Send for Identifier {}
+// SAFETY: as above.
+unsafe impl Sync for Identifier {}
