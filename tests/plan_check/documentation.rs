@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use railgauge::plan::{
-    format::{reference, schema},
+    format::{Preset, reference, schema, sections},
     load,
 };
 
@@ -63,5 +63,24 @@ fn the_schema_knows_every_key_with_its_bounds() {
     let described = |value: &serde_json::Value| value["description"].as_str().is_some_and(|text| !text.is_empty());
     for (name, key) in test["properties"].as_object().unwrap() {
         assert!(described(key), "{name} is not described");
+    }
+}
+
+/// What the tables of keys say must itself be a plan's text: presets and examples are read like values.
+#[test]
+fn presets_and_examples_have_the_shape_of_their_keys() {
+    for section in sections() {
+        for (index, key) in section.keys.iter().enumerate() {
+            let place = format!("{} {}", section.header, key.name);
+            assert!(section.keys[..index].iter().all(|other| other.name != key.name), "{place} is there twice");
+            assert!(key.about.ends_with('.') && key.about.len() > 8, "{place} is not described");
+            let example = Some(key.shape.example()).filter(|text| !text.contains('…'));
+            let preset = if let Preset::Value(text) = key.preset { Some(text.to_owned()) } else { None };
+            for text in example.into_iter().chain(preset) {
+                let table: toml::de::DeValue<'_> =
+                    toml::de::DeValue::parse(&text).unwrap_or_else(|e| panic!("{place}: {e}")).into_inner();
+                assert!(key.shape.fits(&table), "{place}: {text}");
+            }
+        }
     }
 }

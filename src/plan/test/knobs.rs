@@ -110,7 +110,10 @@ pub static KNOBS: Section = Section {
 };
 
 /// Knobs that mean something to TCP.
-const TCP: &[&str] = &["traffic_class", "huge_pages", "completion", "footprint"];
+const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint"];
+
+/// Depth where neither the plan nor the device says otherwise: perftest's `--tx-depth`.
+const DEPTH: u32 = 128;
 
 /// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
 pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs {
@@ -142,11 +145,14 @@ pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs 
     let depth = whole("depth");
     let (post_list, signal_every) = (whole("post_list"), whole("signal_every"));
     for (name, knob) in [("post_list", &post_list), ("signal_every", &signal_every)] {
-        if let (Some(knob), Some(depth)) = (knob, &depth)
-            && knob.value > depth.value
-        {
-            let message = format!("`{name}` of {} is more than the depth of {}", knob.value, depth.value);
-            let mistake = Mistake::at(knob.span.clone(), message).also(depth.span.clone(), "the depth");
+        let most = depth.as_ref().map_or(DEPTH, |depth| depth.value);
+        if let Some(knob) = knob.as_ref().filter(|knob| knob.value > most) {
+            let message = format!("`{name}` of {} is more than the depth of {most}", knob.value);
+            let mistake = Mistake::at(knob.span.clone(), message);
+            let mistake = match &depth {
+                Some(depth) => mistake.also(depth.span.clone(), "the depth"),
+                None => mistake.label("`depth` is not given"),
+            };
             book.add(mistake.help("so many work requests never are in flight: raise `depth` or lower it"));
         }
     }
