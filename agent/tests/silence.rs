@@ -1,0 +1,115 @@
+//! Two agents in two network namespaces: what a link between hosts is called, and what happens when it falls silent.
+//! Needs root and iproute2; says so and passes where they are missing.
+
+mod controller;
+use controller::{Agent, command, pair};
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use pair::{LINK, Pair, opened, spec, step, timing};
+use railgauge_wire::{
+    failure::Kind,
+    link::Role,
+    message::Ask,
+    step::{Step, Window},
+    terms::{Aim, LinkLayer, Op},
+};
+
+/// Two namespaces and a cable between them; gone when dropped.
+struct Cable([String; 2]);
+
+fn ip(words: &[&str]) -> bool {
+    Command::new("ip").args(words).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+impl Cable {
+    fn new(name: &str) -> Option<Self> {
+        let names = ["a", "b"].map(|end| format!("rg{}{name}{end}", std::process::id()));
+        let cable = Self(names);
+        let [a, b] = &cable.0;
+        let made = ip(&["netns", "add", a])
+            && ip(&["netns", "add", b])
+            && ip(&["-n", a, "link", "add", "rg0", "type", "veth", "peer", "name", "rg0", "netns", b]);
+        for (name, address) in cable.0.iter().zip(["10.213.79.1/24", "10.213.79.2/24"]) {
+            ip(&["-n", name, "addr", "add", address, "dev", "rg0"]);
+            ip(&["-n", name, "link", "set", "lo", "up"]);
+            ip(&["-n", name, "link", "set", "rg0", "up"]);
+        }
+        if !made {
+            eprintln!("skipped: network namespaces take root and iproute2");
+        }
+        made.then_some(cable)
+    }
+
+    fn agents(&self) -> Pair {
+        let [initiator, responder] = [0, 1].map(|end: usize| {
+            let mut inside = Command::new("ip");
+            inside.args(["netns", "exec", &self.0[end]]).arg(command().get_program());
+            Agent::greeted(&mut inside)
+        });
+        Pair { initiator, responder }
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            ip(&["netns", "del", name]);
+        }
+    }
+}
+
+#[test]
+fn a_link_between_hosts_is_ethernet_on_the_interface_that_carries_it() {
+    let Some(cable) = Cable::new("l") else { return };
+    let mut pair = cable.agents();
+    // Neither address nor interface named: found by the agent.
+    let (near, far) = pair.open(|spec| spec.address = None, 1, 4096).unwrap();
+    for end in [near, far] {
+        assert_eq!((end.device.as_str(), end.link_layer, end.rate_gbps), ("rg0", LinkLayer::Ethernet, None));
+    }
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+}
+
+#[test]
+fn an_interface_that_does_not_lead_to_the_peer_is_an_error() {
+    let Some(cable) = Cable::new("d") else { return };
+    ip(&["-n", &cable.0[0], "link", "add", "rg1", "type", "veth", "peer", "name", "rg2"]);
+    ip(&["-n", &cable.0[0], "link", "set", "rg2", "up"]);
+    ip(&["-n", &cable.0[0], "addr", "add", "10.213.80.1/24", "dev", "rg1"]);
+    ip(&["-n", &cable.0[0], "link", "set", "rg1", "up"]);
+    let mut pair = cable.agents();
+    let mut elsewhere = spec(Role::Initiator, 1, 64);
+    (elsewhere.address, elsewhere.device) = (None, Some("rg1".into()));
+    let mut right = spec(Role::Responder, 1, 64);
+    right.address = None;
+    let near = opened(pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(elsewhere) }));
+    let far = opened(pair.responder.ask(Ask::Open { link: LINK, spec: Box::new(right) }));
+    assert_eq!(near.device, "rg1");
+    let failure = pair.initiator.ask(Ask::Join { link: LINK, peer: far.endpoint }).unwrap_err();
+    assert!(failure.kind == Kind::Fabric && failure.cause.contains("from 10.213.80.1 (rg1)"), "{failure}");
+}
+
+#[test]
+fn a_link_that_falls_silent_is_an_error_in_seconds() {
+    let Some(cable) = Cable::new("s") else { return };
+    for op in [Op::Write, Op::Read] {
+        let mut pair = cable.agents().linked(|spec| spec.address = None, 2, 65_536);
+        pair.responder.ask(step(Step::Serve { op, aim: Aim::Bandwidth, size: 65_536 })).unwrap();
+        let long = Step::Time(timing(op, Aim::Bandwidth, 65_536, Window::Duration(60_000_000_000)));
+        let running = pair.initiator.post(Ask::Step { link: LINK, step: long, limit_ms: 60_000 });
+        std::thread::sleep(Duration::from_millis(200));
+        let start = Instant::now();
+        ip(&["-n", &cable.0[1], "link", "set", "rg0", "down"]);
+        let failure = pair.initiator.wait(running).unwrap_err();
+        assert_eq!(failure.kind, Kind::Fabric, "{failure}");
+        assert!(failure.cause.contains("10.213.79.2") && failure.cause.contains("timed out"), "{failure}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        let failure = pair.responder.ask(Ask::Stop { link: LINK }).unwrap_err();
+        assert!(failure.kind == Kind::Fabric && failure.cause.contains("10.213.79.1"), "{failure}");
+        ip(&["-n", &cable.0[1], "link", "set", "rg0", "up"]);
+    }
+}
