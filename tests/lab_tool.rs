@@ -26,10 +26,10 @@ fn every_host_has_two_rails_of_soft_roce() {
         assert_eq!(answer(&lab, host, "ls /sys/class/infiniband"), "rxe0\nrxe1");
         assert_eq!(answer(&lab, host, "cat /sys/class/infiniband/*/ports/1/state"), "4: ACTIVE\n4: ACTIVE");
         assert_eq!(answer(&lab, host, "ulimit -l"), "unlimited");
-        // Rails are two networks, joined nowhere.
+        // Each rail reaches the other host's NIC of the same rail, and through the router that of the other.
         let other = 3 - host;
-        for rail in 0..2 {
-            answer(&lab, host, &format!("ping -c 1 -W 2 -I eth{} 10.79.{rail}.{other}", rail + 1));
+        for (from, to) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            answer(&lab, host, &format!("ping -c 2 -W 2 -I eth{} 10.79.{to}.{other}", from + 1));
         }
     }
 }

@@ -30,7 +30,7 @@ class Fabric:
         return Path("/run/netns", self.namespace).exists()
 
     def up(self, nics):
-        """Make the namespace and its bridges, and give this machine an address on each rail inside it."""
+        """Make the namespace and its bridges; it routes between the rails, as the spine of a cluster does."""
         if self.exists():
             raise LabError(f"network namespace {self.namespace} exists: another lab, or the rest of one. `lab down` "
                            "removes it; RAILGAUGE_LAB_BLOCK and RAILGAUGE_LAB_DIR make room for a second lab")
@@ -42,6 +42,7 @@ class Fabric:
             # Without IPv6 chatter of the switch itself, all counters are the hosts'.
             self.ip("link", "set", bridge, "mtu", LARGEST_MTU, "addrgenmode", "none", "up")
             self.ip("addr", "add", f"{self.settings.fabric_address(nic, 254)}/24", "dev", bridge)
+        run("ip", "netns", "exec", self.namespace, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
 
     def down(self):
         if self.exists():

@@ -16,6 +16,7 @@ use railgauge_wire::{
 use super::{
     event::LinkRecord,
     hosts::{devices, unexpected},
+    pair::both_named,
 };
 use crate::{
     cluster::Agent,
@@ -205,7 +206,8 @@ pub async fn open(
         (Ok(from_end), Ok(to_end)) => tokio::try_join!(
             join_end(from.0, link, to_end.endpoint, limit),
             join_end(to.0, link, from_end.endpoint, limit)
-        ),
+        )
+        .map_err(|failure| both_named(failure, from.0.host(), to.0.host())),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     match joined {

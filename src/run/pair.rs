@@ -143,6 +143,15 @@ fn nothing(link: &Link, why: &str) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, format!("{} → {}: {why}", link.from.host(), link.to.host()))
 }
 
+/// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named.
+pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
+    let known = !matches!(failure.kind, Kind::Fabric | Kind::Deadline);
+    if known || (failure.cause.contains(from) && failure.cause.contains(to)) {
+        return failure;
+    }
+    Failure { cause: format!("{} (between {from} and {to})", failure.cause), ..failure }
+}
+
 /// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.
 async fn attribute(failure: Failure, link: &Link) -> Failure {
     if !matches!(failure.kind, Kind::Fabric | Kind::Deadline | Kind::Lost) {
@@ -152,7 +161,7 @@ async fn attribute(failure: Failure, link: &Link) -> Failure {
         biased;
         lost = link.from.gone() => lost,
         lost = link.to.gone() => lost,
-        () = tokio::time::sleep(ATTRIBUTION) => return failure,
+        () = tokio::time::sleep(ATTRIBUTION) => return both_named(failure, link.from.host(), link.to.host()),
     };
     if failure.kind == Kind::Lost {
         return lost;

@@ -1,0 +1,246 @@
+//! railgauge as its users have it: the program, run to its end or watched while it runs, and what it leaves behind.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use polars::prelude::{AnyValue, DataFrame, ParquetReader, SerReader};
+use serde_json::Value;
+
+/// A folder for one test: its plan, its run directory, what railgauge said.
+pub struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn run_directory(&self) -> PathBuf {
+        self.path("run")
+    }
+
+    /// Writes a file into the folder and returns its path.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    /// Starts `railgauge run PLAN -o RUN`.
+    pub fn start(&self, plan: &Path) -> Running {
+        let mut command = program();
+        command.args(["run", "-o"]).arg(self.run_directory()).arg(plan);
+        self.spawn(command, "run")
+    }
+
+    /// Starts `railgauge run --resume RUN`.
+    pub fn resume(&self) -> Running {
+        let mut command = program();
+        command.args(["run", "--resume"]).arg(self.run_directory());
+        self.spawn(command, "resume")
+    }
+
+    fn spawn(&self, mut command: Command, name: &str) -> Running {
+        let (out, err) = (self.path(&format!("{name}.out")), self.path(&format!("{name}.err")));
+        command.stdin(Stdio::null()).stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
+        Running { child: command.spawn().unwrap(), out, err, results: Results { directory: self.run_directory() } }
+    }
+
+    pub fn results(&self) -> Results {
+        Results { directory: self.run_directory() }
+    }
+}
+
+/// The program under test.
+pub fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_railgauge"));
+    command.env("NO_COLOR", "1");
+    command
+}
+
+/// A run under way.
+pub struct Running {
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+    results: Results,
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until so many cases have an outcome in the journal.
+    pub fn wait_for_outcomes(&mut self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while self.results.outcomes().len() < count {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!("the run ended ({status}) before {count} cases were measured:\n{}", self.said());
+            }
+            assert!(Instant::now() < deadline, "no {count} cases measured within two minutes:\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends it as nothing can prevent.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ended {
+        let deadline = Instant::now() + Duration::from_secs(300);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                panic!("the run does not end:\n{}", self.said());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        Ended { status, said: self.said() }
+    }
+
+    fn said(&self) -> String {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        format!("--- stdout\n{}\n--- stderr\n{}", read(&self.out), read(&self.err))
+    }
+}
+
+/// A run that ended.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub said: String,
+}
+
+impl Ended {
+    /// Demands an exit code; shows what was said if it is another.
+    #[track_caller]
+    pub fn expect(&self, code: i32) {
+        assert_eq!(self.status.code(), Some(code), "exit code\n{}", self.said);
+    }
+
+    /// Demands words on stdout or stderr.
+    #[track_caller]
+    pub fn says(&self, words: &str) {
+        assert!(self.said.contains(words), "nothing is said of `{words}`\n{}", self.said);
+    }
+}
+
+/// A run directory.
+pub struct Results {
+    directory: PathBuf,
+}
+
+/// A row of the frame, with the columns that tests look at.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub test: String,
+    pub case: u64,
+    pub metric: String,
+    pub value: Option<f64>,
+    pub size: u64,
+    pub transport: String,
+    pub link_layer: String,
+    pub src: String,
+    pub dst: String,
+    pub src_device: String,
+    pub dst_device: String,
+    pub verified: u64,
+    pub wrong: u64,
+    pub error: Option<String>,
+}
+
+impl Row {
+    pub fn touches(&self, host: &str) -> bool {
+        self.src == host || self.dst == host
+    }
+}
+
+impl Results {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Complete lines of the journal.
+    pub fn journal(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.path("records.jsonl")).unwrap_or_default();
+        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        complete.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Every outcome of the journal, in order.
+    pub fn outcomes(&self) -> Vec<Value> {
+        self.journal().iter().filter_map(|line| line["event"].get("Outcome").cloned()).collect()
+    }
+
+    /// Numbers of the cases that were measured, and how often.
+    pub fn measured(&self) -> BTreeMap<u64, usize> {
+        let mut count = BTreeMap::new();
+        for outcome in self.outcomes().iter().filter(|outcome| outcome["result"].get("Ok").is_some()) {
+            *count.entry(outcome["case"].as_u64().unwrap()).or_insert(0) += 1;
+        }
+        count
+    }
+
+    /// Numbers of the cases that were planned.
+    pub fn planned(&self) -> BTreeSet<u64> {
+        let journal = self.journal();
+        let planned = journal.iter().find_map(|line| line["event"].get("Planned")).expect("nothing was planned");
+        planned["cases"].as_array().unwrap().iter().map(|case| case["id"].as_u64().unwrap()).collect()
+    }
+
+    /// The frame, read from its file by polars and not by railgauge.
+    pub fn rows(&self) -> Vec<Row> {
+        let file = File::open(self.path("records.parquet")).unwrap();
+        let frame = ParquetReader::new(file).finish().unwrap();
+        (0..frame.height()).map(|at| row(&frame, at)).collect()
+    }
+
+    /// verdicts.json.
+    pub fn verdicts(&self) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.path("verdicts.json")).unwrap()).unwrap()
+    }
+
+    /// report.html.
+    pub fn report(&self) -> String {
+        fs::read_to_string(self.path("report.html")).unwrap()
+    }
+}
+
+fn row(frame: &DataFrame, at: usize) -> Row {
+    let cell = |column: &str| frame.column(column).unwrap().get(at).unwrap();
+    let text = |column: &str| cell(column).get_str().unwrap_or_default().to_owned();
+    let number = |column: &str| cell(column).extract::<u64>().unwrap();
+    let some = |column: &str| (!matches!(cell(column), AnyValue::Null)).then(|| cell(column));
+    Row {
+        test: text("test"),
+        case: number("case"),
+        metric: text("metric"),
+        value: some("value").map(|value| value.extract::<f64>().unwrap()),
+        size: number("size_bytes"),
+        transport: text("transport"),
+        link_layer: text("link_layer"),
+        src: text("src_host"),
+        dst: text("dst_host"),
+        src_device: text("src_device"),
+        dst_device: text("dst_device"),
+        verified: number("verified_bytes"),
+        wrong: number("wrong"),
+        error: some("error").map(|_| text("error")),
+    }
+}
