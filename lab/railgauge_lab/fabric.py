@@ -29,11 +29,19 @@ class Fabric:
     def exists(self):
         return Path("/run/netns", self.namespace).exists()
 
+    def in_use(self):
+        """Whether some guest is plugged in; a tap lives no longer than its QEMU."""
+        return self.exists() and f": {self.settings.port_prefix}" in self.ip("link").decode()
+
+    def must_be_free(self):
+        """Raise if the namespace is there: its lab may live in another folder and be none of ours."""
+        if self.exists():
+            raise LabError(f"network namespace {self.namespace} exists: another lab is up, or the rest of one. "
+                           "RAILGAUGE_LAB_BLOCK and RAILGAUGE_LAB_DIR make room for a second lab; `lab down` with the "
+                           "RAILGAUGE_LAB_DIR of the other one ends that")
+
     def up(self, nics):
         """Make the namespace and its bridges; it routes between the rails, as the spine of a cluster does."""
-        if self.exists():
-            raise LabError(f"network namespace {self.namespace} exists: another lab, or the rest of one. `lab down` "
-                           "removes it; RAILGAUGE_LAB_BLOCK and RAILGAUGE_LAB_DIR make room for a second lab")
         run("ip", "netns", "add", self.namespace)
         self.ip("link", "set", "lo", "up")
         for nic in range(nics):

@@ -79,7 +79,9 @@ class Lab:
         if directory.exists():
             raise LabError(f"{directory} exists: a lab is up there, or was not taken down. `lab down` ends it; "
                            "RAILGAUGE_LAB_BLOCK and RAILGAUGE_LAB_DIR make room for a second one")
+        self.fabric.must_be_free()
         private_directory(directory)
+        # From here on whatever is there is this lab's, and goes if something fails.
         try:
             shape = {"hosts": hosts, "nics": nics, "mtu": mtu}
             (directory / "shape").write_text(json.dumps(shape) + "\n")
@@ -142,7 +144,8 @@ class Lab:
         """End everything and remove every trace of the run; the cached image stays for the next."""
         for machine in self.machines(missing_ok=True):
             machine.kill()
-        self.fabric.down()
+        if self.settings.directory.exists() or not self.fabric.in_use():
+            self.fabric.down()
         shutil.rmtree(self.settings.directory, ignore_errors=True)
 
     # Looking.

@@ -52,9 +52,14 @@ class Settings:
         """Fabric address of NIC number `nic` (the rail, counted from 0) of a host; 254 is the bridge."""
         return f"10.{self.block}.{nic}.{host}"
 
+    @property
+    def port_prefix(self):
+        """How the names of this lab's switch ports begin."""
+        return f"rg{self.block}-"
+
     def port(self, nic, host):
         """Interface name of a switch port (a tap): at most 15 characters for the kernel."""
-        return f"rg{self.block}-{host}-{nic}"
+        return f"{self.port_prefix}{host}-{nic}"
 
     def host_directory(self, host):
         return self.directory / "hosts" / str(host)
