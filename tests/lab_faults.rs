@@ -44,6 +44,11 @@ fn plan(scene: &Scene, ssh_config: &Path) -> PathBuf {
         measure = "150ms"
         warm_up = "20ms"
         deadline = "10s"
+        # Hosts of the lab share a few cores; a silent peer is given up after some seconds.
+        [defaults.knobs]
+        completion = "events"
+        depth = 16
+        timeout = 16
         [[test]]
         name = "write"
         op = "write"
