@@ -5,8 +5,8 @@
 use std::{fs::File, io, path::Path};
 
 use polars::prelude::{
-    Column, DataFrame, DataType, IntoLazy, ParquetCompression, ParquetReader, ParquetWriter, PolarsError,
-    QuantileMethod, SerReader, col, lit,
+    Column, DataFrame, DataType, IntoLazy, NULL, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter,
+    PolarsError, QuantileMethod, SerReader, Series, col, lit, when,
 };
 use railgauge_wire::terms::{Better, Metric};
 
@@ -46,6 +46,9 @@ pub const COLUMNS: [(&str, DataType); 31] = [
     ("env", DataType::String),
     ("error", DataType::String),
 ];
+
+/// The frame: polars' own, so that everything polars offers is there.
+pub type Frame = DataFrame;
 
 /// Why a frame cannot be built, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -265,8 +268,8 @@ pub struct Spread {
     pub metric: Metric,
     /// Message size in bytes.
     pub size_bytes: u64,
-    /// Queue pairs or streams.
-    pub qps: u32,
+    /// The cases' [`Mark::variant`].
+    pub variant: u32,
     /// Links, measured or not.
     pub links: u32,
     /// Links with a value.
@@ -277,16 +280,33 @@ pub struct Spread {
     pub ceiling: Option<(f64, f64)>,
 }
 
-/// Quantiles over the links, one per test, metric, size and number of queue pairs, in the order of the frame.
+/// What a case is to [`spreads`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Cases of one test, metric, size and variant are summed up together.
+    pub variant: u32,
+    /// Whether its value counts: one that is wrong or was disturbed must not be averaged with others.
+    pub trusted: bool,
+}
+
+/// Quantiles over the links, one per test, metric, size and variant, in the order of the frame. `marks` has one mark for
+/// every case, by its number.
 ///
 /// # Errors
 /// The frame is not one of ours.
-pub fn spreads(frame: &DataFrame) -> Result<Vec<Spread>, FrameError> {
+pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameError> {
     let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
+    let cases = frame.column("case").and_then(|c| c.as_materialized_series().u64()).map_err(polars("the frame"))?;
+    let mark = |case: Option<u64>| case.and_then(|case| marks.get(usize::try_from(case).ok()?)).copied();
+    let marks: Vec<Option<Mark>> = cases.iter().map(mark).collect();
+    let trusted: Vec<bool> = marks.iter().map(|mark| mark.is_some_and(|mark| mark.trusted)).collect();
+    let variant: Vec<u32> = marks.iter().map(|mark| mark.map_or(u32::MAX, |mark| mark.variant)).collect();
     let table = frame
         .clone()
         .lazy()
-        .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("qps")])
+        .with_columns([lit(Series::new("trusted".into(), trusted)), lit(Series::new("variant".into(), variant))])
+        .with_column(when(col("trusted")).then(col("value")).otherwise(lit(NULL)).alias("value"))
+        .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("variant")])
         .agg([
             col("case").count().alias("links"),
             col("value").count().alias("measured"),
@@ -307,7 +327,7 @@ pub fn spreads(frame: &DataFrame) -> Result<Vec<Spread>, FrameError> {
         };
     }
     let (test, metric) = (values!("test", str), values!("metric", str));
-    let (size, qps) = (values!("size_bytes", u64), values!("qps", u32));
+    let (size, variant) = (values!("size_bytes", u64), values!("variant", u32));
     let (links, measured) = (values!("links", idx), values!("measured", idx));
     let quantiles =
         [values!("q0", f64), values!("q5", f64), values!("q50", f64), values!("q95", f64), values!("q100", f64)];
@@ -319,7 +339,7 @@ pub fn spreads(frame: &DataFrame) -> Result<Vec<Spread>, FrameError> {
                 test: test.get(row)?.to_owned(),
                 metric: Metric::from_word(metric.get(row)?)?,
                 size_bytes: size.get(row)?,
-                qps: qps.get(row)?,
+                variant: variant.get(row)?,
                 links: links.get(row)?,
                 measured: measured.get(row)?,
                 quantiles: all.try_into().ok(),

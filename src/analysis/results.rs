@@ -10,9 +10,10 @@ use railgauge_wire::{
 use super::{
     journal::{End, Journal, Try},
     truth,
+    words::count,
 };
 use crate::{
-    plan::model::Test,
+    plan::model::{Grouping, Test},
     run::event::{Case, LinkRecord, Sample},
 };
 
@@ -83,14 +84,45 @@ impl CaseResult<'_> {
         })
     }
 
-    /// `gpu01 → gpu02`, with the rails where there is more than one.
+    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
     pub fn link_name(&self) -> String {
         let flow = &self.case.flow;
-        let ends = format!("{}:{} → {}:{}", flow.from.host, flow.from.rail, flow.to.host, flow.to.rail);
-        match flow.members.len() {
-            0 => ends,
-            ranks => format!("{ranks} ranks {ends}"),
+        if flow.members.is_empty() {
+            return format!("{}:{} → {}:{}", flow.from.host, flow.from.rail, flow.to.host, flow.to.rail);
         }
+        let hosts = flow.hosts();
+        let hosts = match hosts.as_slice() {
+            [first, _, .., last] if hosts.len() > 3 => format!("{first} … {last} ({} hosts)", hosts.len()),
+            hosts => hosts.iter().map(|host| &***host).collect::<Vec<_>>().join(", "),
+        };
+        format!("{} ranks on {hosts}", flow.members.len())
+    }
+
+    /// What sets this case apart from others of the same test, size and link: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`;
+    /// only what the test has several of, so empty for most.
+    pub fn variant(&self) -> String {
+        let (test, cell) = (self.test, &self.case.cell);
+        let mut words = Vec::new();
+        if test.qps.len() > 1 {
+            words.push(count(cell.qps as usize, if cell.fabric == Fabric::Tcp { "stream" } else { "queue pair" }));
+        }
+        if let Some((collective, manner)) = test.collective.as_ref().zip(cell.manner.as_ref()) {
+            if !matches!(collective.grouping, Grouping::All | Grouping::Pairs) {
+                words.push(format!("{} ranks", self.case.flow.ranks()));
+            }
+            if collective.datatypes.len() > 1 {
+                words.push(manner.datatype.to_string());
+            }
+            if let Some(reduction) = manner.reduction.filter(|_| collective.reductions.len() > 1) {
+                words.push(reduction.to_string());
+            }
+            if collective.env.len() > 1 {
+                let env =
+                    manner.env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+                words.push(if env.is_empty() { "environment as it is".to_owned() } else { env });
+            }
+        }
+        words.join(", ")
     }
 
     /// Which host, stage and cause stand against this case; `None` if nothing does.
@@ -133,6 +165,11 @@ impl CaseResult<'_> {
         if carried != self.case.cell.fabric {
             let (wanted, got) = (self.case.cell.fabric, link.transport);
             return Some(format!("{host}: open: the plan asks for {wanted}, but {got} carried the bytes"));
+        }
+        if let Some(wanted) = self.test.collective.as_ref().and_then(|collective| collective.carried_by)
+            && wanted != link.transport
+        {
+            return Some(format!("{host}: open: the plan asks for {wanted}, but {} carried the bytes", link.transport));
         }
         let wanted = self.test.gpu_path.filter(|wanted| *wanted != link.gpu_path)?;
         Some(format!("{host}: open: the plan asks for the GPU path {wanted}, but it was {}", link.gpu_path))

@@ -58,18 +58,17 @@ fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
     let wrong = trouble.state == "wrong bytes";
     let mut status = kind(if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error }, &trouble.state);
     status.set_message(trouble.error.clone());
-    let name = format!(
-        "case {}: {} {} {} qps {}: {}:{} -> {}:{}",
+    let mut name = format!(
+        "case {}: {} {} {}: {}",
         trouble.case,
         trouble.test,
         trouble.op,
         size(trouble.size_bytes),
-        trouble.qps,
-        trouble.src_host,
-        trouble.src_rail,
-        trouble.dst_host,
-        trouble.dst_rail
+        trouble.link
     );
+    if !trouble.variant.is_empty() {
+        name = format!("{name}, {}", trouble.variant);
+    }
     let mut case = TestCase::new(name, status);
     case.set_classname(format!("{}.{}", verdicts.plan, trouble.test));
     case

@@ -9,10 +9,11 @@
 //! [`write`] is the one way to all of it, for a run that just ended as for one of last year. The same records give
 //! the same bytes.
 
+mod chart;
 mod html;
 mod junit;
 pub mod text;
 pub mod view;
 mod write;
 
-pub use write::{ReportError, Written, draw, write};
+pub use write::{Drawn, ReportError, Written, draw, write};

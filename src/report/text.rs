@@ -34,7 +34,7 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
         table(out, test)?;
         writeln!(out)?;
     }
-    for group in &view.troubles {
+    for group in view.troubles.iter().take(TROUBLES) {
         writeln!(out, "{} ({}): {}", group.state, cases(group.cases), group.error)?;
         if !group.help.is_empty() {
             writeln!(out, "    help: {}", group.help)?;
@@ -45,6 +45,9 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
         if group.links.len() > TROUBLE_LINKS {
             writeln!(out, "    and {} more links: see the report", group.links.len() - TROUBLE_LINKS)?;
         }
+    }
+    if view.troubles.len() > TROUBLES {
+        writeln!(out, "and {} more causes: see the report", view.troubles.len() - TROUBLES)?;
     }
     if !view.troubles.is_empty() {
         writeln!(out)?;
@@ -59,6 +62,9 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
     writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;
     writeln!(out, "report: {}", page.display())
 }
+
+/// Groups of troubles listed.
+const TROUBLES: usize = 10;
 
 /// Links listed per group of troubles.
 const TROUBLE_LINKS: usize = 4;

@@ -11,10 +11,9 @@ use super::{
     view::{self, View},
 };
 use crate::analysis::{
-    frame::{self, FrameError},
+    frame::{self, Frame, FrameError},
     journal::{self, Journal, JournalError},
     results::results,
-    row::Row,
     rows::{ceiling, rows},
     verdict::{Verdicts, verdicts},
 };
@@ -66,10 +65,10 @@ pub struct Written {
 }
 
 /// What a journal comes to, before anything is written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The rows of the frame.
-    pub rows: Vec<Row>,
+    /// The frame.
+    pub frame: Frame,
     /// The verdicts.
     pub verdicts: Verdicts,
     /// Everything shown.
@@ -84,9 +83,7 @@ pub struct Drawn {
 pub fn write(run: &Path) -> Result<Written, ReportError> {
     let path = run.join("records.jsonl");
     let journal = journal::read(&path)?;
-    let Drawn { rows, verdicts, view } = draw(&journal, &path)?;
-    let mut frame = frame::frame(&rows)?;
-    drop(rows);
+    let Drawn { mut frame, verdicts, view } = draw(&journal, &path)?;
     replace(&run.join("records.parquet"), |temporary| frame::write_parquet(&mut frame, temporary))?;
     let drawing = |what: &str, cause: String| ReportError::Drawing { what: what.to_owned(), cause };
     let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
@@ -105,8 +102,9 @@ pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let results = results(journal).map_err(|cause| ReportError::Contradiction { path: path.to_owned(), cause })?;
     let rows = rows(journal, &results, &|result| ceiling(journal, result));
     let verdicts = verdicts(journal, &results, &rows);
-    let view = view::view(journal, &results, &rows, &verdicts)?;
-    Ok(Drawn { rows, verdicts, view })
+    let frame = frame::frame(&rows)?;
+    let view = view::view(journal, &results, &rows, &frame, &verdicts)?;
+    Ok(Drawn { frame, verdicts, view })
 }
 
 fn text(path: &Path, content: &str) -> Result<(), ReportError> {

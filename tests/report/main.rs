@@ -6,4 +6,5 @@ mod support;
 mod frames;
 mod journals;
 mod pages;
+mod scale;
 mod verdicts;

@@ -158,7 +158,7 @@ fn a_group_and_a_rail_narrow_the_scope() {
     assert_eq!(status_of(&scenario, floor("leaf1"), None).0, Status::Pass);
     let (status, reason) = status_of(&scenario, floor("leaf2"), None);
     assert_eq!(status, Status::Fail);
-    assert!(reason.contains("rail 1") && reason.contains("2 of 3 cases"), "{reason}");
+    assert!(reason.contains("gpu005:1") && reason.contains("2 of 3 cases"), "{reason}");
 }
 
 #[test]

@@ -18,8 +18,12 @@ use crate::{
     },
 };
 
+/// A row and the case it belongs to.
+type Scoped<'r> = (&'r CaseResult<'r>, &'r Row);
+
 /// A row that was held against its limit.
 struct Judged<'r> {
+    result: &'r CaseResult<'r>,
     row: &'r Row,
     limit: f64,
     /// Value over limit, or limit over value where lower is better: under 1 is a violation.
@@ -28,37 +32,40 @@ struct Judged<'r> {
 }
 
 /// Judges one expectation. `results` and `rows` are those of its test.
-pub(super) fn judge(
+pub(super) fn judge<'r>(
     plan: &Plan,
     test: &Test,
     wanted: &Expectation,
-    results: &[&CaseResult<'_>],
-    rows: &[&Row],
+    results: &[&'r CaseResult<'r>],
+    rows: &[&'r Row],
 ) -> Verdict {
-    let states: HashMap<u64, State> = results.iter().map(|result| (result.case.id, result.state)).collect();
-    let state = |row: &Row| states.get(&row.case).copied().unwrap_or(State::NotRun);
-    let trusted = |row: &Row| row.value.is_some() && matches!(state(row), State::Measured | State::Short);
-    let of_metric = || rows.iter().copied().filter(|row| row.metric == wanted.metric);
+    let by_case: HashMap<u64, &CaseResult<'_>> = results.iter().map(|result| (result.case.id, *result)).collect();
+    let of_metric = || {
+        let rows = rows.iter().filter(|row| row.metric == wanted.metric);
+        rows.filter_map(|row| Some((*by_case.get(&row.case)?, *row)))
+    };
+    let trusted =
+        |(result, row): &Scoped<'_>| row.value.is_some() && matches!(result.state, State::Measured | State::Short);
     let peers = match wanted.limit {
-        Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(|row| trusted(row)))),
+        Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(trusted))),
         _ => None,
     };
-    let scope: Vec<&Row> = of_metric().filter(|row| in_scope(plan, wanted, row)).collect();
+    let scope: Vec<Scoped<'_>> = of_metric().filter(|(_, row)| in_scope(plan, wanted, row)).collect();
 
     let mut judged = Vec::new();
     let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for row in &scope {
-        match state(row) {
-            State::Wrong => wrong.push(*row),
-            _ if row.value.is_none() => missing.push(*row),
-            State::Contaminated | State::Unverified => doubtful.push(*row),
+    for one @ (result, row) in &scope {
+        match result.state {
+            State::Wrong => wrong.push(*one),
+            _ if row.value.is_none() => missing.push(*one),
+            State::Contaminated | State::Unverified => doubtful.push(*one),
             state => {
-                match held_against(wanted.limit, row, peers.as_ref()) {
+                match held_against(wanted.limit, *one, peers.as_ref()) {
                     Some(one) => judged.push(one),
-                    None => unlimited.push(*row),
+                    None => unlimited.push(*one),
                 }
                 if state == State::Short {
-                    doubtful.push(row);
+                    doubtful.push(*one);
                 }
             }
         }
@@ -67,11 +74,11 @@ pub(super) fn judge(
     let violating = judged.iter().filter(|one| one.violates).count();
 
     let total = count(scope.len(), "case");
-    let not_run = !scope.is_empty() && scope.iter().all(|row| state(row) == State::NotRun);
+    let not_run = !scope.is_empty() && scope.iter().all(|(result, _)| result.state == State::NotRun);
     let mut reasons = Vec::new();
     let status = if !wrong.is_empty() || violating > 0 {
-        if let Some(row) = wrong.first() {
-            reasons.push(format!("{} of {total} delivered wrong bytes: {}", wrong.len(), named(row)));
+        if let Some(one) = wrong.first() {
+            reasons.push(format!("{} of {total} delivered wrong bytes: {}", wrong.len(), named(one)));
         }
         if let Some(one) = judged.first().filter(|one| one.violates) {
             reasons.push(format!("{violating} of {total} broke it; worst: {}", compared(wanted, one)));
@@ -81,14 +88,14 @@ pub(super) fn judge(
         reasons.push(no_match(test, wanted));
         Status::Inconclusive
     } else if not_run {
-        reasons.push(format!("none of its {total} was run: {}", error(scope[0])));
+        reasons.push(format!("none of its {total} was run: {}", error(scope[0].1)));
         Status::NotRun
     } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
-        if let Some(row) = missing.first() {
+        if let Some((_, row)) = missing.first() {
             reasons.push(format!("{} of {total} not measured: {}", missing.len(), error(row)));
         }
-        if let Some(row) = doubtful.first() {
-            reasons.push(format!("{} of {total} not to be trusted: {}", doubtful.len(), named(row)));
+        if let Some(one) = doubtful.first() {
+            reasons.push(format!("{} of {total} not to be trusted: {}", doubtful.len(), named(one)));
         }
         if !unlimited.is_empty() {
             reasons.push(format!(
@@ -117,7 +124,7 @@ pub(super) fn judge(
         unit: Some(wanted.metric.unit().to_owned()),
         status,
         reason: reasons.join("; "),
-        worst: judged.first().map(|one| Offender::new(one.row, Some(one.limit))),
+        worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
         offenders: offenders(&wrong, &judged),
         tally: Tally {
             in_scope: scope.len(),
@@ -129,9 +136,9 @@ pub(super) fn judge(
     }
 }
 
-fn offenders(wrong: &[&Row], judged: &[Judged<'_>]) -> Vec<Offender> {
-    let slow = judged.iter().filter(|one| one.violates).map(|one| Offender::new(one.row, Some(one.limit)));
-    wrong.iter().map(|row| Offender::new(row, None)).chain(slow).take(OFFENDERS).collect()
+fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {
+    let slow = judged.iter().filter(|one| one.violates).map(|one| Offender::new(one.result, one.row, Some(one.limit)));
+    wrong.iter().map(|(result, row)| Offender::new(result, row, None)).chain(slow).take(OFFENDERS).collect()
 }
 
 fn in_scope(plan: &Plan, wanted: &Expectation, row: &Row) -> bool {
@@ -142,7 +149,7 @@ fn in_scope(plan: &Plan, wanted: &Expectation, row: &Row) -> bool {
 }
 
 /// Holds a measured row against its limit; `None` where there is none for it.
-fn held_against<'r>(limit: Limit, row: &'r Row, peers: Option<&Peers>) -> Option<Judged<'r>> {
+fn held_against<'r>(limit: Limit, (result, row): Scoped<'r>, peers: Option<&Peers>) -> Option<Judged<'r>> {
     let value = row.value?;
     let higher = row.better == railgauge_wire::terms::Better::Higher;
     let (limit, floor) = match limit {
@@ -150,12 +157,12 @@ fn held_against<'r>(limit: Limit, row: &'r Row, peers: Option<&Peers>) -> Option
         Limit::AtMost(limit) => (limit, false),
         Limit::PercentOfCeiling(percent) => (row.ceiling? * percent / 100.0, true),
         Limit::WithinPercentOfPeers(percent) => {
-            let centre = peers?.centre(row)?;
+            let centre = peers?.centre(result, row)?;
             (centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 }, higher)
         }
     };
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
-    Some(Judged { row, limit, quality, violates })
+    Some(Judged { result, row, limit, quality, violates })
 }
 
 /// `bandwidth at least 90 Gb/s`.
@@ -206,15 +213,15 @@ fn error(row: &Row) -> &str {
     row.error.as_deref().unwrap_or("no reason was recorded")
 }
 
-fn named(row: &Row) -> String {
-    format!("{}: {}", Offender::new(row, None).place(), error(row))
+fn named((result, row): &Scoped<'_>) -> String {
+    format!("{}: {}", Offender::new(result, row, None).place(), error(row))
 }
 
 /// `gpu01 → gpu02, rail 0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90.00`.
 fn compared(wanted: &Expectation, one: &Judged<'_>) -> String {
     let unit = wanted.metric.unit();
     let value = one.row.value.map_or_else(String::new, number);
-    let place = Offender::new(one.row, None).place();
+    let place = Offender::new(one.result, one.row, None).place();
     let percent = match one.row.value {
         Some(value) if one.limit != 0.0 => format!(", {:.1} % of", 100.0 * value / one.limit),
         _ => ", against".to_owned(),

@@ -63,6 +63,10 @@ impl Status {
 pub struct Offender {
     /// Number of the case.
     pub case: u64,
+    /// The link or group, in words.
+    pub link: String,
+    /// What sets it apart beside link and size; empty for most tests.
+    pub variant: String,
     /// Initiator's host.
     pub src_host: String,
     /// Responder's host.
@@ -82,9 +86,11 @@ pub struct Offender {
 }
 
 impl Offender {
-    fn new(row: &Row, limit: Option<f64>) -> Self {
+    fn new(result: &CaseResult<'_>, row: &Row, limit: Option<f64>) -> Self {
         Self {
             case: row.case,
+            link: result.link_name(),
+            variant: result.variant(),
             src_host: row.src_host.clone(),
             dst_host: row.dst_host.clone(),
             rail: row.rail,
@@ -96,9 +102,10 @@ impl Offender {
         }
     }
 
-    /// `gpu01 → gpu02, rail 0, 64 KiB`.
+    /// `gpu01:0 → gpu02:0, 64 KiB, 4 queue pairs`.
     pub fn place(&self) -> String {
-        format!("{} → {}, rail {}, {}", self.src_host, self.dst_host, self.rail, size(self.size_bytes))
+        let variant = if self.variant.is_empty() { String::new() } else { format!(", {}", self.variant) };
+        format!("{}, {}{variant}", self.link, size(self.size_bytes))
     }
 }
 
@@ -154,6 +161,10 @@ pub struct Trouble {
     pub case: u64,
     /// Name of the test.
     pub test: String,
+    /// The link or group, in words.
+    pub link: String,
+    /// What sets it apart beside link and size; empty for most tests.
+    pub variant: String,
     /// Operation.
     pub op: String,
     /// Message size in bytes.
@@ -174,6 +185,9 @@ pub struct Trouble {
     pub error: String,
     /// The next thing to look at or do; empty where none is known.
     pub help: String,
+    /// Counters that moved while it was measured, where it is contaminated: host, name and change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<(String, String, u64)>,
 }
 
 /// Cases by what became of them.
@@ -269,6 +283,8 @@ fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
     Some(Trouble {
         case: case.id,
         test: case.test.clone(),
+        link: result.link_name(),
+        variant: result.variant(),
         op: case.cell.op.word().to_owned(),
         size_bytes: case.cell.size,
         qps: case.cell.qps,
@@ -279,7 +295,21 @@ fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
         state: result.state.word().to_owned(),
         error: result.error().unwrap_or_default(),
         help: result.help().to_owned(),
+        counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
     })
+}
+
+/// Counters that moved while a case was measured.
+fn counters(result: &CaseResult<'_>) -> Vec<(String, String, u64)> {
+    let flow = &result.case.flow;
+    result
+        .samples
+        .iter()
+        .flat_map(|(_, sample)| [(&flow.from.host, &sample.from_counters), (&flow.to.host, &sample.to_counters)])
+        .flat_map(|(host, counters)| counters.iter().map(move |(name, change)| (host, name, *change)))
+        .filter(|(_, _, change)| *change > 0)
+        .map(|(host, name, change)| (host.to_string(), name.clone(), change))
+        .collect()
 }
 
 fn tally(results: &[CaseResult<'_>]) -> Cases {
@@ -307,7 +337,15 @@ fn sentence(status: Status, verdicts: &[Verdict], cases: Cases) -> String {
     let all = count(verdicts.len(), "verdict");
     match status {
         Status::Pass => format!("All {all} passed; {} measured.", count(cases.planned, "case")),
-        Status::Fail => format!("{} of {all} failed. {}", of(Status::Fail).count(), first(Status::Fail)),
+        // A fast wrong answer is worse than a slow right one, so it is said first.
+        Status::Fail => {
+            let wrong = if cases.wrong > 0 {
+                format!("Wrong bytes arrived in {}. ", count(cases.wrong, "case"))
+            } else {
+                String::new()
+            };
+            format!("{wrong}{} of {all} failed. {}", of(Status::Fail).count(), first(Status::Fail))
+        }
         Status::Inconclusive => {
             let unclear = of(Status::Inconclusive).count() + of(Status::NotRun).count();
             format!("Nothing failed, but {unclear} of {all} cannot be given. {}", first(Status::Inconclusive))

@@ -2,35 +2,38 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::row::Row;
+use crate::analysis::{results::CaseResult, row::Row};
 
 /// Other links that must have been measured before one can be held against them. With two, the median is their mean,
 /// and one bad peer would move it by half its distance.
 pub(super) const AT_LEAST: usize = 3;
 
+/// What links must have in common to be peers: size, variant, ranks and rail.
+type Key = (u64, String, u32, u32);
+
 /// Trusted values of each cell and rail, rising.
 pub(super) struct Peers {
-    values: HashMap<(u64, u32, u32), Vec<f64>>,
+    values: HashMap<Key, Vec<f64>>,
 }
 
-fn key(row: &Row) -> (u64, u32, u32) {
-    (row.size_bytes, row.qps, row.rail)
+fn key(result: &CaseResult<'_>, row: &Row) -> Key {
+    (row.size_bytes, result.variant(), row.ranks, row.rail)
 }
 
 impl Peers {
     /// Collects rows of one test and one metric.
-    pub(super) fn new<'r>(rows: impl Iterator<Item = &'r Row>) -> Self {
+    pub(super) fn new<'r>(rows: impl Iterator<Item = (&'r CaseResult<'r>, &'r Row)>) -> Self {
         let mut values: HashMap<_, Vec<f64>> = HashMap::new();
-        for row in rows {
-            values.entry(key(row)).or_default().extend(row.value);
+        for (result, row) in rows {
+            values.entry(key(result, row)).or_default().extend(row.value);
         }
         values.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
         Self { values }
     }
 
     /// Median of all links but this one; `None` with fewer than [`AT_LEAST`] others.
-    pub(super) fn centre(&self, row: &Row) -> Option<f64> {
-        let values = self.values.get(&key(row))?;
+    pub(super) fn centre(&self, result: &CaseResult<'_>, row: &Row) -> Option<f64> {
+        let values = self.values.get(&key(result, row))?;
         let own = row.value.and_then(|value| values.iter().position(|other| other.total_cmp(&value).is_eq()));
         let others = values.len() - usize::from(own.is_some());
         if others < AT_LEAST {

@@ -1,6 +1,6 @@
 //! What really carried the bytes, said first and without flattery.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::terms::{GpuPath, LinkLayer, Transport};
 use serde::Serialize;
@@ -20,23 +20,44 @@ pub struct Carrier {
     pub cases: usize,
 }
 
-/// Every kind of transport of the measured cases, RDMA on hardware first.
-pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<Carrier> {
-    let mut kinds: BTreeMap<(String, String), (Vec<String>, usize)> = BTreeMap::new();
-    for result in results.iter().filter(|result| !result.samples.is_empty()) {
-        let Some(link) = result.link else { continue };
-        let (tests, cases) = kinds.entry((caution(link), words(link))).or_default();
-        *cases += 1;
-        if tests.last() != Some(&result.case.test) && !tests.contains(&result.case.test) {
-            tests.push(result.case.test.clone());
-        }
-    }
-    kinds.into_iter().map(|((caution, words), (tests, cases))| Carrier { words, caution, tests, cases }).collect()
+/// What makes two links the same kind.
+type Kind = (Transport, LinkLayer, GpuPath, bool);
+
+fn kind(link: &LinkRecord) -> Kind {
+    (link.transport, link.link_layer, link.gpu_path, link.software)
 }
 
-/// What carried the bytes of a link, by the field's names.
-fn words(link: &LinkRecord) -> String {
-    let layer = match link.link_layer {
+/// Every kind of transport of the measured cases, RDMA on hardware first.
+pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<Carrier> {
+    let mut kinds: BTreeMap<Kind, Carrier> = BTreeMap::new();
+    for result in results.iter().filter(|result| !result.samples.is_empty()) {
+        let Some(link) = result.link else { continue };
+        let carrier = kinds.entry(kind(link)).or_insert_with(|| Carrier {
+            words: words(kind(link)),
+            caution: caution(kind(link)),
+            tests: Vec::new(),
+            cases: 0,
+        });
+        carrier.cases += 1;
+        if !carrier.tests.contains(&result.case.test) {
+            carrier.tests.push(result.case.test.clone());
+        }
+    }
+    let mut carriers: Vec<Carrier> = kinds.into_values().collect();
+    carriers.sort_by_key(|carrier| !carrier.caution.is_empty());
+    carriers
+}
+
+/// What carried the bytes of one test, in a few words; empty if nothing was measured.
+pub(super) fn of_test(results: &[&CaseResult<'_>]) -> String {
+    let links = results.iter().filter(|result| !result.samples.is_empty()).filter_map(|result| result.link);
+    let kinds: BTreeSet<Kind> = links.map(kind).collect();
+    kinds.into_iter().map(words).collect::<Vec<_>>().join(" and ")
+}
+
+/// What carried the bytes, by the field's names.
+fn words((transport, link_layer, gpu_path, software): Kind) -> String {
+    let layer = match link_layer {
         LinkLayer::Infiniband => "InfiniBand",
         LinkLayer::RoceV1 => "RoCE v1",
         LinkLayer::RoceV2 => "RoCE v2",
@@ -46,12 +67,12 @@ fn words(link: &LinkRecord) -> String {
         LinkLayer::Nvlink => "NVLink",
         LinkLayer::Pcie => "PCIe",
     };
-    let service = |name: &str| match (link.software, link.link_layer) {
+    let service = |name: &str| match (software, link_layer) {
         (true, LinkLayer::Iwarp) => format!("Soft-iWARP ({name} queue pairs)"),
         (true, _) => format!("Soft-RoCE ({name} queue pairs, {layer} packets)"),
         (false, _) => format!("RDMA over {layer} ({name} queue pairs)"),
     };
-    let words = match link.transport {
+    let words = match transport {
         Transport::VerbsRc => service("reliable connected"),
         Transport::VerbsUc => service("unreliable connected"),
         Transport::VerbsUd => service("unreliable datagram"),
@@ -61,7 +82,7 @@ fn words(link: &LinkRecord) -> String {
         Transport::NcclP2p => format!("NCCL peer to peer ({layer})"),
         Transport::NcclShm => "NCCL through shared memory".to_owned(),
     };
-    match link.gpu_path {
+    match gpu_path {
         GpuPath::GdrDmabuf => format!("{words}, GPUDirect RDMA by dma-buf"),
         GpuPath::GdrPeermem => format!("{words}, GPUDirect RDMA by nvidia-peermem"),
         GpuPath::Staged => format!("{words}, GPU memory copied through host memory"),
@@ -70,14 +91,14 @@ fn words(link: &LinkRecord) -> String {
 }
 
 /// What its numbers do not say.
-fn caution(link: &LinkRecord) -> String {
-    match link.transport {
+fn caution((transport, link_layer, _, software): Kind) -> String {
+    match transport {
         Transport::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),
         Transport::NcclSocket => "sockets, not RDMA".to_owned(),
-        _ if link.software && link.link_layer == LinkLayer::Iwarp => {
+        _ if software && link_layer == LinkLayer::Iwarp => {
             "Soft-iWARP: emulated in software, says nothing about NIC hardware".to_owned()
         }
-        _ if link.software => "Soft-RoCE: emulated in software, says nothing about NIC hardware".to_owned(),
+        _ if software => "Soft-RoCE: emulated in software, says nothing about NIC hardware".to_owned(),
         _ => String::new(),
     }
 }

@@ -1,13 +1,31 @@
-//! What ran where.
+//! What ran where: what all hosts have in common, where they differ, and every host.
 
-use railgauge_wire::facts::{HostFacts, RdmaDevice};
+use std::collections::BTreeMap;
+
+use railgauge_wire::facts::{HostFacts, RdmaDevice, RdmaPort};
 use serde::Serialize;
 
-use crate::analysis::{
-    journal::{HostUp, Journal},
-    results::of_host,
-    words::amount,
+use crate::{
+    analysis::{
+        journal::{HostUp, Journal},
+        results::of_host,
+        words::amount,
+    },
+    preflight::{self, Cluster, Drift, Finding},
 };
+
+/// The hosts of the plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hosts {
+    /// Facts that are the same on every host that answered.
+    pub same: Vec<(String, String)>,
+    /// Facts that are not.
+    pub differs: Vec<Difference>,
+    /// What the checks of the configuration found, the most serious first.
+    pub findings: Vec<Finding>,
+    /// Every host of the plan, in its order.
+    pub all: Vec<HostView>,
+}
 
 /// One host of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,47 +34,133 @@ pub struct HostView {
     pub name: String,
     /// Why it was lost; empty if it was not.
     pub lost: String,
+    /// What to do about that; empty where nothing is known.
+    pub help: String,
     /// Operating system and kernel.
     pub system: String,
     /// Processor and memory.
     pub machine: String,
-    /// RDMA devices, one text each.
+    /// RDMA devices, one text per port.
     pub devices: Vec<String>,
-    /// Libraries, one text each.
-    pub libraries: Vec<String>,
-    /// Clock against the controller's, with its uncertainty.
+    /// Wall clock against the controller's, with its uncertainty.
     pub clock: String,
     /// What could not be read.
     pub unreadable: Vec<String>,
 }
 
-/// Every host of the plan, in its order.
-pub(super) fn hosts(journal: &Journal) -> Vec<HostView> {
-    let blank = |name: &str| HostView {
+/// A fact that is not the same everywhere.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// The fact.
+    pub fact: String,
+    /// What most hosts have, and how many they are.
+    pub majority: (String, usize),
+    /// What others have, and who they are.
+    pub others: Vec<(String, String)>,
+}
+
+/// Hosts named per value.
+const NAMED: usize = 10;
+
+/// Looks at every host of the plan.
+pub(super) fn hosts(journal: &Journal) -> Hosts {
+    let facts: BTreeMap<String, HostFacts> =
+        journal.hosts.iter().map(|(name, up)| (name.clone(), up.facts.clone())).collect();
+    let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
+    let cluster = Cluster { facts, clocks };
+    let mut lists = cluster.facts.values().map(facts_of);
+    let first = lists.next().unwrap_or_default();
+    let same = lists.fold(first, |same, other| same.into_iter().filter(|fact| other.contains(fact)).collect());
+    Hosts {
+        same,
+        differs: preflight::drift(&cluster.facts).into_iter().map(difference).collect(),
+        findings: preflight::judge(&journal.plan, &cluster),
+        all: journal.plan.hosts.iter().map(|host| view(journal, &host.name)).collect(),
+    }
+}
+
+fn difference(drift: Drift) -> Difference {
+    let mut others: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (host, value) in &drift.others {
+        others.entry(value.clone()).or_default().push(host);
+    }
+    let others = others.into_iter().map(|(value, hosts)| (value, named(&hosts))).collect();
+    Difference { others, fact: drift.fact, majority: (drift.majority, drift.holders) }
+}
+
+fn named(hosts: &[&str]) -> String {
+    let names = hosts.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    if hosts.len() > NAMED { format!("{names} and {} more", hosts.len() - NAMED) } else { names }
+}
+
+/// The facts that matter to the numbers, where they are known.
+fn facts_of(host: &HostFacts) -> Vec<(String, String)> {
+    let cpu = &host.cpu;
+    let known = |value: &Option<String>| value.clone();
+    let mut facts: Vec<(&str, Option<String>)> = vec![
+        ("operating system", known(&host.os)),
+        ("kernel", Some(host.kernel.clone())),
+        ("architecture", Some(host.architecture.clone())),
+        ("processor", known(&cpu.model)),
+        ("logical processors", (cpu.threads > 0).then(|| cpu.threads.to_string())),
+        ("NUMA nodes", (cpu.numa_nodes > 0).then(|| cpu.numa_nodes.to_string())),
+        ("frequency governor", known(&cpu.governor)),
+        ("memory", host.memory_bytes.map(amount)),
+        ("locked-memory limit", host.memlock_bytes.map(amount)),
+    ];
+    facts.push(("RDMA devices", Some(list(host.rdma.iter().map(|device| device.name.clone()), "none"))));
+    let device = |pick: fn(&RdmaDevice) -> Option<String>| common(host.rdma.iter().map(|d| (d.name.as_str(), pick(d))));
+    let port = |pick: fn(&RdmaPort) -> Option<String>| {
+        common(host.rdma.iter().flat_map(|d| d.ports.iter().map(move |port| (d.name.as_str(), pick(port)))))
+    };
+    facts.extend([
+        ("RDMA driver", device(|d| d.driver.clone().map(|name| if d.software { name + " (software)" } else { name }))),
+        ("firmware", device(|d| d.firmware.clone())),
+        ("PCIe link", device(|d| d.pcie.map(|(speed, width)| format!("{speed} GT/s x{width}")))),
+        ("link layer", port(|p| p.link_layer.clone())),
+        ("port state", port(|p| p.state.clone())),
+        ("port rate", port(|p| p.rate_gbps.map(|rate| format!("{rate} Gb/s")))),
+        ("RDMA MTU", port(|p| p.mtu.map(|mtu| mtu.to_string()))),
+    ]);
+    let facts = facts.into_iter().filter_map(|(fact, value)| Some((fact.to_owned(), value?)));
+    facts.chain(host.libraries.clone()).filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// One value where all devices agree, each device's own where they do not.
+fn common<'d>(values: impl Iterator<Item = (&'d str, Option<String>)>) -> Option<String> {
+    let values: Vec<(&str, String)> = values.filter_map(|(name, value)| Some((name, value?))).collect();
+    let first = values.first()?;
+    if values.iter().all(|(_, value)| *value == first.1) {
+        return Some(first.1.clone());
+    }
+    Some(list(values.iter().map(|(name, value)| format!("{name}: {value}")), ""))
+}
+
+fn list(words: impl Iterator<Item = String>, none: &str) -> String {
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { none.to_owned() } else { words.join(", ") }
+}
+
+fn view(journal: &Journal, name: &str) -> HostView {
+    let lost = journal.lost.get(name);
+    let blank = HostView {
         name: name.to_owned(),
-        lost: journal.lost.get(name).map(|failure| of_host(name, failure)).unwrap_or_default(),
+        lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
+        help: lost.map(|failure| failure.help.clone()).unwrap_or_default(),
         system: String::new(),
         machine: String::new(),
         devices: Vec::new(),
-        libraries: Vec::new(),
         clock: String::new(),
         unreadable: Vec::new(),
     };
-    let host = |name: &str| match journal.hosts.get(name) {
-        Some(up) => known(blank(name), up),
-        None => blank(name),
-    };
-    journal.plan.hosts.iter().map(|planned| host(&planned.name)).collect()
-}
-
-fn known(blank: HostView, HostUp { facts, clock, .. }: &HostUp) -> HostView {
+    let Some(HostUp { facts, clock, wall }) = journal.hosts.get(name) else { return blank };
     HostView {
-        system: join([facts.os.clone(), Some(format!("kernel {}", facts.kernel)), Some(facts.architecture.clone())]),
+        system: join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())]),
         machine: machine(facts),
         devices: facts.rdma.iter().flat_map(device).collect(),
-        libraries: facts.libraries.iter().map(|(name, found)| format!("{name}: {found}")).collect(),
-        clock: clock.map_or_else(String::new, |(offset, half)| {
-            format!("{:+.3} ms ± {:.3} ms", offset as f64 / 1e6, half as f64 / 1e6)
+        clock: wall.map_or_else(String::new, |offset| {
+            let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", half as f64 / 1e6));
+            format!("{:+.1} ms{half}", offset as f64 / 1e6)
         }),
         unreadable: facts.unreadable.iter().map(|(what, why)| format!("{what}: {why}")).collect(),
         ..blank
@@ -67,28 +171,26 @@ fn machine(facts: &HostFacts) -> String {
     let cpu = &facts.cpu;
     join([
         cpu.model.clone(),
-        (cpu.threads > 0).then(|| format!("{} threads", cpu.threads)),
-        (cpu.numa_nodes > 1).then(|| format!("{} NUMA nodes", cpu.numa_nodes)),
-        cpu.governor.as_ref().map(|governor| format!("governor {governor}")),
+        (cpu.threads > 0).then(|| format!("{} logical processors", cpu.threads)),
         facts.memory_bytes.map(amount),
     ])
 }
 
-/// One text per port: `mlx5_0: mlx5_core, firmware 28.41.1000, Ethernet 200 Gb/s, MTU 4096, ACTIVE`.
+/// One text per port: `mlx5_0: mlx5_core, firmware 28.41.1000, PCIe 16 GT/s x16, Ethernet, 200 Gb/s, MTU 4096, ACTIVE`.
 fn device(device: &RdmaDevice) -> Vec<String> {
     let kind = if device.software { " (software)" } else { "" };
-    let common = [
+    let shared = [
         device.driver.as_ref().map(|driver| format!("{driver}{kind}")),
         device.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),
         device.pcie.map(|(speed, width)| format!("PCIe {speed} GT/s x{width}")),
     ];
     if device.ports.is_empty() {
-        return vec![format!("{}: {}", device.name, join(common))];
+        return vec![format!("{}: {}", device.name, join(shared))];
     }
-    let port = |port: &railgauge_wire::facts::RdmaPort| {
-        let name =
-            if device.ports.len() > 1 { format!("{}:{}", device.name, port.number) } else { device.name.clone() };
-        let words = common.clone().into_iter().chain([
+    let port = |port: &RdmaPort| {
+        let several = device.ports.len() > 1;
+        let name = if several { format!("{}:{}", device.name, port.number) } else { device.name.clone() };
+        let words = shared.clone().into_iter().chain([
             port.link_layer.clone(),
             port.rate_gbps.map(|rate| format!("{rate} Gb/s")),
             port.mtu.map(|mtu| format!("MTU {mtu}")),

@@ -2,7 +2,7 @@
 
 mod carriers;
 mod hosts;
-mod tests;
+mod test;
 mod troubles;
 
 use std::collections::BTreeMap;
@@ -12,17 +12,18 @@ use serde::Serialize;
 
 use super::ReportError;
 use crate::analysis::{
-    frame,
+    frame::Frame,
     journal::{End, Journal},
     results::CaseResult,
     row::Row,
     verdict::{Cases, Status, Verdict, Verdicts},
     words::{number, size},
 };
+use crate::preflight::Finding;
 
 pub use carriers::Carrier;
-pub use hosts::HostView;
-pub use tests::{Column, Table, TestView};
+pub use hosts::{Difference, HostView, Hosts};
+pub use test::{Column, Figure, Flapping, Map, Table, TestView};
 pub use troubles::{TroubleGroup, TroubleLink};
 
 /// A whole report.
@@ -45,7 +46,7 @@ pub struct View {
     /// Cases that were not simply measured, grouped by cause.
     pub troubles: Vec<TroubleGroup>,
     /// What ran where.
-    pub hosts: Vec<HostView>,
+    pub hosts: Hosts,
     /// The tests.
     pub tests: Vec<TestView>,
     /// What a reader should know: host (may be empty) and text.
@@ -124,14 +125,14 @@ pub fn view(
     journal: &Journal,
     results: &[CaseResult<'_>],
     rows: &[Row],
+    frame: &Frame,
     verdicts: &Verdicts,
 ) -> Result<View, ReportError> {
-    let frame = frame::frame(rows)?;
-    let spreads = frame::spreads(&frame)?;
     let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
     for verdict in &verdicts.verdicts {
         *counts.entry(verdict.status).or_default() += 1;
     }
+    let hosts = hosts::hosts(journal);
     Ok(View {
         run: run(journal),
         carriers: carriers::carriers(results),
@@ -141,10 +142,18 @@ pub fn view(
         cases: verdicts.cases,
         expectations: verdicts.verdicts.iter().map(expectation).collect(),
         troubles: troubles::groups(&verdicts.troubles),
-        hosts: hosts::hosts(journal),
-        tests: tests::tests(journal, results, rows, &spreads)?,
-        notes: journal.notes.clone(),
+        notes: notes(journal, &hosts.findings),
+        hosts,
+        tests: test::tests(journal, results, rows, frame)?,
     })
+}
+
+/// Notes of the journal without those that repeat a finding, which stands in a section of its own.
+fn notes(journal: &Journal, findings: &[Finding]) -> Vec<(String, String)> {
+    let told = |(host, text): &&(String, String)| {
+        findings.iter().any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
+    };
+    journal.notes.iter().filter(|note| !told(note)).cloned().collect()
 }
 
 fn run(journal: &Journal) -> Run {

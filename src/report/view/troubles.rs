@@ -1,10 +1,10 @@
 //! Cases that were not simply measured, grouped by what became of them and why, every one by name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::sizes;
+use super::{sizes, test::telling};
 use crate::analysis::verdict::Trouble;
 
 /// Cases with the same fate and cause.
@@ -29,10 +29,12 @@ pub struct TroubleLink {
     pub test: String,
     /// `gpu01:0 → gpu02:0`.
     pub link: String,
-    /// Queue pairs or streams.
-    pub qps: u32,
+    /// What sets it apart; empty for most tests.
+    pub variant: String,
     /// The sizes, in words.
     pub sizes: String,
+    /// Counters that speak of errors or congestion and moved; empty where none did.
+    pub counters: String,
 }
 
 /// Groups troubles: wrong bytes first, then by the number of cases.
@@ -60,24 +62,35 @@ pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
         .collect()
 }
 
+/// A first case of a link, the sizes of all, and the counters that moved by host and name.
+type Collected<'t> = (&'t Trouble, Vec<u64>, BTreeMap<(&'t str, &'t str), u64>);
+
 fn links(cases: &[&Trouble]) -> Vec<TroubleLink> {
-    let mut links: Vec<(&Trouble, Vec<u64>)> = Vec::new();
+    let mut links: Vec<Collected<'_>> = Vec::new();
     let mut known = HashMap::new();
     for case in cases {
-        let key = (&case.test, &case.src_host, case.src_rail, &case.dst_host, case.dst_rail, case.qps);
+        let key = (&case.test, &case.link, &case.variant);
         let place = *known.entry(key).or_insert_with(|| {
-            links.push((case, Vec::new()));
+            links.push((case, Vec::new(), BTreeMap::new()));
             links.len() - 1
         });
         links[place].1.push(case.size_bytes);
+        for (host, name, change) in case.counters.iter().filter(|(_, name, _)| telling(name)) {
+            *links[place].2.entry((host.as_str(), name.as_str())).or_default() += change;
+        }
     }
     links
         .into_iter()
-        .map(|(case, list)| TroubleLink {
+        .map(|(case, list, counters)| TroubleLink {
             test: case.test.clone(),
-            link: format!("{}:{} → {}:{}", case.src_host, case.src_rail, case.dst_host, case.dst_rail),
-            qps: case.qps,
+            link: case.link.clone(),
+            variant: case.variant.clone(),
             sizes: sizes(&list),
+            counters: counters
+                .into_iter()
+                .map(|((host, name), change)| format!("{name} of {host} +{change}"))
+                .collect::<Vec<_>>()
+                .join(", "),
         })
         .collect()
 }

@@ -1,0 +1,128 @@
+//! The frame all plotters charts share: axes, mesh, text, and what hovers.
+
+use std::ops::Range;
+
+use plotters::{
+    backend::SVGBackend,
+    chart::{ChartBuilder, ChartContext},
+    coord::{
+        cartesian::Cartesian2d,
+        ranged1d::{DefaultFormatting, KeyPointHint, Ranged},
+    },
+    drawing::IntoDrawingArea,
+    style::{Color, IntoFont, TextStyle},
+};
+
+use super::{
+    theme::{AXIS, INK, MESH, classes},
+    ticks::Axis,
+};
+
+/// Units of the drawing per pixel of the page at full size. plotters rounds to whole units; four make lines smooth.
+pub(super) const SCALE: u32 = 4;
+
+/// Width and height on the page, in pixels at full size.
+const SIZE: (u32, u32) = (560, 300);
+
+/// What is drawn into.
+pub(super) type Context<'c, 'b> = ChartContext<'c, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
+
+/// Our marks are plotters' key points: it draws no others.
+impl Ranged for Axis {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let share = (value - self.range.0) / (self.range.1 - self.range.0);
+        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.iter().map(|(place, _)| *place).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.0..self.range.1
+    }
+}
+
+/// A place of a chart and the words that appear over it.
+pub(super) type Tip = (f64, f64, String);
+
+/// Draws axes, lets `body` draw what they are for, and puts `tips` on top. `label` is what a screen reader says.
+///
+/// # Errors
+/// plotters' words.
+pub(super) fn plot(
+    label: &str,
+    x: &Axis,
+    y: &Axis,
+    tips: &[Tip],
+    body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), String>,
+) -> Result<String, String> {
+    let (width, height) = (SIZE.0 * SCALE, SIZE.1 * SCALE);
+    let mut svg = String::new();
+    let mut hovering = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (width, height)).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .margin_top(10 * SCALE)
+            .margin_right(24 * SCALE)
+            .x_label_area_size(46 * SCALE)
+            .y_label_area_size(66 * SCALE)
+            .build_cartesian_2d(x.clone(), y.clone())
+            .map_err(words)?;
+        let (across, up) = (|place: &f64| mark(x, *place), |place: &f64| mark(y, *place));
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_x_mesh()
+            .bold_line_style(MESH.stroke_width(SCALE))
+            .light_line_style(MESH.mix(0.0))
+            .axis_style(AXIS.stroke_width(SCALE))
+            .label_style(text())
+            .axis_desc_style(text())
+            .x_label_formatter(&across)
+            .y_label_formatter(&up)
+            .x_desc(&x.title)
+            .y_desc(&y.title)
+            .set_all_tick_mark_size(4 * SCALE);
+        mesh.draw().map_err(words)?;
+        body(&mut chart)?;
+        for (x, y, text) in tips {
+            let (left, top) = chart.backend_coord(&(*x, *y));
+            let text = escape(text);
+            hovering += &format!(
+                "<circle class=\"tip\" cx=\"{left}\" cy=\"{top}\" r=\"{}\"><title>{text}</title></circle>",
+                9 * SCALE
+            );
+        }
+        area.present().map_err(words)?;
+    }
+    let inside = svg.find('>').and_then(|head| Some(&svg[head + 1..svg.rfind("</svg>")?]));
+    let inside = inside.ok_or("plotters drew no SVG")?;
+    let label = escape(label);
+    Ok(format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">{}{hovering}</svg>",
+        classes(inside)
+    ))
+}
+
+/// The text of the mark at a place.
+fn mark(axis: &Axis, place: f64) -> String {
+    let nearest = axis.marks.iter().min_by(|a, b| (a.0 - place).abs().total_cmp(&(b.0 - place).abs()));
+    nearest.map_or_else(String::new, |(_, text)| text.clone())
+}
+
+fn text() -> TextStyle<'static> {
+    // plotters divides sizes by 1.24 on their way into SVG.
+    ("sans-serif", f64::from(13 * SCALE) * 1.24).into_font().color(&INK)
+}
+
+/// plotters' words for what went wrong.
+pub(super) fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Text inside markup.
+pub(super) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,53 @@
+//! Colours of a drawing by their role.
+//!
+//! plotters is given numbers that are no colours anybody would choose; [`classes`] turns each into a class of the
+//! page's style sheet.
+
+use plotters::style::RGBColor;
+
+macro_rules! roles {
+    ($($(#[$doc:meta])* $name:ident = $number:literal $class:literal;)+) => {
+        $($(#[$doc])* pub(super) const $name: RGBColor = RGBColor(1, 2, $number);)+
+        const ROLES: &[(u8, &str)] = &[$(($number, $class)),+];
+    };
+}
+
+roles! {
+    /// Text.
+    INK = 1 "ink";
+    /// Axes.
+    AXIS = 2 "axis";
+    /// Lines of the mesh.
+    MESH = 3 "mesh";
+    /// What is shown: the median, the distribution of all links.
+    MAIN = 4 "main";
+    /// The area between smallest and largest value.
+    OUTER = 5 "outer";
+    /// The area between the inner quantiles.
+    INNER = 6 "inner";
+    /// What stands out badly.
+    WORST = 7 "worst";
+    /// A computed limit.
+    LIMIT = 8 "limit";
+}
+
+/// The drawing with classes in place of the numbers: `f-main` where it fills, `s-main` where it draws a line.
+pub(super) fn classes(svg: &str) -> String {
+    ROLES.iter().fold(svg.to_owned(), |svg, (number, class)| {
+        svg.replace(&format!("fill=\"#0102{number:02X}\""), &format!("class=\"f-{class}\""))
+            .replace(&format!("stroke=\"#0102{number:02X}\""), &format!("class=\"s-{class}\""))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_becomes_a_class() {
+        assert_eq!(
+            classes(r##"<line stroke="#010204"/><text fill="#010201">"##),
+            r#"<line class="s-main"/><text class="f-ink">"#
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Places and words of tick marks.
+
+use crate::analysis::words::size;
+
+/// An axis: what it shows, from where to where, and its marks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    /// What it shows, with its unit.
+    pub title: String,
+    /// First and last place.
+    pub range: (f64, f64),
+    /// Place and text of every mark.
+    pub marks: Vec<(f64, String)>,
+}
+
+/// From 0 to a little over `most`, with about five marks at 1, 2 or 5 times a power of ten.
+pub(super) fn from_zero(title: String, most: f64) -> Axis {
+    let most = if most > 0.0 && most.is_finite() { most * 1.06 } else { 1.0 };
+    let rough = most / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(power * 10.0);
+    let marks = (0_i32..).map(|n| f64::from(n) * step).take_while(|mark| *mark <= most);
+    Axis { title, range: (0.0, most), marks: marks.map(|mark| (mark, plain(mark))).collect() }
+}
+
+/// Logarithms to base ten, with marks at 1, 2 and 5 times every power of ten, or at the powers alone where the axis
+/// spans many.
+pub(super) fn decades(title: String, least: f64, most: f64) -> Axis {
+    let (low, high) = (least.max(1e-9).log10(), most.max(1e-9).log10());
+    let room = ((high - low) * 0.04).max(0.02);
+    let range = (low - room, high + room);
+    let steps: &[f64] = if high - low > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = range.0.floor() as i32..=range.1.ceil() as i32;
+    let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    let marks = marks.map(|mark| (mark.log10(), plain(mark))).filter(|(at, _)| (range.0..=range.1).contains(at));
+    Axis { title, range, marks: marks.collect() }
+}
+
+/// Logarithms to base two of message sizes, with at most eight marks.
+pub(super) fn sizes(title: String, list: &[u64]) -> Axis {
+    let place = |bytes: u64| (bytes.max(1) as f64).log2();
+    let (low, high) = (list.iter().min().copied().unwrap_or(1), list.iter().max().copied().unwrap_or(2));
+    let room = ((place(high) - place(low)) * 0.03).max(0.1);
+    let every = list.len().div_ceil(8).max(1);
+    // Counted from the largest, which is the one people look for.
+    let shown = list.iter().rev().step_by(every).rev();
+    Axis {
+        title,
+        range: (place(low) - room, place(high) + room),
+        marks: shown.map(|bytes| (place(*bytes), size(*bytes))).collect(),
+    }
+}
+
+/// Shares of a distribution in percent on a scale of nines: 50, 90, 99, … up to `most` (under 1), at most 99.999.
+pub(super) fn nines(title: String, most: f64) -> Axis {
+    let top = nine(most).clamp(1.0, 5.0) + 0.12;
+    let marks = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+    let marks = marks.into_iter().filter(|share| nine(*share) <= top);
+    Axis {
+        title,
+        range: (0.0, top),
+        marks: marks.map(|share| (nine(share), round(share * 100.0).to_string())).collect(),
+    }
+}
+
+/// The place of a share on a scale of nines.
+pub(super) fn nine(share: f64) -> f64 {
+    -(1.0 - share).max(1e-12).log10()
+}
+
+/// A mark without trailing zeros.
+fn plain(value: f64) -> String {
+    if value >= 1e6 { format!("{}M", round(value / 1e6)) } else { round(value).to_string() }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(axis: &Axis) -> Vec<&str> {
+        axis.marks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn marks_are_round_numbers() {
+        assert_eq!(texts(&from_zero(String::new(), 195.0)), ["0", "50", "100", "150", "200"]);
+        assert_eq!(texts(&from_zero(String::new(), 0.021)), ["0", "0.005", "0.01", "0.015", "0.02"]);
+        assert_eq!(texts(&decades(String::new(), 1.7, 21.0)), ["2", "5", "10", "20"]);
+        assert_eq!(texts(&decades(String::new(), 0.5, 5000.0)), ["1", "10", "100", "1000"]);
+        assert_eq!(texts(&nines(String::new(), 0.9995)), ["50", "90", "99", "99.9"]);
+    }
+
+    #[test]
+    fn many_sizes_are_thinned_from_the_largest() {
+        let list: Vec<u64> = (0..20).map(|n| 2 << n).collect();
+        let axis = sizes(String::new(), &list);
+        assert_eq!(axis.marks.len(), 7);
+        assert_eq!(axis.marks.last().unwrap().1, "1 MiB");
+    }
+}

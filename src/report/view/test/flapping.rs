@@ -1,0 +1,157 @@
+//! Whether links were steady: every window in slices of 100 ms, each against the window's own median.
+
+use std::{cmp::Ordering, collections::BTreeMap};
+
+use railgauge_stats::robust::{median, quantile};
+use railgauge_wire::{measure::SLICE, terms::Aim};
+use serde::Serialize;
+
+use super::{
+    Data, Figure,
+    table::{Table, number_column, text_column},
+};
+use crate::{
+    analysis::{
+        results::CaseResult,
+        words::{count, number, size},
+    },
+    report::chart::slices::slices,
+};
+
+/// What the slices show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Flapping {
+    /// In a sentence.
+    pub sentence: String,
+    /// Links that fell under half of their median, worst first.
+    pub table: Option<Table>,
+    /// The worst window.
+    pub figure: Option<Figure>,
+}
+
+/// A window counts as flapping if its slowest slice is under this share of its median.
+const HALF: f64 = 0.5;
+/// Slices a window must have to be looked at.
+const AT_LEAST: usize = 5;
+/// Messages that must fit into a median slice: with fewer, one message more or less looks like a change of rate.
+const MESSAGES: f64 = 20.0;
+/// Links listed.
+const LISTED: usize = 10;
+
+/// The worst window of one link.
+struct Window<'a> {
+    result: &'a CaseResult<'a>,
+    repeat: u32,
+    rates: Vec<f64>,
+    median: f64,
+    lowest: f64,
+}
+
+impl Window<'_> {
+    fn share(&self) -> f64 {
+        self.lowest / self.median
+    }
+
+    /// Worst share first; of equal ones the faster window, which lost more.
+    fn before(&self, other: &Self) -> Ordering {
+        self.share().total_cmp(&other.share()).then(other.median.total_cmp(&self.median))
+    }
+}
+
+/// Looks at every window of a bandwidth test; `None` for other tests and where there are no slices.
+pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
+    if data.test.aim != Aim::Bandwidth {
+        return Ok(None);
+    }
+    let (mut looked, mut coarse) = (0_usize, 0_usize);
+    let mut links: BTreeMap<_, Window<'_>> = BTreeMap::new();
+    for result in &data.results {
+        for (repeat, sample) in &result.samples {
+            let rates: Vec<f64> =
+                sample.initiator.slices.iter().map(|bytes| *bytes as f64 * 8.0 / SLICE as f64).collect();
+            let Ok(median) = median(&rates) else { continue };
+            let messages = median * SLICE as f64 / 8.0 / result.case.cell.size.max(1) as f64;
+            if rates.len() < AT_LEAST || messages < MESSAGES {
+                coarse += 1;
+                continue;
+            }
+            looked += 1;
+            let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let window = Window { result, repeat: *repeat, rates, median, lowest };
+            let key = (&result.case.flow, data.variant(result));
+            if links.get(&key).is_none_or(|known| window.before(known).is_lt()) {
+                links.insert(key, window);
+            }
+        }
+    }
+    let mut worst: Vec<Window<'_>> = links.into_values().collect();
+    worst.sort_by(Window::before);
+    let Some(first) = worst.first() else {
+        let none = "No window is long or fast enough to be looked at in slices of 100 ms.".to_owned();
+        return Ok((coarse > 0).then_some(Flapping { sentence: none, table: None, figure: None }));
+    };
+    let flapping = worst.iter().filter(|window| window.share() < HALF).count();
+    let skipped = match coarse {
+        0 => String::new(),
+        n => format!(" {} not looked at: too short, or too few messages in a slice.", was(n)),
+    };
+    let sentence = if flapping == 0 {
+        format!(
+            "Every link was steady: over {} the slowest 100 ms still reached {:.0} % of its window's median ({}).{skipped}",
+            count(looked, "window"),
+            100.0 * first.share(),
+            first.result.link_name()
+        )
+    } else {
+        let links = if flapping == 1 { "1 link fell".to_owned() } else { format!("{flapping} links fell") };
+        format!("{links} under half of the window's own median for 100 ms or longer.{skipped}")
+    };
+    let flaps = flapping > 0;
+    Ok(Some(Flapping {
+        sentence,
+        table: flaps.then(|| table(&worst[..flapping.min(LISTED)])),
+        figure: if flaps { Some(figure(data, first)?) } else { None },
+    }))
+}
+
+fn was(n: usize) -> String {
+    if n == 1 { "1 window was".to_owned() } else { format!("{n} windows were") }
+}
+
+fn table(windows: &[Window<'_>]) -> Table {
+    let rows = windows.iter().map(|window| {
+        let low = quantile(&window.rates, 0.05).map_or_else(|_| "–".to_owned(), number);
+        vec![
+            window.result.link_name(),
+            size(window.result.case.cell.size),
+            (window.repeat + 1).to_string(),
+            number(window.lowest),
+            low,
+            number(window.median),
+            format!("{:.0}", 100.0 * window.share()),
+        ]
+    });
+    let columns = vec![
+        text_column("link"),
+        number_column("size", ""),
+        number_column("repeat", ""),
+        number_column("slowest 100 ms", "Gb/s"),
+        number_column("p5", "Gb/s"),
+        number_column("median", "Gb/s"),
+        number_column("slowest of median", "%"),
+    ];
+    Table { rows: rows.collect(), columns }
+}
+
+fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, String> {
+    let cell = data.cell_words((data.variant(window.result), window.result.case.cell.size));
+    let (name, repeat) = (window.result.link_name(), window.repeat + 1);
+    Ok(Figure {
+        title: format!("{name}, {cell}, repeat {repeat}"),
+        svg: slices(&window.rates, window.median, SLICE as f64 / 1e9)?,
+        legend: vec![
+            ("k-worst".to_owned(), "each 100 ms".to_owned()),
+            ("k-limit".to_owned(), "median of the window".to_owned()),
+        ],
+    })
+}

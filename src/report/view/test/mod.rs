@@ -1,0 +1,223 @@
+//! One test: what it did and what came of it.
+//!
+//! | file | shows |
+//! | --- | --- |
+//! | `words` | what it is and how it was measured |
+//! | `table` | values by size |
+//! | `curves` | values by size, drawn |
+//! | `deviation` | how far every link is from the centre of its peers |
+//! | `map` | the pair matrix, and the links and hosts that stand out |
+//! | `tails` | distributions of single latencies |
+//! | `flapping` | links that were not steady |
+//! | `ranks` | ranks of a collective that were slow |
+//! | `counters` | error and congestion counters that moved |
+
+mod counters;
+mod curves;
+mod deviation;
+mod flapping;
+mod map;
+mod ranks;
+mod table;
+mod tails;
+mod words;
+
+use std::collections::HashMap;
+
+use railgauge_wire::terms::{Aim, Metric};
+use serde::Serialize;
+
+use crate::{
+    analysis::{
+        frame::{self, Frame, Mark, Spread},
+        journal::Journal,
+        results::{CaseResult, State},
+        row::Row,
+        words::size,
+    },
+    plan::model::Test,
+    report::ReportError,
+};
+
+pub(in crate::report) use counters::telling;
+pub use flapping::Flapping;
+pub use map::Map;
+pub use table::{Column, Table};
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestView {
+    /// Name in the plan.
+    pub name: String,
+    /// Place on the page.
+    pub anchor: String,
+    /// What it measures, by the field's names.
+    pub title: String,
+    /// What carried its bytes; empty if nothing was measured.
+    pub carrier: String,
+    /// How it was measured, in a sentence.
+    pub how: String,
+    /// What was verified.
+    pub verified: String,
+    /// The metric that charts and summaries show.
+    pub metric: Metric,
+    /// Its unit.
+    pub unit: String,
+    /// Values by size.
+    pub table: Table,
+    /// Values by size, drawn.
+    pub curves: Vec<Figure>,
+    /// The pair matrix; `None` where there are too few links for one.
+    pub map: Option<Map>,
+    /// Distributions of single latencies.
+    pub tails: Vec<Figure>,
+    /// Whether links were steady; `None` for a test that does not look.
+    pub flapping: Option<Flapping>,
+    /// Ranks of a collective, the slowest first; `None` for pairs.
+    pub ranks: Option<Table>,
+    /// Counters that moved; `None` if none did.
+    pub counters: Option<Table>,
+}
+
+/// A chart with what belongs to it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// What it shows.
+    pub title: String,
+    /// The drawing.
+    pub svg: String,
+    /// Class and meaning of every colour.
+    pub legend: Vec<(String, String)>,
+}
+
+/// What there is to know of one test.
+struct Data<'a> {
+    test: &'a Test,
+    results: Vec<&'a CaseResult<'a>>,
+    /// Rows of the headline metric, by case.
+    values: HashMap<u64, &'a Row>,
+    spreads: Vec<&'a Spread>,
+    variants: &'a Variants,
+}
+
+impl Data<'_> {
+    /// The variant of a case.
+    fn variant(&self, result: &CaseResult<'_>) -> u32 {
+        self.variants.of(result)
+    }
+
+    /// The variants of this test, in the order of the cases.
+    fn own_variants(&self) -> Vec<u32> {
+        let mut own = Vec::new();
+        for result in &self.results {
+            let variant = self.variant(result);
+            if own.last() != Some(&variant) && !own.contains(&variant) {
+                own.push(variant);
+            }
+        }
+        own
+    }
+
+    /// A variant in words; empty where the test has only one.
+    fn variant_words(&self, variant: u32) -> &str {
+        self.variants.labels.get(variant as usize).map_or("", String::as_str)
+    }
+
+    /// `64 KiB, 4 queue pairs`.
+    fn cell_words(&self, (variant, bytes): (u32, u64)) -> String {
+        match self.variant_words(variant) {
+            "" => size(bytes),
+            words => format!("{}, {words}", size(bytes)),
+        }
+    }
+}
+
+/// The variants of all tests.
+struct Variants {
+    labels: Vec<String>,
+    /// By the number of the case.
+    marks: Vec<Mark>,
+}
+
+impl Variants {
+    fn new(results: &[CaseResult<'_>]) -> Self {
+        let mut known: HashMap<(&str, String), u32> = HashMap::new();
+        let mut labels = Vec::new();
+        let mut marks = Vec::with_capacity(results.len());
+        for result in results {
+            let label = result.variant();
+            let variant = *known.entry((result.case.test.as_str(), label.clone())).or_insert_with(|| {
+                labels.push(label);
+                u32::try_from(labels.len() - 1).unwrap_or(u32::MAX)
+            });
+            marks.push(Mark { variant, trusted: matches!(result.state, State::Measured | State::Short) });
+        }
+        Self { labels, marks }
+    }
+
+    fn of(&self, result: &CaseResult<'_>) -> u32 {
+        usize::try_from(result.case.id).ok().and_then(|case| self.marks.get(case)).map_or(u32::MAX, |mark| mark.variant)
+    }
+}
+
+/// Every test of the plan.
+///
+/// # Errors
+/// A chart cannot be drawn.
+pub(super) fn tests(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    rows: &[Row],
+    frame: &Frame,
+) -> Result<Vec<TestView>, ReportError> {
+    let variants = Variants::new(results);
+    let spreads = frame::spreads(frame, &variants.marks)?;
+    let view = |(place, test): (usize, &Test)| {
+        let metric = headline(test);
+        let data = Data {
+            test,
+            results: results.iter().filter(|result| result.case.test == test.name).collect(),
+            values: rows
+                .iter()
+                .filter(|row| row.test == test.name && row.metric == metric)
+                .map(|row| (row.case, row))
+                .collect(),
+            spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
+            variants: &variants,
+        };
+        one(place, &data).map_err(|cause| ReportError::Drawing { what: format!("test {}", test.name), cause })
+    };
+    journal.plan.tests.iter().enumerate().map(view).collect()
+}
+
+fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
+    let test = data.test;
+    let metric = headline(test);
+    let links = deviation::links(data);
+    Ok(TestView {
+        name: test.name.clone(),
+        anchor: format!("test-{}", place + 1),
+        title: words::title(test),
+        carrier: super::carriers::of_test(&data.results),
+        how: words::how(test),
+        verified: words::verified(test, &data.results),
+        metric,
+        unit: metric.unit().to_owned(),
+        table: table::table(data),
+        curves: curves::curves(data, &links)?,
+        map: map::map(data, &links),
+        tails: tails::tails(data)?,
+        flapping: flapping::flapping(data)?,
+        ranks: ranks::ranks(data),
+        counters: counters::counters(&data.results),
+    })
+}
+
+/// The metric a test is looked at for.
+pub(super) const fn headline(test: &Test) -> Metric {
+    match (test.op.is_collective(), test.aim) {
+        (_, Aim::Latency) => Metric::LatencyP50,
+        (true, Aim::Bandwidth) => Metric::Busbw,
+        (false, Aim::Bandwidth) => Metric::Bandwidth,
+    }
+}

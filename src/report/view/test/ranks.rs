@@ -1,0 +1,57 @@
+//! Ranks of a collective: every rank waits for the slowest, so its own clock tells who that is only where operations
+//! do not hide it; the numbers are shown as they are.
+
+use railgauge_stats::robust::median;
+
+use super::{
+    Data,
+    table::{Table, number_column, text_column},
+};
+use crate::analysis::{
+    results::{CaseResult, State},
+    words::number,
+};
+
+/// Ranks listed.
+const LISTED: usize = 10;
+
+/// Ranks at the largest size, those with the longest times against their group's median first.
+pub(super) fn ranks(data: &Data<'_>) -> Option<Table> {
+    let largest = data.results.iter().map(|result| result.case.cell.size).max()?;
+    let trusted = |result: &&&CaseResult<'_>| {
+        result.case.cell.size == largest && matches!(result.state, State::Measured | State::Short)
+    };
+    let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
+    for result in data.results.iter().filter(trusted) {
+        for (repeat, sample) in &result.samples {
+            let times: Vec<f64> = sample.ranks.iter().map(|rank| rank.p50 as f64).collect();
+            let Ok(centre) = median(&times) else { continue };
+            for (rank, time) in sample.ranks.iter().zip(&times) {
+                let over = 100.0 * (time / centre - 1.0);
+                let row = vec![
+                    rank.rank.to_string(),
+                    rank.host.clone(),
+                    rank.device.clone(),
+                    data.cell_words((data.variant(result), largest)),
+                    (repeat + 1).to_string(),
+                    number(time / 1e3),
+                    number(rank.max as f64 / 1e3),
+                    format!("{over:+.1}"),
+                ];
+                rows.push((over, row));
+            }
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let columns = vec![
+        number_column("rank", ""),
+        text_column("host"),
+        text_column("device"),
+        text_column("at"),
+        number_column("repeat", ""),
+        number_column("median time", "µs"),
+        number_column("longest", "µs"),
+        number_column("over its group's median", "%"),
+    ];
+    (!rows.is_empty()).then(|| Table { columns, rows: rows.into_iter().take(LISTED).map(|(_, row)| row).collect() })
+}

@@ -1,0 +1,77 @@
+//! Distributions of single latencies: all links together, and the link with the longest tail.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::terms::Aim;
+
+use super::{Data, Figure};
+use crate::{
+    analysis::{
+        results::{CaseResult, State},
+        words::count,
+    },
+    report::chart::distribution::{Histogram, distribution},
+};
+
+/// One figure for the smallest and one for the largest size, per variant; none for a bandwidth test.
+pub(super) fn tails(data: &Data<'_>) -> Result<Vec<Figure>, String> {
+    if data.test.aim != Aim::Latency {
+        return Ok(Vec::new());
+    }
+    let sizes = || data.results.iter().map(|result| result.case.cell.size);
+    let mut ends: Vec<u64> = [sizes().min(), sizes().max()].into_iter().flatten().collect();
+    ends.dedup();
+    let mut figures = Vec::new();
+    for variant in data.own_variants() {
+        for &bytes in &ends {
+            figures.extend(figure(data, variant, bytes)?);
+        }
+    }
+    Ok(figures)
+}
+
+fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, String> {
+    let trusted = |result: &&&CaseResult<'_>| {
+        let cell = (data.variant(result), result.case.cell.size);
+        cell == (variant, bytes) && matches!(result.state, State::Measured | State::Short)
+    };
+    let results: Vec<&&CaseResult<'_>> = data.results.iter().filter(trusted).collect();
+    let all = merged(results.iter().map(|result| **result));
+    let tail = |result: &CaseResult<'_>| {
+        let histogram = merged([result]);
+        let total: u64 = histogram.iter().map(|(_, n)| n).sum();
+        let mut reached = 0;
+        histogram.iter().find_map(|(edge, n)| {
+            reached += n;
+            (reached as f64 >= 0.99 * total as f64).then_some(*edge)
+        })
+    };
+    let Some(worst) = results.iter().max_by_key(|result| tail(result)) else { return Ok(None) };
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let operations: u64 = all.iter().map(|(_, n)| n).sum();
+    let title = data.cell_words((variant, bytes));
+    let legend = vec![
+        (
+            "k-main".to_owned(),
+            format!(
+                "all {}, {operations} operations",
+                count(results.len(), if data.test.op.is_collective() { "group" } else { "link" })
+            ),
+        ),
+        ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name())),
+    ];
+    let svg = distribution(&all, &merged([**worst]))?;
+    Ok(Some(Figure { title: format!("Distribution of latencies at {title}"), svg, legend }))
+}
+
+/// The histograms of all samples of these cases as one.
+fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogram {
+    let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+    let samples = results.into_iter().flat_map(|result| result.samples.iter());
+    for (edge, n) in samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).flat_map(|l| &l.histogram) {
+        *buckets.entry(*edge).or_default() += n;
+    }
+    buckets.into_iter().collect()
+}

@@ -1,0 +1,107 @@
+//! What a test is and how it was measured, in words.
+
+use railgauge_wire::terms::{Aim, Fabric, Op};
+
+use crate::{
+    analysis::{
+        results::CaseResult,
+        words::{amount, count},
+    },
+    plan::model::{Collective, Grouping, Pattern, Rails, Test},
+    report::view::sizes,
+};
+
+/// What a test measures, by the field's names: `RDMA write bandwidth`.
+pub(super) fn title(test: &Test) -> String {
+    let fabric = match test.fabric {
+        Fabric::Verbs => "RDMA",
+        Fabric::Tcp => "TCP",
+        Fabric::Nccl => "NCCL",
+    };
+    let op = match test.op {
+        Op::WriteImm => "write with immediate".to_owned(),
+        Op::AtomicFadd => "atomic fetch-and-add".to_owned(),
+        Op::AtomicCas => "atomic compare-and-swap".to_owned(),
+        op => op.word().replace('_', "-"),
+    };
+    let both = if test.bidirectional { ", both directions at once" } else { "" };
+    format!("{fabric} {op} {}{both}", test.aim)
+}
+
+/// How it was measured, in a sentence.
+pub(super) fn how(test: &Test) -> String {
+    if let Some(collective) = &test.collective {
+        return how_together(test, collective);
+    }
+    let pattern = match &test.pattern {
+        Pattern::Tournament => "Every pair once".to_owned(),
+        Pattern::Random(rounds) => count(*rounds as usize, "random round") + " of pairs",
+        Pattern::Ring => "Each host to the next, in a ring".to_owned(),
+        Pattern::Neighbours => "Neighbours in the host list".to_owned(),
+        Pattern::OneToMany(host) => format!("From {host} to every other host"),
+        Pattern::ManyToOne(host) => format!("Every other host to {host}"),
+        Pattern::Between(a, b) => format!("Every host of {a} with every host of {b}"),
+        Pattern::Pairs(pairs) => count(pairs.len(), "given pair"),
+    };
+    let rails = match &test.rails {
+        Rails::Aligned => "rail i with rail i".to_owned(),
+        Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let what = if test.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
+    let qps = match test.qps.as_slice() {
+        [one] => count(*one as usize, what),
+        many => format!("{} {what}s", many.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let half = match (test.aim, test.op.pulls() || test.op.is_atomic()) {
+        (Aim::Latency, true) => "; full round trips",
+        (Aim::Latency, false) => "; half round trips",
+        (Aim::Bandwidth, _) => "",
+    };
+    let repeats = count(test.repeats as usize, "repeat");
+    format!("{pattern}, {rails}, {qps}, {} memory, {}; {repeats}{half}", test.memory, sizes(&test.sizes))
+}
+
+/// The same of a collective.
+fn how_together(test: &Test, collective: &Collective) -> String {
+    let groups = match collective.grouping {
+        Grouping::All => "All hosts in one group".to_owned(),
+        Grouping::Each => "Each group of the plan by itself".to_owned(),
+        Grouping::Pairs => "Every pair of hosts as a group".to_owned(),
+        Grouping::Halves => "Each half of the hosts as a group".to_owned(),
+        Grouping::Every(size) => format!("Every {size} hosts as a group"),
+    };
+    let list = |words: Vec<String>| words.join(", ");
+    let mut words = vec![
+        groups,
+        count(collective.ranks_per_host as usize, "rank") + " per host",
+        list(collective.datatypes.iter().map(ToString::to_string).collect()),
+        list(collective.reductions.iter().map(ToString::to_string).collect()),
+        (if collective.in_place { "in place" } else { "out of place" }).to_owned(),
+        (if collective.graph { "launched by a CUDA graph" } else { "" }).to_owned(),
+        format!("{} memory", test.memory),
+        sizes(&test.sizes),
+    ];
+    if collective.env.len() > 1 {
+        words.push(count(collective.env.len(), "environment"));
+    }
+    words.retain(|word| !word.is_empty());
+    let manner = match test.aim {
+        Aim::Bandwidth => "operations follow one another as in nccl-tests",
+        Aim::Latency => "a barrier before each operation",
+    };
+    format!("{}; {}; {manner}", words.join(", "), count(test.repeats as usize, "repeat"))
+}
+
+/// What was verified, in a sentence.
+pub(super) fn verified(test: &Test, results: &[&CaseResult<'_>]) -> String {
+    if !test.verify {
+        return "The plan switches the verification of data off.".to_owned();
+    }
+    let (verified, wrong) = results
+        .iter()
+        .map(|result| result.checked())
+        .fold((0, 0), |(v, w), (verified, wrong)| (v + verified, w + wrong));
+    let cases = results.iter().filter(|result| result.checked().0 > 0).count();
+    format!("{} compared in {}, {wrong} bytes wrong.", amount(verified), count(cases, "case"))
+}

@@ -1,0 +1,45 @@
+//! Half a million rows: what every stage costs. Prints; asserts only that it ends with everything in place.
+
+use std::{path::Path, time::Instant};
+
+use railgauge::{
+    analysis::{frame, journal, results::results, rows::rows, verdict::verdicts},
+    report::draw,
+};
+
+use crate::support::Scenario;
+
+/// `cargo test --test report -- --ignored --nocapture scale`
+#[test]
+#[ignore = "takes long without optimisation"]
+fn half_a_million_rows() {
+    let scenario = Scenario { repeats: 1, sizes: vec![65536, 1 << 20, 1 << 24], ..Scenario::troubled(128, 2) };
+    let text = scenario.jsonl();
+    println!("journal: {} MiB", text.len() >> 20);
+    let mut start = Instant::now();
+    let mut lap = |what: &str| {
+        println!("{what}: {:.2?}", start.elapsed());
+        start = Instant::now();
+    };
+    let path = Path::new("records.jsonl");
+    let journal = journal::parse(text.as_bytes(), path).unwrap();
+    lap("journal");
+    let results = results(&journal).unwrap();
+    lap("results");
+    let rows = rows(&journal, &results, &|_| Some(196.0));
+    lap("rows");
+    println!("{} cases, {} rows", results.len(), rows.len());
+    let mut frame = frame::frame(&rows).unwrap();
+    lap("frame");
+    let dir = tempfile::tempdir().unwrap();
+    frame::write_parquet(&mut frame, &dir.path().join("x.parquet")).unwrap();
+    lap("parquet");
+    assert_eq!(frame::read_parquet(&dir.path().join("x.parquet")).unwrap().height(), rows.len());
+    lap("parquet back");
+    frame::spreads(&frame, &vec![frame::Mark { variant: 0, trusted: true }; results.len()]).unwrap();
+    lap("spreads");
+    verdicts(&journal, &results, &rows);
+    lap("verdicts");
+    draw(&journal, path).unwrap();
+    lap("all of it and the view");
+}
