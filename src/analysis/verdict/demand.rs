@@ -222,9 +222,14 @@ fn compared(wanted: &Expectation, one: &Judged<'_>) -> String {
     let unit = wanted.metric.unit();
     let value = one.row.value.map_or_else(String::new, number);
     let place = Offender::new(one.result, one.row, None).place();
-    let percent = match one.row.value {
-        Some(value) if one.limit != 0.0 => format!(", {:.1} % of", 100.0 * value / one.limit),
-        _ => ", against".to_owned(),
+    let limit = match wanted.limit {
+        Limit::AtLeast(limit) | Limit::AtMost(limit) => limit.to_string(),
+        Limit::PercentOfCeiling(_) | Limit::WithinPercentOfPeers(_) => number(one.limit),
     };
-    format!("{place}: {value} {unit}{percent} the limit of {} {unit}", number(one.limit))
+    let share = match one.row.value.map(|value| value / one.limit).filter(|share| share.is_finite()) {
+        Some(share) if share >= 10.0 => format!(", {} times", number(share)),
+        Some(share) => format!(", {:.1} % of", 100.0 * share),
+        None => ", against".to_owned(),
+    };
+    format!("{place}: {value} {unit}{share} the limit of {limit} {unit}")
 }

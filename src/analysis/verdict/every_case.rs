@@ -60,7 +60,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
     }
 }
 
-/// `3 of 24 cases fall short: 1 wrong bytes, 2 failed; the gravest: gpu01:0 → gpu02:0, 64 KiB: …`.
+/// `3 of 24 cases short of that: 1 wrong bytes, 2 failed; the gravest: gpu01:0 → gpu02:0, 64 KiB: …`.
 fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
     let order = [State::Wrong, State::Failed, State::NotRun, State::Contaminated, State::Unverified, State::Short];
     let parts: Vec<String> = order
@@ -70,7 +70,7 @@ fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
             (n > 0).then(|| format!("{n} {}", state.word()))
         })
         .collect();
-    format!("{} of {total} fall short: {}; the gravest: {}", bad.len(), parts.join(", "), cause(bad))
+    format!("{} of {total} short of that: {}; the gravest: {}", bad.len(), parts.join(", "), cause(bad))
 }
 
 /// The worst of them and what stands against it.

@@ -94,7 +94,7 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
 fn caution((transport, link_layer, _, software): Kind) -> String {
     match transport {
         Transport::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),
-        Transport::NcclSocket => "sockets, not RDMA".to_owned(),
+        Transport::NcclSocket => "Sockets, not RDMA".to_owned(),
         _ if software && link_layer == LinkLayer::Iwarp => {
             "Soft-iWARP: emulated in software, says nothing about NIC hardware".to_owned()
         }

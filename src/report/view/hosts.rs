@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::facts::{HostFacts, RdmaDevice, RdmaPort};
+use railgauge_wire::facts::{Gpu, HostFacts, RdmaDevice, RdmaPort};
 use serde::Serialize;
 
 use crate::{
@@ -40,7 +40,7 @@ pub struct HostView {
     pub system: String,
     /// Processor and memory.
     pub machine: String,
-    /// RDMA devices, one text per port.
+    /// RDMA devices, one text per port, and GPUs.
     pub devices: Vec<String>,
     /// Wall clock against the controller's, with its uncertainty.
     pub clock: String,
@@ -157,7 +157,7 @@ fn view(journal: &Journal, name: &str) -> HostView {
     HostView {
         system: join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())]),
         machine: machine(facts),
-        devices: facts.rdma.iter().flat_map(device).collect(),
+        devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).collect(),
         clock: wall.map_or_else(String::new, |offset| {
             let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", half as f64 / 1e6));
             format!("{:+.1} ms{half}", offset as f64 / 1e6)
@@ -199,6 +199,17 @@ fn device(device: &RdmaDevice) -> Vec<String> {
         format!("{name}: {}", join(words))
     };
     device.ports.iter().map(port).collect()
+}
+
+/// `GPU 0: NVIDIA H200, driver 580.95.05, CUDA 13.0, PCIe gen 5 x16`.
+fn gpu(gpu: &Gpu) -> String {
+    let words = join([
+        gpu.name.clone(),
+        gpu.driver.as_ref().map(|driver| format!("driver {driver}")),
+        gpu.cuda.as_ref().map(|cuda| format!("CUDA {cuda}")),
+        gpu.pcie.map(|(generation, width)| format!("PCIe gen {generation} x{width}")),
+    ]);
+    format!("GPU {}: {words}", gpu.index)
 }
 
 fn join(words: impl IntoIterator<Item = Option<String>>) -> String {

@@ -171,7 +171,8 @@ fn short(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
-        v if v >= 0.1 => format!("{v:.2}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v if v >= 0.001 => format!("{v:.3}"),
         v => format!("{v:.1e}"),
     }
 }

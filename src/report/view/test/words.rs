@@ -46,6 +46,7 @@ pub(super) fn how(test: &Test) -> String {
     let rails = match &test.rails {
         Rails::Aligned => "rail i with rail i".to_owned(),
         Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Only(rails) if rails.len() == 1 => format!("rail {}", rails[0]),
         Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
     let what = if test.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
