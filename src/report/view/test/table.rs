@@ -44,7 +44,8 @@ pub(super) fn table(data: &Data<'_>) -> Table {
     if several {
         columns.push(text_column("with"));
     }
-    columns.push(number_column("links", ""));
+    let group = test.op.is_collective();
+    columns.push(number_column(if group { "groups" } else { "links" }, ""));
     let shown: &[(Metric, usize, &str)] = match (test.op.is_collective(), test.aim) {
         (false, Aim::Bandwidth) => &[
             (Metric::Bandwidth, 0, "slowest link"),
@@ -55,15 +56,15 @@ pub(super) fn table(data: &Data<'_>) -> Table {
             (Metric::CpuTimePerGib, 2, "CPU time"),
         ],
         (true, Aim::Bandwidth) => {
-            &[(Metric::Busbw, 0, "slowest"), (Metric::Busbw, 2, "median"), (Metric::Algbw, 2, "algbw")]
+            &[(Metric::Busbw, 0, "busbw, slowest"), (Metric::Busbw, 2, "busbw, median"), (Metric::Algbw, 2, "algbw")]
         }
         (_, Aim::Latency) => &[
             (Metric::LatencyMin, 2, "min"),
             (Metric::LatencyP50, 2, "p50"),
             (Metric::LatencyP99, 2, "p99"),
             (Metric::LatencyP999, 2, "p99.9"),
-            (Metric::LatencyP50, 4, "p50, slowest link"),
-            (Metric::LatencyP99, 4, "p99, slowest link"),
+            (Metric::LatencyP50, 4, "p50, slowest"),
+            (Metric::LatencyP99, 4, "p99, slowest"),
         ],
     };
     columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, metric.unit())));
