@@ -21,8 +21,8 @@ use crate::{
     verbs::send::Sends,
 };
 
-/// How long datagrams may still be on their way after the last one was sent, in nanoseconds.
-const STRAGGLERS: u64 = 20_000_000;
+/// How long nothing may arrive before what is still missing is taken for lost, in nanoseconds.
+pub const QUIET: u64 = 100_000_000;
 
 /// Whether messages of `op` take receives, so that the peer's CPU has work.
 pub const fn takes_receives(op: Op) -> bool {
@@ -57,7 +57,7 @@ impl End {
             let warm = self.pass(timing, Window::Duration(timing.warm_up), control)?;
             moved += warm.bytes;
             if lossy {
-                self.wait_for_stragglers(arrived + warm.operations);
+                self.wait_for_stragglers(arrived + warm.operations, control)?;
             }
         }
         if let Some(start) = timing.start_at {
@@ -73,7 +73,7 @@ impl End {
         measurement.moved = Some(moved + measurement.operations * size);
         if heard {
             if lossy {
-                self.wait_for_stragglers(arrived + measurement.operations);
+                self.wait_for_stragglers(arrived + measurement.operations, control)?;
             }
             self.announcer.announce(Phase::Over, &mut self.mailbox, control)?;
             self.drain()?;
@@ -92,11 +92,19 @@ impl End {
         (0..self.pairs.len()).map(|i| self.mailbox.read(Slot::Consumed(i))).sum()
     }
 
-    fn wait_for_stragglers(&self, expected: u64) {
-        let patience = clock::now() + STRAGGLERS;
-        while clock::now() < patience && self.arrived() < expected {
+    /// Waits until so many messages have arrived, or nothing arrives any more: a straggler must not be counted in
+    /// the next pass.
+    fn wait_for_stragglers(&self, expected: u64, control: &Control) -> Result<(), Failure> {
+        let (mut seen, mut since) = (self.arrived(), clock::now());
+        while seen < expected && clock::now() - since < QUIET {
+            control.check(Stage::Measure)?;
             std::thread::yield_now();
+            let now = self.arrived();
+            if now != seen {
+                (seen, since) = (now, clock::now());
+            }
         }
+        Ok(())
     }
 
     /// Streams over all queue pairs once.

@@ -5,11 +5,11 @@ use railgauge_wire::{
     link::Completion,
     measure::Measurement,
     step::{Timing, Window},
-    terms::Op,
+    terms::{Op, Service},
 };
 
 use super::{
-    bandwidth::takes_receives,
+    bandwidth::{QUIET, takes_receives},
     end::{Batches, End},
     phase::Phase,
     pingpong::{ByCompletion, ByMemory, ByReceive, Paddle, SIGNAL_EVERY, serve_first},
@@ -31,6 +31,10 @@ impl End {
     /// The fabric, the peer or the deadline.
     pub fn latency(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         let op = self.latency_op(timing.op)?;
+        if self.service != Service::Rc {
+            // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
+            std::thread::sleep(std::time::Duration::from_nanos(QUIET));
+        }
         let mut sends = self.latency_sends(op, timing.size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
         let measured = match op {
@@ -42,6 +46,7 @@ impl End {
             }
             _ if takes_receives(op) => {
                 self.post_receives()?;
+                self.drain()?;
                 self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
                 let mut paddle = self.by_receive(&mut sends);
                 play(&mut paddle, &mut waiter, timing, control, 2)
@@ -53,8 +58,28 @@ impl End {
         };
         if takes_receives(op) {
             self.sent[0] += sends.posted();
+            if measured.is_ok() && self.service != Service::Rc {
+                self.no_strays()?;
+            }
         }
         measured.map(|measurement| Measurement { moved: Some(sends.posted() * timing.size), ..measurement })
+    }
+
+    /// `Err` if more messages arrive than were asked for. A straggler of an earlier pass that the peer took for a ping
+    /// would make every answer look early.
+    fn no_strays(&mut self) -> Result<(), Failure> {
+        std::thread::sleep(std::time::Duration::from_nanos(QUIET));
+        let before = self.receives[0].consumed();
+        self.drain()?;
+        match self.receives[0].consumed() - before {
+            0 => Ok(()),
+            strays => {
+                let cause =
+                    format!("{strays} messages arrived that nobody had asked for: the samples cannot be trusted");
+                Err(Failure::new(Stage::Measure, Kind::Fabric, cause)
+                    .help("stragglers of an earlier pass over an unreliable service: measure again"))
+            }
+        }
     }
 
     /// How latency of `op` is measured on this link: RDMA WRITE needs memory whose last byte lands last at both ends,
