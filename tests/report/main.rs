@@ -1,4 +1,5 @@
 //! Journals in, frames, verdicts and reports out.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 #[path = "../support/mod.rs"]
 mod support;
