@@ -51,7 +51,9 @@ def missing_programs():
 def fingerprint(modules):
     """Changes when anything that goes into the image does."""
     digest = hashlib.sha256(repr((ACCOUNTS, FOLDERS)).encode())
-    for path in sorted([*GUEST.iterdir(), *modules.iterdir(), *map(Path, [*PROGRAMS, *existing(), BUSYBOX])]):
+    for path in sorted(GUEST.iterdir()):
+        digest.update(path.read_bytes())
+    for path in sorted([*modules.iterdir(), *map(Path, [*PROGRAMS, *existing(), BUSYBOX])]):
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
