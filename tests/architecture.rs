@@ -1,5 +1,6 @@
 //! The house rules, held by a test: who may import whom, one heavy dependency in one place, files one can read in one
 //! sitting, unsafe code only at the FFI edges.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 use std::{
     fs,

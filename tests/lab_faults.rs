@@ -1,5 +1,6 @@
 //! What goes wrong on a cluster, done to the lab while railgauge runs: the right host is named, the rest is measured,
 //! nothing measured is lost, the exit code is right.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 #[path = "support/lab.rs"]
 mod lab;

@@ -1,4 +1,5 @@
 //! The main job on the lab: four hosts over SSH, RDMA over Soft-RoCE, from plan to report.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 #[path = "support/browser.rs"]
 mod browser;

@@ -1,5 +1,6 @@
 //! The lab keeps what its README promises: hosts come up, faults are what they say, deaths are told apart, and
 //! nothing is left behind.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 #[path = "support/lab.rs"]
 mod lab;
