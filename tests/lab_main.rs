@@ -90,7 +90,7 @@ fn seen(scene: &Scene) {
             assert!(seen.dom.contains(&format!("lab{host}")));
         }
         let dom = seen.dom.to_lowercase();
-        for words in ["soft-roce", "roce-v2", "rxe0", "pass", "<svg", "write-latency"] {
+        for words in ["soft-roce", "roce v2", "rxe0", "pass", "<svg", "write-latency"] {
             assert!(dom.contains(words), "the page has no `{words}`");
         }
         assert!(picture.metadata().unwrap().len() > 20_000, "{}", picture.display());

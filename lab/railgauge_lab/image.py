@@ -34,6 +34,7 @@ ACCOUNTS = {
     "/etc/group": "root:x:0:\nop:x:1000:\nnogroup:x:65534:\n",
     "/etc/shadow": "root:*:19000:0:99999:7:::\nop:*:19000:0:99999:7:::\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files\n",
+    "/etc/os-release": 'NAME="railgauge lab"\nPRETTY_NAME="railgauge lab guest"\nID=railgauge-lab\n',
     "/etc/shells": "/bin/bash\n/bin/sh\n",
     "/etc/inittab": "::sysinit:/lab/boot\n",
 }
