@@ -11,6 +11,8 @@
 //! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
 //! | [`verbs`] | libibverbs in safe hands |
 //! | [`memory`] | where the bytes live, and whether they are the right ones |
+//! | [`gpu`] | CUDA's driver API at run time, kernels, NVML's facts |
+//! | [`nccl`] | collectives between GPUs, a process for each rank |
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
@@ -21,7 +23,9 @@ pub mod conversation;
 pub mod counters;
 pub mod fabric;
 pub mod facts;
+pub mod gpu;
 pub mod memory;
+pub mod nccl;
 pub mod system;
 pub mod verbs;
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         None => railgauge_agent::conversation::run(),
+        Some("--rank") => railgauge_agent::nccl::worker::run(),
         Some("--version") => {
             println!("railgauge-agent {} (protocol {})", env!("CARGO_PKG_VERSION"), railgauge_wire::PROTOCOL);
             ExitCode::SUCCESS

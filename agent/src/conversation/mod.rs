@@ -14,11 +14,13 @@
 //! | `end` | the only ways out: said goodbye, or lost the controller |
 //! | `requests` | the greeting, and where each request goes |
 //! | `link` | the thread of one link |
+//! | `member` | the thread of one rank of a collective |
 //! | `answering` | panics become failures |
 
 mod answering;
 mod end;
 mod link;
+mod member;
 mod pipes;
 mod requests;
 

@@ -10,11 +10,12 @@ use railgauge_wire::{
 };
 use serde::Deserialize;
 
-use super::{answering::caught, end, link::Links, pipes::Outlet};
+use super::{answering::caught, end, link::Links, member::Members, pipes::Outlet};
 use crate::{
     bench::clock,
     counters,
     facts::{self, Live, tree::Tree},
+    nccl::words::Wish,
 };
 
 /// Reads requests until the controller says goodbye or is gone.
@@ -22,10 +23,11 @@ pub fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     let mut from = BufReader::new(inlet);
     greeting(&mut from, outlet);
     let links = Links::new(outlet.clone());
+    let members = Members::new(outlet.clone());
     loop {
         let value = next(&mut from);
         match Request::deserialize(&value) {
-            Ok(Request { id, ask }) => answer(id, ask, outlet, &links),
+            Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members),
             Err(error) => match value["id"].as_u64() {
                 Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
                 None => end::lost(&format!("stdin carries something that is no request: {error}")),
@@ -72,7 +74,7 @@ fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
     end::leave(2)
 }
 
-fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links) {
+fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) {
     match ask {
         Ask::Hello { .. } => outlet.reply(id, Err(refused("greeted twice"))),
         Ask::Clock => {
@@ -82,9 +84,10 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links) {
         Ask::Counters { device, port } => {
             aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
         }
-        Ask::OpenMember { .. } | Ask::JoinMember { .. } | Ask::Exercise { .. } => {
-            outlet.reply(id, Err(refused("this agent cannot take part in collectives yet")));
-        }
+        Ask::OpenMember { link, spec } => members.open(id, link, *spec),
+        Ask::JoinMember { link, tickets, limit_ms } => members.wish(id, link, Wish::Join(tickets), limit_ms),
+        Ask::Exercise { link, exercise, limit_ms } => members.wish(id, link, Wish::Exercise(exercise), limit_ms),
+        Ask::Close { link } if members.close(id, link) => {}
         Ask::Open { link, spec } => links.open(id, link, *spec),
         Ask::Join { link, peer } => links.join(id, link, peer),
         Ask::Step { link, step, limit_ms } => links.step(id, link, step, limit_ms),

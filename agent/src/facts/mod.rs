@@ -17,10 +17,13 @@ pub mod path_mtu;
 pub mod rdma;
 pub mod tree;
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::facts::{Gpu, HostFacts};
 use std::collections::BTreeMap;
 
-use crate::system::interfaces::{Address, addresses};
+use crate::{
+    gpu::{distance, facts as nvml},
+    system::interfaces::{Address, addresses},
+};
 use tree::Tree;
 
 /// What is not read from files.
@@ -32,13 +35,15 @@ pub struct Live {
     pub libraries: BTreeMap<String, String>,
     /// Active path MTU of RDMA ports.
     pub path_mtus: Vec<path_mtu::Said>,
+    /// GPUs, or why they are not known.
+    pub gpus: Result<Vec<Gpu>, String>,
 }
 
 impl Live {
     /// This process's own view.
     pub fn here() -> Self {
         let addresses = addresses().map_err(|error| error.to_string());
-        Self { addresses, libraries: libraries::probe(), path_mtus: path_mtu::ask() }
+        Self { addresses, libraries: libraries::probe(), path_mtus: path_mtu::ask(), gpus: nvml::gpus(&Tree::new("/")) }
     }
 }
 
@@ -50,7 +55,16 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         libraries: live.libraries,
         ..machine::facts(&tree)
     };
-    facts.unreadable = tree.unreadable();
+    match live.gpus {
+        Ok(gpus) => {
+            facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);
+            facts.gpus = gpus;
+        }
+        Err(why) => {
+            facts.unreadable.insert("gpus".into(), why);
+        }
+    }
+    facts.unreadable.extend(tree.unreadable());
     for said in live.path_mtus {
         let mut ports = facts.rdma.iter_mut().filter(|device| device.name == said.device).flat_map(|d| &mut d.ports);
         let port = ports.find(|port| port.number == said.port);

@@ -47,6 +47,7 @@ fn collected(root: &Path) -> HostFacts {
         Live {
             addresses: Ok(Vec::new()),
             libraries: BTreeMap::new(),
+            gpus: Ok(Vec::new()),
             path_mtus: vec![
                 path_mtu::Said { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
                 path_mtu::Said { device: "rxe0".into(), port: 1, mtu: Err("not permitted".into()) },

@@ -13,7 +13,7 @@ use super::fault;
 
 /// The word at position `i`, counted in words.
 #[inline]
-fn word(key: u64, i: u64) -> u64 {
+pub(crate) fn word(key: u64, i: u64) -> u64 {
     mix(key.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
@@ -25,7 +25,7 @@ fn mix(mut x: u64) -> u64 {
 }
 
 /// What tells one buffer's pattern from another's. Mixed step by step, so that no sum of the three is like another.
-fn key(pattern: &Pattern, qp: u32) -> u64 {
+pub(crate) fn key(pattern: &Pattern, qp: u32) -> u64 {
     mix(mix(mix(pattern.seed).wrapping_add(pattern.iteration)).wrapping_add(u64::from(qp)))
 }
 

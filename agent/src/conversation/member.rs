@@ -1,0 +1,155 @@
+//! The ranks of collectives this agent holds: a thread and a process for each.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    group::MemberSpec,
+    link::LinkId,
+    message::Answer,
+    terms::Fabric,
+};
+
+use super::{answering::caught, pipes::Outlet};
+use crate::{
+    nccl::{
+        process::Rank,
+        words::{Said, Wish},
+    },
+    system::wait::Doorbell,
+};
+
+/// How long a rank may take to open GPU and library. A first context on a host of eight GPUs takes seconds.
+const OPEN: Duration = Duration::from_secs(60);
+
+/// All ranks.
+#[derive(Clone)]
+pub struct Members {
+    register: Arc<Mutex<HashMap<LinkId, Handle>>>,
+    outlet: Outlet,
+}
+
+struct Handle {
+    work: Sender<Work>,
+    abort: Arc<AtomicBool>,
+    bell: Arc<Doorbell>,
+}
+
+enum Work {
+    Wish(u64, Wish, Duration),
+    Close(u64),
+}
+
+impl Members {
+    /// No ranks yet.
+    pub fn new(outlet: Outlet) -> Self {
+        Self { register: Arc::default(), outlet }
+    }
+
+    /// Starts a rank's process and opens it.
+    pub fn open(&self, id: u64, link: LinkId, spec: MemberSpec) {
+        if let Err(failure) = self.start(id, link, spec) {
+            self.outlet.reply(id, Err(failure));
+        }
+    }
+
+    fn start(&self, id: u64, link: LinkId, spec: MemberSpec) -> Result<(), Failure> {
+        let refused = |kind, cause: String| Failure::new(Stage::Open, kind, cause);
+        if spec.fabric != Fabric::Nccl {
+            let cause = format!("this agent has no collectives over {}", spec.fabric);
+            return Err(refused(Kind::Unsupported, cause));
+        }
+        let mut register = self.locked();
+        if register.contains_key(&link) {
+            return Err(refused(Kind::Internal, format!("rank {link} is open already")));
+        }
+        let bell = Doorbell::new().map_err(|error| refused(Kind::Internal, format!("no descriptor: {error}")))?;
+        let (work, inbox) = channel();
+        let handle = Handle { work, abort: Arc::default(), bell: Arc::new(bell) };
+        let (abort, bell, outlet) = (handle.abort.clone(), handle.bell.clone(), self.outlet.clone());
+        thread::Builder::new()
+            .name(format!("rank-{link}"))
+            .spawn(move || serve(id, spec, &inbox, &abort, &bell, &outlet))
+            .map_err(|error| refused(Kind::Internal, format!("no thread: {error}")))?;
+        register.insert(link, handle);
+        Ok(())
+    }
+
+    /// Passes a wish on.
+    pub fn wish(&self, id: u64, link: LinkId, wish: Wish, limit_ms: u64) {
+        let limit = Duration::from_millis(limit_ms).min(Duration::from_secs(30 * 86_400));
+        let sent = self.locked().get(&link).is_some_and(|h| h.work.send(Work::Wish(id, wish, limit)).is_ok());
+        if !sent {
+            let cause = format!("rank {link} is not open");
+            self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
+        }
+    }
+
+    /// Ends a rank, whatever it does; `false` if `link` is none of the ranks.
+    pub fn close(&self, id: u64, link: LinkId) -> bool {
+        let Some(handle) = self.locked().remove(&link) else { return false };
+        handle.abort.store(true, Ordering::Relaxed);
+        handle.bell.ring();
+        if handle.work.send(Work::Close(id)).is_err() {
+            self.outlet.reply(id, Ok(Answer::Done));
+        }
+        true
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<LinkId, Handle>> {
+        // No code that may panic runs under this lock.
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread of one rank.
+fn serve(id: u64, spec: MemberSpec, inbox: &Receiver<Work>, abort: &AtomicBool, bell: &Doorbell, outlet: &Outlet) {
+    let opening = || {
+        let mut rank = Rank::start(&spec)?;
+        let said = rank.ask(Wish::Open(Box::new(spec.clone())), OPEN, abort, bell)?;
+        Ok((rank, said))
+    };
+    let mut rank = match caught(Stage::Open, opening).flatten() {
+        Ok((rank, said)) => {
+            outlet.reply(id, Ok(answer(said)));
+            Ok(rank)
+        }
+        Err(failure) => {
+            outlet.reply(id, Err(Failure::clone(&failure)));
+            Err(failure)
+        }
+    };
+    while let Ok(work) = inbox.recv() {
+        match work {
+            Work::Wish(id, wish, limit) => {
+                let outcome = match &mut rank {
+                    Ok(rank) => caught(Stage::Measure, || rank.ask(wish, limit, abort, bell)).flatten(),
+                    Err(failure) => Err(failure.clone()),
+                };
+                outlet.reply(id, outcome.map(answer));
+            }
+            Work::Close(id) => {
+                drop(rank);
+                outlet.reply(id, Ok(Answer::Done));
+                return;
+            }
+        }
+    }
+}
+
+fn answer(said: Said) -> Answer {
+    match said {
+        Said::Opened(opened) => Answer::MemberOpened(opened),
+        Said::Joined => Answer::Done,
+        Said::Exercised(exercised) => Answer::Exercised(exercised),
+    }
+}

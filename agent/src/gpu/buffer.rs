@@ -1,0 +1,129 @@
+//! Memory on a GPU.
+
+use std::{
+    ffi::{c_int, c_void},
+    os::fd::{FromRawFd, OwnedFd},
+    sync::Arc,
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use super::{device::Device, driver::DevicePtr};
+
+/// Granule of dma-buf exports in bytes: the largest page size of a host CPU that CUDA supports.
+const GRANULE: u64 = 65_536;
+/// Memory left free for the driver, NCCL and others, in bytes.
+const RESERVE: u64 = 256 << 20;
+
+/// `CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED`.
+const DMA_BUF_SUPPORTED: c_int = 124;
+/// `CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD`.
+const DMA_BUF_FD: c_int = 1;
+/// `CU_POINTER_ATTRIBUTE_IS_MANAGED`.
+const IS_MANAGED: c_int = 8;
+
+/// Plain device memory, never managed: what a NIC reads must not move to the host meanwhile.
+pub struct Buffer {
+    device: Arc<Device>,
+    address: DevicePtr,
+    length: u64,
+}
+
+impl Buffer {
+    /// Takes `length` bytes on `device`.
+    ///
+    /// # Errors
+    /// There is not enough free memory, which is said with what there is, before anything is asked of the driver.
+    pub fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
+        device.enter()?;
+        let taken = length.max(1).next_multiple_of(GRANULE);
+        let (free, total) = device.memory()?;
+        if taken.saturating_add(RESERVE) > free {
+            let cause =
+                format!("GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free", device.index());
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+                .help("take smaller sizes, or see with nvidia-smi who else uses this GPU"));
+        }
+        let mut address = 0;
+        let bytes = usize::try_from(taken).unwrap_or(usize::MAX);
+        // SAFETY: `address` is valid for writes.
+        let status = unsafe { (device.driver().memory_alloc)(&raw mut address, bytes) };
+        device.check(status, &format!("taking {length} bytes"))?;
+        let buffer = Self { device: Arc::clone(device), address, length };
+        buffer.refuse_managed()?;
+        Ok(buffer)
+    }
+
+    /// Managed memory may sit in the host when the NIC reads it: what was measured would be a migration.
+    fn refuse_managed(&self) -> Result<(), Failure> {
+        let mut managed: c_int = 0;
+        // SAFETY: `managed` is a valid place for this attribute's type, and the address is this buffer's.
+        let status = unsafe {
+            (self.device.driver().pointer_attribute)((&raw mut managed).cast::<c_void>(), IS_MANAGED, self.address)
+        };
+        self.device.check(status, "asking what kind of memory it is")?;
+        if managed != 0 {
+            let cause =
+                format!("GPU {}: this is managed memory, which moves between host and GPU", self.device.index());
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause));
+        }
+        Ok(())
+    }
+
+    /// The device it lies on.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Its address on the device. Aligned to 256 bytes at least.
+    pub fn address(&self) -> DevicePtr {
+        self.address
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// A dma-buf of the whole buffer, for `ibv_reg_dmabuf_mr`: the descriptor and the length it covers, which is the
+    /// buffer's rounded up to 64 KiB. The offset in it is 0.
+    ///
+    /// # Errors
+    /// The driver (CUDA 11.7 at least), its kernel module (the open one) or the GPU does not offer it.
+    pub fn dma_buf(&self) -> Result<(OwnedFd, u64), Failure> {
+        let refused = |why: &str| {
+            Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
+                .help("dma-buf needs CUDA 11.7, NVIDIA's open kernel modules and Linux 5.12; or load nvidia_peermem")
+        };
+        let export = self.device.driver().address_range_handle.ok_or_else(|| refused("the driver is too old"))?;
+        if self.device.attribute(DMA_BUF_SUPPORTED) != Some(1) {
+            return Err(refused("the driver says that this GPU or kernel module does not support it"));
+        }
+        self.device.enter()?;
+        let covered = self.length.max(1).next_multiple_of(GRANULE);
+        let bytes = usize::try_from(covered).unwrap_or(usize::MAX);
+        let mut descriptor: c_int = -1;
+        // SAFETY: `descriptor` is the int this handle type asks for; the range is this allocation, rounded as it was.
+        let status = unsafe { export((&raw mut descriptor).cast::<c_void>(), self.address, bytes, DMA_BUF_FD, 0) };
+        self.device.check(status, "exporting a dma-buf").map_err(|failure| refused(&failure.cause))?;
+        if descriptor < 0 {
+            return Err(refused("the driver gave no descriptor"));
+        }
+        // SAFETY: the driver has just opened this descriptor for the caller, who owns it.
+        Ok((unsafe { OwnedFd::from_raw_fd(descriptor) }, covered))
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: the allocation of `new`, freed once, with its context current.
+            unsafe { (self.device.driver().memory_free)(self.address) };
+        }
+    }
+}

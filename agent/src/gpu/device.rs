@@ -1,0 +1,144 @@
+//! One GPU: its primary context, kept while anything uses it.
+
+use std::{
+    ffi::{CStr, c_char, c_int},
+    sync::{Arc, OnceLock},
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use super::{
+    driver::{Driver, Handle, Status, driver},
+    kernels::Kernels,
+};
+
+/// A GPU whose primary context is held. Cheap to share.
+pub struct Device {
+    driver: &'static Driver,
+    ordinal: c_int,
+    context: Handle,
+    name: String,
+    pci: String,
+    kernels: OnceLock<Result<Kernels, Failure>>,
+}
+
+// SAFETY: contexts may be used from any thread once made current there, which every call below does; the handles are
+// only numbers to this process.
+unsafe impl Send for Device {}
+// SAFETY: as above: the driver API is thread-safe.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Opens GPU `index`, counted from 0.
+    ///
+    /// # Errors
+    /// There is no driver, no such GPU, or it cannot be used.
+    pub fn open(index: u32) -> Result<Arc<Self>, Failure> {
+        let driver = driver()?;
+        let mut count = 0;
+        // SAFETY: `count` is valid for writes.
+        driver.check(unsafe { (driver.device_get_count)(&raw mut count) }, "counting GPUs")?;
+        let ordinal = c_int::try_from(index).unwrap_or(c_int::MAX);
+        if ordinal >= count {
+            let cause = match count {
+                0 => "this host has no GPU that CUDA sees".to_owned(),
+                1 => format!("GPU {index} does not exist: this host has one GPU, number 0"),
+                _ => format!("GPU {index} does not exist: this host has GPUs 0 to {}", count - 1),
+            };
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+                .help("name others in `gpus`; CUDA_VISIBLE_DEVICES may hide some from the agent"));
+        }
+        let mut device = 0;
+        // SAFETY: `device` is valid for writes and `ordinal` is in range.
+        driver.check(unsafe { (driver.device_get)(&raw mut device, ordinal) }, &format!("opening GPU {index}"))?;
+        let mut context = std::ptr::null_mut();
+        // SAFETY: `context` is valid for writes and `device` was just given by the driver.
+        let status = unsafe { (driver.context_retain)(&raw mut context, device) };
+        driver.check(status, &format!("starting a context on GPU {index}"))?;
+        let name = text(driver.device_get_name, device);
+        let pci = text(driver.device_get_pci_bus_id, device).to_ascii_lowercase();
+        let device = Self { driver, ordinal, context, name, pci, kernels: OnceLock::new() };
+        device.enter()?;
+        Ok(Arc::new(device))
+    }
+
+    /// Makes the context current on the calling thread. Everything below does so first where it matters.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn enter(&self) -> Result<(), Failure> {
+        // SAFETY: the context is held until `self` is dropped.
+        self.check(unsafe { (self.driver.context_set_current)(self.context) }, "entering the context")
+    }
+
+    /// Number of the GPU.
+    pub fn index(&self) -> u32 {
+        self.ordinal.cast_unsigned()
+    }
+
+    /// Name of the product.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// PCI address as CUDA spells it, in lower case.
+    pub fn pci(&self) -> &str {
+        &self.pci
+    }
+
+    /// The driver.
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    /// The kernels of this program on this GPU, compiled by the driver at first use.
+    pub(super) fn kernels(&self) -> Result<&Kernels, Failure> {
+        self.kernels.get_or_init(|| Kernels::load(self)).as_ref().map_err(Clone::clone)
+    }
+
+    /// As [`Driver::check`], naming the GPU.
+    pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
+        self.driver.check(status, what).map_err(|failure| {
+            let cause = format!("GPU {}: {}", self.ordinal, failure.cause);
+            Failure { cause, ..failure }
+        })
+    }
+
+    /// Free and total memory in bytes.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn memory(&self) -> Result<(u64, u64), Failure> {
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both are valid for writes.
+        self.check(unsafe { (self.driver.memory_info)(&raw mut free, &raw mut total) }, "reading free memory")?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// An attribute of the device by its number in `cuda.h`; `None` where the driver does not know it.
+    pub(super) fn attribute(&self, number: c_int) -> Option<c_int> {
+        let mut value = 0;
+        // SAFETY: `value` is valid for writes; an unknown attribute is an error and nothing else.
+        let status = unsafe { (self.driver.device_get_attribute)(&raw mut value, number, self.ordinal) };
+        (status == super::driver::SUCCESS).then_some(value)
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: balances the retain of `open`; nothing of this device outlives it, since all hold an Arc of it.
+        unsafe { (self.driver.context_release)(self.ordinal) };
+    }
+}
+
+fn text(of: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Status, device: c_int) -> String {
+    let mut buffer = [0 as c_char; 128];
+    // SAFETY: the buffer is valid for 127 bytes of writes, and its last byte stays 0.
+    unsafe {
+        match of(buffer.as_mut_ptr(), 127, device) {
+            super::driver::SUCCESS => CStr::from_ptr(buffer.as_ptr()).to_string_lossy().into_owned(),
+            _ => String::new(),
+        }
+    }
+}

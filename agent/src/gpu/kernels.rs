@@ -1,0 +1,231 @@
+//! The kernels of `kernels.ptx`, launched.
+
+use std::ffi::{CString, c_char, c_void};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    step::{Checked, Pattern},
+};
+
+use super::{
+    buffer::Buffer,
+    device::Device,
+    driver::Handle,
+    stream::Stream,
+    values::{Part, Values},
+};
+use crate::memory::pattern;
+
+/// The source, with the end mark that the driver looks for.
+const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Most blocks of a grid: enough for every GPU, few enough to be launched quickly.
+const BLOCKS: u64 = 4096;
+/// `CU_JIT_ERROR_LOG_BUFFER` and its size.
+const ERROR_LOG: i32 = 5;
+const ERROR_LOG_BYTES: i32 = 6;
+
+/// Functions of one context.
+pub(super) struct Kernels {
+    write_pattern: Handle,
+    check_pattern: Handle,
+    write_values: Handle,
+    check_values: Handle,
+}
+
+impl Kernels {
+    /// Has the driver compile the kernels for a device.
+    ///
+    /// # Errors
+    /// The driver does not take them; its compiler's words are in the failure.
+    pub(super) fn load(device: &Device) -> Result<Self, Failure> {
+        device.enter()?;
+        let driver = device.driver();
+        let mut log = vec![0_u8; 4096];
+        let mut names = [ERROR_LOG, ERROR_LOG_BYTES];
+        let mut options = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the source ends with NUL; both options have the types the driver expects; all live through the call.
+        let status = unsafe {
+            let source = SOURCE.as_ptr().cast::<c_void>();
+            (driver.module_load)(&raw mut module, source, 2, names.as_mut_ptr(), options.as_mut_ptr())
+        };
+        device.check(status, "compiling the kernels").map_err(|failure| {
+            let words = String::from_utf8_lossy(&log);
+            let words = words.trim_end_matches('\0').trim();
+            Failure { cause: format!("{}: {words}", failure.cause), ..failure }
+        })?;
+        let function = |name: &str| {
+            let text = CString::new(name).unwrap_or_default();
+            let mut function = std::ptr::null_mut();
+            // SAFETY: the module was loaded above and stays as long as the context; the name ends with NUL.
+            let status = unsafe { (driver.module_function)(&raw mut function, module, text.as_ptr().cast::<c_char>()) };
+            device.check(status, &format!("finding the kernel {name}")).map(|()| function)
+        };
+        Ok(Self {
+            write_pattern: function("write_pattern")?,
+            check_pattern: function("check_pattern")?,
+            write_values: function("write_values")?,
+            check_values: function("check_values")?,
+        })
+    }
+}
+
+/// One argument of a kernel.
+enum Argument {
+    Long(u64),
+    Word(u32),
+}
+
+fn launch(stream: &Stream, function: Handle, items: u64, arguments: &mut [Argument]) -> Result<(), Failure> {
+    let mut pointers: Vec<*mut c_void> = arguments
+        .iter_mut()
+        .map(|argument| match argument {
+            Argument::Long(value) => std::ptr::from_mut(value).cast(),
+            Argument::Word(value) => std::ptr::from_mut(value).cast(),
+        })
+        .collect();
+    // At most BLOCKS, which fits.
+    let blocks = items.div_ceil(u64::from(THREADS)).clamp(1, BLOCKS) as u32;
+    let device = stream.device();
+    // SAFETY: every caller below gives as many arguments, of the same widths, as its kernel declares; the driver copies
+    // them before it returns.
+    let status = unsafe {
+        let none = std::ptr::null_mut();
+        (device.driver().launch)(function, blocks, 1, 1, THREADS, 1, 1, 0, stream.handle(), pointers.as_mut_ptr(), none)
+    };
+    device.check(status, "launching a kernel")
+}
+
+fn whole(buffer: &Buffer, length: u64) -> Result<(), Failure> {
+    if length <= buffer.len() {
+        return Ok(());
+    }
+    let cause = format!("{length} bytes of a GPU buffer of {}", buffer.len());
+    Err(Failure::new(Stage::Verify, Kind::Internal, cause))
+}
+
+/// Writes the pattern of queue pair `qp` into the first `pattern.size` bytes, and waits for it.
+///
+/// # Errors
+/// The buffer is too short, or the driver refuses.
+pub fn fill(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+    write(stream, buffer, pattern, qp, 0)
+}
+
+/// Overwrites the same bytes with the complement of the pattern, and waits for it.
+///
+/// # Errors
+/// As [`fill`].
+pub fn poison(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+    write(stream, buffer, pattern, qp, u64::MAX)
+}
+
+fn write(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32, flip: u64) -> Result<(), Failure> {
+    whole(buffer, pattern.size)?;
+    stream.device().enter()?;
+    let arguments = &mut [
+        Argument::Long(buffer.address()),
+        Argument::Long(pattern.size),
+        Argument::Long(pattern::key(pattern, qp)),
+        Argument::Long(flip),
+    ];
+    launch(stream, stream.device().kernels()?.write_pattern, pattern.size.div_ceil(8), arguments)?;
+    stream.wait()
+}
+
+/// Compares the first `pattern.size` bytes with the pattern, on the GPU.
+///
+/// # Errors
+/// As [`fill`].
+pub fn check(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
+    whole(buffer, pattern.size)?;
+    let mut tally = Tally::new(stream)?;
+    let arguments = &mut [
+        Argument::Long(buffer.address()),
+        Argument::Long(pattern.size),
+        Argument::Long(pattern::key(pattern, qp)),
+        Argument::Long(tally.address()),
+    ];
+    launch(stream, stream.device().kernels()?.check_pattern, pattern.size.div_ceil(8), arguments)?;
+    let (wrong, first_wrong) = tally.read(stream)?;
+    Ok(Checked { verified: pattern.size, wrong, first_wrong })
+}
+
+/// Writes what a part of a collective's buffer must hold. Does not wait.
+///
+/// # Errors
+/// As [`fill`].
+pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<(), Failure> {
+    whole(buffer, part.end(values))?;
+    stream.device().enter()?;
+    let function = stream.device().kernels()?.write_values;
+    launch(stream, function, part.count, &mut arguments(buffer, values, part))
+}
+
+/// Compares a part of a collective's buffer with what it must hold, on the GPU.
+///
+/// # Errors
+/// As [`fill`].
+pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<Checked, Failure> {
+    whole(buffer, part.end(values))?;
+    let mut tally = Tally::new(stream)?;
+    let mut arguments = arguments(buffer, values, part);
+    arguments.push(Argument::Long(tally.address()));
+    launch(stream, stream.device().kernels()?.check_values, part.count, &mut arguments)?;
+    let (wrong, first_wrong) = tally.read(stream)?;
+    let width = 1 << values.shift();
+    Ok(Checked {
+        verified: part.count * width,
+        wrong: wrong * width,
+        first_wrong: first_wrong.map(|at| at + part.at * width),
+    })
+}
+
+fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<Argument> {
+    vec![
+        Argument::Long(buffer.address() + (part.at << values.shift())),
+        Argument::Long(part.count),
+        Argument::Long(values.table()),
+        Argument::Long(part.offset),
+        Argument::Long(values.key()),
+        Argument::Word(values.shift()),
+        Argument::Word(values.ranks()),
+        Argument::Word(values.cap()),
+        Argument::Word(values.mode()),
+        Argument::Word(part.first),
+        Argument::Word(part.many),
+    ]
+}
+
+/// Where a comparing kernel counts: 16 bytes on the device.
+struct Tally {
+    buffer: Buffer,
+    bytes: [u8; 16],
+}
+
+impl Tally {
+    fn new(stream: &Stream) -> Result<Self, Failure> {
+        stream.device().enter()?;
+        let mut bytes = [0; 16];
+        bytes[8..].fill(0xff);
+        let tally = Self { buffer: Buffer::new(stream.device(), 16)?, bytes };
+        stream.to_device(&tally.buffer, 0, &tally.bytes)?;
+        stream.wait()?;
+        Ok(tally)
+    }
+
+    fn address(&self) -> u64 {
+        self.buffer.address()
+    }
+
+    /// Wrong items, and the offset of the first in bytes.
+    fn read(&mut self, stream: &Stream) -> Result<(u64, Option<u64>), Failure> {
+        stream.to_host(&mut self.bytes, &self.buffer, 0)?;
+        stream.wait()?;
+        let (words, _) = self.bytes.as_chunks::<8>();
+        let first = u64::from_le_bytes(words[1]);
+        Ok((u64::from_le_bytes(words[0]), (first != u64::MAX).then_some(first)))
+    }
+}

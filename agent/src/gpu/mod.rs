@@ -1,0 +1,27 @@
+//! GPUs: CUDA's driver API opened at run time, memory, streams, kernels; and what NVML says of them.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`driver`] | the table of the driver's functions |
+//! | [`device`] | one GPU and its context |
+//! | [`buffer`] | memory on it, and its dma-buf |
+//! | [`stream`] | streams, graphs, copies, page-locked host memory |
+//! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`) |
+//! | [`copies`] | how fast bytes move between host and GPU |
+//! | [`values`] | the data of collectives |
+//! | [`facts`] | NVML's facts |
+//! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
+
+pub mod buffer;
+pub mod copies;
+pub mod device;
+pub mod distance;
+pub mod driver;
+pub mod facts;
+pub mod kernels;
+pub mod stream;
+pub mod values;
+
+pub use buffer::Buffer;
+pub use device::Device;
+pub use stream::{Pinned, Stream};

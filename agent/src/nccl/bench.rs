@@ -1,0 +1,280 @@
+//! One rank's part of a measurement: verify, warm up, time, verify what the last timed operation left behind.
+//!
+//! Method of nccl-tests: batches of operations are queued back to back and a host clock runs from the first call to
+//! the moment the stream is empty. Latency is the same with batches of one, each behind a barrier. Warm-up, batches and
+//! windows are agreed among the ranks over the group itself, so that all do the same number of operations.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    group::{Exercise, Exercised},
+    step::{Checked, Window},
+    terms::{Aim, Datatype, Op, Reduction},
+};
+
+use super::{
+    communicator::{Call, Communicator},
+    layout::Layout,
+    library,
+};
+use crate::{
+    bench::{clock, cpu},
+    gpu::{Buffer, Stream, kernels, values::Values},
+};
+
+/// Operations of a batch, as nccl-tests' default.
+const BATCH: u64 = 20;
+/// A batch of a timed window lasts at least this long, in nanoseconds: otherwise starting and ending it would count.
+const SHORTEST: u64 = 1_000_000;
+/// Most operations of a batch.
+const MOST: u64 = 1_000;
+/// Most batches of a window; the account of each travels to the controller.
+const BATCHES: u64 = 20_000;
+/// Operations timed to learn how long one takes.
+const TRIAL: u64 = 5;
+/// Polls of the stream between two looks at the communicator's health.
+const POLLS: u32 = 4_096;
+
+/// What a rank is doing, for the words of a deadline.
+pub type Phase = Arc<Mutex<String>>;
+
+/// Group, stream and memory of one rank.
+pub struct Bench {
+    /// Must go before stream and buffers.
+    communicator: Communicator,
+    stream: Stream,
+    send: Buffer,
+    receive: Buffer,
+    /// 8 bytes for barriers and agreements.
+    small: Buffer,
+    filled: Option<(Datatype, Option<Reduction>, u64)>,
+    phase: Phase,
+}
+
+impl Bench {
+    /// Puts a rank together.
+    pub fn new(communicator: Communicator, stream: Stream, buffers: [Buffer; 3], phase: Phase) -> Self {
+        let [send, receive, small] = buffers;
+        Self { communicator, stream, send, receive, small, filled: None, phase }
+    }
+
+    /// Does one measurement.
+    ///
+    /// # Errors
+    /// The size does not divide or fit, or GPU or group fail.
+    pub fn run(&mut self, exercise: &Exercise) -> Result<Exercised, Failure> {
+        let (rank, ranks) = (self.communicator.rank(), self.communicator.ranks());
+        let capacity = self.send.len();
+        let layout = Layout::new(exercise, rank, ranks, capacity).ok_or_else(|| {
+            let cause = format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", exercise.size);
+            Failure::new(Stage::Measure, Kind::Configuration, cause)
+        })?;
+        let manner = &exercise.manner;
+        let reduction = manner.reduction.filter(|_| exercise.op.reduces());
+        self.say("preparing data");
+        let values = Values::new(&self.stream, manner.datatype, reduction, ranks, exercise.seed)?;
+        self.fill(&layout, &values, exercise)?;
+        let mut checked = Checked::default();
+        if exercise.verify {
+            self.say("the verifying operation before");
+            self.once(&layout, exercise)?;
+            add(&mut checked, self.compare(&layout, &values, 0)?);
+        }
+        self.say("warming up");
+        let plan = self.agree(&layout, exercise)?;
+        if manner.in_place {
+            self.fill(&layout, &values, exercise)?;
+        }
+        let verify_timed = exercise.verify && layout.repeats(reduction);
+        let last = (plan.batch - 1) % layout.slots;
+        let (times, spent) = self.time(&layout, exercise, &plan, verify_timed.then_some(last))?;
+        if verify_timed {
+            self.say("verifying what the last timed operation left behind");
+            add(&mut checked, self.compare(&layout, &values, last)?);
+        } else if exercise.verify {
+            self.say("the verifying operation after");
+            self.fill(&layout, &values, exercise)?;
+            self.once(&layout, exercise)?;
+            add(&mut checked, self.compare(&layout, &values, 0)?);
+        }
+        self.say("idle");
+        Ok(Exercised { times, batch: plan.batch, checked, cpu: spent, carried: None })
+    }
+
+    fn say(&self, words: &str) {
+        words.clone_into(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Input data, where it is not there already. Results in place have overwritten it.
+    fn fill(&mut self, layout: &Layout, values: &Values, exercise: &Exercise) -> Result<(), Failure> {
+        let manner = &exercise.manner;
+        if manner.in_place {
+            kernels::write_values(&self.stream, &self.receive, values, &layout.input())?;
+            return self.stream.wait();
+        }
+        let key = (manner.datatype, manner.reduction, exercise.seed);
+        if self.filled == Some(key) {
+            return Ok(());
+        }
+        self.filled = None;
+        // All of the buffer, whatever this size needs of it: the next sizes find it filled.
+        let whole = crate::gpu::values::Part { count: self.send.len() / layout.width, ..layout.input() };
+        kernels::write_values(&self.stream, &self.send, values, &whole)?;
+        self.stream.wait()?;
+        self.filled = Some(key);
+        Ok(())
+    }
+
+    fn call(&self, layout: &Layout, exercise: &Exercise, slot: u64) -> Call<'_> {
+        let manner = &exercise.manner;
+        Call {
+            op: exercise.op,
+            count: layout.count,
+            datatype: (library::datatype(manner.datatype), layout.width),
+            reduction: manner.reduction,
+            send: if manner.in_place { &self.receive } else { &self.send },
+            send_at: layout.send_at(slot) * layout.width,
+            receive: &self.receive,
+            receive_at: layout.receive_at(slot) * layout.width,
+        }
+    }
+
+    /// One operation in slot 0, on a result that was overwritten before.
+    fn once(&self, layout: &Layout, exercise: &Exercise) -> Result<(), Failure> {
+        if !exercise.manner.in_place {
+            self.stream.set(&self.receive, 0xff, exercise.size)?;
+        }
+        self.communicator.queue(&self.call(layout, exercise, 0), &self.stream)?;
+        self.settle()
+    }
+
+    fn compare(&self, layout: &Layout, values: &Values, slot: u64) -> Result<Checked, Failure> {
+        let mut sum = Checked::default();
+        for part in layout.output(slot) {
+            add(&mut sum, kernels::check_values(&self.stream, &self.receive, values, &part)?);
+        }
+        Ok(sum)
+    }
+
+    /// Waits for the stream, looking at the group's health now and then.
+    #[inline]
+    fn settle(&self) -> Result<(), Failure> {
+        loop {
+            for _ in 0..POLLS {
+                if self.stream.is_done()? {
+                    return Ok(());
+                }
+            }
+            self.communicator.healthy()?;
+            std::thread::yield_now();
+        }
+    }
+
+    /// The largest of what the ranks say; also a barrier.
+    fn largest(&self, mine: u64) -> Result<u64, Failure> {
+        let mut bytes = mine.to_le_bytes();
+        self.stream.to_device(&self.small, 0, &bytes)?;
+        let call = Call {
+            op: Op::AllReduce,
+            count: 1,
+            datatype: (library::datatype(Datatype::U64), 8),
+            reduction: Some(Reduction::Max),
+            send: &self.small,
+            send_at: 0,
+            receive: &self.small,
+            receive_at: 0,
+        };
+        self.communicator.queue(&call, &self.stream)?;
+        self.stream.to_host(&mut bytes, &self.small, 0)?;
+        self.settle()?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Warms up and agrees on batches.
+    fn agree(&self, layout: &Layout, exercise: &Exercise) -> Result<Plan, Failure> {
+        let repeat = |operations: u64| {
+            for k in 0..operations {
+                self.communicator.queue(&self.call(layout, exercise, k % layout.slots), &self.stream)?;
+            }
+            self.settle()
+        };
+        repeat(1)?;
+        self.largest(0)?;
+        let begin = clock::now();
+        repeat(TRIAL)?;
+        let one = self.largest((clock::now() - begin) / TRIAL)?.max(1);
+        repeat((exercise.warm_up / one).min(MOST * 10))?;
+        let single = exercise.aim == Aim::Latency;
+        let (batch, batches) = match exercise.window {
+            Window::Iterations(count) if single => (1, count),
+            Window::Iterations(count) => (BATCH.min(count), count.div_ceil(BATCH)),
+            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => {
+                let batch = if single { 1 } else { (SHORTEST / one).clamp(BATCH, MOST) };
+                (batch, time / (batch * one))
+            }
+        };
+        Ok(Plan { batch: batch.max(1), batches: batches.clamp(1, BATCHES) })
+    }
+
+    /// The timed batches, and the CPU time they took. The slot of the last operation of the last batch is overwritten
+    /// before that batch if it is going to be verified.
+    fn time(
+        &self,
+        layout: &Layout,
+        exercise: &Exercise,
+        plan: &Plan,
+        verified: Option<u64>,
+    ) -> Result<(Vec<u64>, u64), Failure> {
+        let calls: Vec<Call<'_>> = (0..plan.batch).map(|k| self.call(layout, exercise, k % layout.slots)).collect();
+        let queue = || calls.iter().try_for_each(|call| self.communicator.queue(call, &self.stream));
+        let graph = match exercise.manner.graph {
+            true => Some(self.stream.capture(queue)?),
+            false => None,
+        };
+        if let Some(graph) = &graph {
+            // The first launch uploads the graph.
+            graph.launch(&self.stream)?;
+            self.settle()?;
+        }
+        self.say("timed operations");
+        let mut times = Vec::with_capacity(plan.batches as usize);
+        let before = cpu::thread();
+        for number in 0..plan.batches {
+            if let Some(slot) = verified.filter(|_| number + 1 == plan.batches && !exercise.manner.in_place) {
+                self.poison(layout, exercise, slot)?;
+            }
+            // Between batches the last operation itself has brought the ranks together.
+            if number == 0 || number + 1 == plan.batches || exercise.aim == Aim::Latency {
+                self.largest(0)?;
+            }
+            let begin = clock::now();
+            match &graph {
+                Some(graph) => graph.launch(&self.stream)?,
+                None => queue()?,
+            }
+            self.settle()?;
+            times.push((clock::now() - begin).max(1));
+        }
+        Ok((times, cpu::thread() - before))
+    }
+
+    fn poison(&self, layout: &Layout, exercise: &Exercise, slot: u64) -> Result<(), Failure> {
+        // From the start of the buffer to the end of the slot: simple, and every slot is written again.
+        let end = (slot + 1) * exercise.size;
+        self.stream.set(&self.receive, 0xff, end.min(layout.extent()))?;
+        self.stream.wait()
+    }
+}
+
+/// How the timed operations are cut.
+struct Plan {
+    batch: u64,
+    batches: u64,
+}
+
+fn add(sum: &mut Checked, more: Checked) {
+    sum.verified += more.verified;
+    sum.wrong += more.wrong;
+    sum.first_wrong = sum.first_wrong.or(more.first_wrong);
+}

@@ -1,0 +1,168 @@
+//! NCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.10 and later.
+
+use std::{
+    error::Error,
+    ffi::{CStr, c_char, c_int, c_void},
+    path::Path,
+};
+
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    terms::{Datatype, Reduction},
+};
+
+use crate::{gpu::driver::Handle, system::library};
+
+/// `ncclUniqueId`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct UniqueId(pub [u8; 128]);
+
+/// `ncclResult_t`.
+pub type Status = c_int;
+/// `ncclSuccess`.
+pub const SUCCESS: Status = 0;
+/// `ncclInProgress`.
+pub const IN_PROGRESS: Status = 7;
+
+type Buffer = *const c_void;
+type Into = *mut c_void;
+
+macro_rules! table {
+    ($($name:ident = $symbol:literal: fn($($arg:ty),*) $(-> $out:ty)?,)+) => {
+        /// The functions of one library.
+        #[derive(Clone)]
+        pub struct Nccl {
+            $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $out)?,)+
+            path: String,
+            version: c_int,
+        }
+
+        impl Nccl {
+            fn load(library: &Library, path: String) -> Result<Self, String> {
+                // SAFETY: each symbol has the signature that `nccl.h` declares for it; the library is never closed.
+                unsafe {
+                    Ok(Self {
+                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| $symbol.to_owned())?,)+
+                        path,
+                        version: 0,
+                    })
+                }
+            }
+        }
+    };
+}
+
+table! {
+    get_version = "ncclGetVersion": fn(*mut c_int) -> Status,
+    get_unique_id = "ncclGetUniqueId": fn(*mut UniqueId) -> Status,
+    comm_init_rank = "ncclCommInitRank": fn(*mut Handle, c_int, UniqueId, c_int) -> Status,
+    comm_abort = "ncclCommAbort": fn(Handle) -> Status,
+    comm_destroy = "ncclCommDestroy": fn(Handle) -> Status,
+    comm_async_error = "ncclCommGetAsyncError": fn(Handle, *mut Status) -> Status,
+    error_words = "ncclGetErrorString": fn(Status) -> *const c_char,
+    all_reduce = "ncclAllReduce": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
+    broadcast = "ncclBroadcast": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
+    reduce = "ncclReduce": fn(Buffer, Into, usize, c_int, c_int, c_int, Handle, Handle) -> Status,
+    all_gather = "ncclAllGather": fn(Buffer, Into, usize, c_int, Handle, Handle) -> Status,
+    reduce_scatter = "ncclReduceScatter": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
+    send = "ncclSend": fn(Buffer, usize, c_int, c_int, Handle, Handle) -> Status,
+    receive = "ncclRecv": fn(Into, usize, c_int, c_int, Handle, Handle) -> Status,
+    group_start = "ncclGroupStart": fn() -> Status,
+    group_end = "ncclGroupEnd": fn() -> Status,
+}
+
+/// Oldest NCCL that is used, as `ncclGetVersion` counts since 2.9: 2.10 brought bfloat16.
+const OLDEST: c_int = 21_000;
+
+impl Nccl {
+    /// Opens a library: the named one, else `libnccl.so.2`, which is what the run-time packages install.
+    ///
+    /// # Errors
+    /// There is none, or it is too old; in words.
+    pub fn open(named: Option<&str>) -> Result<Self, Failure> {
+        let name = named.unwrap_or("libnccl.so.2");
+        let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
+        // SAFETY: NVIDIA's library, or the one the plan's author names, whose initialisers run in this rank's process.
+        let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
+            let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            refused(format!("NCCL cannot be opened: {words}"))
+                .help("install NCCL (libnccl2), or name its file with `library`")
+        })?;
+        let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
+        let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
+        let mut nccl = Self::load(&library, path.clone()).map_err(|symbol| {
+            refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).help("NCCL 2.10 or newer is needed")
+        })?;
+        // NCCL has threads of its own: it stays.
+        std::mem::forget(library);
+        let mut version = 0;
+        // SAFETY: `version` is valid for writes.
+        nccl.check(unsafe { (nccl.get_version)(&raw mut version) }, "reading NCCL's version")?;
+        nccl.version = version;
+        if version < OLDEST {
+            let cause = format!("{path} is NCCL {}, which is too old", nccl.version());
+            return Err(refused(cause).help("NCCL 2.10 or newer is needed"));
+        }
+        Ok(nccl)
+    }
+
+    /// The file that was opened.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its version, such as `2.28.9`.
+    pub fn version(&self) -> String {
+        let version = self.version;
+        format!("{}.{}.{}", version / 10_000, version % 10_000 / 100, version % 100)
+    }
+
+    /// Turns a status into a failure that says what was tried and what NCCL answered.
+    ///
+    /// # Errors
+    /// The status is neither success nor "in progress".
+    pub fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
+        if status == SUCCESS || status == IN_PROGRESS {
+            return Ok(());
+        }
+        // SAFETY: NCCL answers with a static string for every number.
+        let words = unsafe {
+            let text = (self.error_words)(status);
+            if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        };
+        let kind = match status {
+            // ncclRemoteError: another rank went first.
+            6 => Kind::Fabric,
+            _ => Kind::Unsupported,
+        };
+        Err(Failure::new(Stage::Open, kind, format!("{what}: NCCL error {status} ({words})")))
+    }
+}
+
+/// `ncclDataType_t`.
+pub fn datatype(of: Datatype) -> c_int {
+    match of {
+        Datatype::I8 => 0,
+        Datatype::U8 => 1,
+        Datatype::I32 => 2,
+        Datatype::U32 => 3,
+        Datatype::I64 => 4,
+        Datatype::U64 => 5,
+        Datatype::F16 => 6,
+        Datatype::F32 => 7,
+        Datatype::F64 => 8,
+        Datatype::Bf16 => 9,
+    }
+}
+
+/// `ncclRedOp_t`.
+pub fn reduction(of: Reduction) -> c_int {
+    match of {
+        Reduction::Sum => 0,
+        Reduction::Prod => 1,
+        Reduction::Max => 2,
+        Reduction::Min => 3,
+    }
+}

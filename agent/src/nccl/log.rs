@@ -1,0 +1,93 @@
+//! NCCL's own log as evidence of what carried the bytes.
+//!
+//! With `NCCL_DEBUG=INFO` every connection is one line: `… Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM`,
+//! `… [send] via NET/IB/0/GDRDMA`, `… [receive] via NET/Socket/0`, `… via SHM/direct/direct`.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    group::Carried,
+    terms::{GpuPath, LinkLayer, Transport},
+};
+
+/// What a rank's log says of its connections; `None` if it says nothing.
+pub fn read(text: &str) -> Option<Carried> {
+    let mut evidence: BTreeMap<String, u64> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.contains("Channel ") && line.contains(" -> ")) {
+        if let Some((_, via)) = line.rsplit_once(" via ") {
+            // What follows the path are numbers of buffers and the like.
+            let path = via.split_whitespace().next().unwrap_or(via);
+            *evidence.entry(format!("via {path}")).or_default() += 1;
+        }
+    }
+    let any = |start: &str| evidence.keys().any(|words| words.starts_with(start));
+    let transport = if any("via NET/Socket") {
+        Transport::NcclSocket
+    } else if any("via NET/") {
+        Transport::NcclIb
+    } else if any("via SHM") {
+        Transport::NcclShm
+    } else if any("via P2P") {
+        Transport::NcclP2p
+    } else {
+        return None;
+    };
+    let direct = evidence.keys().any(|words| words.contains("GDRDMA"));
+    let gpu_path = match transport {
+        Transport::NcclIb if direct && text.contains("DMA-BUF is available") => GpuPath::GdrDmabuf,
+        Transport::NcclIb if direct => GpuPath::GdrPeermem,
+        Transport::NcclIb | Transport::NcclSocket => GpuPath::Staged,
+        _ => GpuPath::None,
+    };
+    let using = |word: &str| text.lines().any(|line| line.contains("NET/IB : Using") && line.contains(word));
+    let link_layer = match transport {
+        // NCCL chooses GIDs of RoCE v2 unless NCCL_IB_ROCE_VERSION_NUM says otherwise.
+        Transport::NcclIb if using("/RoCE") => Some(LinkLayer::RoceV2),
+        Transport::NcclIb if using("/IB") => Some(LinkLayer::Infiniband),
+        Transport::NcclSocket if text.lines().any(|line| line.contains("NET/Socket : Using [0]lo:")) => {
+            Some(LinkLayer::Loopback)
+        }
+        Transport::NcclSocket => Some(LinkLayer::Ethernet),
+        _ => None,
+    };
+    Some(Carried { transport, link_layer, gpu_path, evidence })
+}
+
+/// The last line with NCCL's own complaint, for a failure's words.
+pub fn complaint(text: &str) -> Option<&str> {
+    let line = text.lines().rev().find(|line| line.contains("NCCL WARN"))?;
+    line.split_once("NCCL WARN").map(|(_, words)| words.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_told_apart() {
+        let p2p = "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n\
+                   h:1:2 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n";
+        let carried = read(p2p).unwrap();
+        assert_eq!((carried.transport, carried.gpu_path), (Transport::NcclP2p, GpuPath::None));
+        assert_eq!(carried.evidence["via P2P/CUMEM"], 2);
+        let ib = format!(
+            "{p2p}h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n\
+             h:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA\n"
+        );
+        let carried = read(&ib).unwrap();
+        assert_eq!((carried.transport, carried.link_layer), (Transport::NcclIb, Some(LinkLayer::RoceV2)));
+        assert_eq!(carried.gpu_path, GpuPath::GdrPeermem);
+        let socket = "h:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0\n";
+        assert_eq!(read(socket).unwrap().transport, Transport::NcclSocket);
+        let shared = "h:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";
+        assert_eq!(read(shared).unwrap().transport, Transport::NcclShm);
+        assert_eq!(read("h:1:2 [0] NCCL INFO Connected all rings\n"), None);
+    }
+
+    #[test]
+    fn a_complaint_is_found() {
+        let text = "x\nh:1:2 [0] init.cc:9 NCCL WARN Duplicate GPU detected : rank 0\nh NCCL INFO y";
+        assert_eq!(complaint(text), Some("Duplicate GPU detected : rank 0"));
+        assert_eq!(complaint("x"), None);
+    }
+}

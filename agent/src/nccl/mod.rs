@@ -1,0 +1,25 @@
+//! Collectives between GPUs with the host's own NCCL. One rank is one process, since NCCL reads its environment once.
+//!
+//! ```text
+//! controller ─ conversation/member ─ process ═ pipe ═ worker ─ bench ─ communicator, layout, gpu::kernels
+//! ```
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`process`] | a rank's process, as its agent sees it |
+//! | [`worker`] | the process itself: opens, joins, measures; watched from inside |
+//! | [`words`] | what the two say to each other |
+//! | [`library`] | NCCL opened at run time |
+//! | [`communicator`] | one communicator and the collectives on it |
+//! | [`layout`] | where operations stand in the buffers, and what they must leave behind |
+//! | [`bench`] | one measurement |
+//! | [`log`] | NCCL's log as evidence of what carried the bytes |
+
+pub mod bench;
+pub mod communicator;
+pub mod layout;
+pub mod library;
+pub mod log;
+pub mod process;
+pub mod words;
+pub mod worker;

@@ -1,0 +1,143 @@
+//! A rank's process, as its agent sees it: started with its own environment, asked one thing at a time, ended for good.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    frame,
+    group::MemberSpec,
+};
+
+use super::{
+    words::{Order, Reply, Said, Wish},
+    worker::LOG_FILE,
+};
+use crate::system::wait::{self, Doorbell};
+
+/// How much longer than its own limit a rank may be silent: it needs a while to notice, and to abort.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A running rank. Dropping it ends the process.
+pub struct Rank {
+    child: Child,
+    to: File,
+    from: File,
+    log: PathBuf,
+    name: String,
+}
+
+impl Rank {
+    /// Starts the process of a rank.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(spec: &MemberSpec) -> Result<Self, Failure> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let log = std::env::temp_dir().join(format!("railgauge-nccl-{}-{number}.log", std::process::id()));
+        let started = |error: io::Error| {
+            Failure::new(
+                Stage::Open,
+                Kind::Internal,
+                format!("the process of rank {} cannot start: {error}", spec.rank),
+            )
+        };
+        // Nobody else may have put a file or a link there: its words become evidence.
+        File::create_new(&log).map_err(started)?;
+        // The file may be gone from its place; the running image is not.
+        let mut child = Command::new("/proc/self/exe")
+            .arg("--rank")
+            .envs(&spec.env)
+            .env("NCCL_DEBUG", "INFO")
+            .env("NCCL_DEBUG_SUBSYS", "INIT,ENV")
+            .env(LOG_FILE, &log)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(started)?;
+        let to = child.stdin.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        let from = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        let name = format!("rank {}", spec.rank);
+        match (to, from) {
+            (Some(to), Some(from)) => Ok(Self { child, to, from, log, name }),
+            _ => Err(started(io::Error::other("no pipes"))),
+        }
+    }
+
+    /// Asks for one thing and waits for the answer, at most `limit` and a little more; ends early once `abort` is set
+    /// and the bell rung.
+    ///
+    /// # Errors
+    /// The rank's failure; or it died or did not answer, which ends it.
+    pub fn ask(&mut self, wish: Wish, limit: Duration, abort: &AtomicBool, bell: &Doorbell) -> Result<Said, Failure> {
+        let stage = match &wish {
+            Wish::Open(_) => Stage::Open,
+            Wish::Join(_) => Stage::Join,
+            Wish::Exercise(_) => Stage::Measure,
+        };
+        let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        if frame::write(&mut self.to, &Order { wish, limit_ms }).is_err() {
+            return Err(self.died(stage));
+        }
+        let until = Instant::now() + limit + GRACE;
+        loop {
+            bell.quiet();
+            if abort.load(Ordering::Relaxed) {
+                self.end();
+                return Err(Failure::new(stage, Kind::Aborted, format!("{}: ended by the controller", self.name)));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let events = wait::wait([(self.from.as_fd(), wait::READABLE), (bell.as_fd(), wait::READABLE)], Some(left));
+            match events {
+                Ok([0, _]) if left.is_zero() => {
+                    self.end();
+                    let cause = format!(
+                        "{}: its process did not answer within {:.1} s and was killed",
+                        self.name,
+                        (limit + GRACE).as_secs_f64()
+                    );
+                    return Err(
+                        Failure::new(stage, Kind::Deadline, cause).help("its GPU may hang: see nvidia-smi and dmesg")
+                    );
+                }
+                Ok([0, _]) => {}
+                Ok(_) => break,
+                Err(error) => {
+                    return Err(Failure::new(stage, Kind::Internal, format!("cannot wait for {}: {error}", self.name)));
+                }
+            }
+        }
+        match frame::read::<Reply>(&mut self.from) {
+            Ok(Some(reply)) => reply,
+            _ => Err(self.died(stage)),
+        }
+    }
+
+    fn died(&mut self, stage: Stage) -> Failure {
+        self.end();
+        let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        Failure::new(stage, Kind::Lost, format!("{}: its process ended: {how}", self.name))
+            .help("its last words are in log.txt")
+    }
+
+    /// Kills the process, if it still runs.
+    fn end(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        self.end();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.log);
+    }
+}

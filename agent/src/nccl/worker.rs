@@ -1,0 +1,251 @@
+//! The process of one rank: `railgauge-agent --rank`. Its agent talks to it over stdin and stdout.
+//!
+//! One thread does the work; the main thread watches over it, so that a deadline or a lost agent ends a rank that hangs
+//! inside the library or the driver.
+
+use std::{
+    ffi::c_void,
+    fs::File,
+    io::{self, BufReader},
+    os::fd::AsFd,
+    process::ExitCode,
+    sync::{
+        Arc, OnceLock, PoisonError,
+        atomic::AtomicPtr,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    frame,
+    group::{MemberOpened, MemberSpec, Ticket},
+};
+
+use super::{
+    bench::{Bench, Phase},
+    communicator::{self, Communicator},
+    library::{Nccl, UniqueId},
+    log,
+    words::{Order, Reply, Said, Wish},
+};
+use crate::{
+    gpu::{Buffer, Device, Stream},
+    system::{process, wait},
+};
+
+/// The variable that names the file NCCL writes its log to; set by the agent.
+pub const LOG_FILE: &str = "NCCL_DEBUG_FILE";
+/// How often the watch looks up.
+const TICK: Duration = Duration::from_millis(50);
+/// How long aborting a communicator may take before the process ends without it.
+const ABORT: Duration = Duration::from_secs(2);
+
+/// What the watch must know of the work.
+#[derive(Clone, Default)]
+struct Watched {
+    phase: Phase,
+    nccl: Arc<OnceLock<Nccl>>,
+    communicator: Arc<AtomicPtr<c_void>>,
+    name: Arc<OnceLock<String>>,
+}
+
+/// Works until stdin ends.
+pub fn run() -> ExitCode {
+    match serve() {
+        Ok(()) => process::exit_now(0),
+        Err(error) => {
+            crate::log!("rank: {error}");
+            process::exit_now(2)
+        }
+    }
+}
+
+fn serve() -> io::Result<()> {
+    let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let nothing = File::open("/dev/null")?;
+    process::replace_standard_streams(nothing.as_fd(), io::stderr().as_fd())?;
+    let mut from = BufReader::new(inlet.try_clone()?);
+    let watched = Watched::default();
+    let (orders, inbox) = channel();
+    let (replies, outbox) = channel();
+    let theirs = watched.clone();
+    std::thread::Builder::new().name("rank".into()).spawn(move || work(&theirs, &inbox, &replies))?;
+    while let Some(Order { wish, limit_ms }) = frame::read::<Order>(&mut from)? {
+        let stage = match &wish {
+            Wish::Open(_) => Stage::Open,
+            Wish::Join(_) => Stage::Join,
+            Wish::Exercise(_) => Stage::Measure,
+        };
+        let limit = Duration::from_millis(limit_ms);
+        let begin = Instant::now();
+        let gone = || io::Error::other("the working thread is gone");
+        orders.send(wish).map_err(|_| gone())?;
+        let reply = loop {
+            match outbox.recv_timeout(TICK) {
+                Ok(reply) => break reply,
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if begin.elapsed() > limit {
+                frame::write(&mut outlet, &Reply::Err(overdue(&watched, stage, limit)))?;
+                give_up(&watched);
+            }
+            let events = wait::wait([(inlet.as_fd(), wait::HANG_UP)], Some(Duration::ZERO))?;
+            if events[0] & wait::GONE != 0 {
+                give_up(&watched);
+            }
+        };
+        frame::write(&mut outlet, &reply.map_err(|failure| named(&watched, failure)))?;
+    }
+    Ok(())
+}
+
+/// Aborts the communicator, if that works in time, and ends the process.
+fn give_up(watched: &Watched) -> ! {
+    let watched = watched.clone();
+    let abort = std::thread::Builder::new().name("abort".into()).spawn(move || {
+        if let Some(nccl) = watched.nccl.get() {
+            communicator::abort(nccl, &watched.communicator);
+        }
+    });
+    let until = Instant::now() + ABORT;
+    while abort.as_ref().is_ok_and(|thread| !thread.is_finished()) && Instant::now() < until {
+        std::thread::sleep(TICK);
+    }
+    process::exit_now(4)
+}
+
+fn overdue(watched: &Watched, stage: Stage, limit: Duration) -> Failure {
+    let phase = watched.phase.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut cause = format!("no end within {:.1} s", limit.as_secs_f64());
+    if !phase.is_empty() {
+        cause.push_str(&format!(", while busy with: {phase}"));
+    }
+    let failure = Failure::new(stage, Kind::Deadline, cause)
+        .help("another rank may be missing or slow: see log.txt and every rank's failure");
+    named(watched, failure)
+}
+
+/// The failure with the rank's name, and NCCL's own complaint where it made one.
+fn named(watched: &Watched, failure: Failure) -> Failure {
+    let name = watched.name.get().map_or("rank", String::as_str);
+    let text = read_log();
+    let complaint = log::complaint(&text).map(|words| format!("; NCCL says: {words}")).unwrap_or_default();
+    Failure { cause: format!("{name}: {}{complaint}", failure.cause), ..failure }
+}
+
+fn read_log() -> String {
+    let file = std::env::var_os(LOG_FILE);
+    file.and_then(|file| std::fs::read(file).ok())
+        .map_or_else(String::new, |bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The working thread.
+fn work(watched: &Watched, inbox: &Receiver<Wish>, replies: &Sender<Reply>) {
+    let mut state = State::Nothing;
+    while let Ok(wish) = inbox.recv() {
+        let reply = state.grant(watched, wish);
+        if replies.send(reply).is_err() {
+            break;
+        }
+    }
+}
+
+enum State {
+    Nothing,
+    Open { spec: Box<MemberSpec>, stream: Stream, buffers: [Buffer; 3], id: Option<UniqueId> },
+    Joined(Box<Bench>),
+}
+
+impl State {
+    fn grant(&mut self, watched: &Watched, wish: Wish) -> Reply {
+        let unfit = || Failure::new(Stage::Converse, Kind::Internal, "the rank is not ready for this".to_owned());
+        match (wish, std::mem::replace(self, Self::Nothing)) {
+            (Wish::Open(spec), Self::Nothing) => {
+                let (state, opened) = open(watched, spec)?;
+                *self = state;
+                Ok(Said::Opened(Box::new(opened)))
+            }
+            (Wish::Join(tickets), Self::Open { spec, stream, buffers, id }) => {
+                let id = match tickets.first() {
+                    Some(Ticket::Nccl { id: Some(text) }) => Some(read_id(text)?),
+                    _ => id,
+                };
+                let (id, nccl) = (id.ok_or_else(unfit)?, watched.nccl.get().ok_or_else(unfit)?);
+                stream.device().enter()?;
+                say(watched, "joining the group");
+                let communicator = Communicator::join(nccl, id, spec.rank, spec.ranks, watched.communicator.clone())?;
+                *self = Self::Joined(Box::new(Bench::new(communicator, stream, buffers, watched.phase.clone())));
+                say(watched, "idle");
+                Ok(Said::Joined)
+            }
+            (Wish::Exercise(exercise), Self::Joined(mut bench)) => {
+                let exercised = bench.run(&exercise);
+                *self = Self::Joined(bench);
+                let mut exercised = exercised?;
+                exercised.carried = log::read(&read_log());
+                Ok(Said::Exercised(Box::new(exercised)))
+            }
+            (_, state) => {
+                *self = state;
+                Err(unfit())
+            }
+        }
+    }
+}
+
+fn say(watched: &Watched, words: &str) {
+    words.clone_into(&mut watched.phase.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened), Failure> {
+    let gpu = spec.gpu.unwrap_or(spec.rank);
+    let _ = watched.name.set(format!("rank {} (GPU {gpu})", spec.rank));
+    say(watched, "opening the GPU");
+    let device = Device::open(gpu)?;
+    let stream = Stream::new(&device)?;
+    let nccl = Nccl::open(spec.library.as_deref())?;
+    // Both buffers at once, so that a lack of memory is known before anything moves.
+    let (free, total) = device.memory()?;
+    if spec.max_size.saturating_mul(2) > free {
+        let cause = format!(
+            "two buffers of {} bytes are wanted, and {free} of the GPU's {total} bytes are free",
+            spec.max_size
+        );
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+            .help("take smaller sizes, or see with nvidia-smi who else uses this GPU"));
+    }
+    let buffers =
+        [Buffer::new(&device, spec.max_size)?, Buffer::new(&device, spec.max_size)?, Buffer::new(&device, 8)?];
+    let id = if spec.rank == 0 { Some(communicator::fresh_id(&nccl)?) } else { None };
+    let opened = MemberOpened {
+        ticket: Ticket::Nccl { id: id.map(|id| id.0.iter().map(|byte| format!("{byte:02x}")).collect()) },
+        device: format!("GPU {gpu} ({})", device.name()),
+        settings: [
+            ("nccl_library".to_owned(), nccl.path().to_owned()),
+            ("nccl_version".to_owned(), nccl.version()),
+            ("gpu_pci".to_owned(), device.pci().to_owned()),
+        ]
+        .into(),
+    };
+    let _ = watched.nccl.set(nccl);
+    say(watched, "idle");
+    Ok((State::Open { spec, stream, buffers, id }, opened))
+}
+
+fn read_id(text: &str) -> Result<UniqueId, Failure> {
+    let wrong = || Failure::new(Stage::Join, Kind::Internal, "the group's id is none");
+    let mut id = UniqueId([0; 128]);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != id.0.len() || !rest.is_empty() {
+        return Err(wrong());
+    }
+    for (byte, pair) in id.0.iter_mut().zip(pairs) {
+        let text = std::str::from_utf8(pair).map_err(|_| wrong())?;
+        *byte = u8::from_str_radix(text, 16).map_err(|_| wrong())?;
+    }
+    Ok(id)
+}

@@ -1,0 +1,131 @@
+//! GPU memory on a real GPU: `cargo test -p railgauge-agent --test gpu -- --ignored --nocapture` on a host with one.
+
+use std::os::fd::AsRawFd;
+
+use railgauge_agent::{
+    gpu::{
+        Buffer, Device, Stream, copies, kernels,
+        values::{Part, Values},
+    },
+    memory::pattern,
+};
+use railgauge_wire::{
+    step::Pattern,
+    terms::{Datatype, Reduction},
+};
+
+const SIZES: [u64; 8] = [1, 7, 8, 9, 4_095, 65_536, 1_000_003, 64 << 20];
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn patterns_on_the_gpu_are_those_of_the_host() {
+    let device = Device::open(0).unwrap();
+    let stream = Stream::new(&device).unwrap();
+    for size in SIZES {
+        let pattern = Pattern { size, seed: 77, iteration: 2 };
+        let buffer = Buffer::new(&device, size).unwrap();
+        let mut bytes = vec![0; size as usize];
+        kernels::fill(&stream, &buffer, &pattern, 3).unwrap();
+        stream.to_host(&mut bytes, &buffer, 0).unwrap();
+        stream.wait().unwrap();
+        assert_eq!(pattern::check(&bytes, &pattern, 3).wrong, 0, "{size} bytes filled by the GPU");
+
+        kernels::poison(&stream, &buffer, &pattern, 3).unwrap();
+        assert_eq!(kernels::check(&stream, &buffer, &pattern, 3).unwrap().wrong, size, "every poisoned byte is wrong");
+
+        pattern::fill(&mut bytes, &pattern, 3);
+        let at = size * 2 / 3;
+        bytes[at as usize] ^= 0x20;
+        stream.to_device(&buffer, 0, &bytes).unwrap();
+        stream.wait().unwrap();
+        let checked = kernels::check(&stream, &buffer, &pattern, 3).unwrap();
+        assert_eq!((checked.verified, checked.wrong, checked.first_wrong), (size, 1, Some(at)));
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn wrong_elements_are_found_in_every_type() {
+    let device = Device::open(0).unwrap();
+    let stream = Stream::new(&device).unwrap();
+    for datatype in Datatype::ALL {
+        let width = u64::from(datatype.bytes());
+        let values = Values::new(&stream, *datatype, Some(Reduction::Sum), 4, 9).unwrap();
+        let buffer = Buffer::new(&device, 1_000 * width).unwrap();
+        let part = Part { at: 0, count: 1_000, offset: 5, first: 2, many: 1 };
+        kernels::write_values(&stream, &buffer, &values, &part).unwrap();
+        let checked = kernels::check_values(&stream, &buffer, &values, &part).unwrap();
+        assert_eq!((checked.verified, checked.wrong), (1_000 * width, 0), "{datatype}");
+        for wrong in [Part { first: 1, ..part }, Part { offset: 6, ..part }, Part { many: 2, ..part }] {
+            let checked = kernels::check_values(&stream, &buffer, &values, &wrong).unwrap();
+            assert!(checked.wrong > 300 * width, "{datatype}: {wrong:?}: {checked:?}");
+        }
+        let mut bytes = vec![0; (1_000 * width) as usize];
+        stream.to_host(&mut bytes, &buffer, 0).unwrap();
+        stream.wait().unwrap();
+        bytes[(700 * width) as usize] ^= 1;
+        stream.to_device(&buffer, 0, &bytes).unwrap();
+        stream.wait().unwrap();
+        let checked = kernels::check_values(&stream, &buffer, &values, &part).unwrap();
+        assert_eq!((checked.wrong, checked.first_wrong), (width, Some(700 * width)), "{datatype}");
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn a_buffer_is_exported_as_a_dma_buf_or_refused_in_words() {
+    let device = Device::open(0).unwrap();
+    let buffer = Buffer::new(&device, 1_000_000).unwrap();
+    match buffer.dma_buf() {
+        Ok((descriptor, covered)) => {
+            let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).unwrap();
+            println!("dma-buf: {covered} bytes as {}", link.display());
+            assert!(covered >= 1_000_000 && link.to_string_lossy().contains("dmabuf"), "{link:?}");
+        }
+        Err(failure) => {
+            println!("dma-buf refused: {failure}");
+            assert!(failure.cause.contains("no dma-buf") && failure.help.contains("nvidia_peermem"), "{failure}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn what_is_not_there_is_refused_before_it_is_used() {
+    let failure = Device::open(64).err().unwrap();
+    assert!(failure.cause.contains("GPU 64 does not exist"), "{failure}");
+    let device = Device::open(0).unwrap();
+    let failure = Buffer::new(&device, 1 << 50).err().unwrap();
+    assert!(failure.cause.contains("are free"), "{failure}");
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn kernels_and_copies_have_their_speeds() {
+    let device = Device::open(0).unwrap();
+    let stream = Stream::new(&device).unwrap();
+    let copies = copies::measure(&device, 512 << 20).unwrap();
+    println!("copies of {}: {copies:.1?}", device.name());
+    let size = 4_u64 << 30;
+    let pattern = Pattern { size, seed: 1, iteration: 1 };
+    let buffer = Buffer::new(&device, size).unwrap();
+    kernels::fill(&stream, &buffer, &pattern, 0).unwrap();
+    for _ in 0..3 {
+        let begin = std::time::Instant::now();
+        kernels::fill(&stream, &buffer, &pattern, 0).unwrap();
+        let filled = begin.elapsed();
+        let begin = std::time::Instant::now();
+        let checked = kernels::check(&stream, &buffer, &pattern, 0).unwrap();
+        let speed = |time: std::time::Duration| size as f64 / time.as_secs_f64() / 1e9;
+        println!("4 GiB: fill {:.0} GB/s, check {:.0} GB/s", speed(filled), speed(begin.elapsed()));
+        assert_eq!(checked.wrong, 0);
+    }
+}
+
+#[test]
+fn a_host_without_cuda_is_told_so() {
+    // On a host with a driver the number is what does not exist; either way it is a failure in words.
+    let failure = Device::open(4096).err().unwrap();
+    assert!(failure.cause.contains("no CUDA driver") || failure.cause.contains("GPU"), "{failure}");
+    assert!(!failure.help.is_empty(), "{failure}");
+}
