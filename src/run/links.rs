@@ -343,6 +343,10 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
     };
     // A loopback at one end only is still a path that leaves that end: the other's word counts.
     let link_layer = if from.link_layer == LinkLayer::Loopback { to.link_layer } else { from.link_layer };
+    let mut settings = from.settings;
+    if let Some(gpu) = to.settings.get("gpu") {
+        settings.insert("gpu_remote".into(), gpu.clone());
+    }
     LinkRecord {
         transport: from.transport,
         link_layer,
@@ -352,6 +356,6 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
         to_device: to.device.clone(),
         rate_gbps: rate,
         mtu: from.mtu.min(to.mtu),
-        settings: from.settings,
+        settings,
     }
 }

@@ -27,14 +27,15 @@ use railgauge_wire::{
 };
 
 use super::{
-    account, ping,
+    account,
+    memory::Bytes,
+    ping,
     shared::{Flow, Shared, Team},
     signal::{Channel, Signal},
     sink, socket, source,
 };
 use crate::{
     bench::{Window, clock, cpu},
-    memory::host::Buffer,
     system::wait::{self, READABLE},
 };
 
@@ -49,9 +50,9 @@ pub struct Lines<'a> {
     pub channel: &'a mut Channel,
     pub sockets: &'a [TcpStream],
     /// Sent from, or received into; one buffer per stream.
-    pub front: &'a mut [Buffer],
+    pub front: &'a mut [Bytes],
     /// Received into where the front is sent from.
-    pub back: &'a mut [Buffer],
+    pub back: &'a mut [Bytes],
     /// Whether a timed pass walks through the whole of a buffer, or stays in the part that one message needs.
     pub dram: bool,
 }
@@ -111,19 +112,19 @@ fn start_threads<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     shared: &'env Shared<'_>,
     (sends, receives): (bool, bool),
-    lines: (&'env [TcpStream], &'env mut [Buffer], &'env mut [Buffer]),
+    lines: (&'env [TcpStream], &'env mut [Bytes], &'env mut [Bytes]),
     dram: bool,
 ) -> Result<(), Failure> {
     let (sockets, front, back) = lines;
     if shared.pass.aim == Aim::Latency {
-        let (socket, bytes) = (&sockets[0], front[0].bytes_mut());
+        let (socket, (bytes, stage)) = (&sockets[0], front[0].split());
         return match sends {
-            true => begin(scope, shared, &shared.sources, 0, move || ping::ping(shared, socket, bytes)),
-            false => begin(scope, shared, &shared.sinks, 0, move || ping::echo(shared, socket, bytes)),
+            true => begin(scope, shared, &shared.sources, 0, move || ping::ping(shared, socket, bytes, stage)),
+            false => begin(scope, shared, &shared.sinks, 0, move || ping::echo(shared, socket, bytes, stage)),
         };
     }
     let size = shared.pass.size as usize;
-    let none: &mut [Buffer] = &mut [];
+    let none: &mut [Bytes] = &mut [];
     let (out, into) = match (sends, receives) {
         (true, true) => (front, back),
         (true, false) => (front, none),
@@ -131,14 +132,16 @@ fn start_threads<'scope, 'env: 'scope>(
     };
     for (number, (socket, buffer)) in sockets.iter().zip(into).enumerate() {
         begin(scope, shared, &shared.sinks, number, move || {
-            let region = if dram { buffer.len() } else { size.max(RECEIVE).min(buffer.len()) };
-            sink::run(shared, number, socket, &mut buffer.bytes_mut()[..region])
+            let (bytes, stage) = buffer.split();
+            let region = if dram { bytes.len() } else { size.max(RECEIVE).min(bytes.len()) };
+            sink::run(shared, number, socket, &mut bytes[..region], stage)
         })?;
     }
     for (number, (socket, buffer)) in sockets.iter().zip(out).enumerate() {
         begin(scope, shared, &shared.sources, number, move || {
-            let region = if dram { buffer.len() } else { size };
-            source::run(shared, number, socket, &buffer.bytes()[..region])
+            let (bytes, stage) = buffer.split();
+            let region = if dram { bytes.len() } else { size };
+            source::run(shared, number, socket, &mut bytes[..region], stage)
         })?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::{
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd,
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,13 +12,14 @@ use railgauge_wire::{
     link::{Completion, Endpoint, Footprint, LinkSpec, Opened, Role, TcpEndpoint},
     measure::Measurement,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Aim, GpuPath, LinkLayer, Memory, Op, Transport},
+    terms::{Aim, GpuPath, LinkLayer, Op, Transport},
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::{
     conduct::{self, Lines, Part, RECEIVE},
     greeting::{self, Origin},
+    memory::{self, Bytes},
     place::{self, Place},
     shared::Shared,
     signal::{Channel, Pass, Purpose, Signal},
@@ -26,7 +28,8 @@ use super::{
 use crate::{
     fabric::{Control, Link},
     facts::{interfaces, machine, tree::Tree},
-    memory::{self, host::Buffer, pattern},
+    gpu::Device,
+    memory::place as settling,
     system::wait::{self, READABLE},
 };
 
@@ -40,8 +43,9 @@ struct Tcp {
     listener: Option<TcpListener>,
     channel: Option<Channel>,
     streams: Vec<TcpStream>,
-    front: Vec<Buffer>,
-    back: Vec<Buffer>,
+    device: Option<Arc<Device>>,
+    front: Vec<Bytes>,
+    back: Vec<Bytes>,
     spin: bool,
     /// Why the streams cannot be used any more.
     broken: Option<Failure>,
@@ -56,37 +60,36 @@ fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
 /// # Errors
 /// The address, the interface, the memory or a setting is not to be had.
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
-    if spec.memory != Memory::Host {
-        return Err(refused(Kind::Unsupported, format!("TCP cannot carry {} memory", spec.memory)));
-    }
     if spec.qps == 0 || spec.qps > STREAMS || spec.max_size == 0 {
         let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
         return Err(refused(Kind::Configuration, cause).help(format!("use 1 to {STREAMS} streams and at least 1 byte")));
     }
     let place = place::choose(spec)?;
     let numa = format!("sys/class/net/{}/device/numa_node", place.device);
-    let settled = memory::place::settle(&this_host(), spec.knobs.core, &numa)?;
+    let settled = settling::settle(&this_host(), spec.knobs.core, &numa)?;
     let listener = match spec.role {
         Role::Responder => Some(listen(place.address, spec.qps)?),
         Role::Initiator => None,
     };
     let port = listener.as_ref().and_then(|listener| listener.local_addr().ok()).map_or(0, |address| address.port());
     let spin = spec.knobs.completion == Some(Completion::Poll);
-    let front = buffers(spec)?;
+    let device = memory::device(spec)?;
+    let front = buffers(spec, device.as_ref())?;
+    let of_gpu = device.as_ref().map_or_else(|| Ok(Default::default()), memory::settings)?;
     let opened = Opened {
         endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
         device: place.device.clone(),
         transport: Transport::Tcp,
         link_layer: if place.address.is_loopback() { LinkLayer::Loopback } else { LinkLayer::Ethernet },
-        gpu_path: GpuPath::None,
+        gpu_path: if device.is_some() { GpuPath::Staged } else { GpuPath::None },
         rate_gbps: rate(&place.device),
         mtu: mtu(&place.device),
         software: false,
-        settings: settings(spec, spin).into_iter().chain(settled).collect(),
+        settings: settings(spec, spin).into_iter().chain(settled).chain(of_gpu).collect(),
     };
     let spec = spec.clone();
     let (channel, streams, back) = (None, Vec::new(), Vec::new());
-    Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, front, back, spin, broken: None }))
+    Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, device, front, back, spin, broken: None }))
 }
 
 fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
@@ -100,7 +103,7 @@ fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
     listen().map_err(|error| refused(Kind::Configuration, format!("cannot listen at {address}: {error}")))
 }
 
-fn buffers(spec: &LinkSpec) -> Result<Vec<Buffer>, Failure> {
+fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, Failure> {
     let length = match spec.knobs.footprint.unwrap_or_default() {
         Footprint::Cache => spec.max_size.max(RECEIVE as u64),
         Footprint::Dram => {
@@ -110,7 +113,7 @@ fn buffers(spec: &LinkSpec) -> Result<Vec<Buffer>, Failure> {
             (4 * cache / u64::from(spec.qps)).max(spec.max_size).max(RECEIVE as u64)
         }
     };
-    (0..spec.qps).map(|_| Buffer::new(length, spec.knobs.huge_pages == Some(true))).collect()
+    (0..spec.qps).map(|_| Bytes::new(length, spec.knobs.huge_pages == Some(true), device)).collect()
 }
 
 fn settings(spec: &LinkSpec, spin: bool) -> std::collections::BTreeMap<String, String> {
@@ -168,8 +171,8 @@ impl Link for Tcp {
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
         match step {
-            Step::Fill(pattern) => self.each(pattern, |bytes, qp| pattern::fill(bytes, pattern, qp)),
-            Step::Poison(pattern) => self.each(pattern, |bytes, qp| pattern::poison(bytes, pattern, qp)),
+            Step::Fill(pattern) => self.each(pattern, |bytes, qp| bytes.fill(pattern, qp)),
+            Step::Poison(pattern) => self.each(pattern, |bytes, qp| bytes.poison(pattern, qp)),
             Step::Check(pattern) => self.check(pattern),
             Step::Transfer { op, pattern } => {
                 let pass = self.pass(*op, Aim::Bandwidth, pattern.size, Purpose::Verify)?;
@@ -209,18 +212,22 @@ impl Tcp {
         Ok(())
     }
 
-    /// The first `size` bytes of every stream's buffer.
-    fn each(&mut self, pattern: &Pattern, mut work: impl FnMut(&mut [u8], u32)) -> Result<Stepped, Failure> {
-        let size = self.fits(pattern.size)?;
-        (0..).zip(&mut self.front).for_each(|(qp, buffer)| work(&mut buffer.bytes_mut()[..size], qp));
+    /// The first bytes of every stream's buffer.
+    fn each(
+        &mut self,
+        pattern: &Pattern,
+        mut work: impl FnMut(&mut Bytes, u32) -> Result<(), Failure>,
+    ) -> Result<Stepped, Failure> {
+        self.fits(pattern.size)?;
+        (0..).zip(&mut self.front).try_for_each(|(qp, bytes)| work(bytes, qp))?;
         Ok(Stepped::Done)
     }
 
     fn check(&self, pattern: &Pattern) -> Result<Stepped, Failure> {
-        let size = self.fits(pattern.size)?;
+        self.fits(pattern.size)?;
         let mut sum = Checked::default();
         for (qp, buffer) in (0..).zip(&self.front) {
-            let checked = pattern::check(&buffer.bytes()[..size], pattern, qp);
+            let checked = buffer.check(pattern, qp)?;
             sum.verified += checked.verified;
             sum.wrong += checked.wrong;
             sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
@@ -253,7 +260,7 @@ impl Tcp {
             return Err(Failure::new(Stage::Measure, Kind::Internal, "the link is not joined"));
         };
         if pass.bidirectional && self.back.is_empty() {
-            self.back = buffers(&self.spec)?;
+            self.back = buffers(&self.spec, self.device.as_ref())?;
         }
         let mut shared = Shared::new(pass, control, self.spin, channel.peer(), self.streams.len())?;
         if let Part::Lead(rule, _) = part {

@@ -14,6 +14,7 @@
 //! | [`place`] | which address and interface |
 //! | [`greeting`] | connecting with a token |
 //! | [`socket`] | socket settings, sending and receiving |
+//! | [`memory`] | a stream's bytes, in host memory or staged to a GPU |
 //! | [`signal`] | what the ends tell one another |
 //! | [`conduct`] | one pass, led from the link's thread |
 //! | [`source`], [`sink`], [`ping`] | the threads |
@@ -23,6 +24,7 @@ mod account;
 mod conduct;
 mod greeting;
 mod link;
+mod memory;
 mod ping;
 mod place;
 mod shared;

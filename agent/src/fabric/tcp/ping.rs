@@ -11,6 +11,7 @@ use railgauge_wire::{
 };
 
 use super::{
+    memory::Bounce,
     shared::{Flow, Shared},
     signal::Pass,
     socket::Stream,
@@ -30,7 +31,12 @@ fn there_and_back(pass: &Pass) -> (usize, usize) {
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn ping(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
+pub fn ping(
+    shared: &Shared<'_>,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, 0, shared);
     let (there, back) = there_and_back(&shared.pass);
     let rule = shared.rule.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a latency pass without end"))?;
@@ -42,10 +48,16 @@ pub fn ping(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Resul
     let mut window = Window::begin(rule, shared.pass.size, first);
     let mut last = first;
     while window.running() && recorder.samples() < window.quota() {
+        if let Some(stage) = stage.as_mut().filter(|_| shared.pass.op != Op::Read) {
+            stage.fetch(&mut buffer[..there], 0)?;
+        }
         stream.send(&buffer[..there])?;
         let mut got = 0;
         while got < back {
             got += stream.receive(&mut buffer[got..back])?;
+        }
+        if let Some(stage) = &mut stage {
+            stage.deliver(&buffer[..back], 0)?;
         }
         let now = clock::now();
         recorder.record(now - last);
@@ -66,7 +78,12 @@ pub fn ping(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Resul
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn echo(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
+pub fn echo(
+    shared: &Shared<'_>,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, 0, shared);
     let (there, back) = there_and_back(&shared.pass);
     let before = cpu::thread();
@@ -86,6 +103,12 @@ pub fn echo(shared: &Shared<'_>, socket: &TcpStream, buffer: &mut [u8]) -> Resul
         // Not in every round: whatever the responder does between two messages costs the initiator time.
         if first == 0 {
             first = clock::now();
+        }
+        if let Some(stage) = &mut stage {
+            if shared.pass.op != Op::Read {
+                stage.deliver(&buffer[..there], 0)?;
+            }
+            stage.fetch(&mut buffer[..back], 0)?;
         }
         stream.send(&buffer[..back])?;
     }

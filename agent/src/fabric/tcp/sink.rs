@@ -8,6 +8,7 @@ use std::{
 use railgauge_wire::failure::Failure;
 
 use super::{
+    memory::Bounce,
     shared::{Flow, Shared},
     signal::Purpose,
     socket::Stream,
@@ -19,7 +20,13 @@ use crate::bench::{Slices, clock, cpu};
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &mut [u8]) -> Result<Flow, Failure> {
+pub fn run(
+    shared: &Shared<'_>,
+    number: usize,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, number, shared);
     let lane = &shared.lanes[number];
     let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size);
@@ -31,6 +38,9 @@ pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &mut 
     loop {
         let rest = if keep == Some(received) { &mut beyond[..] } else { &mut buffer[at..region] };
         let n = stream.receive(rest)?;
+        if let Some(stage) = stage.as_mut().filter(|_| keep != Some(received)) {
+            stage.deliver(&buffer[at..at + n], at)?;
+        }
         let now = clock::now();
         received += n as u64;
         at += n;

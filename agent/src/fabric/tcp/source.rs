@@ -6,6 +6,7 @@ use std::{net::TcpStream, sync::atomic::Ordering};
 use railgauge_wire::failure::Failure;
 
 use super::{
+    memory::Bounce,
     shared::{Flow, Shared},
     signal::Purpose,
     socket::Stream,
@@ -16,7 +17,13 @@ use crate::bench::{clock, cpu};
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &[u8]) -> Result<Flow, Failure> {
+pub fn run(
+    shared: &Shared<'_>,
+    number: usize,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, number, shared);
     let size = shared.pass.size as usize;
     let stride = size.next_multiple_of(64);
@@ -28,7 +35,11 @@ pub fn run(shared: &Shared<'_>, number: usize, socket: &TcpStream, buffer: &[u8]
     let (first, before) = (clock::now(), cpu::thread());
     let (mut at, mut messages) = (0, 0);
     while messages < quota && !shared.halt.load(Ordering::Relaxed) {
-        stream.send(&buffer[at..at + size])?;
+        let message = &mut buffer[at..at + size];
+        if let Some(stage) = &mut stage {
+            stage.fetch(message, at)?;
+        }
+        stream.send(message)?;
         messages += 1;
         shared.lanes[number].sent.store(messages * size as u64, Ordering::Relaxed);
         at = if at + stride + size <= buffer.len() { at + stride } else { 0 };

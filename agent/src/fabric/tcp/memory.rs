@@ -1,0 +1,145 @@
+//! Where a stream's bytes live: in host memory, or on a GPU behind a page-locked bounce buffer.
+//!
+//! A socket cannot reach a GPU. With `memory = "cuda"` every message is copied from the GPU before it is sent and to the
+//! GPU after it came, inside the measured time: that is what `staged` means, and what the record says.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::LinkSpec,
+    step::{Checked, Pattern},
+    terms::{GpuPath, Memory},
+};
+
+use crate::{
+    gpu::{self, Device, Pinned, Stream, kernels},
+    memory::{host::Buffer, pattern},
+};
+
+/// Bytes of the copies that tell how fast the way between host and GPU is.
+const TRIAL: u64 = 64 << 20;
+
+/// The GPU of a link, or none for host memory.
+///
+/// # Errors
+/// The plan demands another path than the one there is, or the GPU cannot be used.
+pub fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
+    if spec.memory == Memory::Host {
+        return Ok(None);
+    }
+    if let Some(path) = spec.gpu_path.filter(|path| *path != GpuPath::Staged) {
+        let cause = format!("the plan demands the GPU path {path}, and a socket cannot reach GPU memory");
+        return Err(Failure::new(Stage::Open, Kind::Unsupported, cause)
+            .help("over TCP it is gpu_path = \"staged\": through page-locked host memory"));
+    }
+    Device::open(spec.gpu.unwrap_or(0)).map(Some)
+}
+
+/// What the record says of the GPU: its number, its name, and how fast its slot is, so that it is not taken for the
+/// fabric.
+///
+/// # Errors
+/// The copies fail.
+pub fn settings(device: &Arc<Device>) -> Result<BTreeMap<String, String>, Failure> {
+    let copies = gpu::copies::measure(device, TRIAL)?;
+    Ok(BTreeMap::from([
+        ("gpu".into(), device.index().to_string()),
+        ("gpu_name".into(), device.name().to_owned()),
+        ("gpu_pci".into(), device.pci().to_owned()),
+        ("copy_to_gpu".into(), format!("{:.1} GB/s", copies.to_device)),
+        ("copy_from_gpu".into(), format!("{:.1} GB/s", copies.to_host)),
+    ]))
+}
+
+/// The bytes of one stream.
+pub enum Bytes {
+    /// Host memory.
+    Host(Buffer),
+    /// GPU memory and its bounce buffer.
+    Staged(Pinned, Bounce),
+}
+
+/// The GPU's side of a stream's bytes; offsets are those of the bounce buffer.
+pub struct Bounce {
+    stream: Stream,
+    there: gpu::Buffer,
+}
+
+impl Bytes {
+    /// Takes `length` bytes.
+    ///
+    /// # Errors
+    /// Host or GPU have not got them.
+    pub fn new(length: u64, huge: bool, device: Option<&Arc<Device>>) -> Result<Self, Failure> {
+        let here = Buffer::new(length, huge)?;
+        let Some(device) = device else { return Ok(Self::Host(here)) };
+        let stage = Bounce { stream: Stream::new(device)?, there: gpu::Buffer::new(device, length)? };
+        Ok(Self::Staged(Pinned::new(device, here)?, stage))
+    }
+
+    /// The bytes a socket uses, and the GPU's side of them.
+    pub fn split(&mut self) -> (&mut [u8], Option<&mut Bounce>) {
+        match self {
+            Self::Host(buffer) => (buffer.bytes_mut(), None),
+            Self::Staged(pinned, stage) => (pinned.bytes_mut(), Some(stage)),
+        }
+    }
+
+    /// Writes the pattern where the data lives.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+        match self {
+            Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
+            Self::Staged(_, stage) => kernels::fill(&stage.stream, &stage.there, pattern, qp)?,
+        }
+        Ok(())
+    }
+
+    /// Overwrites it there.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn poison(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+        match self {
+            Self::Host(buffer) => pattern::poison(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
+            Self::Staged(_, stage) => kernels::poison(&stage.stream, &stage.there, pattern, qp)?,
+        }
+        Ok(())
+    }
+
+    /// Compares it there.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn check(&self, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
+        match self {
+            Self::Host(buffer) => Ok(pattern::check(&buffer.bytes()[..pattern.size as usize], pattern, qp)),
+            Self::Staged(_, stage) => kernels::check(&stage.stream, &stage.there, pattern, qp),
+        }
+    }
+}
+
+impl Bounce {
+    /// Brings bytes from the GPU before they are sent.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn fetch(&mut self, here: &mut [u8], at: usize) -> Result<(), Failure> {
+        self.stream.device().enter()?;
+        self.stream.to_host(here, &self.there, at as u64)?;
+        self.stream.wait()
+    }
+
+    /// Takes bytes to the GPU after they came.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn deliver(&mut self, here: &[u8], at: usize) -> Result<(), Failure> {
+        self.stream.device().enter()?;
+        self.stream.to_device(&self.there, at as u64, here)?;
+        self.stream.wait()
+    }
+}
