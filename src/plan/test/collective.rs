@@ -294,3 +294,86 @@ pub fn carried(test: &Table<'_>, op: &At<Op>, fabric: Fabric) -> bool {
     test.book.add(mistake);
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use railgauge_wire::terms::{Datatype, Reduction};
+
+    use crate::plan::{Mistakes, Plan, model::Grouping, parse};
+
+    const HEAD: &str = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-4]\"]\n\
+                        [[test]]\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\n";
+
+    fn read(rest: &str) -> Result<Plan, Mistakes> {
+        parse("p.toml", &format!("{HEAD}{rest}"), Path::new("")).map(|(plan, _)| plan)
+    }
+
+    #[test]
+    fn a_matrix_is_every_combination() {
+        let plan = read(
+            "gpus = [0, 2]\ngroups = \"halves\"\ndatatype = [\"f32\", \"bf16\"]\nreduction = \"max\"\n\
+             env = { NCCL_ALGO = [\"Ring\", \"Tree\"], NCCL_PROTO = [\"LL\", \"Simple\"], X = \"1\" }\n",
+        )
+        .unwrap();
+        let collective = plan.tests[0].collective.as_ref().unwrap();
+        assert_eq!((collective.grouping, collective.ranks_per_host), (Grouping::Halves, 2));
+        assert_eq!(collective.datatypes, [Datatype::F32, Datatype::Bf16]);
+        assert_eq!(collective.reductions, [Reduction::Max]);
+        assert_eq!(collective.env.len(), 4);
+        assert!(collective.env.iter().all(|cell| cell["X"] == "1"));
+        assert_eq!(plan.tests[0].gpus, [0, 2]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_before_any_host_is_touched() {
+        for (rest, words) in [
+            ("gpus = [1, 1]", "GPU 1 is listed twice"),
+            ("ranks_per_host = 3\ngpus = [0, 1]", "3 ranks per host on 2 GPUs"),
+            ("sizes = 6", "no whole number of f32 elements"),
+            ("groups = \"every\"", "needs `group_size`"),
+            ("groups = \"every\"\ngroup_size = 3", "do not divide into groups of 3"),
+            ("groups = \"each\"", "the plan has no groups"),
+            ("group_size = 2", "only with groups"),
+            ("env = { NCCL_DEBUG = \"WARN\" }", "set by railgauge itself"),
+            ("env = { \"A B\" = \"1\" }", "no name of an environment variable"),
+            ("pattern = \"ring\"", "belongs to pairs"),
+            ("qps = 2", "belongs to pairs"),
+            ("memory = \"host\"", "NCCL works on GPU memory"),
+            ("measure = { confidence = 2 }", "not measured adaptively"),
+            ("datatype = \"fp8\"", "cannot be \"fp8\""),
+            ("carried_by = \"verbs-rc\"", "cannot be"),
+        ] {
+            let mistakes = format!("{:?}", read(rest).expect_err(rest));
+            assert!(mistakes.contains(words), "{rest}: {mistakes}");
+        }
+    }
+
+    #[test]
+    fn divided_operations_need_sizes_that_divide() {
+        let text = HEAD.replace("all_reduce", "all_gather");
+        let refused = parse("p.toml", &format!("{text}sizes = 8\n"), Path::new("")).expect_err("8 bytes for 4 ranks");
+        assert!(format!("{refused:?}").contains("for 4 ranks"), "{refused:?}");
+        assert!(parse("p.toml", &format!("{text}sizes = 64\n"), Path::new("")).is_ok());
+    }
+
+    #[test]
+    fn keys_of_collectives_and_carriers_belong_to_collectives() {
+        let pair = HEAD.replace("all_reduce", "write").replace("nccl", "tcp");
+        for (rest, words) in [
+            ("ranks_per_host = 2", "only for collectives"),
+            ("env = { A = \"1\" }", "only for collectives"),
+            ("gpus = 0", "no meaning for host memory"),
+        ] {
+            let refused = parse("p.toml", &format!("{pair}{rest}\n"), Path::new("")).expect_err(rest);
+            assert!(format!("{refused:?}").contains(words), "{rest}: {refused:?}");
+        }
+        let wrong = [HEAD.replace("all_reduce", "write"), HEAD.replace("\"nccl\"", "\"verbs\"")];
+        for (text, words) in wrong.iter().zip(["NCCL has no operation write", "all_reduce over verbs is not there yet"])
+        {
+            let refused = parse("p.toml", text, Path::new("")).expect_err(words);
+            assert!(format!("{refused:?}").contains(words), "{refused:?}");
+        }
+    }
+}

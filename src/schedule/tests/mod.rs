@@ -2,6 +2,7 @@
 
 mod effort;
 mod examples;
+mod groups;
 mod promises;
 
 use std::{collections::BTreeMap, time::Duration};
