@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How long other ranks may still speak after one failed: the first to notice is not always the one to blame.
-const ATTRIBUTION: Duration = Duration::from_millis(1500);
+const ATTRIBUTION: Duration = Duration::from_millis(2500);
 /// What the controller waits longer than the agent, which gives up first and in its own words.
 const GRACE: Duration = Duration::from_secs(8);
 

@@ -138,9 +138,8 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
             list.push(value);
         }
     }
-    if list.is_empty()
-        && let Some(span) = test.written(name)
-    {
+    let nothing = test.raw(name).is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty()));
+    if nothing && let Some(span) = test.written(name) {
         test.book.add(Mistake::at(span, format!("`{name}` names nothing")).help("leave it out, or name one"));
     }
     list
@@ -342,7 +341,7 @@ mod tests {
             ("qps = 2", "belongs to pairs"),
             ("memory = \"host\"", "NCCL works on GPU memory"),
             ("measure = { confidence = 2 }", "not measured adaptively"),
-            ("datatype = \"fp8\"", "cannot be \"fp8\""),
+            ("datatype = \"fp8\"", "`datatype` cannot be"),
             ("carried_by = \"verbs-rc\"", "cannot be"),
         ] {
             let mistakes = format!("{:?}", read(rest).expect_err(rest));
