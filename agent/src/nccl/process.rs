@@ -105,9 +105,8 @@ impl Rank {
                         self.name,
                         (limit + GRACE).as_secs_f64()
                     );
-                    return Err(
-                        Failure::new(stage, Kind::Deadline, cause).help("its GPU may hang: see nvidia-smi and dmesg")
-                    );
+                    return Err(Failure::new(stage, Kind::Lost, cause)
+                        .help("it is stopped, or its GPU hangs: see nvidia-smi and dmesg"));
                 }
                 Ok([0, _]) => {}
                 Ok(_) => break,
