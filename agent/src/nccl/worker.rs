@@ -156,7 +156,7 @@ fn work(watched: &Watched, inbox: &Receiver<Wish>, replies: &Sender<Reply>) {
 
 enum State {
     Nothing,
-    Open { spec: Box<MemberSpec>, stream: Stream, buffers: [Buffer; 3], id: Option<UniqueId> },
+    Open { spec: Box<MemberSpec>, stream: Stream, buffers: [Buffer; 3], id: Option<Box<UniqueId>> },
     Joined(Box<Bench>),
 }
 
@@ -171,13 +171,13 @@ impl State {
             }
             (Wish::Join(tickets), Self::Open { spec, stream, buffers, id }) => {
                 let id = match tickets.first() {
-                    Some(Ticket::Nccl { id: Some(text) }) => Some(read_id(text)?),
+                    Some(Ticket::Nccl { id: Some(text) }) => Some(Box::new(read_id(text)?)),
                     _ => id,
                 };
                 let (id, nccl) = (id.ok_or_else(unfit)?, watched.nccl.get().ok_or_else(unfit)?);
                 stream.device().enter()?;
                 say(watched, "joining the group");
-                let communicator = Communicator::join(nccl, id, spec.rank, spec.ranks, watched.communicator.clone())?;
+                let communicator = Communicator::join(nccl, *id, spec.rank, spec.ranks, watched.communicator.clone())?;
                 *self = Self::Joined(Box::new(Bench::new(communicator, stream, buffers, watched.phase.clone())));
                 say(watched, "idle");
                 Ok(Said::Joined)
@@ -220,9 +220,9 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     }
     let buffers =
         [Buffer::new(&device, spec.max_size)?, Buffer::new(&device, spec.max_size)?, Buffer::new(&device, 8)?];
-    let id = if spec.rank == 0 { Some(communicator::fresh_id(&nccl)?) } else { None };
+    let id = if spec.rank == 0 { Some(Box::new(communicator::fresh_id(&nccl)?)) } else { None };
     let opened = MemberOpened {
-        ticket: Ticket::Nccl { id: id.map(|id| id.0.iter().map(|byte| format!("{byte:02x}")).collect()) },
+        ticket: Ticket::Nccl { id: id.as_ref().map(|id| id.0.iter().map(|byte| format!("{byte:02x}")).collect()) },
         device: format!("GPU {gpu} ({})", device.name()),
         settings: [
             ("nccl_library".to_owned(), nccl.path().to_owned()),
