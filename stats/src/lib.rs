@@ -9,6 +9,7 @@
 //! | [`multiple`] | what remains when many cells are looked at | Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001 |
 //! | [`localise`] | which host, NIC, rail, switch or path is bad | see there |
 //! | [`compare`] | did it change between two sets of runs, or is it shown that it did not | Schuirmann 1987; Kalibera & Jones 2013 |
+//! | [`changepoint`] | when did a series of nights change, and which changed together | Pettitt 1979; Matteson & James 2014 |
 //!
 //! Three rules hold everywhere. A value that is not finite is refused, never averaged. Too few values are a
 //! [`Refusal`], never a number. Nothing is rounded.
@@ -17,6 +18,7 @@
 //! difference of 0.01 is 1.005 %. Functions that expect logarithms say so.
 #![forbid(unsafe_code)]
 
+pub mod changepoint;
 pub mod compare;
 pub mod localise;
 pub mod multiple;

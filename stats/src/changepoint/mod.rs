@@ -1,0 +1,23 @@
+//! When what changed: series of nightly results.
+//!
+//! Two speeds. The slow alert ([`rank_max`], [`recent_median`]) needs a week and raises few false alarms whatever the
+//! noise. The fast alert ([`fast`]) needs one night, but only where repeating the measurement the same night tells noise
+//! from change, that is where noise arises within runs and not between nights ([`variance_split`]). The night of a change
+//! is placed by [`change_points`], energy statistics on the clipped series. [`watch`] walks a series night by night with all
+//! of these, and [`together`] finds the common cause of series that changed at the same time.
+//!
+//! Values are natural logarithms. A night without a result is simply not in the series.
+
+mod edivisive;
+mod fast;
+mod slow;
+mod together;
+mod variance;
+mod watch;
+
+pub use edivisive::{ChangePoint, change_points};
+pub use fast::{Fast, fast};
+pub use slow::{Slow, by_chance, rank_max, recent_median, slow, wandering};
+pub use together::{Member, Shared, together};
+pub use variance::{Split, variance_split};
+pub use watch::{Alert, End, Kind, Night, Rules, Watch, watch};

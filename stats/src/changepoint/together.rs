@@ -1,0 +1,100 @@
+//! Series that changed at the same time have one cause.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A change of one series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Member {
+    /// Number of the series.
+    pub series: usize,
+    /// First night of the new level.
+    pub day: i64,
+    /// Effect as a difference of logarithms.
+    pub effect: f64,
+}
+
+/// Changes with one cause.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shared {
+    /// What the series have in common.
+    pub label: usize,
+    /// Median day of the changes.
+    pub day: i64,
+    /// Positions of the changes among those given.
+    pub members: Vec<usize>,
+    /// How many series have the label at all.
+    pub of: usize,
+}
+
+/// Days by which changes with one cause may be placed apart, in total.
+const SPAN: i64 = 4;
+/// Fewest series of a shared cause.
+const FEWEST: usize = 3;
+/// Share of a label's series that must have changed.
+const SHARE: f64 = 0.3;
+
+/// Finds the labels (a host, a leaf, a rail, a software version; `labels[series]` lists those of a series) more than 30 % of
+/// whose series changed in the same direction within five days, and reports each change under one label at most. The label
+/// that explains most is taken first: one point for each of its series that changed, less 3/7 for each that did not, so that
+/// a leaf whose links all changed is preferred to the cluster of which it is a part, and the cluster to its leaves if all of
+/// it changed.
+pub fn together(changes: &[Member], labels: &[Vec<usize>]) -> Vec<Shared> {
+    let mut size: BTreeMap<usize, usize> = BTreeMap::new();
+    for label in labels.iter().flatten() {
+        *size.entry(*label).or_default() += 1;
+    }
+    let mut left: BTreeSet<usize> = (0..changes.len()).filter(|&c| changes[c].series < labels.len()).collect();
+    let mut found = Vec::new();
+    while let Some(best) = best(changes, labels, &size, &left) {
+        best.members.iter().for_each(|change| _ = left.remove(change));
+        found.push(best);
+    }
+    found
+}
+
+fn best(
+    changes: &[Member],
+    labels: &[Vec<usize>],
+    size: &BTreeMap<usize, usize>,
+    left: &BTreeSet<usize>,
+) -> Option<Shared> {
+    let mut by_label: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
+    for &change in left {
+        for &label in &labels[changes[change].series] {
+            by_label.entry((label, changes[change].effect > 0.0)).or_default().push(change);
+        }
+    }
+    let mut best: Option<(f64, Shared)> = None;
+    for ((label, _), mut members) in by_label {
+        let of = size[&label];
+        members.sort_unstable_by_key(|&change| (changes[change].day, change));
+        let members = densest(changes, &members);
+        let series: BTreeSet<usize> = members.iter().map(|&change| changes[change].series).collect();
+        let changed = series.len() as f64;
+        if series.len() < FEWEST || changed <= SHARE * of as f64 {
+            continue;
+        }
+        let score = changed - SHARE / (1.0 - SHARE) * (of as f64 - changed);
+        let better = |(most, other): &(f64, Shared)| score > *most || score == *most && of < other.of;
+        if best.as_ref().is_none_or(better) {
+            let day = changes[members[members.len() / 2]].day;
+            best = Some((score, Shared { label, day, members: members.to_vec(), of }));
+        }
+    }
+    best.map(|(_, shared)| shared)
+}
+
+/// The stretch of changes within the span that holds most of them; `members` are in order of days.
+fn densest<'a>(changes: &[Member], members: &'a [usize]) -> &'a [usize] {
+    let mut best = &members[..0];
+    let mut start = 0;
+    for end in 1..=members.len() {
+        while changes[members[end - 1]].day - changes[members[start]].day > SPAN {
+            start += 1;
+        }
+        if end - start > best.len() {
+            best = &members[start..end];
+        }
+    }
+    best
+}
