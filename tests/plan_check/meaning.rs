@@ -77,8 +77,7 @@ knobs = { depth = 64, mtu = 1024 }
 [[test]]
 name = "first"
 op = "write"
-memory = "cuda"
-gpu_path = "gdr-dmabuf"
+memory = "host"
 sizes = ["64..256 x2", "1 KiB", 8]
 qps = [4, 1]
 bidirectional = true
@@ -152,7 +151,7 @@ group = "right"
 
     let test = &plan.tests[0];
     assert_eq!((test.op, test.aim, test.fabric, test.service), (Op::Write, Aim::Bandwidth, Fabric::Verbs, Service::Uc));
-    assert_eq!((test.memory, test.gpu_path), (Memory::Cuda, Some(GpuPath::GdrDmabuf)));
+    assert_eq!((test.memory, test.gpu_path), (Memory::Host, None));
     assert_eq!(test.sizes, [8, 64, 128, 256, 1024]);
     assert_eq!((test.qps.as_slice(), test.bidirectional, test.repeats, test.verify), (&[1, 4][..], true, 3, false));
     assert_eq!(test.pattern, Pattern::Between("left".into(), "right".into()));
@@ -243,4 +242,12 @@ fn what_is_odd_but_right_is_noted() {
     assert!(notes("knobs = { retry_count = 7 }").contains("note: Soft-RoCE takes retry_count = 7 as endless"));
     assert!(notes("verify = false").contains("inconclusive"));
     assert_eq!(notes(""), "");
+}
+
+#[test]
+fn gpu_memory_goes_over_tcp() {
+    let text = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"n[1-2]\"] }\n[[test]]\nop = \"write\"\n\
+                metric = \"bandwidth\"\ntransport = \"tcp\"\nmemory = \"cuda\"\ngpu_path = \"staged\"\n";
+    let (plan, _) = parse("plan.toml", text, Path::new("")).unwrap();
+    assert_eq!((plan.tests[0].memory, plan.tests[0].gpu_path), (Memory::Cuda, Some(GpuPath::Staged)));
 }

@@ -40,6 +40,15 @@ pub fn read(test: &Table<'_>) -> Kind {
     {
         return of_group(test, op, aim, fabric.as_ref(), memory.as_ref());
     }
+    if let (Some(memory), Some(fabric)) = (&memory, &fabric)
+        && memory.value == Memory::Cuda
+        && fabric.value == Fabric::Verbs
+    {
+        // An inherited transport is no excuse: the case would fail on every host.
+        let mistake = Mistake::at(memory.span.clone(), "RDMA between GPU memories is not there yet");
+        let help = "measure memory = \"host\" over verbs, or memory = \"cuda\" over tcp (staged)";
+        test.book.add(mistake.help(help));
+    }
     Kind {
         service: service(test, op.as_ref(), fabric.as_ref()),
         gpu_path: gpu_path(test, memory.as_ref()),
