@@ -14,7 +14,7 @@ use railgauge_stats::{
     localise::{Findings, Judgement, Pair, Part, Port, Setting, Way, judge, localise, probes},
 };
 
-/// Never used while the rules were made; development used 1, 2, 3, 9001, 20261121, 31415926 and
+/// Not used while the rules were made; development used 1, 2, 3, 9001, 20261121, 31415926 and
 /// 271828182.
 const FRESH: u64 = 1_618_033_988;
 /// Trials of each cell.

@@ -89,14 +89,14 @@ impl Table {
             return;
         }
         let floor = if all.len() < FEW { self.noise.max(self.least) } else { self.noise };
-        let together = Level::of(&all, floor);
+        let together = Level::of_sorted(&all, floor);
         self.levels = [together; 2];
         self.pooled = true;
         let split = [of(&|c| c.stratum == 0), of(&|c| c.stratum == 1)];
         if split.iter().any(|values| values.len() < 8) {
             return;
         }
-        let own = split.map(|values| Level::of(&values, self.noise));
+        let own = split.map(|values| Level::of_sorted(&values, self.noise));
         let error = own.iter().map(|l| (1.2533 * l.scale).powi(2) / l.n as f64).sum::<f64>().sqrt();
         if (own[0].centre - own[1].centre).abs() > (4.0 * error).max(self.least / 2.0) {
             self.levels = own;

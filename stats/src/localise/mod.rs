@@ -2,7 +2,7 @@
 //!
 //! A pair's result is the minimum over everything it passes, so one bad host makes all its pairs bad and with them every
 //! partner look suspicious. [`localise`] therefore works like a person would: it settles what good pairs look like
-//! ([`levels`](Level)), takes the part whose pairs are *all* low first, sets these pairs aside, looks again, and stops
+//! ([`Level`]), takes the part whose pairs are *all* low first, sets these pairs aside, looks again, and stops
 //! when no part stands out (a median peel, greedy as in the set covers of Kompella et al. 2005). Single low pairs that
 //! are left are suspect paths. Parts reach from one direction of one NIC to a rail, a leaf switch or the boundary between
 //! two groups; a larger part is named only if its members are low one by one, so that two bad hosts do not become a bad
@@ -13,18 +13,17 @@
 
 mod confirm;
 mod cover;
-mod level;
 mod links;
 mod part;
 mod peel;
 mod suspect;
 
 pub use confirm::{Judgement, Probe, judge, probes};
-pub use level::Level;
 pub use part::{Part, Port, Way};
 pub use suspect::{Evidence, Suspect};
 
 use crate::refusal::Refusal;
+pub use crate::robust::Level;
 
 /// Fewest hosts among which one can be told from the others: with three, a bad host and a bad path look alike as soon as
 /// a test fails.

@@ -1,6 +1,7 @@
 //! What good pairs look like.
 
-use crate::robust::median_in_place;
+use super::median_in_place;
+use crate::refusal::{Refusal, demand};
 
 /// Centre and spread of good pairs, on the scale of the values (logarithms).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,10 +24,22 @@ const STEPS: usize = 10;
 const SMALLEST: f64 = 1e-6;
 
 impl Level {
+    /// Robust centre and spread of values of which most are good and the others low, as [`localise`](mod@crate::localise)
+    /// takes them. `noise` bounds the scale from below.
+    ///
+    /// # Errors
+    /// No value, or one that is not finite.
+    pub fn of(values: &[f64], noise: f64) -> Result<Self, Refusal> {
+        demand(values, 1)?;
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Ok(Self::of_sorted(&sorted, noise))
+    }
+
     /// From sorted values, at least one. First the shortest half, then twice the median and standard deviation of all
     /// values within 3 standard deviations of it (the reweighted step of Rousseeuw & Leroy 1987), which is several
     /// times more precise. `noise` bounds the scale from below.
-    pub(super) fn of(sorted: &[f64], noise: f64) -> Self {
+    pub(crate) fn of_sorted(sorted: &[f64], noise: f64) -> Self {
         let (mut centre, mut scale) = shortest_half(sorted);
         scale = scale.max(noise).max(SMALLEST);
         let mut n = sorted.len();
