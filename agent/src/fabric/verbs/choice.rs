@@ -71,9 +71,12 @@ impl Choice {
         Ok(Self { domain, port, gid: chosen, link_layer, software, rate_gbps })
     }
 
-    /// Device and port as `mlx5_0:1`.
+    /// The name as plans write it: `mlx5_0`, or `mlx5_0:2` for another port than the first.
     pub fn name(&self) -> String {
-        format!("{}:{}", self.domain.device().name(), self.port.number)
+        match self.port.number {
+            1 => self.domain.device().name().to_owned(),
+            number => format!("{}:{number}", self.domain.device().name()),
+        }
     }
 }
 
