@@ -13,7 +13,6 @@ from .errors import LabError
 from .process import run
 
 WANTED, FALLBACK = "6.12", "6.1"
-MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -103,13 +102,17 @@ def private_apt(work):
 
 
 def mirror():
-    """Debian mirror this machine uses, or Debian's own name for the nearest one."""
+    """Debian mirror this machine uses, or the one named in RAILGAUGE_DEBIAN_MIRROR."""
+    given = os.environ.get("RAILGAUGE_DEBIAN_MIRROR")
+    if given:
+        return given
     targets = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages", ok=(0, 100))
     for line in targets.decode().splitlines():
         origin, _, uri = line.partition(" ")
         if origin == "Debian" and uri.rstrip("/").endswith("/debian"):
             return uri
-    return MIRROR
+    raise LabError("this machine's apt knows no Debian mirror; name one in RAILGAUGE_DEBIAN_MIRROR, or a kernel "
+                   "package in RAILGAUGE_LAB_KERNEL_DEB")
 
 
 def debian_codename():
