@@ -8,6 +8,7 @@
 pub mod ceiling;
 pub mod frame;
 pub mod journal;
+pub mod localise;
 pub mod results;
 pub mod row;
 pub mod rows;

@@ -131,7 +131,7 @@ fn env(case: &Case) -> String {
 }
 
 /// How the accounts of both ends are joined, with their clocks where both directions ran.
-fn direction(journal: &Journal, result: &CaseResult<'_>) -> Direction {
+pub(super) fn direction(journal: &Journal, result: &CaseResult<'_>) -> Direction {
     if !result.test.bidirectional {
         return Direction::One;
     }

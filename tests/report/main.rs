@@ -6,6 +6,7 @@ mod support;
 
 mod frames;
 mod journals;
+mod localise;
 mod pages;
 mod scale;
 mod verdicts;

@@ -1,0 +1,263 @@
+//! Which part of the cluster is bad, told from a test's pairs: names in words from [`railgauge_stats::localise`].
+//!
+//! Each test of pairs is judged by one metric at one size: bandwidth at the largest message where it is measured, else the
+//! median latency at the smallest. Only values that may be trusted count. A suspect is not yet a verdict:
+//! [`Localisation::probes`] says which pairs to measure again, and [`Localisation::confirm`] takes what came of it.
+
+mod names;
+mod pick;
+mod probe;
+
+use std::collections::BTreeMap;
+
+use railgauge_stats::{
+    Refusal,
+    localise::{self, Evidence, Findings, Level, Pair, Setting, Suspect},
+};
+use railgauge_wire::terms::{Better, Metric};
+use serde::Serialize;
+
+use super::{journal::Journal, results::CaseResult, row::Row, words::number};
+use crate::schedule::{Cell, Flow};
+use names::Names;
+
+pub use probe::Probe;
+
+/// Smallest effect that gets a name: 1 %.
+const LEAST: f64 = 0.01;
+
+/// What was found in one test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Localisation {
+    /// Name of the test.
+    pub test: String,
+    /// The metric that was looked at.
+    pub metric: Metric,
+    /// Its unit.
+    pub unit: String,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// Pairs with a value that may be trusted.
+    pub pairs: usize,
+    /// Pairs without one: they were not judged.
+    pub missing: usize,
+    /// What good pairs reach.
+    pub good: Vec<Good>,
+    /// What stands out, the worst first.
+    pub suspects: Vec<Named>,
+    /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
+    pub unjudged: Vec<String>,
+    /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
+    pub remarks: Vec<String>,
+    /// The tests that would settle the suspects.
+    #[serde(skip)]
+    pub probes: Vec<Probe>,
+    /// The cell that was looked at, which probes measure again.
+    #[serde(skip)]
+    pub cell: Option<Cell>,
+    #[serde(skip)]
+    raw: Vec<Suspect>,
+    /// Whether a pair's value speaks of one direction only.
+    #[serde(skip)]
+    directed: bool,
+}
+
+/// What good pairs reach.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Good {
+    /// Which pairs: `all pairs`, `pairs within a group`, `pairs between groups`.
+    pub which: String,
+    /// Centre in the metric's unit.
+    pub centre: f64,
+    /// Standard deviation in percent of the centre.
+    pub spread_percent: f64,
+    /// Pairs this rests on.
+    pub n: usize,
+}
+
+/// Whether a suspicion was followed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Not followed up.
+    Suspect,
+    /// Low again when measured again.
+    Confirmed,
+    /// Good when measured again.
+    Cleared,
+    /// Measured again with too few results.
+    Open,
+}
+
+/// A part that stands out, in words and numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Named {
+    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary` or `path`.
+    pub kind: &'static str,
+    /// The part: `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
+    pub name: String,
+    /// Hosts that the name holds.
+    pub hosts: Vec<String>,
+    /// Change against good pairs in percent of them: negative for a bandwidth that is low, positive for a latency that is
+    /// high.
+    pub change_percent: f64,
+    /// 95 % interval of it; `None` below six pairs.
+    pub interval_percent: Option<(f64, f64)>,
+    /// Pairs that speak of it.
+    pub n: usize,
+    /// How many of these are bad.
+    pub bad: usize,
+    /// Hosts at the other ends.
+    pub partners: usize,
+    /// How many standard errors it stands out.
+    pub standard_errors: f64,
+    /// How many count as standing out.
+    pub needed: f64,
+    /// How it was found.
+    pub method: &'static str,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Numbers of the cases that speak of it.
+    pub cases: Vec<u64>,
+    /// Whether it was followed up.
+    pub standing: Standing,
+}
+
+/// Looks for bad parts in every test of pairs, in the order of the plan. Tests of a collective have none.
+pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Localisation> {
+    let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
+    for row in rows {
+        let result = usize::try_from(row.case).ok().and_then(|case| results.get(case));
+        if let Some(result) = result.filter(|result| result.test.collective.is_none()) {
+            by_test.entry(&result.test.name).or_default().push((result, row));
+        }
+    }
+    let tests = journal.plan.tests.iter();
+    tests.filter_map(|test| of_test(journal, by_test.get(test.name.as_str())?)).collect()
+}
+
+fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
+    let picked = pick::pick(rows)?;
+    let names = Names::new(journal, &picked);
+    let (first, row) = picked.first()?;
+    let mut found = Localisation {
+        test: row.test.clone(),
+        metric: row.metric,
+        unit: row.unit.clone(),
+        size_bytes: row.size_bytes,
+        pairs: 0,
+        missing: 0,
+        good: Vec::new(),
+        suspects: Vec::new(),
+        unjudged: Vec::new(),
+        remarks: names.remark.iter().cloned().collect(),
+        probes: Vec::new(),
+        cell: Some(first.case.cell.clone()),
+        raw: Vec::new(),
+        directed: !first.test.bidirectional,
+    };
+    let (pairs, cases): (Vec<Pair>, Vec<u64>) =
+        picked.iter().filter_map(|(result, row)| Some((pick::pair(&names, result, row)?, row.case))).unzip();
+    found.pairs = pairs.len();
+    found.missing = picked.len() - pairs.len();
+    let setting = Setting {
+        groups: &names.groups,
+        least: LEAST,
+        noise: pick::noise(journal, &picked).unwrap_or_default(),
+        directed: found.directed,
+    };
+    match localise::localise(&pairs, &setting) {
+        Ok(findings) => found.tell(&findings, &names, &cases, &pairs, &setting),
+        Err(Refusal::TooFew { need, got }) => {
+            found.remarks.push(format!("no part can be told from the others among {got} hosts, {need} are needed"));
+        }
+        Err(refusal) => found.remarks.push(format!("no part can be told from the others: {refusal}")),
+    }
+    Some(found)
+}
+
+impl Localisation {
+    fn tell(&mut self, findings: &Findings, names: &Names, cases: &[u64], pairs: &[Pair], setting: &Setting<'_>) {
+        let which = |at: usize| match (findings.levels.len(), at) {
+            (1, _) => "all pairs",
+            (_, 0) => "pairs within a group",
+            _ => "pairs between groups",
+        };
+        let good = |(at, level): (usize, &Level)| Good {
+            which: which(at).to_owned(),
+            centre: self.metric_value(level.centre),
+            spread_percent: 100.0 * level.scale.exp_m1(),
+            n: level.n,
+        };
+        self.good = findings.levels.iter().enumerate().map(good).collect();
+        self.suspects = findings.suspects.iter().map(|suspect| self.named(suspect, findings, names, cases)).collect();
+        self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
+        self.probes =
+            probe::probes(pairs, findings, setting, names, self.cell.as_ref().is_some_and(|cell| cell.op.pulls()));
+        self.raw.clone_from(&findings.suspects);
+    }
+
+    /// A value in the metric's unit from the scale of the judgement, on which higher is better.
+    fn metric_value(&self, log: f64) -> f64 {
+        if self.metric.better() == Better::Higher { log.exp() } else { (-log).exp() }
+    }
+
+    /// A difference on that scale in percent of the metric.
+    fn percent(&self, log: f64) -> f64 {
+        100.0 * if self.metric.better() == Better::Higher { log.exp_m1() } else { (-log).exp_m1() }
+    }
+
+    fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64]) -> Named {
+        let Evidence { pairs, n, low, partners } = &suspect.evidence;
+        let (kind, name, hosts) = names.part(&suspect.part);
+        let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
+        let change = self.percent(suspect.effect);
+        let direction = if change < 0.0 { "below" } else { "above" };
+        let level = &self.good[findings.level_of[pairs[0]].min(self.good.len() - 1)];
+        let good = format!("{} {}", number(level.centre), self.unit);
+        let apart = format!(
+            "{} % {direction} what good pairs reach ({good}); {} standard errors, {} stand out",
+            number(change.abs()),
+            number(suspect.z.abs()),
+            number(needed)
+        );
+        let reason = if suspect.part.is_end() {
+            format!("{low} of {n} pairs with {partners} hosts are bad, typically {apart}")
+        } else if suspect.part.is_link() {
+            format!("it is {apart}, more than either of its ends explains")
+        } else {
+            format!("{low} of {n} pairs through it are bad and all that they share is it, typically {apart}")
+        };
+        let interval = suspect.interval.map(|interval| {
+            let (a, b) = (self.percent(interval.low), self.percent(interval.high));
+            (a.min(b), a.max(b))
+        });
+        Named {
+            kind,
+            name,
+            hosts,
+            change_percent: change,
+            interval_percent: interval,
+            n: *n,
+            bad: *low,
+            partners: *partners,
+            standard_errors: suspect.z.abs(),
+            needed,
+            method: "median of its pairs against good pairs, worst part first (docs/statistics.md)",
+            reason,
+            cases: pairs.iter().map(|&pair| cases[pair]).collect(),
+            standing: Standing::Suspect,
+        }
+    }
+
+    /// The flows to measure again, each once, in the order of the suspects.
+    pub fn flows(&self) -> Vec<Flow> {
+        let mut flows: Vec<Flow> = Vec::new();
+        for probe in &self.probes {
+            if !flows.contains(&probe.flow) {
+                flows.push(probe.flow.clone());
+            }
+        }
+        flows
+    }
+}

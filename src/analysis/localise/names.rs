@@ -1,0 +1,142 @@
+//! Numbers of hosts and groups, and parts in words.
+
+use std::collections::{BTreeMap, HashMap};
+
+use railgauge_stats::localise::{Part, Port, Way};
+
+use super::pick::Picked;
+use crate::{analysis::journal::Journal, schedule};
+
+/// What numbers stand for.
+pub(super) struct Names {
+    /// Hosts of the test by number.
+    hosts: Vec<String>,
+    numbers: HashMap<String, u32>,
+    /// Group of each host; empty if the plan's groups are no partition of the test's hosts.
+    pub(super) groups: Vec<u32>,
+    /// Names of the groups by number.
+    group_names: Vec<String>,
+    /// Devices, where they are known.
+    devices: BTreeMap<Port, String>,
+    /// Why the plan's groups are not used, if it has any that could be.
+    pub(super) remark: Option<String>,
+}
+
+/// The group of hosts that are in none.
+const REST: &str = "the hosts in no group";
+
+impl Names {
+    pub(super) fn new(journal: &Journal, picked: &Picked<'_>) -> Self {
+        let mut hosts: Vec<String> = Vec::new();
+        let mut numbers = HashMap::new();
+        for (result, _) in picked {
+            for port in [&result.case.flow.from, &result.case.flow.to] {
+                if !numbers.contains_key(&*port.host) {
+                    numbers.insert(port.host.to_string(), hosts.len() as u32);
+                    hosts.push(port.host.to_string());
+                }
+            }
+        }
+        let (groups, group_names, remark) = groups(&journal.plan.groups, &hosts);
+        let mut names = Self { hosts, numbers, groups, group_names, devices: BTreeMap::new(), remark };
+        for (result, row) in picked {
+            let flow = &result.case.flow;
+            for (port, device) in [(&flow.from, &row.src_device), (&flow.to, &row.dst_device)] {
+                if let (Some(port), false) = (names.port(port), device.is_empty()) {
+                    names.devices.insert(port, device.clone());
+                }
+            }
+        }
+        names
+    }
+
+    /// The number of an end; `None` for a host that no pair has.
+    pub(super) fn port(&self, port: &schedule::Port) -> Option<Port> {
+        Some(Port { host: *self.numbers.get(&*port.host)?, rail: port.rail })
+    }
+
+    pub(super) fn host(&self, number: u32) -> &str {
+        &self.hosts[number as usize]
+    }
+
+    /// `gpu07 rail 3`.
+    pub(super) fn end(&self, port: Port) -> String {
+        format!("{} rail {}", self.host(port.host), port.rail)
+    }
+
+    fn group(&self, number: u32) -> &str {
+        &self.group_names[number as usize]
+    }
+
+    /// Kind, name and hosts of a part.
+    pub(super) fn part(&self, part: &Part) -> (&'static str, String, Vec<String>) {
+        let hosts = |numbers: &[u32]| numbers.iter().map(|&number| self.host(number).to_owned()).collect();
+        let way = |way: Way| match way {
+            Way::Both => "",
+            Way::Send => ", sending",
+            Way::Receive => ", receiving",
+        };
+        match part {
+            Part::Host(host, w) => ("host", format!("host {}{}", self.host(*host), way(*w)), hosts(&[*host])),
+            Part::Nic(port, w) => {
+                let device = self.devices.get(port).map_or_else(String::new, |device| format!(" ({device})"));
+                let name = format!("rail {} of {}{device}{}", port.rail, self.host(port.host), way(*w));
+                ("nic", name, hosts(&[port.host]))
+            }
+            Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), Vec::new()),
+            Part::Group(group) => ("group", format!("group {}, inside and out", self.group(*group)), Vec::new()),
+            Part::GroupRail { group, rail } => {
+                ("group rail", format!("rail {rail} of group {}", self.group(*group)), Vec::new())
+            }
+            Part::Uplink(group) => ("uplink", format!("uplinks of group {}", self.group(*group)), Vec::new()),
+            Part::Boundary(a, b) => {
+                ("boundary", format!("boundary between {} and {}", self.group(*a), self.group(*b)), Vec::new())
+            }
+            Part::Hosts(a, b) => {
+                let name = format!("path between {} and {}, on all rails", self.host(*a), self.host(*b));
+                ("path", name, hosts(&[*a, *b]))
+            }
+            Part::Link(a, b, Way::Both) => {
+                ("path", format!("path between {} and {}", self.end(*a), self.end(*b)), hosts(&[a.host, b.host]))
+            }
+            Part::Link(a, b, _) => {
+                ("path", format!("path from {} to {}", self.end(*a), self.end(*b)), hosts(&[a.host, b.host]))
+            }
+            Part::Paths(a, b, paths) => {
+                let list: Vec<String> = paths.iter().map(u32::to_string).collect();
+                let name = format!("path {} between {} and {}", list.join(", "), self.end(*a), self.end(*b));
+                ("path", name, hosts(&[a.host, b.host]))
+            }
+        }
+    }
+}
+
+/// The plan's groups as a partition of these hosts: groups that hold some of them but not all, as long as none overlaps
+/// another; hosts in no group form one of their own.
+fn groups(plan: &BTreeMap<String, Vec<String>>, hosts: &[String]) -> (Vec<u32>, Vec<String>, Option<String>) {
+    let mut of: Vec<Option<u32>> = vec![None; hosts.len()];
+    let mut names: Vec<String> = Vec::new();
+    for (name, members) in plan {
+        let inside: Vec<usize> = (0..hosts.len()).filter(|&host| members.contains(&hosts[host])).collect();
+        if inside.is_empty() || inside.len() == hosts.len() {
+            continue;
+        }
+        if let Some(other) = inside.iter().find_map(|&host| of[host]) {
+            let remark = format!(
+                "the plan's groups {name} and {} overlap: boundaries between groups were not looked at",
+                names[other as usize]
+            );
+            return (Vec::new(), Vec::new(), Some(remark));
+        }
+        inside.iter().for_each(|&host| of[host] = Some(names.len() as u32));
+        names.push(name.clone());
+    }
+    if names.is_empty() {
+        return (Vec::new(), Vec::new(), None);
+    }
+    let rest = names.len() as u32;
+    if of.contains(&None) {
+        names.push(REST.to_owned());
+    }
+    (of.into_iter().map(|group| group.unwrap_or(rest)).collect(), names, None)
+}
