@@ -112,125 +112,140 @@ fn no_agent_is_left(lab: &Borrowed, within: Duration) {
 
 #[test]
 fn a_host_that_is_down_at_the_start() {
-    let Some(lab) = four_hosts() else { return };
-    lab.expect(&["kill", "3"]);
-    let scene = Scene::new();
-    let ended = scene.start(&plan(&scene, &lab.ssh_config())).end();
-    ended.expect(3);
-    ended.says("lab3");
-    let rows = the_rest_is_measured(&scene.results(), "lab3", &["connect"]);
-    assert!(rows.iter().all(|row| row.value.is_none()));
-    assert!(scene.results().report().contains("lab3"));
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        lab.expect(&["kill", "3"]);
+        let scene = Scene::new();
+        let ended = scene.start(&plan(&scene, &lab.ssh_config())).end();
+        ended.expect(3);
+        ended.says("lab3");
+        let rows = the_rest_is_measured(&scene.results(), "lab3", &["connect"]);
+        assert!(rows.iter().all(|row| row.value.is_none()));
+        assert!(scene.results().report().contains("lab3"));
+    });
 }
 
 #[test]
 fn sshd_that_refuses() {
-    let Some(lab) = four_hosts() else { return };
-    lab.expect(&["sshd", "1", "refuse"]);
-    let scene = Scene::new();
-    let ended = scene.start(&plan(&scene, &lab.ssh_config())).end();
-    ended.expect(3);
-    let rows = the_rest_is_measured(&scene.results(), "lab1", &["refused"]);
-    assert!(rows.iter().all(|row| row.value.is_none()));
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        lab.expect(&["sshd", "1", "refuse"]);
+        let scene = Scene::new();
+        let ended = scene.start(&plan(&scene, &lab.ssh_config())).end();
+        ended.expect(3);
+        let rows = the_rest_is_measured(&scene.results(), "lab1", &["refused"]);
+        assert!(rows.iter().all(|row| row.value.is_none()));
+    });
 }
 
 #[test]
 fn a_host_whose_key_is_not_the_known_one() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    // lab2 is known by the key of lab3, as after an attack or a new installation.
-    let known: Vec<String> = read(&lab.directory().join("known_hosts")).lines().map(str::to_owned).collect();
-    let key_of_3 = known[2].split_once(' ').unwrap().1;
-    let forged =
-        format!("{}\n{} {key_of_3}\n{}\n{}\n", known[0], known[1].split_once(' ').unwrap().0, known[2], known[3]);
-    let known_hosts = scene.write("known_hosts", &forged);
-    let original = lab.directory().join("known_hosts").display().to_string();
-    let config = read(&lab.ssh_config()).replace(&original, &known_hosts.display().to_string());
-    let config = scene.write("ssh_config", &config);
-    let ended = scene.start(&plan(&scene, &config)).end();
-    ended.expect(3);
-    let rows = the_rest_is_measured(&scene.results(), "lab2", &["host key"]);
-    assert!(rows.iter().all(|row| row.value.is_none()));
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        // lab2 is known by the key of lab3, as after an attack or a new installation.
+        let known: Vec<String> = read(&lab.directory().join("known_hosts")).lines().map(str::to_owned).collect();
+        let key_of_3 = known[2].split_once(' ').unwrap().1;
+        let forged =
+            format!("{}\n{} {key_of_3}\n{}\n{}\n", known[0], known[1].split_once(' ').unwrap().0, known[2], known[3]);
+        let known_hosts = scene.write("known_hosts", &forged);
+        let original = lab.directory().join("known_hosts").display().to_string();
+        let config = read(&lab.ssh_config()).replace(&original, &known_hosts.display().to_string());
+        let config = scene.write("ssh_config", &config);
+        let ended = scene.start(&plan(&scene, &config)).end();
+        ended.expect(3);
+        let rows = the_rest_is_measured(&scene.results(), "lab2", &["host key"]);
+        assert!(rows.iter().all(|row| row.value.is_none()));
+    });
 }
 
 #[test]
 fn a_host_killed_in_the_middle() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-    run.wait_for_outcomes(6);
-    let before = scene.results().measured();
-    lab.expect(&["kill", "2"]);
-    run.end().expect(3);
-    let rows = the_rest_is_measured(&scene.results(), "lab2", &["lab2"]);
-    assert!(rows.iter().any(|row| row.value.is_none()));
-    nothing_is_lost(&scene.results(), &before.into_keys().collect());
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
+        run.wait_for_outcomes(6);
+        let before = scene.results().measured();
+        lab.expect(&["kill", "2"]);
+        run.end().expect(3);
+        let rows = the_rest_is_measured(&scene.results(), "lab2", &["lab2"]);
+        assert!(rows.iter().any(|row| row.value.is_none()));
+        nothing_is_lost(&scene.results(), &before.into_keys().collect());
+    });
 }
 
 #[test]
 fn a_link_cut_in_the_middle() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-    run.wait_for_outcomes(6);
-    let before = scene.results().measured();
-    lab.expect(&["link", "4.0", "down"]);
-    run.end().expect(3);
-    let rows = the_rest_is_measured(&scene.results(), "lab4", &["lab4"]);
-    assert!(rows.iter().any(|row| row.value.is_none()));
-    nothing_is_lost(&scene.results(), &before.into_keys().collect());
-    no_agent_is_left(&lab, Duration::from_secs(2));
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
+        run.wait_for_outcomes(6);
+        let before = scene.results().measured();
+        lab.expect(&["link", "4.0", "down"]);
+        run.end().expect(3);
+        let rows = the_rest_is_measured(&scene.results(), "lab4", &["lab4"]);
+        assert!(rows.iter().any(|row| row.value.is_none()));
+        nothing_is_lost(&scene.results(), &before.into_keys().collect());
+        no_agent_is_left(&lab, Duration::from_secs(2));
+    });
 }
 
 #[test]
 fn an_agent_killed_by_hand() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-    run.wait_for_outcomes(6);
-    let before = scene.results().measured();
-    let killed = lab.ssh(3, "pkill -9 -f /[r]ailgauge/use-");
-    assert!(killed.status.success(), "no agent was found on lab3: {}", text(&killed.stderr));
-    run.end().expect(3);
-    let rows = the_rest_is_measured(&scene.results(), "lab3", &["agent"]);
-    assert!(rows.iter().any(|row| row.value.is_none()));
-    nothing_is_lost(&scene.results(), &before.into_keys().collect());
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
+        run.wait_for_outcomes(6);
+        let before = scene.results().measured();
+        let killed = lab.ssh(3, "pkill -9 -f /[r]ailgauge/use-");
+        assert!(killed.status.success(), "no agent was found on lab3: {}", text(&killed.stderr));
+        run.end().expect(3);
+        let rows = the_rest_is_measured(&scene.results(), "lab3", &["agent"]);
+        assert!(rows.iter().any(|row| row.value.is_none()));
+        nothing_is_lost(&scene.results(), &before.into_keys().collect());
+    });
 }
 
 #[test]
 fn a_killed_controller_leaves_no_agent_and_is_resumed() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-    run.wait_for_outcomes(10);
-    run.kill();
-    no_agent_is_left(&lab, Duration::from_secs(2));
-    let before: BTreeSet<u64> = scene.results().measured().into_keys().collect();
-    assert!(before.len() >= 10 && before.len() < CASES, "{}", before.len());
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
+        run.wait_for_outcomes(10);
+        run.kill();
+        no_agent_is_left(&lab, Duration::from_secs(2));
+        let before: BTreeSet<u64> = scene.results().measured().into_keys().collect();
+        assert!(before.len() >= 10 && before.len() < CASES, "{}", before.len());
 
-    let ended = scene.resume().end();
-    ended.expect(0);
-    let results = scene.results();
-    let measured = results.measured();
-    assert_eq!(measured.keys().copied().collect::<BTreeSet<_>>(), results.planned());
-    for case in &before {
-        assert_eq!(measured[case], 1, "case {case} was measured before and is not measured again");
-    }
-    let rows = bandwidth(&results);
-    assert_eq!(cases(&rows).len(), CASES);
-    assert!(rows.iter().all(|row| row.value.is_some() && row.error.is_none()));
-    no_agent_is_left(&lab, Duration::from_secs(2));
+        let ended = scene.resume().end();
+        ended.expect(0);
+        let results = scene.results();
+        let measured = results.measured();
+        assert_eq!(measured.keys().copied().collect::<BTreeSet<_>>(), results.planned());
+        for case in &before {
+            assert_eq!(measured[case], 1, "case {case} was measured before and is not measured again");
+        }
+        let rows = bandwidth(&results);
+        assert_eq!(cases(&rows).len(), CASES);
+        assert!(rows.iter().all(|row| row.value.is_some() && row.error.is_none()));
+        no_agent_is_left(&lab, Duration::from_secs(2));
+    });
 }
 
 #[test]
 fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    plan(&scene, &lab.ssh_config());
-    // The disk is a small file system in a mount namespace of this one shell, so that it cannot outlive the test.
-    let script = scene.write(
-        "script",
-        r#"
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        plan(&scene, &lab.ssh_config());
+        // The disk is a small file system in a mount namespace of this one shell, so that it cannot outlive the test.
+        let script = scene.write(
+            "script",
+            r#"
         set -u
         cd "$1"
         mkdir disk
@@ -250,28 +265,29 @@ fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
         echo $? >resume.code
         cp -r disk/run run
         "#,
-    );
-    let status = Command::new("unshare")
-        .args(["--mount", "sh"])
-        .arg(&script)
-        .arg(scene.path(""))
-        .arg(env!("CARGO_BIN_EXE_railgauge"))
-        .status()
-        .unwrap();
-    assert!(status.success(), "{status}");
-    let said = |name: &str| fs::read_to_string(scene.path(name)).unwrap();
-    let all = format!("{}{}{}{}", said("run.out"), said("run.err"), said("resume.out"), said("resume.err"));
-    assert_eq!(said("run.code").trim(), "4", "{all}");
-    assert!(said("run.err").contains("space") || said("run.err").contains("No space left"), "{all}");
-    assert_eq!(said("resume.code").trim(), "0", "{all}");
-    // Every line of the full disk is whole, and still the beginning of the journal.
-    let (then, now) = (said("before.jsonl"), read(&scene.results().path("records.jsonl")));
-    assert!(then.ends_with('\n') && now.starts_with(&then), "the journal's beginning has changed");
-    let before = then.matches("\"Outcome\"").count();
-    assert!((6..CASES).contains(&before), "the disk was full after {before} outcomes");
-    let results = scene.results();
-    assert_eq!(results.measured().into_keys().collect::<BTreeSet<_>>(), results.planned());
-    no_agent_is_left(&lab, Duration::from_secs(2));
+        );
+        let status = Command::new("unshare")
+            .args(["--mount", "sh"])
+            .arg(&script)
+            .arg(scene.path(""))
+            .arg(env!("CARGO_BIN_EXE_railgauge"))
+            .status()
+            .unwrap();
+        assert!(status.success(), "{status}");
+        let said = |name: &str| fs::read_to_string(scene.path(name)).unwrap();
+        let all = format!("{}{}{}{}", said("run.out"), said("run.err"), said("resume.out"), said("resume.err"));
+        assert_eq!(said("run.code").trim(), "4", "{all}");
+        assert!(said("run.err").contains("space") || said("run.err").contains("No space left"), "{all}");
+        assert_eq!(said("resume.code").trim(), "0", "{all}");
+        // Every line of the full disk is whole, and still the beginning of the journal.
+        let (then, now) = (said("before.jsonl"), read(&scene.results().path("records.jsonl")));
+        assert!(then.ends_with('\n') && now.starts_with(&then), "the journal's beginning has changed");
+        let before = then.matches("\"Outcome\"").count();
+        assert!((6..CASES).contains(&before), "the disk was full after {before} outcomes");
+        let results = scene.results();
+        assert_eq!(results.measured().into_keys().collect::<BTreeSet<_>>(), results.planned());
+        no_agent_is_left(&lab, Duration::from_secs(2));
+    });
 }
 
 /// What was measured before the fault has its value in the frame.

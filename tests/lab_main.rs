@@ -53,28 +53,30 @@ fn pairs(rows: &[Row]) -> BTreeSet<(&str, &str)> {
 
 #[test]
 fn a_tournament_of_four_hosts_and_its_report_in_a_browser() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    scene.start(&plan(&lab, &scene, "lab-4.toml")).end().expect(0);
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        scene.start(&plan(&lab, &scene, "lab-4.toml")).end().expect(0);
 
-    let rows = every_case_is_measured(&scene);
-    for (test, metric) in
-        [("write-bandwidth", "bandwidth"), ("write-latency", "latency_p50"), ("read-bandwidth", "bandwidth")]
-    {
-        let rows: Vec<Row> = rows.iter().filter(|row| row.test == test && row.metric == metric).cloned().collect();
-        assert_eq!(pairs(&rows).len(), 6, "{test}");
-        let sizes: BTreeSet<u64> = rows.iter().map(|row| row.size).collect();
-        assert!(sizes.len() >= 10, "{test}: {sizes:?}");
-        assert_eq!(rows.len(), 6 * sizes.len(), "{test}: one row per case and metric");
-    }
-    let verdicts = scene.results().verdicts();
-    assert_eq!(verdicts["status"], "pass", "{verdicts}");
-    for name in ["plan.toml", "facts.json", "records.jsonl", "junit.xml", "report.html"] {
-        assert!(scene.results().path(name).metadata().unwrap().len() > 0, "{name}");
-    }
-    // Where nobody had anything to say, it is empty.
-    assert!(scene.results().path("log.txt").exists());
-    seen(&scene);
+        let rows = every_case_is_measured(&scene);
+        for (test, metric) in
+            [("write-bandwidth", "bandwidth"), ("write-latency", "latency_p50"), ("read-bandwidth", "bandwidth")]
+        {
+            let rows: Vec<Row> = rows.iter().filter(|row| row.test == test && row.metric == metric).cloned().collect();
+            assert_eq!(pairs(&rows).len(), 6, "{test}");
+            let sizes: BTreeSet<u64> = rows.iter().map(|row| row.size).collect();
+            assert!(sizes.len() >= 10, "{test}: {sizes:?}");
+            assert_eq!(rows.len(), 6 * sizes.len(), "{test}: one row per case and metric");
+        }
+        let verdicts = scene.results().verdicts();
+        assert_eq!(verdicts["status"], "pass", "{verdicts}");
+        for name in ["plan.toml", "facts.json", "records.jsonl", "junit.xml", "report.html"] {
+            assert!(scene.results().path(name).metadata().unwrap().len() > 0, "{name}");
+        }
+        // Where nobody had anything to say, it is empty.
+        assert!(scene.results().path("log.txt").exists());
+        seen(&scene);
+    });
 }
 
 /// The report says what it must, with nothing broken, on a desk and on a phone.
@@ -101,15 +103,17 @@ fn seen(scene: &Scene) {
 
 #[test]
 fn two_rails_at_once_and_across() {
-    let Some(lab) = four_hosts() else { return };
-    let scene = Scene::new();
-    scene.start(&plan(&lab, &scene, "lab-2-rails.toml")).end().expect(0);
-    let rows = every_case_is_measured(&scene);
-    let devices = |test: &str| -> BTreeSet<(&str, &str)> {
-        let rows = rows.iter().filter(|row| row.test == test);
-        rows.map(|row| (&*row.src_device, &*row.dst_device)).collect()
-    };
-    assert_eq!(devices("both-rails"), BTreeSet::from([("rxe0", "rxe0"), ("rxe1", "rxe1")]));
-    let all = BTreeSet::from([("rxe0", "rxe0"), ("rxe0", "rxe1"), ("rxe1", "rxe0"), ("rxe1", "rxe1")]);
-    assert_eq!(devices("across-rails"), all);
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        scene.start(&plan(&lab, &scene, "lab-2-rails.toml")).end().expect(0);
+        let rows = every_case_is_measured(&scene);
+        let devices = |test: &str| -> BTreeSet<(&str, &str)> {
+            let rows = rows.iter().filter(|row| row.test == test);
+            rows.map(|row| (&*row.src_device, &*row.dst_device)).collect()
+        };
+        assert_eq!(devices("both-rails"), BTreeSet::from([("rxe0", "rxe0"), ("rxe1", "rxe1")]));
+        let all = BTreeSet::from([("rxe0", "rxe0"), ("rxe0", "rxe1"), ("rxe1", "rxe0"), ("rxe1", "rxe1")]);
+        assert_eq!(devices("across-rails"), all);
+    });
 }
