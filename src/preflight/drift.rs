@@ -1,9 +1,11 @@
-//! The cluster judging itself: for every fact the value most hosts have, and who differs.
+//! Facts that differ: between the hosts of a cluster, and between two looks at the same hosts.
 
 use std::collections::BTreeMap;
 
 use railgauge_wire::facts::HostFacts;
 use serde::{Deserialize, Serialize};
+
+use super::comparable::comparable;
 
 /// One fact that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,39 +46,38 @@ pub fn drift(hosts: &BTreeMap<String, HostFacts>) -> Vec<Drift> {
     values.into_iter().filter_map(row).collect()
 }
 
-/// Facts that should be equal on equal hosts, in words. Addresses, names and counters are not among them.
-fn comparable(facts: &HostFacts) -> Vec<(String, String)> {
-    let mut list = Vec::new();
-    let mut add = |fact: &str, value: Option<String>| list.extend(value.map(|value| (fact.to_owned(), value)));
-    add("operating system", facts.os.clone());
-    add("kernel", Some(facts.kernel.clone()));
-    add("architecture", Some(facts.architecture.clone()));
-    add("processor", facts.cpu.model.clone());
-    add("processors", Some(facts.cpu.threads.to_string()));
-    add("NUMA nodes", Some(facts.cpu.numa_nodes.to_string()));
-    add("frequency governor", facts.cpu.governor.clone());
-    // To the GiB: what the kernel keeps for itself differs by some MiB on equal machines.
-    add("memory", facts.memory_bytes.map(|bytes| format!("{} GiB", (bytes + (1 << 29)) >> 30)));
-    add("locked memory limit", Some(facts.memlock_bytes.map_or("unlimited".into(), |n| format!("{} KiB", n >> 10))));
-    add("RDMA devices", Some(facts.rdma.len().to_string()));
-    for device in &facts.rdma {
-        let name = &device.name;
-        add(&format!("{name} driver"), device.driver.clone());
-        add(&format!("{name} firmware"), device.firmware.clone());
-        add(&format!("{name} board"), device.board.clone());
-        add(&format!("{name} PCIe link"), device.pcie.map(|(speed, width)| format!("{speed} GT/s x{width}")));
-        add(&format!("{name} NUMA node"), device.numa.map(|node| node.to_string()));
-        for port in &device.ports {
-            let port_name = format!("{name} port {}", port.number);
-            add(&format!("{port_name} state"), port.state.clone());
-            add(&format!("{port_name} link layer"), port.link_layer.clone());
-            add(&format!("{port_name} rate"), port.rate_gbps.map(|rate| format!("{rate} Gb/s")));
-            add(&format!("{port_name} MTU"), port.mtu.map(|mtu| mtu.to_string()));
-            let interface = facts.interfaces.iter().find(|i| Some(&i.name) == port.netdev.as_ref());
-            add(&format!("{port_name} interface MTU"), interface.and_then(|i| i.mtu).map(|mtu| mtu.to_string()));
-            let kinds: Vec<&str> = port.gids.iter().filter_map(|gid| gid.kind.as_deref()).collect();
-            add(&format!("{port_name} GID types"), (!kinds.is_empty()).then(|| kinds.join(", ")));
+/// A fact that is not what it was, on every host where it changed in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Which fact, in words; the same names as in [`Drift`].
+    pub fact: String,
+    /// What it was; `None` if it was not known.
+    pub before: Option<String>,
+    /// What it is; `None` if it is not known.
+    pub after: Option<String>,
+    /// Where, in the order of the hosts' names.
+    pub hosts: Vec<String>,
+}
+
+/// What changed between two looks at a cluster, in the order of the facts' names. Only hosts that were seen both times
+/// count: a host that is new or gone has not changed.
+pub fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
+    let mut changes: BTreeMap<(String, Option<String>, Option<String>), Vec<String>> = BTreeMap::new();
+    for (host, then) in before {
+        let Some(now) = after.get(host) else { continue };
+        let mut then: BTreeMap<String, String> = comparable(then).into_iter().collect();
+        let mut add = |fact: String, was: Option<String>, is: Option<String>| {
+            if was != is {
+                changes.entry((fact, was, is)).or_default().push(host.clone());
+            }
+        };
+        for (fact, is) in comparable(now) {
+            let was = then.remove(&fact);
+            add(fact, was, Some(is));
+        }
+        for (fact, was) in then {
+            add(fact, Some(was), None);
         }
     }
-    list
+    changes.into_iter().map(|((fact, before, after), hosts)| Change { fact, before, after, hosts }).collect()
 }

@@ -3,12 +3,14 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`finding`] | what a check found, and how serious it is |
-//! | [`drift`] | the cluster judging itself: for every fact the majority's value and who differs |
+//! | [`drift`] | the cluster judging itself: for every fact the majority's value and who differs; what changed between two runs |
+//! | `comparable` | the facts of a host that can be compared, in words |
 //! | `check/` | one file per check: what it reads, what it means for the numbers, the remedy, the source |
 //!
 //! A new check is one file in `check/` and one line in its table.
 
 mod check;
+mod comparable;
 pub mod drift;
 pub mod finding;
 
@@ -16,7 +18,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::facts::HostFacts;
 
-pub use drift::{Drift, drift};
+pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};
 
 use crate::plan::Plan;

@@ -110,3 +110,22 @@ fn drift_names_the_majority_and_who_differs() {
     assert_eq!(found[0].others, [("gpu3".to_owned(), "28.39.1002".to_owned())].into());
     assert!(found[0].decided);
 }
+
+#[test]
+fn what_changed_between_two_looks_is_named_once_for_all_hosts() {
+    let before = cluster(|_| {}).facts;
+    let mut after = before.clone();
+    for name in ["gpu2", "gpu3"] {
+        after.get_mut(name).expect("it is one of them").rdma[0].firmware = Some("28.39.1002".into());
+    }
+    after.get_mut("gpu4").expect("it is one of them").rdma[0].firmware = None;
+    after.remove("gpu1");
+    let change = |after: Option<&str>, hosts: &[&str]| Change {
+        fact: "mlx5_0 firmware".into(),
+        before: Some("28.43.1014".into()),
+        after: after.map(str::to_owned),
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+    };
+    assert_eq!(between(&before, &after), [change(None, &["gpu4"]), change(Some("28.39.1002"), &["gpu2", "gpu3"])]);
+    assert_eq!(between(&before, &before), []);
+}
