@@ -66,6 +66,7 @@ mod tests {
                 cases: Default::default(),
                 verdicts: Vec::new(),
                 troubles: Vec::new(),
+                localisation: Vec::new(),
             };
             assert_eq!(exit(&verdicts).code(), verdicts.exit_code);
         }

@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `plan_table`, `launch`, `hosts`, `test` | the tables of the format: their keys, and what they mean |
+//! | `plan_table`, `launch`, `hosts`, `localise`, `test` | the tables of the format: their keys, and what they mean |
 //! | `read` | reading a table by its keys, and the book of mistakes |
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
@@ -18,6 +18,7 @@ pub mod format;
 mod grammar;
 mod hosts;
 mod launch;
+mod localise;
 mod metrics;
 mod mistakes;
 pub mod model;

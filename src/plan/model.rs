@@ -26,8 +26,24 @@ pub struct Plan {
     pub hosts: Vec<Host>,
     /// Named groups: host names in the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// How bad parts are looked for.
+    #[serde(default)]
+    pub localise: Localise,
     /// Tests in the plan's order, every name once.
     pub tests: Vec<Test>,
+}
+
+/// How bad parts are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Localise {
+    /// Smallest effect that gets a name, in percent.
+    pub least_percent: f64,
+}
+
+impl Default for Localise {
+    fn default() -> Self {
+        Self { least_percent: 1.0 }
+    }
 }
 
 /// How agents are started on hosts.

@@ -6,6 +6,7 @@ use super::{
     format::{Preset, Section, Shape, key},
     hosts::{self, HOSTS},
     launch::{self, LAUNCH},
+    localise::{self, LOCALISE},
     mistakes::Mistake,
     model::{Launcher, Plan},
     read::{Book, Table},
@@ -33,6 +34,12 @@ pub static PLAN: Section = Section {
         ),
         key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
         key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
+        key(
+            "localise",
+            Shape::Table(&LOCALISE),
+            Preset::Words("bad parts are looked for"),
+            "How bad parts are looked for in the results.",
+        ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
         key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
     ],
@@ -65,6 +72,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         launch,
         hosts: hosts.list,
         groups: hosts.groups,
+        localise: localise::read(&top),
         tests,
     }
 }

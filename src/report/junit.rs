@@ -7,6 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::analysis::{
     journal::Journal,
+    localise::{Localisation, Named},
     verdict::{Status, Trouble, Verdicts},
     words::size,
 };
@@ -33,9 +34,24 @@ pub(super) fn document(verdicts: &Verdicts, journal: &Journal) -> Result<String,
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));
         }
+        if let Some(found) = verdicts.localisation.iter().find(|found| found.test == test.name) {
+            suite.set_system_out(parts(found));
+        }
         report.add_test_suite(suite);
     }
     report.to_string().map_err(|error| error.to_string())
+}
+
+/// What stands out, a line for each part: it explains a failure and is none by itself.
+fn parts(found: &Localisation) -> String {
+    match found.suspects.as_slice() {
+        [] if found.good.is_empty() => found.remarks.join("; "),
+        [] => "no part stands out".to_owned(),
+        parts => {
+            let line = |part: &Named| format!("{}: {}: {}", part.standing.word(), part.name, part.reason);
+            parts.iter().map(line).collect::<Vec<_>>().join("\n")
+        }
+    }
 }
 
 fn status(status: Status) -> TestCaseStatus {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use super::view::{TestView, View};
+use super::view::{Parts, TestView, View};
 use crate::analysis::verdict::Status;
 
 /// The summary. `colour` puts ANSI colours on the verdicts.
@@ -34,6 +34,9 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
         table(out, test)?;
         writeln!(out)?;
     }
+    if let Some(found) = &view.parts {
+        parts(out, found)?;
+    }
     for group in view.troubles.iter().take(TROUBLES) {
         writeln!(out, "{} ({}): {}", group.state, cases(group.cases), group.error)?;
         if !group.help.is_empty() {
@@ -63,10 +66,25 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
     writeln!(out, "report: {}", page.display())
 }
 
-/// Groups of troubles listed.
+/// Which part is bad; what was looked at stands in the report.
+fn parts(out: &mut String, found: &Parts) -> std::fmt::Result {
+    writeln!(out, "parts: {}", found.sentence)?;
+    for part in found.named.iter().take(TROUBLES) {
+        writeln!(out, "    {} ({})", part.name, part.standing)?;
+        for [test, change, reason] in part.evidence.iter().take(TROUBLE_LINKS) {
+            writeln!(out, "        {test}: {change}: {reason}")?;
+        }
+    }
+    if found.named.len() > TROUBLES {
+        writeln!(out, "    and {} more parts: see the report", found.named.len() - TROUBLES)?;
+    }
+    writeln!(out)
+}
+
+/// Groups of troubles and parts listed.
 const TROUBLES: usize = 10;
 
-/// Links listed per group of troubles.
+/// Links listed per group of troubles, and tests per part.
 const TROUBLE_LINKS: usize = 4;
 
 fn cases(n: usize) -> String {

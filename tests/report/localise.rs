@@ -9,6 +9,8 @@ use railgauge::analysis::{
     rows::rows,
 };
 
+use railgauge::report::{text, write};
+
 use crate::support::Scenario;
 
 fn found(scenario: &Scenario) -> Vec<Localisation> {
@@ -88,4 +90,47 @@ fn probes_settle_a_suspect() {
     open.confirm(&values(0.6)[..2]);
     assert_eq!(open.suspects[0].standing, Standing::Open);
     assert!(serde_json::to_string(&open).unwrap().contains(r#""standing":"open""#));
+}
+
+#[test]
+fn a_named_part_stands_at_the_top_of_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    Scenario { slow: Some(4), ..Scenario::healthy(8, 1) }.write(dir.path());
+    let written = write(dir.path()).unwrap();
+    let parts = written.view.parts.as_ref().unwrap();
+    assert_eq!(parts.sentence, "Suspect, not settled: host gpu005.");
+    assert_eq!(parts.named.len(), 1, "each part once for all tests: {:?}", parts.named);
+    assert_eq!(parts.named[0].evidence.len(), 2);
+    let [test, change, reason] = &parts.named[0].evidence[0];
+    assert!(test == "write-bw" && reason.starts_with("7 of 7 pairs with 7 hosts are bad"), "{test}: {reason}");
+    assert!(change.starts_with("−40.") && change.contains(" to "), "{change}");
+
+    let page = std::fs::read_to_string(&written.page).unwrap();
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(place("Which part is bad</h2>") < place("<h2>Verdicts</h2>"));
+    assert_eq!(page.matches("class=\"band\"").count(), 4, "a row and a column in both tests");
+    assert!(page.contains(" Framed: host gpu005."));
+    let text = text::summary(&written.view, &written.page, false);
+    assert!(text.contains("parts: Suspect, not settled: host gpu005.\n    host gpu005 (suspect)\n"), "{text}");
+    let junit = std::fs::read_to_string(dir.path().join("junit.xml")).unwrap();
+    assert!(junit.contains("suspect: host gpu005: 7 of 7 pairs"), "{junit}");
+    let verdicts: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.path().join("verdicts.json")).unwrap()).unwrap();
+    let suspect = &verdicts["localisation"][0]["suspects"][0];
+    assert_eq!((&suspect["name"], &suspect["n"]), (&"host gpu005".into(), &7.into()));
+    for key in ["change_percent", "interval_percent", "method", "reason"] {
+        assert!(!suspect[key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn a_healthy_cluster_has_one_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    Scenario::healthy(8, 1).write(dir.path());
+    let written = write(dir.path()).unwrap();
+    let parts = written.view.parts.as_ref().unwrap();
+    assert_eq!((parts.sentence.as_str(), parts.named.len()), ("No part stands out.", 0));
+    assert!(parts.tests[0].starts_with("write-bw: 28 pairs at 16 MiB by bandwidth; good pairs reach "), "{parts:?}");
+    assert!(text::summary(&written.view, &written.page, false).contains("parts: No part stands out.\n"));
+    assert!(!std::fs::read_to_string(&written.page).unwrap().contains("class=\"band\""));
 }

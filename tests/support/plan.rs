@@ -73,6 +73,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         ..rdma.clone()
     };
     Plan {
+        localise: Default::default(),
         name: "acceptance".into(),
         description: "Acceptance of the new pod: every pair, both rails".into(),
         seed: 7,

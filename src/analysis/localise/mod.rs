@@ -7,6 +7,7 @@
 mod names;
 mod pick;
 mod probe;
+mod told;
 
 use std::collections::BTreeMap;
 
@@ -22,9 +23,7 @@ use crate::schedule::{Cell, Flow};
 use names::Names;
 
 pub use probe::Probe;
-
-/// Smallest effect that gets a name: 1 %.
-const LEAST: f64 = 0.01;
+pub use told::{Confirmation, Good, Named, Standing};
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,67 +59,9 @@ pub struct Localisation {
     /// Whether a pair's value speaks of one direction only.
     #[serde(skip)]
     directed: bool,
-}
-
-/// What good pairs reach.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Good {
-    /// Which pairs: `all pairs`, `pairs within a group`, `pairs between groups`.
-    pub which: String,
-    /// Centre in the metric's unit.
-    pub centre: f64,
-    /// Standard deviation in percent of the centre.
-    pub spread_percent: f64,
-    /// Pairs this rests on.
-    pub n: usize,
-}
-
-/// Whether a suspicion was followed up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// Not followed up.
-    Suspect,
-    /// Low again when measured again.
-    Confirmed,
-    /// Good when measured again.
-    Cleared,
-    /// Measured again with too few results.
-    Open,
-}
-
-/// A part that stands out, in words and numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Named {
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary` or `path`.
-    pub kind: &'static str,
-    /// The part: `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
-    pub name: String,
-    /// Hosts that the name holds.
-    pub hosts: Vec<String>,
-    /// Change against good pairs in percent of them: negative for a bandwidth that is low, positive for a latency that is
-    /// high.
-    pub change_percent: f64,
-    /// 95 % interval of it; `None` below six pairs.
-    pub interval_percent: Option<(f64, f64)>,
-    /// Pairs that speak of it.
-    pub n: usize,
-    /// How many of these are bad.
-    pub bad: usize,
-    /// Hosts at the other ends.
-    pub partners: usize,
-    /// How many standard errors it stands out.
-    pub standard_errors: f64,
-    /// How many count as standing out.
-    pub needed: f64,
-    /// How it was found.
-    pub method: &'static str,
-    /// Why, in a sentence.
-    pub reason: String,
-    /// Numbers of the cases that speak of it.
-    pub cases: Vec<u64>,
-    /// Whether it was followed up.
-    pub standing: Standing,
+    /// Smallest effect that gets a name, as a difference of logarithms.
+    #[serde(skip)]
+    least: f64,
 }
 
 /// Looks for bad parts in every test of pairs, in the order of the plan. Tests of a collective have none.
@@ -155,6 +96,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
         cell: Some(first.case.cell.clone()),
         raw: Vec::new(),
         directed: !first.test.bidirectional,
+        least: (journal.plan.localise.least_percent / 100.0).ln_1p(),
     };
     let (pairs, cases): (Vec<Pair>, Vec<u64>) =
         picked.iter().filter_map(|(result, row)| Some((pick::pair(&names, result, row)?, row.case))).unzip();
@@ -162,7 +104,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
     found.missing = picked.len() - pairs.len();
     let setting = Setting {
         groups: &names.groups,
-        least: LEAST,
+        least: found.least,
         noise: pick::noise(journal, &picked).unwrap_or_default(),
         directed: found.directed,
     };
@@ -207,9 +149,14 @@ impl Localisation {
         100.0 * if self.metric.better() == Better::Higher { log.exp_m1() } else { (-log).exp_m1() }
     }
 
+    /// An interval on that scale in percent of the metric, the smaller end first.
+    fn interval(&self, log: Option<(f64, f64)>) -> Option<(f64, f64)> {
+        log.map(|(low, high)| (self.percent(low), self.percent(high))).map(|(a, b)| (a.min(b), a.max(b)))
+    }
+
     fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64]) -> Named {
         let Evidence { pairs, n, low, partners } = &suspect.evidence;
-        let (kind, name, hosts) = names.part(&suspect.part);
+        let names::Words { kind, name, hosts, rail } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
         let direction = if change < 0.0 { "below" } else { "above" };
@@ -228,16 +175,13 @@ impl Localisation {
         } else {
             format!("{low} of {n} pairs through it are bad and all that they share is it, typically {apart}")
         };
-        let interval = suspect.interval.map(|interval| {
-            let (a, b) = (self.percent(interval.low), self.percent(interval.high));
-            (a.min(b), a.max(b))
-        });
         Named {
             kind,
             name,
             hosts,
+            rail,
             change_percent: change,
-            interval_percent: interval,
+            interval_percent: self.interval(suspect.interval.map(|interval| (interval.low, interval.high))),
             n: *n,
             bad: *low,
             partners: *partners,
@@ -247,6 +191,7 @@ impl Localisation {
             reason,
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
             standing: Standing::Suspect,
+            confirmation: None,
         }
     }
 

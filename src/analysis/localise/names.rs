@@ -22,6 +22,14 @@ pub(super) struct Names {
     pub(super) remark: Option<String>,
 }
 
+/// A part in words.
+pub(super) struct Words {
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) hosts: Vec<String>,
+    pub(super) rail: Option<u32>,
+}
+
 /// The group of hosts that are in none.
 const REST: &str = "the hosts in no group";
 
@@ -68,46 +76,51 @@ impl Names {
         &self.group_names[number as usize]
     }
 
-    /// Kind, name and hosts of a part.
-    pub(super) fn part(&self, part: &Part) -> (&'static str, String, Vec<String>) {
+    /// A part in words.
+    pub(super) fn part(&self, part: &Part) -> Words {
         let hosts = |numbers: &[u32]| numbers.iter().map(|&number| self.host(number).to_owned()).collect();
-        let way = |way: Way| match way {
-            Way::Both => "",
-            Way::Send => ", sending",
-            Way::Receive => ", receiving",
-        };
-        match part {
-            Part::Host(host, w) => ("host", format!("host {}{}", self.host(*host), way(*w)), hosts(&[*host])),
-            Part::Nic(port, w) => {
+        let (kind, name, numbers, rail): (_, _, &[u32], _) = match part {
+            Part::Host(host, way) => ("host", format!("host {}{}", self.host(*host), only(*way)), &[*host], None),
+            Part::Nic(port, way) => {
                 let device = self.devices.get(port).map_or_else(String::new, |device| format!(" ({device})"));
-                let name = format!("rail {} of {}{device}{}", port.rail, self.host(port.host), way(*w));
-                ("nic", name, hosts(&[port.host]))
+                let name = format!("rail {} of {}{device}{}", port.rail, self.host(port.host), only(*way));
+                ("nic", name, &[port.host], Some(port.rail))
             }
-            Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), Vec::new()),
-            Part::Group(group) => ("group", format!("group {}, inside and out", self.group(*group)), Vec::new()),
+            Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), &[], Some(*rail)),
+            Part::Group(group) => ("group", format!("group {}, inside and out", self.group(*group)), &[], None),
             Part::GroupRail { group, rail } => {
-                ("group rail", format!("rail {rail} of group {}", self.group(*group)), Vec::new())
+                ("group rail", format!("rail {rail} of group {}", self.group(*group)), &[], Some(*rail))
             }
-            Part::Uplink(group) => ("uplink", format!("uplinks of group {}", self.group(*group)), Vec::new()),
+            Part::Uplink(group) => ("uplink", format!("uplinks of group {}", self.group(*group)), &[], None),
             Part::Boundary(a, b) => {
-                ("boundary", format!("boundary between {} and {}", self.group(*a), self.group(*b)), Vec::new())
+                ("boundary", format!("boundary between {} and {}", self.group(*a), self.group(*b)), &[], None)
             }
             Part::Hosts(a, b) => {
                 let name = format!("path between {} and {}, on all rails", self.host(*a), self.host(*b));
-                ("path", name, hosts(&[*a, *b]))
+                ("path", name, &[*a, *b], None)
             }
             Part::Link(a, b, Way::Both) => {
-                ("path", format!("path between {} and {}", self.end(*a), self.end(*b)), hosts(&[a.host, b.host]))
+                ("path", format!("path between {} and {}", self.end(*a), self.end(*b)), &[a.host, b.host], None)
             }
             Part::Link(a, b, _) => {
-                ("path", format!("path from {} to {}", self.end(*a), self.end(*b)), hosts(&[a.host, b.host]))
+                ("path", format!("path from {} to {}", self.end(*a), self.end(*b)), &[a.host, b.host], None)
             }
             Part::Paths(a, b, paths) => {
                 let list: Vec<String> = paths.iter().map(u32::to_string).collect();
                 let name = format!("path {} between {} and {}", list.join(", "), self.end(*a), self.end(*b));
-                ("path", name, hosts(&[a.host, b.host]))
+                ("path", name, &[a.host, b.host], None)
             }
-        }
+        };
+        Words { kind, name, hosts: hosts(numbers), rail }
+    }
+}
+
+/// What a name adds where only one direction is bad.
+pub(super) const fn only(way: Way) -> &'static str {
+    match way {
+        Way::Both => "",
+        Way::Send => ", sending",
+        Way::Receive => ", receiving",
     }
 }
 

@@ -1,9 +1,12 @@
 //! Measuring suspects again.
 
-use railgauge_stats::localise::{self, Findings, Judgement, Pair, Setting, Way, judge};
+use railgauge_stats::localise::{self, Findings, Judgement, Pair, Setting, judge};
 use railgauge_wire::terms::Better;
 
-use super::{LEAST, Localisation, Standing, names::Names};
+use super::{
+    Confirmation, Localisation, Standing,
+    names::{self, Names},
+};
 use crate::{
     analysis::words::number,
     schedule::{Flow, Port},
@@ -41,7 +44,7 @@ impl Localisation {
     /// result are simply not among them. Every suspect's standing and reason say what came of it; the direction is added
     /// to the name where only one is bad.
     pub fn confirm(&mut self, results: &[(usize, f64)]) {
-        let setting = Setting { least: LEAST, directed: self.directed, ..Setting::default() };
+        let setting = Setting { least: self.least, directed: self.directed, ..Setting::default() };
         let higher = self.metric.better() == Better::Higher;
         for at in 0..self.suspects.len() {
             let own: Vec<(localise::Probe, f64)> = results
@@ -53,22 +56,33 @@ impl Localisation {
             let judgement = judge(&self.raw[at], &own, &setting);
             let percent = |effect: f64| number(self.percent(effect).abs());
             let (standing, words) = match judgement {
-                Judgement::Confirmed { effect, way, n, .. } => {
-                    let only = match way {
-                        Way::Both => "",
-                        Way::Send => ", only when it sends",
-                        Way::Receive => ", only when it receives",
-                    };
-                    (Standing::Confirmed, format!("confirmed by {n} further tests: {} %{only}", percent(effect)))
+                Judgement::Confirmed { effect, n, .. } => {
+                    (Standing::Confirmed, format!("confirmed by {n} further tests: {} %", percent(effect)))
                 }
                 Judgement::Cleared { effect, n } => {
                     (Standing::Cleared, format!("{n} further tests do not confirm it: {} %", percent(effect)))
                 }
                 Judgement::Open { n } => (Standing::Open, format!("{n} further tests are too few to confirm it")),
             };
+            let confirmation = match judgement {
+                Judgement::Confirmed { effect, interval, n, .. } => {
+                    Some(self.confirmation(effect, interval.map(|interval| (interval.low, interval.high)), n))
+                }
+                Judgement::Cleared { effect, n } => Some(self.confirmation(effect, None, n)),
+                Judgement::Open { .. } => None,
+            };
             let named = &mut self.suspects[at];
+            // Both directions of an end were suspect, and one of them is good.
+            if let (Judgement::Confirmed { way, .. }, true) = (judgement, self.raw[at].part.is_end()) {
+                named.name += names::only(way);
+            }
             named.standing = standing;
+            named.confirmation = confirmation;
             named.reason = format!("{}; {words}", named.reason);
         }
+    }
+
+    fn confirmation(&self, effect: f64, interval: Option<(f64, f64)>, n: usize) -> Confirmation {
+        Confirmation { change_percent: self.percent(effect), interval_percent: self.interval(interval), n }
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     journal::Journal,
+    localise::{Localisation, localise},
     results::{CaseResult, State},
     row::Row,
     words::{count, size},
@@ -212,7 +213,7 @@ pub struct Cases {
 }
 
 /// Every verdict of a run: the content of `verdicts.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdicts {
     /// Version of this document.
     pub version: u32,
@@ -232,6 +233,9 @@ pub struct Verdicts {
     pub verdicts: Vec<Verdict>,
     /// Every case that does not simply count as measured.
     pub troubles: Vec<Trouble>,
+    /// Which parts stand out, for every test of pairs. They explain verdicts and are none: what may be how slow is for the
+    /// plan to say.
+    pub localisation: Vec<Localisation>,
 }
 
 impl Verdicts {
@@ -272,6 +276,7 @@ pub fn verdicts(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         cases,
         verdicts,
         troubles,
+        localisation: localise(journal, results, rows),
     }
 }
 

@@ -4,7 +4,7 @@
 //! as many rectangles, and lets colours be classes.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fmt::Write,
 };
 
@@ -70,10 +70,12 @@ pub(in crate::report) struct Cell {
 }
 
 /// One matrix.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::report) struct Matrix {
     /// Names of the rows and of the columns.
     pub names: (Vec<String>, Vec<String>),
+    /// Rows and columns that are a part which stands out.
+    pub bad: (BTreeSet<usize>, BTreeSet<usize>),
     /// The cells that were planned.
     pub cells: Vec<Cell>,
 }
@@ -110,7 +112,12 @@ pub(in crate::report) fn condense(matrix: Matrix, most: usize) -> Matrix {
             Entry::Occupied(_) => {}
         }
     }
-    Matrix { names: (names(&matrix.names.0), names(&matrix.names.1)), cells: blocks.into_values().collect() }
+    let blocked = |places: &BTreeSet<usize>| places.iter().map(|place| place / block).collect();
+    Matrix {
+        names: (names(&matrix.names.0), names(&matrix.names.1)),
+        bad: (blocked(&matrix.bad.0), blocked(&matrix.bad.1)),
+        cells: blocks.into_values().collect(),
+    }
 }
 
 /// Small, without names: one of many side by side. A cell is one unit.
@@ -164,19 +171,36 @@ pub(in crate::report) fn large(matrix: &Matrix, label: &str) -> String {
             );
         }
     }
+    bands(&mut svg, matrix, margin, cell);
     svg + "</svg>"
+}
+
+/// Frames around rows and columns that are a part which stands out.
+fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
+    let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
+    let at = |place: &usize| margin + place * cell;
+    for y in matrix.bad.0.iter().map(at) {
+        let _ = write!(svg, "<rect class=\"band\" x=\"{margin}\" y=\"{y}\" width=\"{columns}\" height=\"{cell}\"/>");
+    }
+    for x in matrix.bad.1.iter().map(at) {
+        let _ = write!(svg, "<rect class=\"band\" x=\"{x}\" y=\"{margin}\" width=\"{cell}\" height=\"{rows}\"/>");
+    }
 }
 
 /// Names on the left and on top; of many hosts only as many as there is room for.
 fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize, most: usize) {
     let every = if most <= WITH_NAMES { 1 } else { 14_usize.div_ceil(cell) };
-    for (row, name) in matrix.names.0.iter().enumerate().step_by(every) {
+    let shown = |bad: &BTreeSet<usize>, place: usize| place.is_multiple_of(every) || bad.contains(&place);
+    let class = |bad: &BTreeSet<usize>, place: usize| if bad.contains(&place) { "f-bad" } else { "f-ink" };
+    for (row, name) in matrix.names.0.iter().enumerate().filter(|(row, _)| shown(&matrix.bad.0, *row)) {
+        let class = class(&matrix.bad.0, row);
         let (x, y, name) = (margin - 6, margin + row * cell + cell.max(8) / 2 + 4, escape(name));
-        let _ = write!(svg, "<text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}</text>");
+        let _ = write!(svg, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}</text>");
     }
-    for (column, name) in matrix.names.1.iter().enumerate().step_by(every) {
+    for (column, name) in matrix.names.1.iter().enumerate().filter(|(column, _)| shown(&matrix.bad.1, *column)) {
+        let class = class(&matrix.bad.1, column);
         let (x, y, name) = (margin + column * cell + cell / 2 + 4, margin - 6, escape(name));
-        let _ = write!(svg, "<text class=\"f-ink\" transform=\"translate({x} {y}) rotate(-90)\">{name}</text>");
+        let _ = write!(svg, "<text class=\"{class}\" transform=\"translate({x} {y}) rotate(-90)\">{name}</text>");
     }
 }
 
@@ -216,7 +240,7 @@ mod tests {
     fn a_run_of_equal_cells_is_one_rectangle() {
         let names = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let cells = vec![cell((0, 1), Look::Usual), cell((0, 2), Look::Usual), cell((1, 0), Look::Worse(Grade::Far))];
-        let svg = thumbnail(&Matrix { names: (names(), names()), cells }, "x");
+        let svg = thumbnail(&Matrix { names: (names(), names()), cells, ..Matrix::default() }, "x");
         assert!(svg.contains(r#"<path class="m-usual" d="M1 0h2v1h-2z"/>"#), "{svg}");
         assert!(svg.contains(r#"<path class="m-far" d="M0 1h1v1h-1z"/>"#), "{svg}");
     }
@@ -225,7 +249,7 @@ mod tests {
     fn a_block_looks_as_its_worst_cell() {
         let names = || (0..4).map(|n| format!("h{n}")).collect::<Vec<_>>();
         let cells = vec![cell((0, 1), Look::Usual), cell((1, 0), Look::Worse(Grade::Far)), cell((3, 3), Look::Better)];
-        let small = condense(Matrix { names: (names(), names()), cells }, 2);
+        let small = condense(Matrix { names: (names(), names()), cells, ..Matrix::default() }, 2);
         assert_eq!(small.names.0, ["h0 … h1", "h2 … h3"]);
         let looks: Vec<_> = small.cells.iter().map(|cell| (cell.at, cell.look)).collect();
         assert_eq!(looks, [((0, 0), Look::Worse(Grade::Far)), ((1, 1), Look::Better)]);
@@ -234,7 +258,10 @@ mod tests {
     #[test]
     fn names_and_tips_are_escaped() {
         let names = || vec!["<b>".to_owned()];
-        let svg = large(&Matrix { names: (names(), names()), cells: vec![cell((0, 0), Look::Usual)] }, "\"");
+        let svg = large(
+            &Matrix { names: (names(), names()), cells: vec![cell((0, 0), Look::Usual)], ..Matrix::default() },
+            "\"",
+        );
         assert!(!svg.contains("<b>") && !svg.contains("<a>") && svg.contains("aria-label=\"&quot;\""), "{svg}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod carriers;
 mod hosts;
+mod parts;
 mod test;
 mod troubles;
 
@@ -23,6 +24,7 @@ use crate::preflight::Finding;
 
 pub use carriers::Carrier;
 pub use hosts::{Difference, HostView, Hosts};
+pub use parts::{PartView, Parts};
 pub use test::{Column, Figure, Flapping, Map, Table, TestView};
 pub use troubles::{TroubleGroup, TroubleLink};
 
@@ -43,6 +45,8 @@ pub struct View {
     pub cases: Cases,
     /// Every demand and its answer, worst first within the order of the plan's tests.
     pub expectations: Vec<ExpectationView>,
+    /// Which part is bad; `None` without a test of pairs.
+    pub parts: Option<Parts>,
     /// Cases that were not simply measured, grouped by cause.
     pub troubles: Vec<TroubleGroup>,
     /// What ran where.
@@ -141,10 +145,11 @@ pub fn view(
         counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
         cases: verdicts.cases,
         expectations: verdicts.verdicts.iter().map(expectation).collect(),
+        parts: parts::parts(&verdicts.localisation),
         troubles: troubles::groups(&verdicts.troubles),
         notes: notes(journal, &hosts.findings),
         hosts,
-        tests: test::tests(journal, results, rows, frame)?,
+        tests: test::tests(journal, results, rows, frame, &verdicts.localisation)?,
     })
 }
 

@@ -59,6 +59,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
 /// A plan of one test; `devices` holds the listed devices of every host.
 fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
     Plan {
+        localise: Default::default(),
         name: "p".into(),
         description: String::new(),
         seed,

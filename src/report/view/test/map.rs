@@ -9,6 +9,7 @@ use super::{
     Data, Figure,
     deviation::{Link, STANDS_OUT},
     headline,
+    marks::Marks,
     table::{Table, number_column, text_column},
 };
 use crate::{
@@ -64,7 +65,10 @@ pub(super) fn map(data: &Data<'_>, links: &[Link<'_>]) -> Option<Map> {
     let mut outstanding: Vec<&Link<'_>> =
         links.iter().filter(|link| link.steps().is_some_and(|s| s < -STANDS_OUT)).collect();
     outstanding.sort_by(|a, b| a.steps().unwrap_or(0.0).total_cmp(&b.steps().unwrap_or(0.0)));
-    let focus = outstanding.first().map_or_else(|| usual_focus(data), |link| link.cell);
+    let marks = Marks::new(data);
+    // The cell in which the named part was found; else that of the worst link.
+    let named = links.iter().find(|link| marks.cases.contains(&link.result.case.id));
+    let focus = named.or(outstanding.first().copied()).map_or_else(|| usual_focus(data), |link| link.cell);
     let mut listed: Vec<&Flow> = Vec::new();
     for link in &outstanding {
         if listed.len() < LISTED && !listed.contains(&&link.result.case.flow) {
@@ -72,12 +76,13 @@ pub(super) fn map(data: &Data<'_>, links: &[Link<'_>]) -> Option<Map> {
         }
     }
     let here = |link: &&&Link<'_>| listed.contains(&&link.result.case.flow);
-    let outlined: BTreeSet<u64> = outstanding.iter().filter(here).map(|link| link.result.case.id).collect();
+    let mut outlined: BTreeSet<u64> = outstanding.iter().filter(here).map(|link| link.result.case.id).collect();
+    outlined.extend(&marks.cases);
     let label = |cell: (u32, u64), rail: u32| {
         let words = data.cell_words(cell);
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
-    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, crossed, &outlined);
+    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, crossed, (&outlined, &marks));
     let mut thumbnails = Vec::new();
     if cells.len() > 1 {
         for (cell, panels) in &cells {
@@ -100,7 +105,7 @@ pub(super) fn map(data: &Data<'_>, links: &[Link<'_>]) -> Option<Map> {
         thumbnails,
         large,
         legend: legend(data, &here),
-        sentence: sentence(data, &outstanding, &here, focus),
+        sentence: sentence(data, &outstanding, &here, focus) + &marks.words(),
         links: standing_out(data, &outstanding),
         hosts: hosts(data, &here),
         rails: by_rail(data, panels, focus),
@@ -141,7 +146,7 @@ fn matrix(
     links: &[&Link<'_>],
     axes: &[HashMap<Port, usize>; 2],
     crossed: bool,
-    outlined: &BTreeSet<u64>,
+    (outlined, marks): (&BTreeSet<u64>, &Marks),
 ) -> Matrix {
     let names = |axis: &HashMap<Port, usize>| {
         let mut names = vec![String::new(); axis.len()];
@@ -163,7 +168,14 @@ fn matrix(
             outlined: outlined.contains(&link.result.case.id),
         })
     });
-    Matrix { cells: cells.collect(), names: (names(&axes[0]), names(&axes[1])) }
+    // Without crossed rails every panel is one rail, and a row is a host.
+    let panel = links.first().map_or(0, |link| link.result.case.flow.from.rail);
+    let named = |axis: &HashMap<Port, usize>| -> BTreeSet<usize> {
+        let bad = |port: &Port| marks.end(&port.host, if crossed { port.rail } else { panel });
+        axis.iter().filter(|(port, _)| bad(port)).map(|(_, at)| *at).collect()
+    };
+    let bad = (named(&axes[0]), named(&axes[1]));
+    Matrix { cells: cells.collect(), names: (names(&axes[0]), names(&axes[1])), bad }
 }
 
 /// Three digits, which fit into a cell.

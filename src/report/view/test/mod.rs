@@ -7,6 +7,7 @@
 //! | `curves` | values by size, drawn |
 //! | `deviation` | how far every link is from the centre of its peers |
 //! | `map` | the pair matrix, and the links and hosts that stand out |
+//! | `marks` | what of the matrix belongs to a part that stands out |
 //! | `tails` | distributions of single latencies |
 //! | `flapping` | links that were not steady |
 //! | `ranks` | ranks of a collective that were slow |
@@ -17,6 +18,7 @@ mod curves;
 mod deviation;
 mod flapping;
 mod map;
+mod marks;
 mod ranks;
 mod table;
 mod tails;
@@ -31,6 +33,7 @@ use crate::{
     analysis::{
         frame::{self, Frame, Mark, Spread},
         journal::Journal,
+        localise::Localisation,
         results::{CaseResult, State},
         row::Row,
         words::size,
@@ -98,6 +101,8 @@ struct Data<'a> {
     values: HashMap<u64, &'a Row>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
+    /// What stands out; `None` where it was not looked for.
+    parts: Option<&'a Localisation>,
 }
 
 impl Data<'_> {
@@ -169,6 +174,7 @@ pub(super) fn tests(
     results: &[CaseResult<'_>],
     rows: &[Row],
     frame: &Frame,
+    parts: &[Localisation],
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
     let spreads = frame::spreads(frame, &variants.marks)?;
@@ -184,6 +190,7 @@ pub(super) fn tests(
                 .collect(),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
+            parts: parts.iter().find(|parts| parts.test == test.name),
         };
         one(place, &data).map_err(|cause| ReportError::Drawing { what: format!("test {}", test.name), cause })
     };

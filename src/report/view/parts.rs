@@ -1,0 +1,130 @@
+//! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at.
+
+use serde::Serialize;
+
+use crate::analysis::{
+    localise::{Localisation, Named, Standing},
+    words::{count, number, size},
+};
+
+/// Which part is bad.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parts {
+    /// The whole in a sentence.
+    pub sentence: String,
+    /// Parts that stand out: confirmed ones first, each once for all tests that show it.
+    pub named: Vec<PartView>,
+    /// What was looked at and what could not be told, a sentence for each test.
+    pub tests: Vec<String>,
+}
+
+/// One part that stands out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartView {
+    /// The part.
+    pub name: String,
+    /// `confirmed`, `suspect`, `open` or `cleared`.
+    pub standing: &'static str,
+    /// The class that colours it.
+    pub class: &'static str,
+    /// What speaks for it: name of the test, change with its interval, reason.
+    pub evidence: Vec<[String; 3]>,
+}
+
+/// Makes the view; `None` without a test of pairs.
+pub(super) fn parts(found: &[Localisation]) -> Option<Parts> {
+    if found.is_empty() {
+        return None;
+    }
+    let mut named: Vec<(Standing, PartView)> = Vec::new();
+    for (test, one) in found.iter().flat_map(|test| test.suspects.iter().map(move |one| (test, one))) {
+        let evidence = [test.test.clone(), change(one), one.reason.clone()];
+        match named.iter_mut().find(|(standing, part)| *standing == one.standing && part.name == one.name) {
+            Some((_, part)) => part.evidence.push(evidence),
+            None => {
+                let (standing, class) = (one.standing.word(), class(one.standing));
+                let part = PartView { name: one.name.clone(), standing, class, evidence: vec![evidence] };
+                named.push((one.standing, part));
+            }
+        }
+    }
+    named.sort_by_key(|(standing, _)| rank(*standing));
+    Some(Parts {
+        sentence: sentence(found, &named),
+        named: named.into_iter().map(|(_, part)| part).collect(),
+        tests: found.iter().map(looked_at).collect(),
+    })
+}
+
+const fn rank(standing: Standing) -> u8 {
+    match standing {
+        Standing::Confirmed => 0,
+        Standing::Suspect => 1,
+        Standing::Open => 2,
+        Standing::Cleared => 3,
+    }
+}
+
+const fn class(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Confirmed => "fail",
+        Standing::Suspect | Standing::Open => "inconclusive",
+        Standing::Cleared => "not-run",
+    }
+}
+
+/// `−40.1 % (−41.0 to −39.2)`.
+fn change(part: &Named) -> String {
+    let signed = |percent: f64| {
+        let sign = if percent < 0.0 { '−' } else { '+' };
+        format!("{sign}{:.1}", percent.abs())
+    };
+    // Further tests were not picked for being bad: where their interval is known, it is the better one.
+    let confirmed = part.confirmation.and_then(|found| Some((found.change_percent, found.interval_percent?)));
+    match confirmed.or(part.interval_percent.map(|interval| (part.change_percent, interval))) {
+        Some((change, (low, high))) => format!("{} % ({} to {})", signed(change), signed(low), signed(high)),
+        None => format!("{} %", signed(part.change_percent)),
+    }
+}
+
+fn sentence(found: &[Localisation], named: &[(Standing, PartView)]) -> String {
+    let with = |wanted: Standing| {
+        let names = named.iter().filter(move |(standing, _)| *standing == wanted);
+        names.map(|(_, part)| part.name.as_str()).collect::<Vec<_>>()
+    };
+    let (confirmed, cleared) = (with(Standing::Confirmed), with(Standing::Cleared));
+    let open = [with(Standing::Suspect), with(Standing::Open)].concat();
+    let judged = found.iter().any(|test| !test.good.is_empty());
+    let mut words = Vec::new();
+    if !confirmed.is_empty() {
+        words.push(format!("Bad, measured again and confirmed: {}.", confirmed.join("; ")));
+    }
+    if !open.is_empty() {
+        words.push(format!("Suspect, not settled: {}.", open.join("; ")));
+    }
+    if confirmed.is_empty() && open.is_empty() {
+        words.push(if judged { "No part stands out." } else { "No part can be told from the others." }.to_owned());
+    }
+    if !cleared.is_empty() {
+        words.push(format!("Suspected, and good when measured again: {}.", cleared.join("; ")));
+    }
+    words.join(" ")
+}
+
+/// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s ± 0.6 %`.
+fn looked_at(test: &Localisation) -> String {
+    let mut words =
+        vec![format!("{} at {} by {}", count(test.pairs, "pair"), size(test.size_bytes), test.metric.word())];
+    for good in &test.good {
+        let which = if test.good.len() == 1 { "good pairs" } else { &good.which };
+        words.push(format!("{which} reach {} {} ± {:.1} %", number(good.centre), test.unit, good.spread_percent));
+    }
+    if test.missing > 0 {
+        words.push(format!("{} without a value that may be trusted", test.missing));
+    }
+    if !test.unjudged.is_empty() {
+        words.push(format!("neither good nor bad, for want of a good pair: {}", test.unjudged.join(", ")));
+    }
+    words.extend(test.remarks.iter().cloned());
+    format!("{}: {}", test.test, words.join("; "))
+}
