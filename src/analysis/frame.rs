@@ -10,10 +10,10 @@ use polars::prelude::{
 };
 use railgauge_wire::terms::{Better, Metric};
 
-use super::row::Row;
+use super::row::{Phase, Row};
 
 /// Name and type of every column, in order.
-pub const COLUMNS: [(&str, DataType); 31] = [
+pub const COLUMNS: [(&str, DataType); 32] = [
     ("run_id", DataType::String),
     ("plan", DataType::String),
     ("test", DataType::String),
@@ -45,6 +45,7 @@ pub const COLUMNS: [(&str, DataType); 31] = [
     ("wrong", DataType::UInt64),
     ("env", DataType::String),
     ("error", DataType::String),
+    ("phase", DataType::String),
 ];
 
 /// The frame: polars' own, so that everything polars offers is there.
@@ -126,6 +127,7 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         column!("wrong", |row| row.wrong),
         column!("env", |row| row.env.as_str()),
         column!("error", |row| row.error.as_deref()),
+        column!("phase", |row| row.phase.word()),
     ];
     DataFrame::new(rows.len(), columns).map_err(polars("building the frame"))
 }
@@ -205,6 +207,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
     let mut wrong = values!("wrong", u64);
     let mut env = values!("env", str);
     let mut error = values!("error", str);
+    let mut phase = values!("phase", str);
     let null =
         |name: &str| FrameError::Foreign { file: file.to_owned(), cause: format!("column `{name}` holds a null") };
     let mut rows = Vec::with_capacity(frame.height());
@@ -221,7 +224,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             file: file.to_owned(),
             cause: format!("column `{name}` holds `{word}`, which is not a word of ours"),
         };
-        let (metric, better) = (next!(metric?), next!(better?));
+        let (metric, better, phase) = (next!(metric?), next!(better?), next!(phase?));
         rows.push(Row {
             run_id: next!(run_id?).to_owned(),
             plan: next!(plan?).to_owned(),
@@ -254,6 +257,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             wrong: next!(wrong?),
             env: next!(env?).to_owned(),
             error: next!(error).map(str::to_owned),
+            phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
         });
     }
     Ok(rows)
@@ -289,8 +293,8 @@ pub struct Mark {
     pub trusted: bool,
 }
 
-/// Quantiles over the links, one per test, metric, size and variant, in the order of the frame. `marks` has one mark for
-/// every case, by its number.
+/// Quantiles over the links of the tests, one per test, metric, size and variant, in the order of the frame. `marks` has
+/// one mark for every planned case, by its number.
 ///
 /// # Errors
 /// The frame is not one of ours.
@@ -306,6 +310,7 @@ pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameEr
         .lazy()
         .with_columns([lit(Series::new("trusted".into(), trusted)), lit(Series::new("variant".into(), variant))])
         .with_column(when(col("trusted")).then(col("value")).otherwise(lit(NULL)).alias("value"))
+        .filter(col("phase").eq(lit(Phase::Test.word())))
         .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("variant")])
         .agg([
             col("case").count().alias("links"),

@@ -43,6 +43,8 @@ pub struct Journal {
     pub lost: BTreeMap<String, Failure>,
     /// Every planned case, in the order of the plan.
     pub cases: Vec<Case>,
+    /// Cases that settle what the tests left open, numbered behind the planned ones. They are no part of the tests.
+    pub further: Vec<Case>,
     /// Every try of every case, in the order of the journal.
     pub tries: Vec<Try>,
     /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
@@ -226,6 +228,7 @@ impl<'p> Reader<'p> {
                 hosts: BTreeMap::new(),
                 lost: BTreeMap::new(),
                 cases: Vec::new(),
+                further: Vec::new(),
                 tries: Vec::new(),
                 notes: Vec::new(),
                 resumed: 0,
@@ -254,7 +257,22 @@ impl<'p> Reader<'p> {
                 } else if differs {
                     return Err(self.foreign("a second list of planned cases that contradicts the first"));
                 }
+                if cases.len() > known && !journal.further.is_empty() {
+                    return Err(self.foreign("cases are planned whose numbers further cases have"));
+                }
                 journal.cases.extend(cases.into_iter().skip(known));
+            }
+            Event::Confirming { cases } => {
+                let first = journal.cases.len() + journal.further.len();
+                if let Some((place, case)) = (first..).zip(&cases).find(|(place, case)| case.id != *place as u64) {
+                    return Err(self.foreign(format!("further case {} stands at place {place}", case.id)));
+                }
+                let planned = |case: &&Case| journal.plan.tests.iter().any(|test| test.name == case.test);
+                if let Some(case) = cases.iter().find(|case| !planned(case)) {
+                    let test = &case.test;
+                    return Err(self.foreign(format!("a further case of test `{test}`, which the plan does not have")));
+                }
+                journal.further.extend(cases);
             }
             Event::Outcome(outcome) => {
                 let link = outcome.link.map(|link| shared(&mut self.links, link));

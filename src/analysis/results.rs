@@ -24,6 +24,8 @@ pub struct CaseResult<'a> {
     pub case: &'a Case,
     /// Its test in the plan.
     pub test: &'a Test,
+    /// How often it was to be measured.
+    pub repeats: u32,
     /// The link of the last try that had one.
     pub link: Option<&'a LinkRecord>,
     /// Start of the first try, UTC.
@@ -136,9 +138,9 @@ impl CaseResult<'_> {
             words.push(describe(failure, self.case));
         }
         words.extend(self.not_run.clone());
-        let missing = self.test.repeats as usize - self.samples.len().min(self.test.repeats as usize);
+        let missing = self.repeats as usize - self.samples.len().min(self.repeats as usize);
         if missing > 0 && !self.samples.is_empty() {
-            words.push(format!("{missing} of {} repeats were not measured", self.test.repeats));
+            words.push(format!("{missing} of {} repeats were not measured", self.repeats));
         }
         if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| s.checked.verified == 0) {
             words.push("the data was not verified although the plan asks for it".to_owned());
@@ -227,41 +229,59 @@ fn names(text: &str, host: &str) -> bool {
         .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + host.len()..].chars().next()))
 }
 
-/// Joins cases and tries, in the order of the cases.
+/// Joins planned cases and tries, in the order of the cases.
 ///
 /// # Errors
 /// The journal names a test or case that the plan or the journal does not have: they do not belong together.
 pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> {
-    let tests: BTreeMap<&str, &Test> = journal.plan.tests.iter().map(|test| (test.name.as_str(), test)).collect();
-    let mut tries: Vec<Vec<&Try>> = vec![Vec::new(); journal.cases.len()];
-    for attempt in &journal.tries {
-        let place = usize::try_from(attempt.case).ok().and_then(|index| tries.get_mut(index));
-        place
-            .ok_or_else(|| format!("the journal holds an outcome of case {}, which was never planned", attempt.case))?
-            .push(attempt);
+    let known = (journal.cases.len() + journal.further.len()) as u64;
+    if let Some(attempt) = journal.tries.iter().find(|attempt| attempt.case >= known) {
+        return Err(format!("the journal holds an outcome of case {}, which was never planned", attempt.case));
     }
-    journal
-        .cases
-        .iter()
-        .zip(tries)
-        .map(|(case, tries)| {
-            let test = tests.get(case.test.as_str()).ok_or_else(|| {
-                format!(
-                    "the journal holds test `{}`, which the plan does not have: they are not of the same run",
-                    case.test
-                )
-            })?;
-            Ok(result(journal, case, test, &tries))
+    let tests = tests(journal);
+    if let Some(case) = journal.cases.iter().find(|case| !tests.contains_key(case.test.as_str())) {
+        let test = &case.test;
+        return Err(format!(
+            "the journal holds test `{test}`, which the plan does not have: they are not of the same run"
+        ));
+    }
+    Ok(joined(journal, &journal.cases, |test| test.repeats))
+}
+
+/// Joins the further cases and their tries, in the order of the cases. They are no part of any test.
+pub fn further(journal: &Journal) -> Vec<CaseResult<'_>> {
+    joined(journal, &journal.further, |_| 1)
+}
+
+fn tests(journal: &Journal) -> BTreeMap<&str, &Test> {
+    journal.plan.tests.iter().map(|test| (test.name.as_str(), test)).collect()
+}
+
+fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32) -> Vec<CaseResult<'a>> {
+    let tests = tests(journal);
+    let first = cases.first().map_or(0, |case| case.id);
+    let mut tries: Vec<Vec<&Try>> = vec![Vec::new(); cases.len()];
+    for attempt in &journal.tries {
+        let place = attempt.case.checked_sub(first).and_then(|place| usize::try_from(place).ok());
+        if let Some(of_case) = place.and_then(|place| tries.get_mut(place)) {
+            of_case.push(attempt);
+        }
+    }
+    let cases = cases.iter().zip(tries);
+    cases
+        .filter_map(|(case, tries)| {
+            let test = *tests.get(case.test.as_str())?;
+            Some(result(journal, case, test, repeats(test), &tries))
         })
         .collect()
 }
 
-fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, tries: &[&'a Try]) -> CaseResult<'a> {
+fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32, tries: &[&'a Try]) -> CaseResult<'a> {
     // Of several tries of a repeat the last measured one counts, else the last failure: a resumed run tries again
     // what failed, and a measurement once made is not lost to a later failure.
-    let mut repeats: BTreeMap<u32, &Try> = BTreeMap::new();
+    let mut counted: BTreeMap<u32, &Try> = BTreeMap::new();
     for attempt in tries {
-        let slot = repeats.entry(attempt.repeat).or_insert(attempt);
+        let slot = counted.entry(attempt.repeat).or_insert(attempt);
         if attempt.result.is_ok() || slot.result.is_err() {
             *slot = attempt;
         }
@@ -270,7 +290,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, tries: &[&'a
     let started_at = tries.iter().map(|attempt| attempt.started_at.as_str()).min();
     let mut samples = Vec::new();
     let mut failures = Vec::new();
-    for (repeat, attempt) in repeats {
+    for (repeat, attempt) in counted {
         match &attempt.result {
             Ok(sample) => samples.push((repeat, sample)),
             Err(failure) => failures.push((repeat, failure)),
@@ -279,7 +299,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, tries: &[&'a
     let corrupt = failures.iter().find(|(_, failure)| failure.kind == Kind::Corruption);
     let mut failure = corrupt.or(failures.first()).map(|(_, failure)| *failure);
     let mut not_run = None;
-    if failures.is_empty() && samples.len() < test.repeats as usize {
+    if failures.is_empty() && samples.len() < repeats as usize {
         let (words, cause) = why_not_run(journal, case);
         (not_run, failure) = (Some(words), cause);
     }
@@ -287,6 +307,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, tries: &[&'a
     let mut result = CaseResult {
         case,
         test,
+        repeats,
         link,
         started_at,
         samples,
@@ -332,7 +353,7 @@ fn state(result: &CaseResult<'_>) -> State {
         State::Contaminated
     } else if result.test.verify && samples().any(|sample| sample.checked.verified == 0) {
         State::Unverified
-    } else if result.samples.len() < result.test.repeats as usize {
+    } else if result.samples.len() < result.repeats as usize {
         State::Short
     } else {
         State::Measured

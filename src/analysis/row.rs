@@ -3,6 +3,31 @@
 use railgauge_wire::terms::{Better, Metric};
 use serde::{Deserialize, Serialize};
 
+/// What a row is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// A test of the plan.
+    Test,
+    /// The settling of a suspect, after the tests. Such a row has no part in a test's values or expectations.
+    Confirmation,
+}
+
+impl Phase {
+    /// The one spelling.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Confirmation => "confirmation",
+        }
+    }
+
+    /// The phase of a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Test, Self::Confirmation].into_iter().find(|phase| phase.word() == word)
+    }
+}
+
 /// One row of the frame. Optional columns are null in the frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -68,4 +93,6 @@ pub struct Row {
     pub env: String,
     /// Which host, stage and cause, if the value is null or not to be trusted.
     pub error: Option<String>,
+    /// What it is part of.
+    pub phase: Phase,
 }

@@ -7,7 +7,7 @@ use super::{
     ceiling,
     journal::Journal,
     results::CaseResult,
-    row::Row,
+    row::{Phase, Row},
     value::{self, Direction},
 };
 use crate::{plan::metrics_of, run::event::Case};
@@ -110,6 +110,7 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         wrong,
         env: env(case),
         error: None,
+        phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
     }
 }
 

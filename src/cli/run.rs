@@ -1,19 +1,28 @@
 //! `railgauge run PLAN`: the main job.
 
-use std::{io::IsTerminal, path::PathBuf, sync::Arc};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
 use super::{Common, Exit, Misuse, common::print};
 use crate::{
-    analysis::journal,
+    analysis::{
+        journal, localise,
+        results::results,
+        rows::{ceiling, rows},
+    },
     cluster::AgentBinary,
     plan::{self, Plan, model::Launcher},
     report,
     run::{
+        confirm::FollowUp,
         directory::Directory,
-        event::Event,
+        event::{Case, Event},
         execute::{self, End, Past},
         journal::Journal,
         progress::Progress,
@@ -60,7 +69,9 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let spine = Spine::new(journal, &directory.log(), Progress::new(common.quiet, common.verbose > 0))?;
         spine.emit(first);
         tokio::spawn(interrupts(spine.clone()));
-        anyhow::Ok(execute::execute(Arc::new(plan), &directory, past, binary, &spine).await)
+        let path = directory.journal();
+        let follow_up: FollowUp = Arc::new(move || follow_up(&path));
+        anyhow::Ok(execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await)
     });
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
@@ -72,6 +83,14 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         }
     };
     finish(&directory, end, &args, common)
+}
+
+/// What analysis wants to be measured beside what the journal holds.
+fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
+    let journal = journal::read(path).map_err(|error| error.to_string())?;
+    let results = results(&journal)?;
+    let rows = rows(&journal, &results, &|result| ceiling(&journal, result));
+    Ok(localise::further(&journal, &results, &rows))
 }
 
 /// Draws the report, says what the run came to, and answers with the exit code.
@@ -155,7 +174,7 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Result<Start, Exit>> {
     Ok(Ok(Start { plan: loaded.plan, directory, past: Past::default(), first }))
 }
 
-fn resume(path: &std::path::Path, args: &Args) -> anyhow::Result<Result<Start, Exit>> {
+fn resume(path: &Path, args: &Args) -> anyhow::Result<Result<Start, Exit>> {
     let directory = Directory::open(path).map_err(Misuse)?;
     let journal = journal::read(&directory.journal())?;
     if let Some(given) = &args.plan
@@ -168,7 +187,7 @@ fn resume(path: &std::path::Path, args: &Args) -> anyhow::Result<Result<Start, E
     // Wrong bytes count as measured: a second try must not hide them.
     let measured = journal.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
-    let past = Past { cases: journal.cases, done };
+    let past = Past { cases: journal.cases, further: journal.further, done };
     Ok(Ok(Start { plan: journal.plan, directory, past, first: Event::Resumed }))
 }
 

@@ -1,5 +1,7 @@
 //! `[localise]`: how bad parts are looked for.
 
+use std::time::Duration;
+
 use super::{
     format::{Preset, Section, Shape, key},
     model::Localise,
@@ -10,17 +12,35 @@ use super::{
 pub static LOCALISE: Section = Section {
     header: "[localise]",
     about: "How bad hosts, NICs, rails, groups and paths are looked for in the results.",
-    keys: &[key(
-        "least_effect",
-        Shape::Percent(0.1, 50.0),
-        Preset::Value("1"),
-        "Smallest difference from good pairs that gets a name.",
-    )],
+    keys: &[
+        key(
+            "least_effect",
+            Shape::Percent(0.1, 50.0),
+            Preset::Value("1"),
+            "Smallest difference from good pairs that gets a name.",
+        ),
+        key(
+            "confirm",
+            Shape::Flag,
+            Preset::Value("true"),
+            "Whether the run measures suspects again after its tests: each with known-good partners, five times.",
+        ),
+        key(
+            "at_most",
+            Shape::Time("1s", "1h"),
+            Preset::Value("\"5min\""),
+            "Time for that, from its beginning; no further round of it begins later.",
+        ),
+    ],
 };
 
 /// Reads the table; what it does not say has its preset.
 pub fn read(top: &Table<'_>) -> Localise {
     let table = top.table("localise");
     let preset = Localise::default();
-    Localise { least_percent: table.percent("least_effect").map_or(preset.least_percent, |at| at.value) }
+    Localise {
+        least_percent: table.percent("least_effect").map_or(preset.least_percent, |at| at.value),
+        confirm: table.flag("confirm").map_or(preset.confirm, |at| at.value),
+        at_most: table.time("at_most").map_or(preset.at_most, |at| Duration::from_nanos(at.value)),
+    }
 }

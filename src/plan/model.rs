@@ -38,11 +38,15 @@ pub struct Plan {
 pub struct Localise {
     /// Smallest effect that gets a name, in percent.
     pub least_percent: f64,
+    /// Whether the run measures suspects again.
+    pub confirm: bool,
+    /// Time after which no further round of that begins.
+    pub at_most: Duration,
 }
 
 impl Default for Localise {
     fn default() -> Self {
-        Self { least_percent: 1.0 }
+        Self { least_percent: 1.0, confirm: true, at_most: Duration::from_secs(300) }
     }
 }
 

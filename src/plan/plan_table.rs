@@ -37,7 +37,7 @@ pub static PLAN: Section = Section {
         key(
             "localise",
             Shape::Table(&LOCALISE),
-            Preset::Words("bad parts are looked for"),
+            Preset::Words("bad parts are looked for, and measured again"),
             "How bad parts are looked for in the results.",
         ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),

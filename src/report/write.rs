@@ -13,7 +13,7 @@ use super::{
 use crate::analysis::{
     frame::{self, Frame, FrameError},
     journal::{self, Journal, JournalError},
-    results::results,
+    results::{further, results},
     rows::{ceiling, rows},
     verdict::{Verdicts, verdicts},
 };
@@ -100,10 +100,15 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
 /// The journal contradicts itself.
 pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let results = results(journal).map_err(|cause| ReportError::Contradiction { path: path.to_owned(), cause })?;
-    let rows = rows(journal, &results, &|result| ceiling(journal, result));
-    let verdicts = verdicts(journal, &results, &rows);
-    let frame = frame::frame(&rows)?;
-    let view = view::view(journal, &results, &rows, &frame, &verdicts)?;
+    let of = |results| rows(journal, results, &|result| ceiling(journal, result));
+    let mut all = of(&results);
+    let tested = all.len();
+    // The frame has the settling of suspects too; nothing else of the report counts it among the tests.
+    all.extend(of(&further(journal)));
+    let rows = &all[..tested];
+    let verdicts = verdicts(journal, &results, rows);
+    let frame = frame::frame(&all)?;
+    let view = view::view(journal, &results, rows, &frame, &verdicts)?;
     Ok(Drawn { frame, verdicts, view })
 }
 

@@ -75,6 +75,12 @@ pub enum Event {
         /// The cases.
         cases: Vec<Case>,
     },
+    /// Further cases, which settle what the tests left open. They are no part of the tests; their numbers go on behind
+    /// the planned ones, and each is measured once.
+    Confirming {
+        /// The cases.
+        cases: Vec<Case>,
+    },
     /// A round begins.
     Round {
         /// Name of the test.

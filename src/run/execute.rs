@@ -9,6 +9,7 @@ use std::{
 use railgauge_wire::facts::HostFacts;
 
 use super::{
+    confirm::FollowUp,
     directory::Directory,
     event::{Case, Event},
     hosts::{self, Hosts},
@@ -27,6 +28,8 @@ use crate::{
 pub struct Past {
     /// The cases as planned then; empty for a new run.
     pub cases: Vec<Case>,
+    /// The further cases that were asked for then.
+    pub further: Vec<Case>,
     /// Cases and repeats that were measured.
     pub done: HashSet<(u64, u32)>,
 }
@@ -42,10 +45,18 @@ pub enum End {
     Prevented(String),
 }
 
-/// Runs a plan. The first event (`Started` or `Resumed`) is the caller's.
-pub async fn execute(plan: Arc<Plan>, directory: &Directory, past: Past, binary: AgentBinary, spine: &Spine) -> End {
+/// Runs a plan. The first event (`Started` or `Resumed`) is the caller's; `follow_up` is asked after the tests if the plan
+/// wants suspects confirmed.
+pub async fn execute(
+    plan: Arc<Plan>,
+    directory: &Directory,
+    past: Past,
+    binary: AgentBinary,
+    follow_up: FollowUp,
+    spine: &Spine,
+) -> End {
     let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
-    let end = measure(plan, directory, past, &mut hosts, spine).await;
+    let end = measure(plan, directory, past, &follow_up, &mut hosts, spine).await;
     hosts.close().await;
     match &end {
         End::Complete => spine.emit(Event::Finished),
@@ -56,7 +67,14 @@ pub async fn execute(plan: Arc<Plan>, directory: &Directory, past: Past, binary:
     end
 }
 
-async fn measure(plan: Arc<Plan>, directory: &Directory, past: Past, hosts: &mut Hosts, spine: &Spine) -> End {
+async fn measure(
+    plan: Arc<Plan>,
+    directory: &Directory,
+    past: Past,
+    follow_up: &FollowUp,
+    hosts: &mut Hosts,
+    spine: &Spine,
+) -> End {
     if let Err(error) = write_facts(directory, &hosts.facts) {
         spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", directory.facts().display())));
     }
@@ -80,7 +98,10 @@ async fn measure(plan: Arc<Plan>, directory: &Directory, past: Past, hosts: &mut
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
-    rounds::run(&work, hosts, spine).await;
+    let mut floor = rounds::run(&work, hosts, spine).await;
+    if work.plan.localise.confirm && spine.halted().is_none() {
+        floor.confirm(&past.further, &work.done, follow_up, hosts).await;
+    }
     halted(spine).unwrap_or(End::Complete)
 }
 

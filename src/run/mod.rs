@@ -15,7 +15,9 @@
 //! | `group` | the ranks of one collective: opened, joined, exercised together |
 //! | `times` | the slowest rank of each batch, and their distribution |
 //! | [`rounds`] | the loop over rounds, cells and flows |
+//! | [`confirm`] | suspects measured again, after the tests |
 
+pub mod confirm;
 pub mod counters;
 pub mod directory;
 pub mod event;

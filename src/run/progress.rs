@@ -42,8 +42,12 @@ impl Progress {
 
     /// How many outcomes are still to come.
     pub fn expect(&mut self, outcomes: u64) {
-        self.expected = outcomes;
         self.started = Instant::now();
+        self.await_more(outcomes);
+    }
+
+    fn await_more(&mut self, outcomes: u64) {
+        self.expected = outcomes;
         if let Some(bar) = &self.bar {
             bar.set_length(outcomes);
         }
@@ -73,6 +77,10 @@ impl Progress {
             Event::Note { host, text } => {
                 let named = if host.is_empty() { String::new() } else { format!("{host}: ") };
                 self.warn(&format!("{named}{text}"));
+            }
+            Event::Confirming { cases } => {
+                self.tell(&format!("measuring suspects again: {} further cases", cases.len()));
+                self.await_more(self.expected + cases.len() as u64);
             }
             Event::Interrupted => self.warn("interrupted: what was measured is kept"),
             Event::Finished => {

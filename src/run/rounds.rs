@@ -53,13 +53,14 @@ impl Work {
         self.cases.iter().map(|case| missing(case) as u64).sum()
     }
 
-    fn test(&self, case: &Case) -> Option<(usize, &Test)> {
+    pub(super) fn test(&self, case: &Case) -> Option<(usize, &Test)> {
         self.plan.tests.iter().enumerate().find(|(_, test)| test.name == case.test)
     }
 }
 
-/// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event.
-pub async fn run(work: &Work, hosts: &mut Hosts, spine: &Spine) {
+/// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Answers with the links
+/// as they stand, for what follows the tests.
+pub async fn run<'a>(work: &'a Work, hosts: &mut Hosts, spine: &'a Spine) -> Floor<'a> {
     let mut floor =
         Floor { work, links: Links::new(&work.plan), groups: HashMap::new(), facts: BTreeMap::new(), spine };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
@@ -79,21 +80,22 @@ pub async fn run(work: &Work, hosts: &mut Hosts, spine: &Spine) {
                 floor.round(index, repeat, &open, hosts).await;
                 spine.sync();
                 if spine.halted().is_some() {
-                    return;
+                    return floor;
                 }
             }
         }
     }
+    floor
 }
 
 /// The state that lives across rounds.
-struct Floor<'a> {
-    work: &'a Work,
+pub struct Floor<'a> {
+    pub(super) work: &'a Work,
     links: Links,
     /// Groups that wait for their next cell in the round that runs.
     groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
-    spine: &'a Spine,
+    pub(super) spine: &'a Spine,
 }
 
 /// What one try of one case came to.
@@ -107,7 +109,8 @@ struct Tried {
 }
 
 impl Floor<'_> {
-    async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
+    /// One round: all its cells, one after the other.
+    pub(super) async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
         self.cells(index, repeat, open, hosts).await;
         // The next round's groups have other ranks, and a GPU should not hold the memory of both.
         for (_, group) in std::mem::take(&mut self.groups) {

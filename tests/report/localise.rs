@@ -1,20 +1,32 @@
 //! Suspects of made-up runs, named in words.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
-use railgauge::analysis::{
-    journal::{Journal, parse},
-    localise::{Localisation, Standing, localise},
-    results::results,
-    rows::rows,
+use railgauge::{
+    analysis::{
+        frame,
+        journal::{Journal, parse},
+        localise::{Localisation, Standing, further, localise},
+        results::results,
+        row::{Phase, Row},
+        rows::rows,
+    },
+    report::{draw, text, write},
+    run::event::{Case, Event, Line, VERSION},
 };
 
-use railgauge::report::{text, write};
+use crate::support::{self, Scenario};
 
-use crate::support::Scenario;
+fn read(text: &str) -> Journal {
+    parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()
+}
 
 fn found(scenario: &Scenario) -> Vec<Localisation> {
-    let journal: Journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+    found_in(&scenario.jsonl())
+}
+
+fn found_in(text: &str) -> Vec<Localisation> {
+    let journal = read(text);
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results, &|_| None);
     localise(&journal, &results, &rows)
@@ -70,26 +82,101 @@ fn few_hosts_and_missing_ones_are_said() {
     assert!(down.iter().all(|test| test.suspects.is_empty()) && down.iter().any(|test| test.missing == 7), "{down:?}");
 }
 
+/// The journal of a run that measured its suspects again, on a cluster that may have changed meanwhile.
+fn followed_up(before: &Scenario, after: &Scenario) -> (String, Vec<Case>) {
+    let cases = wanted(&before.jsonl());
+    (before.jsonl() + &support::text(&after.further(&cases)), cases)
+}
+
+/// What is wanted beside a journal.
+fn wanted(text: &str) -> Vec<Case> {
+    let journal = read(text);
+    let results = results(&journal).unwrap();
+    further(&journal, &results, &rows(&journal, &results, &|_| None))
+}
+
 #[test]
-fn probes_settle_a_suspect() {
-    let mut test = found(&Scenario { slow: Some(4), ..Scenario::healthy(8, 2) }).remove(0);
-    let good = test.good[0].centre;
-    let unsettled = test.clone();
-    let values = |factor: f64| (0..10).map(|probe| (probe, good * factor)).collect::<Vec<_>>();
-    test.confirm(&values(0.6));
-    assert_eq!(test.suspects[0].standing, Standing::Confirmed);
-    assert!(
-        test.suspects[0].reason.ends_with("; confirmed by 10 further tests: 40.00 %"),
-        "{}",
-        test.suspects[0].reason
-    );
-    let mut cleared = unsettled.clone();
-    cleared.confirm(&values(1.0));
-    assert_eq!(cleared.suspects[0].standing, Standing::Cleared);
-    let mut open = unsettled;
-    open.confirm(&values(0.6)[..2]);
-    assert_eq!(open.suspects[0].standing, Standing::Open);
-    assert!(serde_json::to_string(&open).unwrap().contains(r#""standing":"open""#));
+fn suspects_are_measured_again_with_good_partners_and_confirmed() {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+    let (text, cases) = followed_up(&slow, &slow);
+    // Five partners for each of two rails, in two tests.
+    assert_eq!(cases.len(), 20);
+    let planned = read(&text).cases.len() as u64;
+    assert!(cases.iter().map(|case| case.id).eq(planned..planned + 20));
+    for round in cases.chunk_by(|a, b| (&a.test, a.round) == (&b.test, b.round)) {
+        let mut ports: Vec<_> = round.iter().flat_map(|case| [&case.flow.from, &case.flow.to]).collect();
+        ports.sort();
+        ports.dedup();
+        assert_eq!(ports.len(), 2 * round.len(), "a NIC is used twice in a round: {round:?}");
+    }
+    assert_eq!(wanted(&text), [], "nothing is asked for twice");
+    for test in found_in(&text).iter().filter(|test| !test.test.contains("tcp")) {
+        let suspect = &test.suspects[0];
+        assert_eq!((suspect.standing, suspect.further.len()), (Standing::Confirmed, 10), "{}", suspect.reason);
+        assert!(suspect.reason.contains("; confirmed by 10 further tests: "), "{}", suspect.reason);
+        let confirmation = suspect.confirmation.unwrap();
+        let (low, high) = confirmation.interval_percent.unwrap();
+        assert!(low <= confirmation.change_percent && confirmation.change_percent <= high && confirmation.n == 10);
+    }
+}
+
+#[test]
+fn a_suspect_that_is_good_again_is_cleared() {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 1) };
+    let (text, _) = followed_up(&slow, &Scenario { slow: None, ..slow.clone() });
+    let all = found_in(&text);
+    assert_eq!(all[0].suspects[0].standing, Standing::Cleared, "{}", all[0].suspects[0].reason);
+    let path = Path::new("records.jsonl");
+    let parts = draw(&read(&text), path).unwrap().view.parts.unwrap();
+    assert_eq!(parts.sentence, "No part stands out. Suspected, and good when measured again: host gpu005.");
+}
+
+#[test]
+fn too_few_further_results_settle_nothing_and_are_asked_for_no_more() {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 1) };
+    let (text, cases) = followed_up(&slow, &slow);
+    // The run ended after two of them.
+    let lines: Vec<&str> = text.lines().collect();
+    let cut = lines[..lines.len() - (cases.len() - 2)].join("\n") + "\n";
+    let suspect = &found_in(&cut)[0].suspects[0];
+    assert_eq!((suspect.standing, suspect.further.len()), (Standing::Open, 5), "{}", suspect.reason);
+    assert!(suspect.further[4].value.is_none() && suspect.further[4].error.is_some());
+    assert_eq!(wanted(&cut), [], "what is missing is for a resumed run, under its number");
+    assert_eq!(read(&cut).further.len(), cases.len());
+}
+
+#[test]
+fn further_cases_have_no_part_in_tests_and_verdicts() {
+    let slow = Scenario { slow: Some(4), sizes: vec![65536, 1 << 20], ..Scenario::healthy(8, 1) };
+    let (text, cases) = followed_up(&slow, &slow);
+    let draw = |text: &str| draw(&read(text), Path::new("records.jsonl")).unwrap();
+    let (plain, more) = (draw(&slow.jsonl()), draw(&text));
+    assert_eq!(more.verdicts.verdicts, plain.verdicts.verdicts);
+    assert_eq!((more.verdicts.cases, &more.verdicts.troubles), (plain.verdicts.cases, &plain.verdicts.troubles));
+    for (more, plain) in more.view.tests.iter().zip(&plain.view.tests) {
+        assert_eq!((&more.table, &more.curves, &more.tails), (&plain.table, &plain.curves, &plain.tails));
+    }
+    let rows = frame::rows(&more.frame).unwrap();
+    let (tests, confirmation): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.phase == Phase::Test);
+    assert_eq!(tests, frame::rows(&plain.frame).unwrap());
+    let ids: BTreeSet<u64> = confirmation.iter().map(|row| row.case).collect();
+    assert!(ids.into_iter().eq(cases.iter().map(|case| case.id)));
+    assert!(confirmation.iter().all(|row| row.value.is_some() && row.n == 1));
+}
+
+#[test]
+fn a_journal_whose_further_cases_do_not_fit_is_refused() {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 1) };
+    let cases = wanted(&slow.jsonl());
+    let with = |change: fn(&mut Case)| {
+        let mut cases = cases.clone();
+        cases.iter_mut().for_each(change);
+        let event = Event::Confirming { cases };
+        let line = Line { v: VERSION, at: "2026-11-21T03:00:00.000Z".into(), event };
+        parse((slow.jsonl() + &support::text(&[line])).as_bytes(), Path::new("records.jsonl")).unwrap_err().to_string()
+    };
+    assert!(with(|case| case.id += 1).contains("further case"), "numbers go on behind the planned ones");
+    assert!(with(|case| case.test = "other".into()).contains("test `other`, which the plan does not have"));
 }
 
 #[test]

@@ -124,9 +124,17 @@ impl Scenario {
         fs::write(dir.join("records.jsonl"), self.jsonl()).unwrap();
     }
 
+    /// What a run loop adds when it is asked for further cases.
+    pub fn further(&self, cases: &[Case]) -> Vec<Line> {
+        let mut writer = Writer { milliseconds: 3_600_000, ..Writer::default() };
+        writer.push(Event::Confirming { cases: cases.to_vec() });
+        Self { repeats: 1, ..self.clone() }.outcomes(&plan::plan(self), cases, &mut writer);
+        writer.lines
+    }
+
     /// The journal as text.
     pub fn jsonl(&self) -> String {
-        self.lines().iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
+        text(&self.lines())
     }
 
     fn cases(&self, plan: &Plan) -> Vec<Case> {
@@ -204,6 +212,11 @@ impl Scenario {
                 .collect(),
         }
     }
+}
+
+/// Lines as they stand in a journal.
+pub fn text(lines: &[Line]) -> String {
+    lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
 }
 
 fn unreachable() -> Failure {

@@ -1,9 +1,10 @@
 //! Which part of the cluster is bad, told from a test's pairs: names in words from [`railgauge_stats::localise`].
 //!
 //! Each test of pairs is judged by one metric at one size: bandwidth at the largest message where it is measured, else the
-//! median latency at the smallest. Only values that may be trusted count. A suspect is not yet a verdict:
-//! [`Localisation::probes`] says which pairs to measure again, and [`Localisation::confirm`] takes what came of it.
+//! median latency at the smallest. Only values that may be trusted count. A suspect is not yet a verdict: [`further`] says
+//! which pairs to measure again, and once the journal holds them every suspect is confirmed or cleared.
 
+mod further;
 mod names;
 mod pick;
 mod probe;
@@ -19,11 +20,12 @@ use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
 use super::{journal::Journal, results::CaseResult, row::Row, words::number};
-use crate::schedule::{Cell, Flow};
+use crate::schedule::Cell;
 use names::Names;
 
+pub use further::further;
 pub use probe::Probe;
-pub use told::{Confirmation, Good, Named, Standing};
+pub use told::{Confirmation, Further, Good, Named, Standing};
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +66,8 @@ pub struct Localisation {
     least: f64,
 }
 
-/// Looks for bad parts in every test of pairs, in the order of the plan. Tests of a collective have none.
+/// Looks for bad parts in every test of pairs, in the order of the plan, and settles suspects by the journal's further
+/// cases. Tests of a collective have none.
 pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Localisation> {
     let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
     for row in rows {
@@ -74,7 +77,10 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         }
     }
     let tests = journal.plan.tests.iter();
-    tests.filter_map(|test| of_test(journal, by_test.get(test.name.as_str())?)).collect()
+    let mut all: Vec<Localisation> =
+        tests.filter_map(|test| of_test(journal, by_test.get(test.name.as_str())?)).collect();
+    further::settle(journal, &mut all);
+    all
 }
 
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
@@ -191,18 +197,8 @@ impl Localisation {
             reason,
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
             standing: Standing::Suspect,
+            further: Vec::new(),
             confirmation: None,
         }
-    }
-
-    /// The flows to measure again, each once, in the order of the suspects.
-    pub fn flows(&self) -> Vec<Flow> {
-        let mut flows: Vec<Flow> = Vec::new();
-        for probe in &self.probes {
-            if !flows.contains(&probe.flow) {
-                flows.push(probe.flow.clone());
-            }
-        }
-        flows
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn pair(names: &Names, result: &CaseResult<'_>, row: &Row) -> Option<
 }
 
 /// Whether a case's value says something of the link: measured, whole, undisturbed.
-fn trusted(result: &CaseResult<'_>) -> bool {
+pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
     matches!(result.state, State::Measured | State::Short)
 }
 

@@ -63,18 +63,33 @@ pub struct Named {
     pub cases: Vec<u64>,
     /// Whether it was followed up.
     pub standing: Standing,
-    /// What the further tests came to; `None` without any.
+    /// The further cases that were to settle it.
+    pub further: Vec<Further>,
+    /// What they came to; `None` without any, or with too few.
     pub confirmation: Option<Confirmation>,
 }
 
-/// What further tests of a suspect came to. They were not picked for being bad, so their effect is not flattered.
+/// A further case that was to settle a suspect.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Further {
+    /// Its number.
+    pub case: u64,
+    /// The link, in words.
+    pub link: String,
+    /// Its value, if it may be trusted.
+    pub value: Option<f64>,
+    /// What stands against it.
+    pub error: Option<String>,
+}
+
+/// What the further cases of a suspect came to. They were not picked for being bad, so their effect is not flattered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Confirmation {
     /// Change against good pairs in percent of them.
     pub change_percent: f64,
     /// 95 % interval of it; `None` below six tests.
     pub interval_percent: Option<(f64, f64)>,
-    /// Further tests with a result that may be trusted.
+    /// Further cases with a result that may be trusted.
     pub n: usize,
 }
 

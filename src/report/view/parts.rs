@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{
-    localise::{Localisation, Named, Standing},
+    localise::{Further, Localisation, Named, Standing},
     words::{count, number, size},
 };
 
@@ -29,6 +29,8 @@ pub struct PartView {
     pub class: &'static str,
     /// What speaks for it: name of the test, change with its interval, reason.
     pub evidence: Vec<[String; 3]>,
+    /// The further cases that were to settle it: test, link, value or what stands against it.
+    pub further: Vec<[String; 3]>,
 }
 
 /// Makes the view; `None` without a test of pairs.
@@ -38,15 +40,16 @@ pub(super) fn parts(found: &[Localisation]) -> Option<Parts> {
     }
     let mut named: Vec<(Standing, PartView)> = Vec::new();
     for (test, one) in found.iter().flat_map(|test| test.suspects.iter().map(move |one| (test, one))) {
-        let evidence = [test.test.clone(), change(one), one.reason.clone()];
-        match named.iter_mut().find(|(standing, part)| *standing == one.standing && part.name == one.name) {
-            Some((_, part)) => part.evidence.push(evidence),
-            None => {
-                let (standing, class) = (one.standing.word(), class(one.standing));
-                let part = PartView { name: one.name.clone(), standing, class, evidence: vec![evidence] };
-                named.push((one.standing, part));
-            }
-        }
+        let at = named.iter().position(|(standing, part)| *standing == one.standing && part.name == one.name);
+        let at = at.unwrap_or_else(|| {
+            let (standing, class) = (one.standing.word(), class(one.standing));
+            let (evidence, further) = (Vec::new(), Vec::new());
+            named.push((one.standing, PartView { name: one.name.clone(), standing, class, evidence, further }));
+            named.len() - 1
+        });
+        let part = &mut named[at].1;
+        part.evidence.push([test.test.clone(), change(one), one.reason.clone()]);
+        part.further.extend(one.further.iter().map(|case| further(test, case)));
     }
     named.sort_by_key(|(standing, _)| rank(*standing));
     Some(Parts {
@@ -71,6 +74,11 @@ const fn class(standing: Standing) -> &'static str {
         Standing::Suspect | Standing::Open => "inconclusive",
         Standing::Cleared => "not-run",
     }
+}
+
+fn further(test: &Localisation, case: &Further) -> [String; 3] {
+    let value = case.value.map(|value| format!("{} {}", number(value), test.unit));
+    [test.test.clone(), case.link.clone(), value.or(case.error.clone()).unwrap_or_default()]
 }
 
 /// `−40.1 % (−41.0 to −39.2)`.

@@ -1,0 +1,72 @@
+//! Confirmation: what the tests made suspect is measured again, within the run and bounded in time.
+//!
+//! Which cases settle it is for analysis to say, which reads the journal; the run only asks.
+
+use std::{collections::HashSet, sync::Arc, time::Instant};
+
+use super::{
+    event::{Case, Event},
+    hosts::Hosts,
+    rounds::Floor,
+};
+
+/// Answers with the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
+/// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run.
+pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, String> + Send + Sync>;
+
+impl Floor<'_> {
+    /// Runs the cases that an earlier process of this run was asked for and did not measure, then those that are asked
+    /// for now, until there are none, the time of the plan is over, or the spine is halted.
+    pub async fn confirm(
+        &mut self,
+        earlier: &[Case],
+        done: &HashSet<(u64, u32)>,
+        follow_up: &FollowUp,
+        hosts: &mut Hosts,
+    ) {
+        let mut open: Vec<Case> = earlier.iter().filter(|case| !done.contains(&(case.id, 0))).cloned().collect();
+        let start = Instant::now();
+        loop {
+            if !self.rounds_of(&open, start, hosts).await {
+                return;
+            }
+            let follow_up = follow_up.clone();
+            // Reading a long journal takes seconds, in which agents must still be answered.
+            let asked = tokio::task::spawn_blocking(move || follow_up()).await;
+            open = match asked.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(cases) if cases.is_empty() => return,
+                Ok(cases) => cases,
+                Err(why) => return self.note(format!("suspects were not measured again: {why}")),
+            };
+            self.spine.emit(Event::Confirming { cases: open.clone() });
+        }
+    }
+
+    /// Runs these cases round by round; false if the run should end or the time is over.
+    async fn rounds_of(&mut self, cases: &[Case], start: Instant, hosts: &mut Hosts) -> bool {
+        let at_most = self.work.plan.localise.at_most;
+        let mut left = cases.len();
+        for round in cases.chunk_by(|a, b| (&a.test, a.round) == (&b.test, b.round)) {
+            if start.elapsed() >= at_most {
+                let spent = at_most.as_secs_f64();
+                self.note(format!(
+                    "measuring suspects again ended after {spent} s ([localise] at_most), with {left} cases not run"
+                ));
+                return false;
+            }
+            left -= round.len();
+            let Some((index, test)) = self.work.test(&round[0]) else { continue };
+            self.spine.emit(Event::Round { test: test.name.clone(), round: round[0].round, repeat: 0 });
+            self.round(index, 0, &round.iter().collect::<Vec<_>>(), hosts).await;
+            self.spine.sync();
+            if self.spine.halted().is_some() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn note(&self, text: String) {
+        self.spine.emit(Event::Note { host: String::new(), text });
+    }
+}
