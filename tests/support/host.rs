@@ -20,6 +20,7 @@ pub fn up(scenario: &Scenario, index: usize) -> Event {
             numa_nodes: 2,
             governor: Some(governor.into()),
             last_level_cache: Some(256 << 20),
+            ..Cpu::default()
         },
         memory_bytes: Some(1 << 40),
         rdma: rails.clone().map(|rail| device(scenario, index, rail)).collect(),
@@ -29,6 +30,7 @@ pub fn up(scenario: &Scenario, index: usize) -> Event {
             state: Some("up".into()),
             speed_mbps: Some(25_000),
             addresses: vec![format!("10.0.0.{}", index + 1)],
+            ..Interface::default()
         }],
         libraries: [("libibverbs.so.1".into(), "/usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.50.0".into())].into(),
         ..HostFacts::default()
@@ -46,7 +48,7 @@ fn device(scenario: &Scenario, index: usize, rail: u32) -> RdmaDevice {
         rate_gbps: (!scenario.software).then_some(200.0),
         mtu: Some(4096),
         netdev: Some(format!("eth{}", rail + 1)),
-        gids: Vec::new(),
+        ..RdmaPort::default()
     };
     let (name, driver) = if scenario.software { ("rxe", "rdma_rxe") } else { ("mlx5_", "mlx5_core") };
     RdmaDevice {

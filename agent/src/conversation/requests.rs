@@ -14,7 +14,7 @@ use super::{answering::caught, end, link::Links, member::Members, pipes::Outlet}
 use crate::{
     bench::clock,
     counters,
-    facts::{self, Live, tree::Tree},
+    facts::{self, tree::Tree},
     nccl::words::Wish,
 };
 
@@ -80,7 +80,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         Ask::Clock => {
             outlet.reply(id, Ok(Answer::Clock { monotonic: clock::now(), realtime: clock::realtime() }));
         }
-        Ask::Facts => aside(id, outlet, || Ok(Answer::Facts(Box::new(facts::collect(this_host(), Live::here()))))),
+        Ask::Facts => aside(id, outlet, || Ok(Answer::Facts(Box::new(facts::here())))),
         Ask::Counters { device, port } => {
             aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
         }

@@ -1,26 +1,102 @@
-//! Network interfaces.
+//! Network interfaces (kernel documentation: ABI/testing/sysfs-class-net, networking/bonding).
 
-use railgauge_wire::facts::Interface;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use railgauge_wire::facts::{Bond, Dcb, Ecn, Interface, Pause};
 
 use super::tree::Tree;
-use crate::system::interfaces::Address;
+use crate::system::{dcb, ethtool, interfaces::Address};
 
 const CLASS: &str = "sys/class/net";
 
+/// What a driver answers that stands in no file.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    /// Name and version of the driver.
+    pub driver: Option<(String, String)>,
+    /// Global pause frames.
+    pub pause: Option<Pause>,
+    /// Priorities.
+    pub dcb: Option<Dcb>,
+}
+
+/// Asks the drivers of all interfaces; what one refuses is noted.
+pub fn ask(tree: &Tree) -> BTreeMap<String, Answers> {
+    let one = |name: String| {
+        let noted = |what: &str, error: std::io::Error| tree.note(format!("{what} of {name}"), &error.to_string());
+        let answers = Answers {
+            driver: ethtool::driver(&name).unwrap_or_else(|error| (noted("driver", error), None).1),
+            pause: ethtool::pause(&name).unwrap_or_else(|error| (noted("pause frames", error), None).1),
+            dcb: dcb::ieee(&name).unwrap_or_else(|error| (noted("priorities", error), None).1),
+        };
+        (name, answers)
+    };
+    names(tree).map(one).collect()
+}
+
+/// `bonding_masters` is a file between the interfaces.
+fn names(tree: &Tree) -> impl Iterator<Item = String> {
+    tree.names(CLASS).into_iter().filter(|name| tree.has(format!("{CLASS}/{name}/ifindex")))
+}
+
 /// All interfaces, in the order of their names.
-pub fn all(tree: &Tree, addresses: &[Address]) -> Vec<Interface> {
-    let names = tree.names(CLASS).into_iter();
-    // `bonding_masters` is a file between the interfaces.
-    let names = names.filter(|name| tree.has(format!("{CLASS}/{name}/ifindex")));
-    names
-        .map(|name| Interface {
+pub fn all(tree: &Tree, addresses: &[Address], answers: &BTreeMap<String, Answers>) -> Vec<Interface> {
+    let one = |name: String| {
+        let mine = || addresses.iter().filter(|address| address.interface == name);
+        let Answers { driver, pause, dcb } = answers.get(&name).cloned().unwrap_or_default();
+        Interface {
             mtu: mtu(tree, &name),
             state: tree.text(format!("{CLASS}/{name}/operstate")),
             speed_mbps: speed(tree, &name),
-            addresses: addresses.iter().filter(|a| a.interface == name).map(|a| a.ip.to_string()).collect(),
+            addresses: mine().map(|address| address.ip.to_string()).collect(),
+            networks: mine().filter_map(network).collect::<BTreeSet<_>>().into_iter().collect(),
+            bond: bond(tree, &name),
+            trust: tree.text(format!("{CLASS}/{name}/qos/trust")),
+            ecn: ecn(tree, &name),
+            driver,
+            pause,
+            dcb,
+            traffic: None,
             name,
-        })
-        .collect()
+        }
+    };
+    names(tree).map(one).collect()
+}
+
+/// The IPv4 network of an address, such as `10.77.0.0/24`.
+fn network(address: &Address) -> Option<String> {
+    let (IpAddr::V4(ip), Some(prefix)) = (address.ip, address.prefix.filter(|prefix| *prefix <= 32)) else {
+        return None;
+    };
+    let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+    Some(format!("{}/{prefix}", std::net::Ipv4Addr::from_bits(ip.to_bits() & mask)))
+}
+
+fn bond(tree: &Tree, name: &str) -> Option<Bond> {
+    // "802.3ad 4": the mode's name and number.
+    if let Some(mode) = tree.text(format!("{CLASS}/{name}/bonding/mode")) {
+        return Some(Bond::Master(mode.split_whitespace().next().unwrap_or_default().to_owned()));
+    }
+    // Bridges have members too; only a bond's members have this folder.
+    if !tree.has(format!("{CLASS}/{name}/bonding_slave")) {
+        return None;
+    }
+    let master = tree.target(format!("{CLASS}/{name}/master"))?;
+    Some(Bond::Member(master.file_name()?.to_string_lossy().into_owned()))
+}
+
+/// Congestion control of RoCE, in the files MLNX_OFED has for it: one switch for each priority.
+fn ecn(tree: &Tree, name: &str) -> Option<Ecn> {
+    let on = |point: &str| {
+        let place = format!("{CLASS}/{name}/ecn/{point}/enable");
+        let priorities = tree.names(&place).into_iter().filter_map(|name| name.parse::<u8>().ok());
+        let on = priorities.filter(|priority| tree.value::<u8>(format!("{place}/{priority}")) == Some(1));
+        tree.has(&place).then(|| on.collect())
+    };
+    Some(Ecn { notifies: on("roce_np")?, reacts: on("roce_rp")? })
 }
 
 /// MTU in bytes.

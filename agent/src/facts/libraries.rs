@@ -1,17 +1,52 @@
 //! Which of the libraries that are opened at run time the loader finds.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::system::library;
 
 /// Libraries that some measurement or check opens.
 const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", "libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1"];
 
-/// Each library's file, whose name carries its version, or the loader's words.
+/// Each library's file, whose name carries its version, or the loader's words; and the providers that libibverbs has
+/// loaded for the devices of this host (`libmlx5-rdmav34.so`, `librxe-rdmav34.so`, …).
 pub fn probe() -> BTreeMap<String, String> {
     let found = NAMES.map(|name| {
         let path = library::find(name).map(|path| path.display().to_string());
         (name.to_owned(), path.unwrap_or_else(|words| words))
     });
-    found.into()
+    let mut found = BTreeMap::from(found);
+    // Where the file is not readable, libibverbs could not have loaded anything either.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    found.extend(providers(&maps));
+    found
+}
+
+/// Providers of libibverbs among the files mapped into a process, by name.
+fn providers(maps: &str) -> impl Iterator<Item = (String, String)> {
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
+    paths.filter_map(|path| {
+        let file = Path::new(path).file_name()?.to_str()?;
+        // libmlx5 and libefa are libraries of their own, which their provider's file is a link to.
+        let own = ["libmlx4.so.", "libmlx5.so.", "libefa.so.", "libmana.so."].iter().any(|name| file.starts_with(name));
+        (file.contains("-rdmav") || own).then(|| (format!("provider {}", name_of(file)), path.to_owned()))
+    })
+}
+
+/// `mlx5` of `libmlx5.so.1.24.44.0`, `rxe` of `librxe-rdmav34.so`.
+fn name_of(file: &str) -> &str {
+    let name = file.strip_prefix("lib").unwrap_or(file);
+    name.split(['-', '.']).next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn providers_are_found_among_mapped_files() {
+        let maps = "7f00-7f01 r-xp 00000000 08:01 1  /usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so\n\
+                    7f01-7f02 r--p 00000000 08:01 2  /usr/lib/x86_64-linux-gnu/libmlx5.so.1.24.44.0\n\
+                    7f02-7f03 rw-p 00000000 00:00 0  [heap]\n\
+                    7f03-7f04 r--p 00000000 08:01 3  /usr/lib/x86_64-linux-gnu/libc.so.6\n";
+        let found: Vec<String> = super::providers(maps).map(|(name, _)| name).collect();
+        assert_eq!(found, ["provider rxe", "provider mlx5"]);
+    }
 }

@@ -1,8 +1,13 @@
 //! Operating system, processor, memory and limits.
 
-use railgauge_wire::facts::{Cpu, HostFacts};
+use std::collections::BTreeSet;
 
-use super::tree::{Tree, list};
+use railgauge_wire::facts::{Cpu, HostFacts, HugePages};
+
+use super::{
+    surroundings,
+    tree::{Tree, list},
+};
 
 /// The machine's part of the facts.
 pub fn facts(tree: &Tree) -> HostFacts {
@@ -14,8 +19,16 @@ pub fn facts(tree: &Tree) -> HostFacts {
         // The file is there from Linux 6.1 on; before that the agent's own architecture is the machine's.
         architecture: tree.text("proc/sys/kernel/arch").unwrap_or_else(|| std::env::consts::ARCH.into()),
         cpu: cpu(tree),
+        surroundings: surroundings::around(tree),
         memory_bytes: memory(tree),
-        memlock_bytes: memlock(tree),
+        huge_pages: huge_pages(tree),
+        transparent_huge_pages: chosen(tree.text("sys/kernel/mm/transparent_hugepage/enabled")),
+        numa_balancing: tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|value| value > 0),
+        memlock_bytes: limit(tree, "Max locked memory"),
+        open_files: limit(tree, "Max open files"),
+        clock_source: tree.expected("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        tcp_ecn: tree.value("proc/sys/net/ipv4/tcp_ecn"),
+        iommus: u32::try_from(tree.names("sys/class/iommu").len()).unwrap_or(u32::MAX),
         ..HostFacts::default()
     }
 }
@@ -35,9 +48,26 @@ fn cpu(tree: &Tree) -> Cpu {
         model: field(&tree.expected("proc/cpuinfo").unwrap_or_default(), "model name"),
         threads: online.unwrap_or(0),
         numa_nodes: nodes.unwrap_or(0),
-        governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        governor: governor(tree),
+        boost: boost(tree),
+        smt: tree.value::<u8>("sys/devices/system/cpu/smt/active").map(|active| active == 1),
         last_level_cache: last_level_cache(tree),
     }
+}
+
+/// The governors of all processors, each named once.
+fn governor(tree: &Tree) -> Option<String> {
+    const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
+    let policies = tree.names(POLICIES).into_iter().filter(|name| name.starts_with("policy"));
+    let governors = policies.filter_map(|policy| tree.text(format!("{POLICIES}/{policy}/scaling_governor")));
+    let governors: BTreeSet<String> = governors.collect();
+    (!governors.is_empty()).then(|| governors.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Whether frequencies above the nominal one are allowed. Intel's driver says the opposite.
+fn boost(tree: &Tree) -> Option<bool> {
+    let flag = |path: &str| tree.value::<u8>(format!("sys/devices/system/cpu/{path}"));
+    flag("intel_pstate/no_turbo").map(|no| no == 0).or_else(|| flag("cpufreq/boost").map(|yes| yes == 1))
 }
 
 /// Size of the largest cache of the first processor, in bytes.
@@ -61,15 +91,33 @@ fn memory(tree: &Tree) -> Option<u64> {
     total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The soft limit of this process, which its links live under.
-fn memlock(tree: &Tree) -> Option<u64> {
+/// Huge pages of every size the kernel has (kernel documentation: admin-guide/mm/hugetlbpage).
+fn huge_pages(tree: &Tree) -> Vec<HugePages> {
+    const SIZES: &str = "sys/kernel/mm/hugepages";
+    let one = |name: String| {
+        let count = |file: &str| tree.value(format!("{SIZES}/{name}/{file}"));
+        let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        Some(HugePages { bytes: kib.checked_mul(1024)?, total: count("nr_hugepages")?, free: count("free_hugepages")? })
+    };
+    tree.names(SIZES).into_iter().filter_map(one).collect()
+}
+
+/// The word in brackets: `always [madvise] never`.
+fn chosen(text: Option<String>) -> Option<String> {
+    let text = text?;
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word.to_owned())
+}
+
+/// A soft limit of this process, which its links live under; `None` if there is none.
+fn limit(tree: &Tree, name: &str) -> Option<u64> {
     let text = tree.expected("proc/self/limits")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
 /// The value of the first line `name : value`.
-fn field(text: &str, name: &str) -> Option<String> {
+pub fn field(text: &str, name: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
     Some(rest.trim().to_owned())
 }

@@ -5,16 +5,27 @@
 //! | --- | --- |
 //! | [`tree`] | the way to the files, below a root that tests choose |
 //! | [`machine`] | operating system, processor, memory, limits |
+//! | [`surroundings`] | container, virtual machine |
+//! | [`modules`] | kernel modules |
+//! | [`pci`], [`config_space`] | PCIe functions and the bridges above them |
 //! | [`rdma`] | RDMA devices, ports, GIDs |
-//! | [`interfaces`] | network interfaces |
+//! | [`interfaces`] | network interfaces, and what their drivers answer |
 //! | [`path_mtu`] | what RDMA ports say through libibverbs |
 //! | [`libraries`] | what the loader finds |
+//! | [`kernel_log`] | errors of GPUs |
+//! | [`idle`] | load and traffic, from two looks |
 
+pub mod config_space;
+pub mod idle;
 pub mod interfaces;
+pub mod kernel_log;
 pub mod libraries;
 pub mod machine;
+pub mod modules;
 pub mod path_mtu;
+pub mod pci;
 pub mod rdma;
+pub mod surroundings;
 pub mod tree;
 
 use railgauge_wire::facts::{Gpu, HostFacts};
@@ -31,6 +42,8 @@ use tree::Tree;
 pub struct Live {
     /// Addresses of the interfaces, or why they are not known.
     pub addresses: Result<Vec<Address>, String>,
+    /// What the interfaces' drivers answered.
+    pub interfaces: BTreeMap<String, interfaces::Answers>,
     /// Libraries by name: path, or the loader's words.
     pub libraries: BTreeMap<String, String>,
     /// Active path MTU of RDMA ports.
@@ -40,18 +53,37 @@ pub struct Live {
 }
 
 impl Live {
-    /// This process's own view.
-    pub fn here() -> Self {
-        let addresses = addresses().map_err(|error| error.to_string());
-        Self { addresses, libraries: libraries::probe(), path_mtus: path_mtu::ask(), gpus: nvml::gpus(&Tree::new("/")) }
+    /// This process's own view. What could not be asked is noted in the tree.
+    pub fn here(tree: &Tree) -> Self {
+        let path_mtus = path_mtu::ask();
+        Self {
+            addresses: addresses().map_err(|error| error.to_string()),
+            interfaces: interfaces::ask(tree),
+            // Behind the question to the devices, which loads the providers' libraries.
+            libraries: libraries::probe(),
+            path_mtus,
+            gpus: nvml::gpus(),
+        }
     }
+}
+
+/// What this host is, and how idle it was meanwhile. Takes a fifth of a second at least.
+pub fn here() -> HostFacts {
+    let (tree, root) = (Tree::new("/"), Tree::new("/"));
+    let look = idle::Look::now(&root);
+    let live = Live::here(&tree);
+    let mut facts = collect(tree, live);
+    look.again(&root, &mut facts);
+    facts
 }
 
 /// Collects the facts of the host whose files are below the tree's root.
 pub fn collect(tree: Tree, live: Live) -> HostFacts {
     let mut facts = HostFacts {
         rdma: rdma::devices(&tree),
-        interfaces: interfaces::all(&tree, live.addresses.as_deref().unwrap_or_default()),
+        interfaces: interfaces::all(&tree, live.addresses.as_deref().unwrap_or_default(), &live.interfaces),
+        modules: modules::loaded(&tree),
+        xids: kernel_log::xids(&tree),
         libraries: live.libraries,
         ..machine::facts(&tree)
     };
@@ -59,6 +91,12 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         Ok(gpus) => {
             facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);
             facts.gpus = gpus;
+            for gpu in &mut facts.gpus {
+                gpu.function = gpu.pci.as_deref().map(|pci| pci::function_at(&tree, pci)).unwrap_or_default();
+                let numa = gpu.pci.as_ref().map(|pci| format!("sys/bus/pci/devices/{pci}/numa_node"));
+                // -1 where the platform does not say.
+                gpu.numa = numa.and_then(|path| tree.value::<i64>(path)).and_then(|node| u32::try_from(node).ok());
+            }
         }
         Err(why) => {
             facts.unreadable.insert("gpus".into(), why);

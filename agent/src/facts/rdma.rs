@@ -1,10 +1,13 @@
 //! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband).
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use railgauge_wire::facts::{Gid, RdmaDevice, RdmaPort};
 
-use super::tree::Tree;
+use super::{pci, tree::Tree};
 
 /// Directory of the devices.
 pub const CLASS: &str = "sys/class/infiniband";
@@ -17,48 +20,28 @@ pub fn devices(tree: &Tree) -> Vec<RdmaDevice> {
 fn device(tree: &Tree, name: String) -> RdmaDevice {
     let at = format!("{CLASS}/{name}");
     let hardware = tree.target(format!("{at}/device"));
-    let pci = hardware.as_deref().and_then(pci_directory);
+    let pci = hardware.as_deref().and_then(pci::directory);
     let driver = driver(tree, &at, pci.as_deref());
     let software = is_software(driver.as_deref(), hardware.is_some());
-    let pcie = |which: &str| {
-        let pci = pci.as_deref()?;
-        let speed = tree.text(pci.join(format!("{which}_link_speed")))?;
-        // "16.0 GT/s PCIe"; "Unknown" for virtual functions.
-        let speed = speed.split_whitespace().next()?.parse::<f64>().ok().filter(|speed| speed.is_finite())?;
-        Some((speed, tree.text(pci.join(format!("{which}_link_width")))?.parse().ok().filter(|width| *width > 0)?))
-    };
+    let pcie = |which: &str| pci::link(tree, pci.as_deref()?, which);
     let numbers = tree.names(format!("{at}/ports")).into_iter().filter_map(|port| port.parse::<u8>().ok());
     let mut numbers: Vec<_> = numbers.collect();
     numbers.sort_unstable();
     RdmaDevice {
+        // "1: CA", "4: RNIC".
+        kind: tree.text(format!("{at}/node_type")).map(|text| after_colon(&text)),
         firmware: tree.text(format!("{at}/fw_ver")).filter(|text| !text.is_empty()),
         board: tree.text(format!("{at}/board_id")).filter(|text| !text.is_empty()),
         guid: tree.text(format!("{at}/node_guid")),
         numa: tree.value::<i64>(format!("{at}/device/numa_node")).and_then(|node| u32::try_from(node).ok()),
         pcie: pcie("current"),
         pcie_max: pcie("max"),
-        ports: numbers.into_iter().map(|number| port(tree, &at, number, software)).collect(),
+        function: pci.as_deref().map(|place| pci::function(tree, place)).unwrap_or_default(),
+        ports: numbers.into_iter().map(|number| port(tree, &name, number, software)).collect(),
         pci: pci.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
         driver,
         software,
         name,
-    }
-}
-
-/// The PCI device a device's directory lies in, itself or one above (some drivers hang an auxiliary device between).
-fn pci_directory(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find(|path| path.file_name().is_some_and(|name| is_pci(&name.to_string_lossy()))).map(Into::into)
-}
-
-/// Whether a name is a PCI address such as `0000:3b:00.1`.
-fn is_pci(name: &str) -> bool {
-    let hex = |text: &str, digits: usize| text.len() >= digits && text.chars().all(|c| c.is_ascii_hexdigit());
-    let mut parts = name.split(':');
-    match (parts.next(), parts.next(), parts.next().and_then(|last| last.split_once('.')), parts.next()) {
-        (Some(domain), Some(bus), Some((slot, function)), None) => {
-            hex(domain, 4) && hex(bus, 2) && hex(slot, 2) && hex(function, 1)
-        }
-        _ => false,
     }
 }
 
@@ -85,26 +68,54 @@ fn is_software(driver: Option<&str>, has_hardware: bool) -> bool {
     matches!(driver, Some("rdma_rxe" | "siw")) || !has_hardware
 }
 
-fn port(tree: &Tree, device: &str, number: u8, software: bool) -> RdmaPort {
+fn after_colon(text: &str) -> String {
+    text.split_once(':').map_or(text, |(_, word)| word).trim().to_owned()
+}
+
+fn port(tree: &Tree, name: &str, number: u8, software: bool) -> RdmaPort {
+    let device = format!("{CLASS}/{name}");
     let at = format!("{device}/ports/{number}");
     // "4: ACTIVE" and "5: LinkUp".
-    let word = |file: &str| {
-        let text = tree.text(format!("{at}/{file}"))?;
-        Some(text.split_once(':').map_or(text.as_str(), |(_, word)| word).trim().to_owned())
-    };
+    let word = |file: &str| Some(after_colon(&tree.text(format!("{at}/{file}"))?));
     // "100 Gb/sec (4X EDR)". Emulations report a rate that says nothing.
     let rate = || tree.text(format!("{at}/rate"))?.split_whitespace().next()?.parse::<f64>().ok();
     let gids = gids(tree, &at);
+    let link_layer = tree.text(format!("{at}/link_layer"));
+    let infiniband = link_layer.as_deref() == Some("InfiniBand");
     RdmaPort {
         number,
         state: word("state"),
         physical: word("phys_state"),
-        link_layer: tree.text(format!("{at}/link_layer")),
+        lid: infiniband.then(|| number_in(tree, format!("{at}/lid"))).flatten(),
+        subnet_manager: infiniband.then(|| number_in(tree, format!("{at}/sm_lid"))).flatten(),
+        partitions: if infiniband { partitions(tree, &at) } else { Vec::new() },
+        traffic_class: tree.text(format!("{device}/tc/{number}/traffic_class")).and_then(|text| traffic_class(&text)),
+        cm_tos: tree.value(format!("sys/kernel/config/rdma_cm/{name}/ports/{number}/default_roce_tos")),
+        link_layer,
         rate_gbps: (!software).then(rate).flatten().filter(|rate| rate.is_finite() && *rate > 0.0),
         mtu: None,
-        netdev: netdev(tree, device, number, &gids),
+        netdev: netdev(tree, &device, number, &gids),
         gids,
+        traffic: None,
     }
+}
+
+/// A number as InfiniBand's files have it: `0x1c`.
+fn number_in(tree: &Tree, path: String) -> Option<u32> {
+    let text = tree.text(path)?;
+    text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |digits| u32::from_str_radix(digits, 16).ok())
+}
+
+/// Partition keys that are set, each once.
+fn partitions(tree: &Tree, port: &str) -> Vec<String> {
+    let keys = tree.names(format!("{port}/pkeys")).into_iter();
+    let keys: BTreeSet<String> = keys.filter_map(|index| tree.text(format!("{port}/pkeys/{index}"))).collect();
+    keys.into_iter().filter(|key| key != "0x0000").collect()
+}
+
+/// MLNX_OFED's file says `Global tclass=106`, and nothing while no class is forced.
+fn traffic_class(text: &str) -> Option<u32> {
+    text.lines().find_map(|line| line.trim().strip_prefix("Global tclass=")?.trim().parse().ok())
 }
 
 /// The interface behind a port of a device.

@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -30,15 +31,28 @@ impl Tree {
     /// The text of a file, without white space around it. `None` if there is no such file, or the kernel has no value
     /// for it, or it must not be read; the last is noted.
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
+    }
+
+    /// The bytes of a file, as [`text`](Self::text).
+    pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let path = path.as_ref();
         let mut bytes = Vec::new();
-        match File::open(self.root.join(path)).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {
-            Ok(_) => Some(String::from_utf8_lossy(&bytes).trim().to_owned()),
+        match self.open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {
+            Ok(_) => Some(bytes),
             Err(error) => {
                 self.failed(path, &error);
                 None
             }
         }
+    }
+
+    /// Opens a file to read it as far as it goes: reading never waits for more.
+    ///
+    /// # Errors
+    /// It is not there, or must not be read.
+    pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
+        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.root.join(path))
     }
 
     /// As [`text`](Self::text), for a file that every host has: its absence is noted too.
@@ -92,7 +106,8 @@ impl Tree {
         self.unreadable.into_inner()
     }
 
-    fn failed(&self, path: &Path, error: &io::Error) {
+    /// Notes why a file could not be read, unless it is not there or has no value.
+    pub fn failed(&self, path: &Path, error: &io::Error) {
         let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         // What drivers answer where they have no value, such as the speed of a port that is down.
         let no_value = [libc::EINVAL, libc::EOPNOTSUPP, libc::ENODEV, libc::ENODATA];
@@ -101,8 +116,9 @@ impl Tree {
         }
     }
 
-    fn note(&self, path: &Path, why: &str) {
-        self.unreadable.borrow_mut().insert(path.display().to_string(), why.to_owned());
+    /// Notes that something could not be read, and why.
+    pub fn note(&self, what: impl AsRef<Path>, why: &str) {
+        self.unreadable.borrow_mut().insert(what.as_ref().display().to_string(), why.to_owned());
     }
 }
 

@@ -1,9 +1,14 @@
 //! What NVML says of the GPUs of this host. NVML is opened at run time; a host without it has no GPUs to tell of.
 
-use nvml_wrapper::{Device, Nvml, error::NvmlError};
-use railgauge_wire::facts::Gpu;
-
-use crate::facts::tree::Tree;
+use nvml_wrapper::{
+    Device, Nvml,
+    bitmasks::device::ThrottleReasons,
+    enum_wrappers::device::{Clock, EccCounter, MemoryError, RetirementCause, TemperatureSensor},
+    enums::device::SampleValue,
+    error::NvmlError,
+    structs::device::FieldId,
+};
+use railgauge_wire::facts::{Gpu, MemoryFaults, PciFunction};
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
 const NVLINKS: u32 = 18;
@@ -13,7 +18,7 @@ const NVLINKS: u32 = 18;
 ///
 /// # Errors
 /// NVML is there and does not answer.
-pub fn gpus(tree: &Tree) -> Result<Vec<Gpu>, String> {
+pub fn gpus() -> Result<Vec<Gpu>, String> {
     let nvml = match Nvml::init() {
         Ok(nvml) => nvml,
         Err(NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound | NvmlError::DriverNotLoaded) => {
@@ -27,17 +32,17 @@ pub fn gpus(tree: &Tree) -> Result<Vec<Gpu>, String> {
     let cuda = cuda.map(|version| format!("{}.{}", version / 1000, version % 1000 / 10));
     let one = |index: u32| {
         let device = nvml.device_by_index(index).map_err(|error| format!("NVML: GPU {index}: {error}"))?;
-        Ok(Gpu { driver: driver.clone(), cuda: cuda.clone(), ..gpu(tree, index, &device) })
+        Ok(Gpu { driver: driver.clone(), cuda: cuda.clone(), ..gpu(index, &device) })
     };
     (0..count).map(one).collect()
 }
 
-fn gpu(tree: &Tree, index: u32, device: &Device<'_>) -> Gpu {
+fn gpu(index: u32, device: &Device<'_>) -> Gpu {
     let pci = device.pci_info().ok().map(|pci| address(pci.domain, pci.bus, pci.device));
-    let numa = pci.as_ref().and_then(|pci| tree.value::<i64>(format!("sys/bus/pci/devices/{pci}/numa_node")));
     let links = (0..NVLINKS).map(|link| device.link_wrapper_for(link).is_active());
     // A GPU without NVLink answers "not supported" for every one.
     let active: Vec<bool> = links.filter_map(Result::ok).collect();
+    let clock = |kind: Clock| device.clock_info(kind).ok().zip(device.max_clock_info(kind).ok());
     Gpu {
         index,
         uuid: device.uuid().ok(),
@@ -48,10 +53,67 @@ fn gpu(tree: &Tree, index: u32, device: &Device<'_>) -> Gpu {
         pcie_max: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
         memory_bytes: device.memory_info().ok().map(|memory| memory.total),
         ecc: device.is_ecc_enabled().ok().map(|state| state.currently_enabled),
-        numa: numa.and_then(|node| u32::try_from(node).ok()),
-        nvlinks: (!active.is_empty())
-            .then(|| u32::try_from(active.iter().filter(|active| **active).count()).unwrap_or(u32::MAX)),
+        nvlinks: (!active.is_empty()).then(|| count(active.iter().filter(|active| **active))),
+        nvlinks_total: (!active.is_empty()).then(|| count(active.iter())),
+        persistence: device.is_in_persistent_mode().ok(),
+        // Numbers as NVML has them: 0 is off, 1 is on.
+        mig: device.mig_mode().ok().map(|mode| mode.current == 1),
+        clock_mhz: clock(Clock::SM),
+        memory_clock_mhz: clock(Clock::Memory),
+        throttled: device.current_throttle_reasons().map(throttled).unwrap_or_default(),
+        memory_faults: memory_faults(device),
+        temperature: device.temperature(TemperatureSensor::Gpu).ok(),
+        power_watts: watts(device.power_usage()).zip(watts(device.power_management_limit())),
+        processes: device.running_compute_processes_count().ok(),
+        // What sysfs knows is added by the collector of facts.
+        numa: None,
+        function: PciFunction::default(),
         pci,
+    }
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}
+
+/// NVML counts milliwatts.
+fn watts(milliwatts: Result<u32, NvmlError>) -> Option<f64> {
+    milliwatts.ok().map(|milliwatts| f64::from(milliwatts) / 1e3)
+}
+
+/// Reasons that hold clocks down, in words. An idle GPU and clocks that somebody set are none.
+fn throttled(reasons: ThrottleReasons) -> Vec<String> {
+    let words = [
+        (ThrottleReasons::SW_POWER_CAP, "power cap"),
+        (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
+        (ThrottleReasons::SYNC_BOOST, "sync boost"),
+        (ThrottleReasons::SW_THERMAL_SLOWDOWN, "too hot (driver)"),
+        (ThrottleReasons::HW_THERMAL_SLOWDOWN, "too hot (hardware)"),
+        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
+    ];
+    words.into_iter().filter(|(reason, _)| reasons.contains(*reason)).map(|(_, word)| word.to_owned()).collect()
+}
+
+fn memory_faults(device: &Device<'_>) -> MemoryFaults {
+    use nvml_wrapper::sys_exports::field_id::{
+        NVML_FI_DEV_REMAPPED_COR, NVML_FI_DEV_REMAPPED_FAILURE, NVML_FI_DEV_REMAPPED_PENDING, NVML_FI_DEV_REMAPPED_UNC,
+    };
+    let field = |id: u32| match device.field_values_for(&[FieldId(id)]).ok()?.pop()?.ok()?.value.ok()? {
+        SampleValue::U32(value) => Some(value),
+        SampleValue::U64(value) => u32::try_from(value).ok(),
+        SampleValue::F64(_) | SampleValue::I64(_) => None,
+    };
+    let retired = |cause| device.retired_pages(cause).ok().map(|pages| count(pages.iter()));
+    let single = retired(RetirementCause::MultipleSingleBitEccErrors);
+    let double = retired(RetirementCause::DoubleBitEccError);
+    // Older GPUs retire pages, newer ones remap rows; each answers for its own.
+    let pending = field(NVML_FI_DEV_REMAPPED_PENDING).map(|pending| pending != 0);
+    MemoryFaults {
+        uncorrected: device.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile).ok(),
+        retired_pages: single.zip(double).map(|(single, double)| single + double),
+        remapped_rows: field(NVML_FI_DEV_REMAPPED_COR).zip(field(NVML_FI_DEV_REMAPPED_UNC)),
+        pending: pending.or_else(|| device.are_pages_pending_retired().ok()),
+        remapping_failed: field(NVML_FI_DEV_REMAPPED_FAILURE).map(|failed| failed != 0),
     }
 }
 

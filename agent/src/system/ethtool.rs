@@ -1,8 +1,12 @@
-//! Statistics of a network driver (SIOCETHTOOL): what `ethtool -S` prints.
+//! What a network driver says of itself (SIOCETHTOOL): what `ethtool -S`, `-i` and `-a` print.
 
 use std::{io, net::UdpSocket, os::fd::AsRawFd};
 
+use railgauge_wire::facts::Pause;
+
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const GDRVINFO: u32 = 0x03;
+const GPAUSEPARAM: u32 = 0x12;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
@@ -20,7 +24,7 @@ const SLACK: u32 = 4096;
 /// # Errors
 /// There is no such interface, or the driver refuses.
 pub fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
-    let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
+    let socket = socket()?;
     let ask = |command: &mut [u64]| ioctl(&socket, interface, command);
 
     // struct ethtool_sset_info: u32 cmd, u32 reserved, u64 mask, u32 data[].
@@ -54,8 +58,49 @@ pub fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     }
 
     let bytes: Vec<u8> = strings.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
-    let name = |name: &[u8]| String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or(name)).into_owned();
     Ok(bytes.chunks(NAME).map(name).zip(values.into_iter().skip(1)).take(count as usize).collect())
+}
+
+/// Name and version of the driver; `None` if it does not say.
+///
+/// # Errors
+/// There is no such interface, or the driver refuses.
+pub fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
+    // struct ethtool_drvinfo: u32 cmd, then names of 32 bytes: driver, version, firmware, …; 196 bytes in all.
+    let mut info = [0; 25];
+    info[0] = header(GDRVINFO, 0);
+    let said = supported(ioctl(&socket()?, interface, &mut info))?.is_some();
+    let bytes: Vec<u8> = info.iter().flat_map(|word| word.to_ne_bytes()).skip(4).collect();
+    Ok(said.then(|| (name(&bytes[..NAME]), name(&bytes[NAME..2 * NAME]))).filter(|(driver, _)| !driver.is_empty()))
+}
+
+/// Global pause frames; `None` if the driver has none.
+///
+/// # Errors
+/// There is no such interface, or the driver refuses.
+pub fn pause(interface: &str) -> io::Result<Option<Pause>> {
+    // struct ethtool_pauseparam: u32 cmd, u32 autoneg, u32 rx_pause, u32 tx_pause.
+    let mut words = [header(GPAUSEPARAM, 0), 0];
+    let said = supported(ioctl(&socket()?, interface, &mut words))?;
+    let (receive, send) = halves(words[1]);
+    Ok(said.map(|()| Pause { receive: receive != 0, send: send != 0 }))
+}
+
+/// `None` where a driver does not know the question.
+fn supported(answer: io::Result<()>) -> io::Result<Option<()>> {
+    match answer {
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+fn socket() -> io::Result<UdpSocket> {
+    UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))
+}
+
+/// A name of fixed size, up to the first zero.
+fn name(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or(bytes)).into_owned()
 }
 
 /// Two u32 fields as the one word they lie in.
@@ -94,7 +139,8 @@ mod tests {
     #[test]
     fn the_loopback_interface_has_none_and_a_missing_one_is_an_error() {
         assert_eq!(statistics("lo").unwrap(), []);
-        assert!(statistics("nowhere0").is_err());
+        assert_eq!(pause("lo").unwrap(), None);
+        assert!(statistics("nowhere0").is_err() && driver("nowhere0").is_err() && pause("nowhere0").is_err());
         assert!(statistics("a name that is far too long").is_err());
     }
 }

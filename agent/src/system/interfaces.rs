@@ -13,6 +13,8 @@ pub struct Address {
     pub interface: String,
     /// The address.
     pub ip: IpAddr,
+    /// Bits of the network's prefix.
+    pub prefix: Option<u8>,
     /// Whether the interface is administratively up.
     pub up: bool,
 }
@@ -35,7 +37,8 @@ pub fn addresses() -> io::Result<Vec<Address>> {
             // SAFETY: `ifa_name` is a C string of the list.
             let interface = unsafe { CStr::from_ptr(node.ifa_name) }.to_string_lossy().into_owned();
             let up = node.ifa_flags & libc::IFF_UP.cast_unsigned() != 0;
-            found.push(Address { interface, ip, up });
+            let prefix = self::ip(node.ifa_netmask).and_then(prefix);
+            found.push(Address { interface, ip, prefix, up });
         }
         next = node.ifa_next;
     }
@@ -62,11 +65,20 @@ fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
+/// Length of a prefix, from its mask.
+fn prefix(mask: IpAddr) -> Option<u8> {
+    let ones = match mask {
+        IpAddr::V4(mask) => mask.to_bits().count_ones(),
+        IpAddr::V6(mask) => mask.to_bits().count_ones(),
+    };
+    u8::try_from(ones).ok()
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_loopback_address_is_found() {
         let found = super::addresses().unwrap();
-        assert!(found.iter().any(|a| a.interface == "lo" && a.ip.is_loopback()), "{found:?}");
+        assert!(found.iter().any(|a| a.interface == "lo" && a.ip.is_loopback() && a.prefix == Some(8)), "{found:?}");
     }
 }

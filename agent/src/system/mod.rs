@@ -9,13 +9,16 @@
 //! | [`wait`] | poll, eventfd |
 //! | [`interfaces`] | getifaddrs |
 //! | [`ethtool`] | SIOCETHTOOL |
+//! | [`netlink`], [`dcb`] | netlink: data centre bridging |
 //! | [`library`] | dlopen |
 
 pub mod affinity;
+pub mod dcb;
 pub mod ethtool;
 pub mod interfaces;
 pub mod library;
 pub mod limits;
+pub mod netlink;
 pub mod process;
 pub mod time;
 pub mod wait;

@@ -54,8 +54,9 @@ fn among(addresses: &[Address], default: Option<String>, spec: &LinkSpec) -> Res
         (Some(ip), device) => {
             let found = addresses.iter().find(|a| a.ip == ip && device.is_none_or(|device| *device == a.interface));
             // All of 127/8 is on this host, though only one address of it is listed.
-            let found =
-                found.cloned().or_else(|| ip.is_loopback().then(|| Address { interface: "lo".into(), ip, up: true }));
+            let found = found
+                .cloned()
+                .or_else(|| ip.is_loopback().then(|| Address { interface: "lo".into(), ip, prefix: None, up: true }));
             let found = found.ok_or_else(|| absent(&format!("the address {ip}"), device, addresses))?;
             Ok(named(&found, (true, device.is_some())))
         }
@@ -70,7 +71,7 @@ fn among(addresses: &[Address], default: Option<String>, spec: &LinkSpec) -> Res
         (None, None) => {
             let by_route = best(addresses.iter().filter(|a| Some(&a.interface) == default.as_ref()));
             let found = by_route.or_else(|| best(addresses.iter().filter(|a| !a.ip.is_loopback())));
-            let loopback = Address { interface: "lo".into(), ip: Ipv4Addr::LOCALHOST.into(), up: true };
+            let loopback = Address { interface: "lo".into(), ip: Ipv4Addr::LOCALHOST.into(), prefix: None, up: true };
             Ok(named(found.unwrap_or(&loopback), (false, false)))
         }
     }
@@ -136,7 +137,7 @@ mod tests {
             ("eth2", "10.2.0.1", false),
             ("eth3", "fe80::2", true),
         ]
-        .map(|(interface, ip, up)| Address { interface: interface.into(), ip: ip.parse().unwrap(), up })
+        .map(|(interface, ip, up)| Address { interface: interface.into(), ip: ip.parse().unwrap(), prefix: None, up })
         .to_vec()
     }
 

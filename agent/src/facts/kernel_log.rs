@@ -1,0 +1,76 @@
+//! Xids: what the NVIDIA driver writes into the kernel's log when a GPU errs, and nowhere else (NVIDIA's manual "XID
+//! Errors"). The log is read as records of `/dev/kmsg` (kernel documentation: ABI/testing/dev-kmsg).
+
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use railgauge_wire::facts::Xid;
+
+use super::tree::Tree;
+
+const LOG: &str = "dev/kmsg";
+/// Longest record of the log: shorter buffers are refused.
+const RECORD: usize = 8 << 10;
+/// Most that is read: several times the largest ring the kernel is built with.
+const MOST: usize = 64 << 20;
+/// Xids that are kept: the last ones.
+const KEPT: usize = 64;
+
+/// The last Xids since boot, oldest first. Where the log must not be read, that is noted.
+pub fn xids(tree: &Tree) -> Vec<Xid> {
+    let mut file = match tree.open(LOG) {
+        Ok(file) => file,
+        Err(error) => {
+            tree.failed(Path::new(LOG), &error);
+            return Vec::new();
+        }
+    };
+    let (mut text, mut buffer) = (Vec::new(), vec![0; RECORD]);
+    while text.len() < MOST {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => text.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            // A record was overwritten before it could be read: the next call has the oldest one that is left.
+            Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
+            Err(error) => {
+                tree.failed(Path::new(LOG), &error);
+                break;
+            }
+        }
+    }
+    let mut found: Vec<Xid> = String::from_utf8_lossy(&text).lines().filter_map(xid).collect();
+    found.drain(..found.len().saturating_sub(KEPT));
+    found
+}
+
+/// `4,1234,98765432,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=x, GPU has fallen off the bus.`
+fn xid(record: &str) -> Option<Xid> {
+    let (prefix, message) = record.split_once(';')?;
+    let microseconds: u64 = prefix.split(',').nth(2)?.parse().ok()?;
+    let (pci, rest) = message.strip_prefix("NVRM: Xid (PCI:")?.split_once("): ")?;
+    let (code, text) = rest.split_once(',').unwrap_or((rest, ""));
+    Some(Xid {
+        pci: pci.to_owned(),
+        code: code.trim().parse().ok()?,
+        at: microseconds / 1_000_000,
+        text: text.trim().chars().take(200).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xids_are_found_among_other_records() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("dev")).unwrap();
+        let log = "6,1,100,-;Linux version 6.8\n SUBSYSTEM=x\n\
+                   4,2,98765432,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=x, GPU has fallen off the bus.\n\
+                   4,3,1,-;NVRM: Xid (PCI:0000:1b:00): many\n4,4\n";
+        std::fs::write(root.path().join(LOG), log).unwrap();
+        let text = "pid=1, name=x, GPU has fallen off the bus.".to_owned();
+        assert_eq!(xids(&Tree::new(root.path())), [Xid { pci: "0000:1b:00".into(), code: 79, at: 98, text }]);
+    }
+}

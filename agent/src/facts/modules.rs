@@ -1,0 +1,45 @@
+//! Kernel modules that matter to RDMA and GPUs (kernel documentation: ABI/stable/sysfs-module).
+
+use std::collections::BTreeMap;
+
+use super::tree::Tree;
+
+/// Modules some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
+const NAMES: [&str; 22] = [
+    "bnxt_re",
+    "efa",
+    "erdma",
+    "gdrdrv",
+    "ib_core",
+    "ib_ipoib",
+    "ib_uverbs",
+    "irdma",
+    "mana_ib",
+    "mlx4_core",
+    "mlx5_core",
+    "mlx5_ib",
+    "mlx_compat",
+    "nv_peer_mem",
+    "nvidia",
+    "nvidia_fs",
+    "nvidia_peermem",
+    "nvidia_uvm",
+    "rdma_cm",
+    "rdma_rxe",
+    "rdma_ucm",
+    "siw",
+];
+
+/// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
+pub fn loaded(tree: &Tree) -> BTreeMap<String, String> {
+    let there = NAMES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
+    there.map(|name| (name.to_owned(), version(tree, name))).collect()
+}
+
+fn version(tree: &Tree, name: &str) -> String {
+    let version = tree.text(format!("sys/module/{name}/version")).unwrap_or_default();
+    // NVIDIA's two flavours share a name and a version; only the open one shares GPU memory as dma-bufs.
+    let open = name == "nvidia"
+        && tree.text("proc/driver/nvidia/version").is_some_and(|text| text.contains("Open Kernel Module"));
+    if open { format!("{version} (open)").trim().to_owned() } else { version }
+}

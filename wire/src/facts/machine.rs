@@ -1,0 +1,78 @@
+//! The machine below the devices.
+
+use serde::{Deserialize, Serialize};
+
+/// The processor.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cpu {
+    /// Model name.
+    pub model: Option<String>,
+    /// Logical processors online.
+    pub threads: u32,
+    /// NUMA nodes.
+    pub numa_nodes: u32,
+    /// Frequency governor; all of them where the processors' differ.
+    pub governor: Option<String>,
+    /// Whether frequencies above the nominal one are allowed.
+    pub boost: Option<bool>,
+    /// Whether cores run several threads.
+    pub smt: Option<bool>,
+    /// Size of the last-level cache in bytes.
+    pub last_level_cache: Option<u64>,
+}
+
+/// Huge pages of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HugePages {
+    /// Size of a page in bytes.
+    pub bytes: u64,
+    /// Pages reserved.
+    pub total: u64,
+    /// Pages nobody uses.
+    pub free: u64,
+}
+
+/// What the system runs inside of; nothing on bare metal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Surroundings {
+    /// Kind of container, such as `docker`; `None` outside of any that can be recognised.
+    pub container: Option<String>,
+    /// Whether the processor says that a hypervisor is below.
+    pub virtual_machine: Option<bool>,
+    /// Maker and model of the machine, as its firmware says.
+    pub product: Option<String>,
+}
+
+/// What the host was busy with while its facts were collected.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Load {
+    /// Processes that ran or wanted to, averaged over the last minute.
+    pub average: Option<f64>,
+    /// Share of all processors' time that was not idle, from 0 to 1, over the look at the host.
+    pub busy: Option<f64>,
+}
+
+/// Bits per second through a port or interface over the look at the host.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Received.
+    pub received: f64,
+    /// Sent.
+    pub sent: f64,
+}
+
+/// A message of the NVIDIA driver in the kernel's log: an Xid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Xid {
+    /// PCI address of the GPU, such as `0000:1b:00`.
+    pub pci: String,
+    /// The code.
+    pub code: u32,
+    /// Seconds after boot.
+    pub at: u64,
+    /// The driver's words.
+    pub text: String,
+}

@@ -1,0 +1,82 @@
+//! What a host is: one document per host, collected by the agent itself.
+//!
+//! A fact that cannot be read is `None`, and `unreadable` says why; nothing is guessed.
+
+mod gpu;
+mod machine;
+mod network;
+mod pci;
+mod rdma;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use gpu::{Gpu, GpuDistance, MemoryFaults};
+pub use machine::{Cpu, HugePages, Load, Surroundings, Traffic, Xid};
+pub use network::{Bond, Dcb, Ecn, Interface, Pause};
+pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
+pub use rdma::{Gid, RdmaDevice, RdmaPort};
+
+/// Everything known of one host.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostFacts {
+    /// The host's own name (`uname -n`).
+    pub hostname: String,
+    /// Operating system, as `PRETTY_NAME` of os-release.
+    pub os: Option<String>,
+    /// Kernel release (`uname -r`).
+    pub kernel: String,
+    /// Kernel command line.
+    pub command_line: Option<String>,
+    /// Machine architecture (`uname -m`).
+    pub architecture: String,
+    /// What the system runs inside of.
+    pub surroundings: Surroundings,
+    /// Processor.
+    pub cpu: Cpu,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Huge pages, by size.
+    pub huge_pages: Vec<HugePages>,
+    /// Whether the kernel makes huge pages by itself: `always`, `madvise` or `never`.
+    pub transparent_huge_pages: Option<String>,
+    /// Whether the kernel moves memory between NUMA nodes by itself.
+    pub numa_balancing: Option<bool>,
+    /// Locked-memory limit in bytes; `None` if unlimited.
+    pub memlock_bytes: Option<u64>,
+    /// Limit on open files; `None` if unlimited.
+    pub open_files: Option<u64>,
+    /// Clock source of the kernel, such as `tsc`.
+    pub clock_source: Option<String>,
+    /// What it was busy with.
+    pub load: Load,
+    /// `net.ipv4.tcp_ecn`.
+    pub tcp_ecn: Option<u32>,
+    /// IOMMUs the kernel drives.
+    pub iommus: u32,
+    /// Kernel modules that matter to RDMA and GPUs, and their versions; empty where a module does not say.
+    pub modules: BTreeMap<String, String>,
+    /// RDMA devices, in the order of their names.
+    pub rdma: Vec<RdmaDevice>,
+    /// GPUs, in CUDA's order (PCI address).
+    pub gpus: Vec<Gpu>,
+    /// How far each GPU is from each RDMA device on the PCIe tree.
+    pub gpu_distances: Vec<GpuDistance>,
+    /// Messages of the NVIDIA driver in the kernel's log since boot, oldest first.
+    pub xids: Vec<Xid>,
+    /// Network interfaces, in the order of their names.
+    pub interfaces: Vec<Interface>,
+    /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
+    pub libraries: BTreeMap<String, String>,
+    /// What could not be read, and why.
+    pub unreadable: BTreeMap<String, String>,
+}
+
+impl HostFacts {
+    /// The network interface of this name.
+    pub fn interface(&self, name: &str) -> Option<&Interface> {
+        self.interfaces.iter().find(|interface| interface.name == name)
+    }
+}

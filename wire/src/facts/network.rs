@@ -1,0 +1,79 @@
+//! Network interfaces and what Ethernet is set to on them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Traffic;
+
+/// A network interface.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interface {
+    /// Name.
+    pub name: String,
+    /// MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Operational state (`up`, `down`, …).
+    pub state: Option<String>,
+    /// Speed in Mb/s; `None` where unknown, and for virtual interfaces (veth, bridges, …): their number limits nothing.
+    pub speed_mbps: Option<u64>,
+    /// Addresses, without prefix lengths.
+    pub addresses: Vec<String>,
+    /// Networks of its IPv4 addresses, such as `10.77.0.0/24`.
+    pub networks: Vec<String>,
+    /// Interface it is bonded into, or its own mode if it is a bond.
+    pub bond: Option<Bond>,
+    /// Name and version of its driver.
+    pub driver: Option<(String, String)>,
+    /// Global pause frames.
+    pub pause: Option<Pause>,
+    /// Priorities (IEEE 802.1Qaz); `None` where the driver has no data centre bridging.
+    pub dcb: Option<Dcb>,
+    /// Which field of a packet sets its priority, `dscp` or `pcp`, where the driver says.
+    pub trust: Option<String>,
+    /// Congestion control of RoCE (DCQCN), where the driver shows its switches.
+    pub ecn: Option<Ecn>,
+    /// What went through it.
+    pub traffic: Option<Traffic>,
+}
+
+/// An interface's part in a bond.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bond {
+    /// It is a member of this interface.
+    Member(String),
+    /// It is a bond of this mode.
+    Master(String),
+}
+
+/// Global pause frames (IEEE 802.3x).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Whether they stop this end.
+    pub receive: bool,
+    /// Whether this end sends them.
+    pub send: bool,
+}
+
+/// Priorities of an Ethernet port.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Dcb {
+    /// Priorities with flow control (PFC).
+    pub pfc: Vec<u8>,
+    /// Traffic class of each priority; empty where the driver does not say.
+    pub classes: Vec<u8>,
+    /// Priority of each DSCP that is mapped to one.
+    pub dscp: BTreeMap<u8, u8>,
+}
+
+/// Priorities on which congestion control of RoCE is on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Ecn {
+    /// As receiver: answers marked packets with notifications (notification point).
+    pub notifies: Vec<u8>,
+    /// As sender: slows down when notified (reaction point).
+    pub reacts: Vec<u8>,
+}

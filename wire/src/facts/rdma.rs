@@ -1,0 +1,92 @@
+//! RDMA devices.
+
+use serde::{Deserialize, Serialize};
+
+use super::{PciFunction, Traffic};
+
+/// An RDMA device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaDevice {
+    /// Name, such as `mlx5_0`.
+    pub name: String,
+    /// What it speaks, as the kernel says: `CA` (InfiniBand and RoCE), `RNIC` (iWARP), …
+    pub kind: Option<String>,
+    /// Kernel driver, such as `mlx5_core` or `rdma_rxe`.
+    pub driver: Option<String>,
+    /// Whether the device is an emulation in software.
+    pub software: bool,
+    /// Firmware version.
+    pub firmware: Option<String>,
+    /// Board id.
+    pub board: Option<String>,
+    /// Node GUID.
+    pub guid: Option<String>,
+    /// PCI address.
+    pub pci: Option<String>,
+    /// NUMA node.
+    pub numa: Option<u32>,
+    /// PCIe link speed in GT/s and width, as running.
+    pub pcie: Option<(f64, u32)>,
+    /// PCIe link speed in GT/s and width, at best.
+    pub pcie_max: Option<(f64, u32)>,
+    /// Settings of its PCIe function, and the bridges above it.
+    pub function: PciFunction,
+    /// Ports.
+    pub ports: Vec<RdmaPort>,
+}
+
+/// A port of an RDMA device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RdmaPort {
+    /// Number, counted from 1.
+    pub number: u8,
+    /// Logical state, such as `ACTIVE`.
+    pub state: Option<String>,
+    /// Physical state, such as `LinkUp`.
+    pub physical: Option<String>,
+    /// `InfiniBand` or `Ethernet`.
+    pub link_layer: Option<String>,
+    /// Rate in Gb/s; `None` where the device does not know it.
+    pub rate_gbps: Option<f64>,
+    /// Active RDMA MTU in bytes.
+    pub mtu: Option<u32>,
+    /// Local identifier on an InfiniBand fabric; 0 until a subnet manager has given one.
+    pub lid: Option<u32>,
+    /// Local identifier of the subnet manager; 0 if there is none.
+    pub subnet_manager: Option<u32>,
+    /// Partition keys of an InfiniBand port.
+    pub partitions: Vec<String>,
+    /// Traffic class the driver forces on every queue pair, where it has such a switch (MLNX_OFED).
+    pub traffic_class: Option<u32>,
+    /// Type of service of connections made by rdma_cm, where it was configured.
+    pub cm_tos: Option<u32>,
+    /// Network interface behind the port.
+    pub netdev: Option<String>,
+    /// GID table, set entries only.
+    pub gids: Vec<Gid>,
+    /// What went through it.
+    pub traffic: Option<Traffic>,
+}
+
+/// An entry of a GID table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gid {
+    /// Index.
+    pub index: u32,
+    /// Eight groups of four hexadecimal digits.
+    pub gid: String,
+    /// `IB/RoCE v1`, `RoCE v2`, …
+    pub kind: Option<String>,
+    /// Network interface.
+    pub netdev: Option<String>,
+}
+
+impl Gid {
+    /// The IPv4 address it stands for (`::ffff:a.b.c.d`), if it does.
+    pub fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
+        self.gid.parse::<std::net::Ipv6Addr>().ok()?.to_ipv4_mapped()
+    }
+}
