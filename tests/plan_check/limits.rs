@@ -107,6 +107,14 @@ fn pieces() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn what_defaults_must_not_hold_is_refused_and_not_inherited() {
+    let text =
+        format!("{START}hosts.names = \"a[1-4]\"\n[defaults]\nop = \"write\"\n[[test]]\nmetric = \"bandwidth\"\n");
+    let said = read(&text).unwrap_err();
+    assert!(said.contains("unknown key `op` in [defaults]") && said.contains("`op` is missing in [[test]]"), "{said}");
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused_without_panic(text in ".{0,300}") {

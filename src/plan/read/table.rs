@@ -89,7 +89,13 @@ impl<'a> Table<'a> {
 
     /// Whether a key is written here or inherited, whatever its value is.
     pub fn has(&self, name: &str) -> bool {
-        self.written(name).is_some() || self.inherits.is_some_and(|table| table.written(name).is_some())
+        self.written(name).is_some() || self.inherited(name).is_some()
+    }
+
+    /// The table that says a key for this one. A key that the other table must not have is a mistake there, and is not
+    /// taken from it.
+    fn inherited(&self, name: &str) -> Option<&'a Table<'a>> {
+        self.inherits.filter(|table| table.section.key(name).is_some() && table.written(name).is_some())
     }
 
     /// Where a key's name is written in this very table.
@@ -105,9 +111,7 @@ impl<'a> Table<'a> {
             let value = At { value: Cow::Borrowed(value.get_ref()), span: value.span(), own: true };
             return key.shape.fits(&value.value).then_some(value);
         }
-        if let Some(found) =
-            self.inherits.filter(|table| table.entries.is_some_and(|entries| entries.contains_key(name)))
-        {
+        if let Some(found) = self.inherited(name) {
             return found.raw(name).map(|found| At { own: false, ..found });
         }
         match key.preset {
