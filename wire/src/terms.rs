@@ -209,6 +209,10 @@ words! {
         F16 = "f16",
         /// bfloat16.
         Bf16 = "bf16",
+        /// 8 bits: 4 of exponent, 3 of mantissa (OCP FP8).
+        F8e4m3 = "f8e4m3",
+        /// 8 bits: 5 of exponent, 2 of mantissa (OCP FP8).
+        F8e5m2 = "f8e5m2",
         /// Signed, 8 bits.
         I8 = "i8",
         /// Unsigned, 8 bits.
@@ -228,11 +232,16 @@ impl Datatype {
     /// Bytes of one element.
     pub const fn bytes(self) -> u32 {
         match self {
-            Self::I8 | Self::U8 => 1,
+            Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::I64 | Self::U64 => 8,
         }
+    }
+
+    /// Whether its elements are floating-point numbers.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64 | Self::F16 | Self::Bf16 | Self::F8e4m3 | Self::F8e5m2)
     }
 }
 
@@ -247,6 +256,18 @@ words! {
         Min = "min",
         /// The largest.
         Max = "max",
+        /// Their mean; of integers its whole part.
+        Avg = "avg",
+        /// The sum of each rank's element times a scalar (`ncclRedOpCreatePreMulSum`).
+        Mulsum = "mulsum",
+    }
+}
+
+impl Reduction {
+    /// Whether the mean of exactly representable elements is exactly representable too: of floating-point numbers
+    /// only where the number of ranks is a power of two.
+    pub const fn is_exact(self, datatype: Datatype, ranks: u32) -> bool {
+        !matches!(self, Self::Avg) || !datatype.is_float() || ranks.is_power_of_two()
     }
 }
 

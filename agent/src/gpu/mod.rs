@@ -8,7 +8,7 @@
 //! | [`stream`] | streams, graphs, copies, page-locked host memory |
 //! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`) |
 //! | [`copies`] | how fast bytes move between host and GPU |
-//! | [`values`] | the data of collectives |
+//! | [`values`], [`table`] | the data of collectives, and its numbers as elements of every type |
 //! | [`facts`] | NVML's facts |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
 
@@ -20,6 +20,7 @@ pub mod driver;
 pub mod facts;
 pub mod kernels;
 pub mod stream;
+pub mod table;
 pub mod values;
 
 pub use buffer::Buffer;

@@ -2,21 +2,17 @@
 //! that the outcome does not depend on the order in which ranks are added up.
 //!
 //! Rank r gives element i the number [`value`]. A byte of another element, of another rank, of another seed or of an
-//! earlier operation differs with high probability. Bounds: sums stay within 127 (an i8 holds it, bfloat16 is exact up
-//! to 256), products are powers of two up to 64.
+//! earlier operation differs with high probability. Bounds: sums stay within what is exact in the type
+//! ([`table::largest_sum`]), products are powers of two up to 64.
 
 use std::sync::Arc;
 
-use half::{bf16, f16};
 use railgauge_wire::{
     failure::Failure,
     terms::{Datatype, Reduction},
 };
 
-use super::{buffer::Buffer, device::Device, stream::Stream};
-
-/// Ranks that give something other than nothing to one sum: more would leave the range.
-const SUMMANDS: u32 = 126;
+use super::{buffer::Buffer, device::Device, stream::Stream, table};
 
 /// What all ranks' data is made of.
 pub struct Values {
@@ -62,15 +58,20 @@ impl Values {
         seed: u64,
     ) -> Result<Self, Failure> {
         let device: &Arc<Device> = stream.device();
-        let bytes: Vec<u8> = (0..128).flat_map(|number| bits(datatype, number).to_le_bytes()).collect();
+        let ranks = ranks.max(1);
+        let given = table::given(datatype, reduction);
+        let elements = given.chain(table::reduced(datatype, reduction, ranks));
+        let bytes: Vec<u8> = elements.flat_map(u64::to_le_bytes).collect();
         let table = Buffer::new(device, bytes.len() as u64)?;
         stream.to_device(&table, 0, &bytes)?;
         stream.wait()?;
-        Ok(Self { table, datatype, reduction, ranks: ranks.max(1), key: seed })
+        Ok(Self { table, datatype, reduction, ranks, key: seed })
     }
 
-    pub(super) fn table(&self) -> u64 {
-        self.table.address()
+    /// Where the elements of a part's numbers stand: as one rank gives them, or reduced.
+    pub(super) fn table(&self, part: &Part) -> u64 {
+        let reduced = if part.many > 1 { u64::from(table::NUMBERS) * 8 } else { 0 };
+        self.table.address() + reduced
     }
 
     pub(super) fn key(&self) -> u64 {
@@ -86,13 +87,19 @@ impl Values {
         self.ranks
     }
 
+    /// Largest number a rank gives to a sum.
     pub(super) fn cap(&self) -> u32 {
-        cap(self.ranks)
+        cap(self.most(), self.ranks)
+    }
+
+    /// Ranks that give something other than nothing to one sum: more would leave the range.
+    pub(super) fn most(&self) -> u32 {
+        table::largest_sum(self.datatype, self.reduction)
     }
 
     pub(super) fn mode(&self) -> u32 {
         match self.reduction {
-            Some(Reduction::Sum) => 0,
+            Some(Reduction::Sum | Reduction::Avg | Reduction::Mulsum) => 0,
             Some(Reduction::Prod) => 1,
             Some(Reduction::Min) => 2,
             Some(Reduction::Max) | None => 3,
@@ -100,33 +107,21 @@ impl Values {
     }
 }
 
-/// Largest number a rank gives to a sum.
-fn cap(ranks: u32) -> u32 {
-    SUMMANDS / ranks.clamp(1, SUMMANDS)
+fn cap(most: u32, ranks: u32) -> u32 {
+    most / ranks.clamp(1, most)
 }
 
-/// What rank `rank` of `ranks` gives for element `i`: the same as `value` of kernels.ptx.
+/// What rank `rank` of `ranks` gives for element `i` where sums go up to `most`: the same as `value` of kernels.ptx.
 #[cfg(test)]
-fn value(key: u64, i: u64, reduction: Option<Reduction>, ranks: u32, rank: u32) -> u32 {
+fn value(key: u64, i: u64, (reduction, most): (Option<Reduction>, u32), ranks: u32, rank: u32) -> u32 {
     let hash = crate::memory::pattern::word(key, i);
     let (low, high) = ((hash & 0x7fff_ffff) as u32, (hash >> 32) as u32);
     let turn = low.wrapping_add(rank) % ranks;
     match reduction {
-        Some(Reduction::Sum) if turn < SUMMANDS => high.wrapping_add(rank * 7) % (cap(ranks) + 1),
+        Some(Reduction::Sum) if turn < most => high.wrapping_add(rank * 7) % (cap(most, ranks) + 1),
         Some(Reduction::Sum) => 0,
         Some(Reduction::Prod) => 1 + u32::from(turn < 6),
         _ => high.wrapping_add(rank * 37) & 127,
-    }
-}
-
-/// A whole number from 0 to 127 as the bits of a type, in the low bytes.
-fn bits(datatype: Datatype, number: u8) -> u64 {
-    match datatype {
-        Datatype::F32 => u64::from(f32::from(number).to_bits()),
-        Datatype::F64 => f64::from(number).to_bits(),
-        Datatype::F16 => u64::from(f16::from_f32(f32::from(number)).to_bits()),
-        Datatype::Bf16 => u64::from(bf16::from_f32(f32::from(number)).to_bits()),
-        _ => u64::from(number),
     }
 }
 
@@ -135,23 +130,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_is_exact_in_every_type() {
-        for number in 0..128_u8 {
-            let wanted = f64::from(number);
-            assert_eq!(f64::from_bits(bits(Datatype::F64, number)), wanted);
-            assert_eq!(f64::from(f32::from_bits(bits(Datatype::F32, number) as u32)), wanted);
-            assert_eq!(f16::from_bits(bits(Datatype::F16, number) as u16).to_f64(), wanted);
-            assert_eq!(bf16::from_bits(bits(Datatype::Bf16, number) as u16).to_f64(), wanted);
-            assert_eq!(bits(Datatype::I8, number) as i8, number.cast_signed());
-        }
-    }
-
-    #[test]
     fn reductions_stay_in_the_table() {
-        for ranks in [1, 2, 3, 8, 100, 126, 127, 1000] {
+        for (ranks, most) in [1, 2, 3, 8, 100, 126, 127, 1000].into_iter().flat_map(|ranks| [(ranks, 126), (ranks, 8)])
+        {
             for i in 0..200 {
-                let all = |reduction| (0..ranks).map(move |rank| value(5, i, reduction, ranks, rank));
-                assert!(all(Some(Reduction::Sum)).sum::<u32>() < 128, "{ranks}");
+                let all = |reduction| (0..ranks).map(move |rank| value(5, i, (reduction, most), ranks, rank));
+                assert!(all(Some(Reduction::Sum)).sum::<u32>() <= most, "{ranks}");
                 assert!(all(Some(Reduction::Prod)).product::<u32>() < 128, "{ranks}");
                 assert!(all(None).all(|value| value < 128));
             }
@@ -161,7 +145,7 @@ mod tests {
     #[test]
     fn a_rank_left_out_or_taken_twice_shows() {
         let sum = |ranks: &[u32]| -> Vec<u32> {
-            (0..64).map(|i| ranks.iter().map(|rank| value(9, i, Some(Reduction::Sum), 4, *rank)).sum()).collect()
+            (0..64).map(|i| ranks.iter().map(|rank| value(9, i, (Some(Reduction::Sum), 126), 4, *rank)).sum()).collect()
         };
         let right = sum(&[0, 1, 2, 3]);
         for wrong in [[0, 1, 2, 2], [0, 0, 2, 3], [1, 1, 2, 3]] {

@@ -4,7 +4,10 @@
 //! the moment the stream is empty. Latency is the same with batches of one, each behind a barrier that is not timed. Warm-up, batches and
 //! windows are agreed among the ranks over the group itself, so that all do the same number of operations.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    ffi::c_int,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -49,6 +52,8 @@ pub struct Bench {
     /// 8 bytes for barriers and agreements.
     small: Buffer,
     filled: Option<(Datatype, Option<Reduction>, u64)>,
+    /// The library's number of the reduction at hand.
+    reduction: c_int,
     phase: Phase,
 }
 
@@ -56,7 +61,7 @@ impl Bench {
     /// Puts a rank together.
     pub fn new(communicator: Communicator, stream: Stream, buffers: [Buffer; 3], phase: Phase) -> Self {
         let [send, receive, small] = buffers;
-        Self { communicator, stream, send, receive, small, filled: None, phase }
+        Self { communicator, stream, send, receive, small, filled: None, reduction: 0, phase }
     }
 
     /// Does one measurement.
@@ -72,6 +77,15 @@ impl Bench {
         })?;
         let manner = &exercise.manner;
         let reduction = manner.reduction.filter(|_| exercise.op.reduces());
+        if let Some(reduction) =
+            reduction.filter(|reduction| exercise.verify && !reduction.is_exact(manner.datatype, ranks))
+        {
+            let cause =
+                format!("{reduction} of {} over {ranks} ranks is rounded, so nothing can be verified", manner.datatype);
+            return Err(Failure::new(Stage::Measure, Kind::Configuration, cause)
+                .help("take a power of two of ranks, integers, or verify = false"));
+        }
+        self.reduction = self.communicator.reduction(reduction, manner.datatype)?;
         self.say("preparing data");
         let values = Values::new(&self.stream, manner.datatype, reduction, ranks, exercise.seed)?;
         self.fill(&layout, &values, exercise)?;
@@ -132,7 +146,7 @@ impl Bench {
             op: exercise.op,
             count: layout.count,
             datatype: (library::datatype(manner.datatype), layout.width),
-            reduction: manner.reduction,
+            reduction: self.reduction,
             send: if manner.in_place { &self.receive } else { &self.send },
             send_at: layout.send_at(slot) * layout.width,
             receive: &self.receive,
@@ -179,7 +193,7 @@ impl Bench {
             op: Op::AllReduce,
             count: 1,
             datatype: (library::datatype(Datatype::U64), 8),
-            reduction: Some(Reduction::Max),
+            reduction: library::LARGEST,
             send: &self.small,
             send_at: 0,
             receive: &self.small,

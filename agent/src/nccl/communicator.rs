@@ -10,7 +10,7 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    terms::{Op, Reduction},
+    terms::{Datatype, Op, Reduction},
 };
 
 use super::library::{self, Nccl, SUCCESS, UniqueId};
@@ -25,6 +25,8 @@ pub struct Communicator {
     handle: Arc<AtomicPtr<c_void>>,
     rank: u32,
     ranks: u32,
+    /// Scaled sums made so far.
+    scaled: Vec<(Datatype, c_int)>,
 }
 
 /// One call, ready to be repeated. Buffers must outlive every operation queued with it.
@@ -36,8 +38,8 @@ pub struct Call<'b> {
     pub count: u64,
     /// Type of the elements: `ncclDataType_t` and bytes.
     pub datatype: (c_int, u64),
-    /// Reduction.
-    pub reduction: Option<Reduction>,
+    /// Reduction, as [`Communicator::reduction`] gives it; 0 where nothing is reduced.
+    pub reduction: c_int,
     /// What is sent.
     pub send: &'b Buffer,
     /// Where in it, in bytes.
@@ -65,7 +67,25 @@ impl Communicator {
         let status = unsafe { (nccl.comm_init_rank)(&raw mut comm, ranks.cast_signed(), id, rank.cast_signed()) };
         nccl.check(status, "joining the group").map_err(|failure| Failure { stage: Stage::Join, ..failure })?;
         handle.store(comm, Ordering::Release);
-        Ok(Self { nccl: nccl.clone(), handle, rank, ranks })
+        Ok(Self { nccl: nccl.clone(), handle, rank, ranks, scaled: Vec::new() })
+    }
+
+    /// The library's number of a reduction of elements of a type.
+    ///
+    /// # Errors
+    /// NCCL refuses to make it, or is too old for the type.
+    pub fn reduction(&mut self, of: Option<Reduction>, datatype: Datatype) -> Result<c_int, Failure> {
+        self.nccl.knows(datatype)?;
+        let Some(of) = of else { return Ok(0) };
+        if let Some(known) = library::reduction(of) {
+            return Ok(known);
+        }
+        if let Some((_, made)) = self.scaled.iter().find(|(known, _)| *known == datatype) {
+            return Ok(*made);
+        }
+        let made = self.nccl.scaled_sum(self.handle.load(Ordering::Relaxed), datatype)?;
+        self.scaled.push((datatype, made));
+        Ok(made)
     }
 
     /// This rank.
@@ -109,7 +129,7 @@ impl Communicator {
         let (from, to) = (call.send.address() + call.send_at, call.receive.address() + call.receive_at);
         let (send, receive) = (place(from).cast_const(), place(to));
         let elements = count as usize;
-        let reduction = call.reduction.map_or(0, library::reduction);
+        let reduction = call.reduction;
         let root = ROOT.cast_signed();
         // SAFETY: whoever makes a `Call` gives buffers that hold what the operation reads and writes; they outlive the
         // stream's work, and communicator and stream live as long as `self` and the caller's stream.

@@ -1,4 +1,4 @@
-//! NCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.10 and later.
+//! NCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.11 and later.
 
 use std::{
     error::Error,
@@ -12,7 +12,10 @@ use railgauge_wire::{
     terms::{Datatype, Reduction},
 };
 
-use crate::{gpu::driver::Handle, system::library};
+use crate::{
+    gpu::{driver::Handle, table},
+    system::library,
+};
 
 /// `ncclUniqueId`.
 #[repr(C)]
@@ -69,12 +72,17 @@ table! {
     reduce_scatter = "ncclReduceScatter": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
     send = "ncclSend": fn(Buffer, usize, c_int, c_int, Handle, Handle) -> Status,
     receive = "ncclRecv": fn(Into, usize, c_int, c_int, Handle, Handle) -> Status,
+    scaled_sum = "ncclRedOpCreatePreMulSum": fn(*mut c_int, *const c_void, c_int, c_int, Handle) -> Status,
     group_start = "ncclGroupStart": fn() -> Status,
     group_end = "ncclGroupEnd": fn() -> Status,
 }
 
-/// Oldest NCCL that is used, as `ncclGetVersion` counts since 2.9: 2.10 brought bfloat16.
-const OLDEST: c_int = 21_000;
+/// Oldest NCCL that is used, as `ncclGetVersion` counts since 2.9: 2.10 brought bfloat16 and means, 2.11 scaled sums.
+const OLDEST: c_int = 21_100;
+/// First NCCL that knows numbers of 8 bits.
+const EIGHT_BITS: c_int = 22_400;
+/// `ncclScalarHostImmediate`: the scalar is read during the call.
+const SCALAR_OF_HOST: c_int = 1;
 
 impl Nccl {
     /// Opens a library: the named one, else `libnccl.so.2`, which is what the run-time packages install.
@@ -93,7 +101,7 @@ impl Nccl {
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
         let mut nccl = Self::load(&library, path.clone()).map_err(|symbol| {
-            refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).help("NCCL 2.10 or newer is needed")
+            refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).help("NCCL 2.11 or newer is needed")
         })?;
         // NCCL has threads of its own: it stays.
         std::mem::forget(library);
@@ -103,7 +111,7 @@ impl Nccl {
         nccl.version = version;
         if version < OLDEST {
             let cause = format!("{path} is NCCL {}, which is too old", nccl.version());
-            return Err(refused(cause).help("NCCL 2.10 or newer is needed"));
+            return Err(refused(cause).help("NCCL 2.11 or newer is needed"));
         }
         Ok(nccl)
     }
@@ -117,6 +125,35 @@ impl Nccl {
     pub fn version(&self) -> String {
         let version = self.version;
         format!("{}.{}.{}", version / 10_000, version % 10_000 / 100, version % 100)
+    }
+
+    /// Whether this library has a type.
+    ///
+    /// # Errors
+    /// It is too old for it.
+    pub fn knows(&self, datatype: Datatype) -> Result<(), Failure> {
+        if self.version >= EIGHT_BITS || !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2) {
+            return Ok(());
+        }
+        let cause = format!("NCCL {} has no {datatype}", self.version());
+        Err(Failure::new(Stage::Measure, Kind::Unsupported, cause)
+            .help("NCCL 2.24 or newer is needed, and GPUs of compute capability 9.0 to reduce such numbers"))
+    }
+
+    /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator; NCCL ends it with the communicator.
+    ///
+    /// # Errors
+    /// NCCL refuses.
+    pub(super) fn scaled_sum(&self, communicator: Handle, of: Datatype) -> Result<c_int, Failure> {
+        let scalar = table::bits(of, f64::from(table::SCALAR)).to_le_bytes();
+        let mut made = 0;
+        // SAFETY: `made` is valid for writes; the scalar has the bytes of its type and is read before the call returns.
+        let status = unsafe {
+            let from = scalar.as_ptr().cast::<c_void>();
+            (self.scaled_sum)(&raw mut made, from, datatype(of), SCALAR_OF_HOST, communicator)
+        };
+        self.check(status, "making a scaled sum")?;
+        Ok(made)
     }
 
     /// Turns a status into a failure that says what was tried and what NCCL answered.
@@ -154,15 +191,22 @@ pub fn datatype(of: Datatype) -> c_int {
         Datatype::F32 => 7,
         Datatype::F64 => 8,
         Datatype::Bf16 => 9,
+        Datatype::F8e4m3 => 10,
+        Datatype::F8e5m2 => 11,
     }
 }
 
-/// `ncclRedOp_t`.
-pub fn reduction(of: Reduction) -> c_int {
+/// `ncclMax`.
+pub const LARGEST: c_int = 2;
+
+/// `ncclRedOp_t`; a scaled sum is made for each communicator ([`Nccl::scaled_sum`]).
+pub fn reduction(of: Reduction) -> Option<c_int> {
     match of {
-        Reduction::Sum => 0,
-        Reduction::Prod => 1,
-        Reduction::Max => 2,
-        Reduction::Min => 3,
+        Reduction::Sum => Some(0),
+        Reduction::Prod => Some(1),
+        Reduction::Max => Some(LARGEST),
+        Reduction::Min => Some(3),
+        Reduction::Avg => Some(4),
+        Reduction::Mulsum => None,
     }
 }

@@ -85,6 +85,7 @@ pub fn read(
     // Without a grouping, which has been said, nothing is known of what must divide.
     if grouping.is_some() {
         divides(test, op, &collective, members, sizes);
+        verifiable(test, &collective, members);
     }
     Some(collective)
 }
@@ -247,9 +248,8 @@ fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
     cells
 }
 
-/// Says where a size does not divide into whole elements of every rank.
-fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[u64]>) {
-    let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
+/// How many ranks the groups of a collective have, as far as it is known.
+fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u64> {
     let groups: Vec<u64> = if let Some(members) = members {
         let all = members.list.len() as u64;
         let inside = |names: &Vec<String>| names.iter().filter(|name| members.has(name)).count() as u64;
@@ -263,9 +263,36 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
     } else {
         vec![1]
     };
+    groups.into_iter().map(|hosts| hosts * u64::from(collective.ranks_per_host)).collect()
+}
+
+/// Says where a mean is rounded, so that nothing exact could be compared with it.
+fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Members<'_>>) {
+    if !test.flag("verify").is_none_or(|verify| verify.value) {
+        return;
+    }
+    for (reduction, datatype) in collective
+        .reductions
+        .iter()
+        .flat_map(|reduction| collective.datatypes.iter().map(move |word| (reduction, word)))
+    {
+        let rounded = |ranks: &u64| !reduction.is_exact(*datatype, u32::try_from(*ranks).unwrap_or(u32::MAX));
+        let counts = rank_counts(collective, members);
+        let (Some(ranks), Some(span)) = (counts.iter().find(|ranks| rounded(ranks)), test.written("reduction")) else {
+            continue;
+        };
+        let message = format!("{reduction} of {datatype} over {ranks} ranks is rounded, so nothing can be verified");
+        let help = "take a power of two of ranks, integers, or verify = false";
+        test.book.add(Mistake::at(span, message).help(help));
+        return;
+    }
+}
+
+/// Says where a size does not divide into whole elements of every rank.
+fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[u64]>) {
+    let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
     for datatype in &collective.datatypes {
-        for group in &groups {
-            let ranks = group * u64::from(collective.ranks_per_host);
+        for ranks in rank_counts(collective, members) {
             let parts = if op.is_divided() { ranks } else { 1 };
             let unit = parts * u64::from(datatype.bytes());
             if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
@@ -342,6 +369,7 @@ mod tests {
             ("memory = \"host\"", "NCCL works on GPU memory"),
             ("measure = { confidence = 2 }", "not measured adaptively"),
             ("datatype = \"fp8\"", "`datatype` cannot be"),
+            ("gpus = [0, 1, 2]\nreduction = \"avg\"\ndatatype = [\"i32\", \"f8e4m3\"]", "over 12 ranks is rounded"),
             ("carried_by = \"verbs-rc\"", "cannot be"),
         ] {
             let mistakes = format!("{:?}", read(rest).expect_err(rest));

@@ -1,0 +1,123 @@
+//! The numbers 0 to 127 as elements of every type: what a rank gives, and what a reduction makes of them.
+//!
+//! The kernels work with small whole numbers and look their elements up here, so that they know nothing of types.
+
+use half::{bf16, f16};
+use railgauge_wire::terms::{Datatype, Reduction};
+
+/// Numbers of a table.
+pub const NUMBERS: u8 = 128;
+
+/// The scalar of [`Reduction::Mulsum`].
+pub const SCALAR: u8 = 2;
+
+/// Largest sum that is exact in a type, and so are all sums below it: 2 to the power of the mantissa's bits and the
+/// hidden one, or what an `i8` holds.
+pub fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u32 {
+    let sum = match datatype {
+        Datatype::F8e4m3 => 16,
+        Datatype::F8e5m2 => 8,
+        _ => 126,
+    };
+    if reduction == Some(Reduction::Mulsum) { sum / u32::from(SCALAR) } else { sum }
+}
+
+/// The element of each number as one rank gives it.
+pub fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl Iterator<Item = u64> {
+    let adds = !matches!(reduction, None | Some(Reduction::Min | Reduction::Max));
+    (0..NUMBERS).map(move |number| match datatype {
+        // Not every number to 127 is one of 8 bits, but positive floating-point numbers are ordered like their bits:
+        // what is only moved and compared takes the bits themselves, up to the largest finite ones.
+        Datatype::F8e4m3 if !adds => u64::from(number.min(0x7e)),
+        Datatype::F8e5m2 if !adds => u64::from(number.min(0x7b)),
+        _ => bits(datatype, f64::from(number)),
+    })
+}
+
+/// The element of each number after `reduction` over `ranks` ranks.
+pub fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> Vec<u64> {
+    let scaled = |factor: f64| (0..NUMBERS).map(|number| bits(datatype, f64::from(number) * factor)).collect();
+    match reduction {
+        // Integers are added up first and divided then; the quotient loses its fraction.
+        Some(Reduction::Avg) => (0..NUMBERS).map(|n| bits(datatype, f64::from(n) / f64::from(ranks))).collect(),
+        Some(Reduction::Mulsum) => scaled(f64::from(SCALAR)),
+        _ => given(datatype, reduction).collect(),
+    }
+}
+
+/// A number that is not negative as the bits of a type, in the low bytes. What the type has no element for is cut off.
+pub fn bits(datatype: Datatype, number: f64) -> u64 {
+    match datatype {
+        Datatype::F32 => u64::from((number as f32).to_bits()),
+        Datatype::F64 => number.to_bits(),
+        Datatype::F16 => u64::from(f16::from_f64(number).to_bits()),
+        Datatype::Bf16 => u64::from(bf16::from_f64(number).to_bits()),
+        Datatype::F8e4m3 => u64::from(float8(number, 3, 7)),
+        Datatype::F8e5m2 => u64::from(float8(number, 2, 15)),
+        _ => number as u64,
+    }
+}
+
+/// OCP FP8: so many bits of mantissa, and what is added to the exponent.
+fn float8(number: f64, mantissa: i32, bias: i32) -> u8 {
+    // The smallest normal numbers' exponent is also that of the numbers below them.
+    let exponent = (number.log2().floor() as i32).max(1 - bias);
+    let steps = (number / f64::from(exponent - mantissa).exp2()) as i32;
+    let hidden = 1 << mantissa;
+    let exponent = if steps < hidden { 0 } else { exponent + bias };
+    // At most 448 or 57344, both far above the largest number of a table.
+    ((exponent << mantissa) | (steps & (hidden - 1))) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_exact_in_every_wide_type() {
+        for number in 0..NUMBERS {
+            let wanted = f64::from(number);
+            assert_eq!(f64::from_bits(bits(Datatype::F64, wanted)), wanted);
+            assert_eq!(f64::from(f32::from_bits(bits(Datatype::F32, wanted) as u32)), wanted);
+            assert_eq!(f16::from_bits(bits(Datatype::F16, wanted) as u16).to_f64(), wanted);
+            assert_eq!(bf16::from_bits(bits(Datatype::Bf16, wanted) as u16).to_f64(), wanted);
+            assert_eq!(bits(Datatype::I8, wanted) as i8, number.cast_signed());
+        }
+    }
+
+    /// The value of FP8 bits.
+    fn value(bits: u64, mantissa: i32, bias: i32) -> f64 {
+        let (exponent, steps) = ((bits >> mantissa) as i32, (bits & ((1 << mantissa) - 1)) as f64);
+        let whole = if exponent > 0 { f64::from(1 << mantissa) } else { 0.0 };
+        (whole + steps) * f64::from(exponent.max(1) - bias - mantissa).exp2()
+    }
+
+    #[test]
+    fn sums_means_and_products_are_exact_in_eight_bits() {
+        for (datatype, mantissa, bias) in [(Datatype::F8e4m3, 3, 7), (Datatype::F8e5m2, 2, 15)] {
+            let exact = |number: f64| assert_eq!(value(bits(datatype, number), mantissa, bias), number, "{datatype}");
+            for sum in 0..=largest_sum(datatype, Some(Reduction::Sum)) {
+                for ranks in [1.0, 2.0, 4.0, 8.0, 64.0] {
+                    exact(f64::from(sum) / ranks);
+                }
+            }
+            for sum in 0..=largest_sum(datatype, Some(Reduction::Mulsum)) {
+                exact(f64::from(sum) * f64::from(SCALAR));
+            }
+            (0..7).for_each(|power| exact(f64::from(1 << power)));
+        }
+        // The examples of the OCP's specification: largest, one, smallest normal and smallest number at all.
+        assert_eq!([448.0, 1.0, 0.015_625, 0.001_953_125].map(|n| bits(Datatype::F8e4m3, n)), [0x7e, 0x38, 8, 1]);
+        assert_eq!([57344.0, 1.0].map(|n| bits(Datatype::F8e5m2, n)), [0x7b, 0x3c]);
+    }
+
+    #[test]
+    fn what_is_moved_keeps_its_order() {
+        for datatype in Datatype::ALL {
+            assert!(given(*datatype, None).is_sorted(), "{datatype}");
+            assert_eq!(reduced(*datatype, Some(Reduction::Max), 4), given(*datatype, None).collect::<Vec<_>>());
+        }
+        assert_eq!(reduced(Datatype::I32, Some(Reduction::Avg), 4)[7], 1);
+        assert_eq!(reduced(Datatype::U8, Some(Reduction::Mulsum), 4)[7], 14);
+    }
+}
