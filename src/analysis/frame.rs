@@ -12,6 +12,10 @@ use railgauge_wire::terms::{Better, Metric};
 
 use super::row::{Phase, Row};
 
+mod readings;
+
+pub use readings::readings;
+
 /// Name and type of every column, in order.
 pub const COLUMNS: [(&str, DataType); 32] = [
     ("run_id", DataType::String),

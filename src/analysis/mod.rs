@@ -6,7 +6,9 @@
 //! ```
 
 pub mod ceiling;
+pub mod compare;
 pub mod frame;
+pub mod history;
 pub mod journal;
 pub mod localise;
 pub mod results;

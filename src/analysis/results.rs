@@ -88,16 +88,7 @@ impl CaseResult<'_> {
 
     /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
     pub fn link_name(&self) -> String {
-        let flow = &self.case.flow;
-        if flow.members.is_empty() {
-            return format!("{}:{} → {}:{}", flow.from.host, flow.from.rail, flow.to.host, flow.to.rail);
-        }
-        let hosts = flow.hosts();
-        let hosts = match hosts.as_slice() {
-            [first, _, .., last] if hosts.len() > 3 => format!("{first} … {last} ({} hosts)", hosts.len()),
-            hosts => hosts.iter().map(|host| &***host).collect::<Vec<_>>().join(", "),
-        };
-        format!("{} ranks on {hosts}", flow.members.len())
+        self.case.flow.name()
     }
 
     /// What sets this case apart from others of the same test, size and link: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`;

@@ -1,5 +1,7 @@
 //! The frame's row: one per case and metric. The columns are fixed by the run directory's contract.
 
+use std::sync::Arc;
+
 use railgauge_wire::terms::{Better, Metric};
 use serde::{Deserialize, Serialize};
 
@@ -95,4 +97,46 @@ pub struct Row {
     pub error: Option<String>,
     /// What it is part of.
     pub phase: Phase,
+}
+
+/// What comparisons and trends need of a [`Row`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Number of the case in the run.
+    pub case: u64,
+    /// Metric.
+    pub metric: Metric,
+    /// The value in the metric's unit, or what stands against it: a value that must not be trusted is none.
+    pub value: Result<f64, String>,
+    /// What carried the bytes; empty if nothing did.
+    pub transport: Arc<str>,
+    /// Devices of the initiator and the responder; empty where no link was opened.
+    pub devices: [Arc<str>; 2],
+}
+
+impl Reading {
+    /// The value if it may be trusted.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn trusted(value: Option<f64>, error: Option<&str>) -> Result<f64, String> {
+        match (value, error) {
+            (_, Some(error)) => Err(error.to_owned()),
+            (Some(value), None) if value > 0.0 && value.is_finite() => Ok(value),
+            (Some(value), None) => Err(format!("the value {value} has no logarithm")),
+            (None, None) => Err("no value".to_owned()),
+        }
+    }
+}
+
+impl From<&Row> for Reading {
+    fn from(row: &Row) -> Self {
+        Self {
+            case: row.case,
+            metric: row.metric,
+            value: Self::trusted(row.value, row.error.as_deref()),
+            transport: row.transport.as_str().into(),
+            devices: [row.src_device.as_str().into(), row.dst_device.as_str().into()],
+        }
+    }
 }

@@ -13,6 +13,19 @@ pub fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A share in percent, without the sign `%`: two decimals below ten, one above.
+pub fn percent(value: f64) -> String {
+    // Before rounding, so that 9.996 is `10.0`.
+    let decimals = if value.abs() < 9.995 { 2 } else { 1 };
+    format!("{value:.decimals$}")
+}
+
+/// [`percent`] of a change: with its sign.
+pub fn signed(value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", percent(value.abs()))
+}
+
 /// A size in bytes with the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -67,6 +80,14 @@ mod tests {
         ];
         for (value, text) in pairs {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn changes_have_a_sign_and_two_decimals() {
+        let pairs = [(0.0, "+0.00"), (-1.234, "−1.23"), (9.996, "+10.0"), (-99.96, "−100.0")];
+        for (value, text) in pairs {
+            assert_eq!(signed(value), text);
         }
     }
 

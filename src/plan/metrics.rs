@@ -20,3 +20,12 @@ pub const fn metrics_of(aim: Aim, op: Op) -> &'static [Metric] {
         (Aim::Bandwidth, true) => &[Metric::Busbw, Metric::Algbw],
     }
 }
+
+/// The metric that speaks for a test in charts and headlines.
+pub const fn headline(aim: Aim, op: Op) -> Metric {
+    match (op.is_collective(), aim) {
+        (_, Aim::Latency) => Metric::LatencyP50,
+        (true, Aim::Bandwidth) => Metric::Busbw,
+        (false, Aim::Bandwidth) => Metric::Bandwidth,
+    }
+}

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 pub use grammar::hostlist;
-pub use metrics::metrics_of;
+pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
 use read::{Book, file};

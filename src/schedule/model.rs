@@ -68,10 +68,23 @@ impl Flow {
         }
         hosts
     }
+
+    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
+    pub fn name(&self) -> String {
+        if self.members.is_empty() {
+            return format!("{}:{} → {}:{}", self.from.host, self.from.rail, self.to.host, self.to.rail);
+        }
+        let hosts = self.hosts();
+        let hosts = match hosts.as_slice() {
+            [first, _, .., last] if hosts.len() > 3 => format!("{first} … {last} ({} hosts)", hosts.len()),
+            hosts => hosts.iter().map(|host| &***host).collect::<Vec<_>>().join(", "),
+        };
+        format!("{} ranks on {hosts}", self.members.len())
+    }
 }
 
 /// What is measured once on a flow: the cells of a test's matrix that are not the pair.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// Operation.
     pub op: Op,

@@ -58,7 +58,7 @@ pub struct MemberOpened {
 }
 
 /// How a collective works on its data, beside operation and size.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Manner {
     /// Type of the elements.
     pub datatype: Datatype,

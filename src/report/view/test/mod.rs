@@ -26,7 +26,7 @@ mod words;
 
 use std::collections::HashMap;
 
-use railgauge_wire::terms::{Aim, Metric};
+use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use crate::{
@@ -38,7 +38,7 @@ use crate::{
         row::Row,
         words::size,
     },
-    plan::model::Test,
+    plan::{self, model::Test},
     report::ReportError,
 };
 
@@ -222,9 +222,5 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
 
 /// The metric a test is looked at for.
 pub(super) const fn headline(test: &Test) -> Metric {
-    match (test.op.is_collective(), test.aim) {
-        (_, Aim::Latency) => Metric::LatencyP50,
-        (true, Aim::Bandwidth) => Metric::Busbw,
-        (false, Aim::Bandwidth) => Metric::Bandwidth,
-    }
+    plan::headline(test.aim, test.op)
 }

@@ -1,0 +1,286 @@
+//! Two sets of runs: improved, regressed, equivalent, or not enough data, for every cell that both have.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
+//! | `judge` | noise floor, margin, effect and verdict |
+//! | `reason` | verdicts in sentences |
+//!
+//! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is
+//! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
+
+mod judge;
+mod reason;
+mod table;
+
+use railgauge_wire::terms::{Better, Metric};
+use serde::Serialize;
+
+use super::{
+    history::{Cause, Labels, Moved},
+    verdict::Status,
+};
+
+pub use judge::METHOD;
+pub use table::{Table, When};
+
+/// Version of the document.
+const VERSION: u32 = 1;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Options {
+    /// Largest change in percent that counts as none; the larger of 1 % and twice the noise floor if `None`.
+    pub margin_percent: Option<f64>,
+}
+
+/// What a cell's runs show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// Changed for the worse, by more than the margin.
+    Regressed,
+    /// Neither a change nor its absence is shown.
+    NotEnoughData,
+    /// Changed for the better, by more than the margin.
+    Improved,
+    /// Shown to have changed by less than the margin, or not at all.
+    Equivalent,
+}
+
+impl Word {
+    /// As people read it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Regressed => "regressed",
+            Self::NotEnoughData => "not enough data",
+            Self::Improved => "improved",
+            Self::Equivalent => "equivalent",
+        }
+    }
+}
+
+/// A change in percent of the value before, with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Change {
+    /// Estimate.
+    pub percent: f64,
+    /// Interval; `None` where the runs are too few for one.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// One side.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Side {
+    /// Its runs, the first first.
+    pub runs: Vec<RunSummary>,
+}
+
+/// One run of a side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// Its directory.
+    pub directory: String,
+    /// Identity of the run.
+    pub run_id: String,
+    /// When it started, UTC, to the second.
+    pub started: String,
+    /// Name of its plan.
+    pub plan: String,
+    /// SHA-256 of the plan file.
+    pub plan_hash: String,
+    /// Version of railgauge.
+    pub version: String,
+    /// Hosts that answered.
+    pub hosts: usize,
+    /// Values that were taken.
+    pub values: usize,
+    /// Values that were left out.
+    pub left_out: usize,
+}
+
+/// Cells by verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counts {
+    /// See [`Word::Regressed`].
+    pub regressed: usize,
+    /// See [`Word::Improved`].
+    pub improved: usize,
+    /// See [`Word::Equivalent`].
+    pub equivalent: usize,
+    /// See [`Word::NotEnoughData`].
+    pub not_enough_data: usize,
+}
+
+impl Counts {
+    fn add(&mut self, word: Word) {
+        *match word {
+            Word::Regressed => &mut self.regressed,
+            Word::Improved => &mut self.improved,
+            Word::Equivalent => &mut self.equivalent,
+            Word::NotEnoughData => &mut self.not_enough_data,
+        } += 1;
+    }
+
+    /// All of them.
+    pub fn all(&self) -> usize {
+        self.regressed + self.improved + self.equivalent + self.not_enough_data
+    }
+}
+
+/// All links of one test, metric, size and variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// Test, metric, size and variant in words.
+    pub name: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Which direction is better.
+    pub better: Better,
+    /// Its cells by verdict.
+    pub counts: Counts,
+    /// Geometric mean over its cells.
+    pub change: Option<Change>,
+    /// How large a change looks in percent when nothing changed (95 % of them stay below); `None` below two runs a side.
+    pub noise_floor_percent: Option<f64>,
+    /// Changes in percent below this count as none.
+    pub margin_percent: f64,
+    /// Whether less was asked for, which the noise does not allow.
+    pub margin_raised: bool,
+}
+
+/// One cell: one metric of one link at one size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// Position of its group.
+    pub group: usize,
+    /// The link, or the group of a collective.
+    pub link: String,
+    /// What its runs show.
+    pub verdict: Word,
+    /// Median of the runs before, in the metric's unit.
+    pub before: f64,
+    /// Median of the runs after.
+    pub after: f64,
+    /// Hodges–Lehmann estimate with the interval of the rank test.
+    pub change: Change,
+    /// Level that the interval achieves; `None` without one.
+    pub level: Option<f64>,
+    /// Runs with a value, before and after.
+    pub n: (usize, usize),
+    /// p of no change, by ranks.
+    pub p: f64,
+    /// The same, adjusted for all cells that were looked at (Benjamini & Hochberg).
+    pub p_adjusted: f64,
+    /// Runs a side that would probably settle it; `None` where it is settled or nobody can tell.
+    pub need: Option<usize>,
+    /// How it was judged.
+    pub method: &'static str,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// A cell that was not compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OneSided {
+    /// Test, metric, size, variant and link.
+    pub name: String,
+    /// The side that has values; `None` if neither has one that may be trusted.
+    pub only: Option<When>,
+    /// Why the other has none.
+    pub reason: String,
+}
+
+/// Values that were left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Of which side.
+    pub side: When,
+    /// What stands against them.
+    pub reason: String,
+    /// How many.
+    pub values: usize,
+    /// One of them.
+    pub example: String,
+}
+
+/// The whole comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Version of this document.
+    pub version: u32,
+    /// fail: something regressed. inconclusive: nothing did, but something could not be judged. pass: neither.
+    pub status: Status,
+    /// The exit code of that.
+    pub exit_code: u8,
+    /// It in a sentence.
+    pub sentence: String,
+    /// The runs before.
+    pub before: Side,
+    /// The runs after.
+    pub after: Side,
+    /// Whether runs of both sides alternate in time. Where they do not, whatever else changed in between is in the
+    /// difference.
+    pub alternating: bool,
+    /// What carried the bytes of a test, where that is not the same on both sides: test, before, after.
+    pub carriers: Vec<(String, String, String)>,
+    /// Cells by verdict.
+    pub counts: Counts,
+    /// Over the main metric of every test; positive if performance rose.
+    pub headline: Option<Change>,
+    /// Groups of cells, in the order of the plan.
+    pub groups: Vec<Group>,
+    /// What changes have in common: those for the worse, then those for the better.
+    pub causes: Vec<(Word, Cause)>,
+    /// Every cell, worst verdict first, in it the largest change.
+    pub cells: Vec<Cell>,
+    /// Cells that were not compared.
+    pub one_sided: Vec<OneSided>,
+    /// Values that were left out, the most frequent reason first.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Compares what was collected.
+///
+/// # Errors
+/// A statistic refuses values that the table took, which is a mistake of ours; in words.
+pub fn compare(table: Table, options: &Options) -> Result<Comparison, String> {
+    let collected = table.finish();
+    let judged = judge::judge(&collected, options).map_err(|refusal| refusal.to_string())?;
+    let mut counts = Counts::default();
+    judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
+    let mut labels = Labels::default();
+    judged.cells.iter().for_each(|cell| labels.add(&collected.subjects[cell.subject], &collected.groups));
+    let causes = [Word::Regressed, Word::Improved].map(|word| {
+        let of_word = |(series, cell): (usize, &judge::Judged)| {
+            (cell.cell.verdict == word).then_some(Moved { series, day: 0, better: cell.better })
+        };
+        let changes: Vec<Moved> = judged.cells.iter().enumerate().filter_map(of_word).collect();
+        labels.causes(&changes).into_iter().map(move |cause| (word, cause))
+    });
+    let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
+    let size = |cell: &Cell| cell.change.percent.abs();
+    cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
+    let status = match counts {
+        Counts { regressed: 1.., .. } => Status::Fail,
+        Counts { not_enough_data: 0, .. } if counts.all() > 0 && collected.one_sided.is_empty() => Status::Pass,
+        _ => Status::Inconclusive,
+    };
+    Ok(Comparison {
+        version: VERSION,
+        status,
+        exit_code: status.exit_code(),
+        sentence: reason::sentence(&counts, judged.headline.as_ref(), collected.one_sided.len()),
+        alternating: collected.alternating,
+        carriers: collected.carriers,
+        before: collected.before,
+        after: collected.after,
+        counts,
+        headline: judged.headline,
+        groups: judged.groups,
+        causes: causes.into_iter().flatten().collect(),
+        cells,
+        one_sided: collected.one_sided,
+        left_out: collected.left_out,
+    })
+}

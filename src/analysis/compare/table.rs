@@ -1,0 +1,208 @@
+//! The values of both sides, cell by cell, and what stands in the place of a value.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::Timestamp;
+use railgauge_wire::terms::Metric;
+use serde::Serialize;
+
+use super::{LeftOut, OneSided, RunSummary, Side};
+use crate::analysis::{
+    history::{Run, Subject},
+    row::Reading,
+};
+
+/// Which side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// The first.
+    Before,
+    /// The second.
+    After,
+}
+
+impl When {
+    const BOTH: [Self; 2] = [Self::Before, Self::After];
+
+    /// In lower case.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+}
+
+/// What one cell has on one side.
+#[derive(Debug, Clone, Default)]
+struct Has {
+    /// Number of the run and natural logarithm of the value.
+    values: Vec<(usize, f64)>,
+    /// Numbers of the reasons for which values were left out.
+    refused: Vec<usize>,
+}
+
+/// Collects runs. The order in which they are added does not matter.
+#[derive(Debug, Default)]
+pub struct Table {
+    subjects: HashMap<Subject, usize>,
+    cells: BTreeMap<(usize, Metric), [Has; 2]>,
+    runs: [Vec<(Timestamp, RunSummary)>; 2],
+    reasons: HashMap<String, usize>,
+    carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
+    groups: BTreeMap<String, Vec<String>>,
+}
+
+impl Table {
+    /// Adds a run to a side.
+    pub fn add(&mut self, when: When, mut run: Run) {
+        let side = when as usize;
+        let hosts = run.hosts.len();
+        let subjects: Vec<usize> = Subject::take(&mut run)
+            .into_iter()
+            .map(|subject| {
+                let next = self.subjects.len();
+                *self.subjects.entry(subject).or_insert(next)
+            })
+            .collect();
+        let number = self.runs[side].len();
+        let mut summary = RunSummary {
+            directory: run.path.display().to_string(),
+            run_id: run.run_id,
+            started: run.started.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+            plan: run.plan.name,
+            plan_hash: run.plan_hash,
+            version: run.version,
+            hosts,
+            values: 0,
+            left_out: 0,
+        };
+        let mut carried: BTreeSet<(usize, &str)> = BTreeSet::new();
+        for Reading { case, metric, value, transport, .. } in &run.readings {
+            // The reader of a run leaves out what was not planned.
+            let Some(&subject) = usize::try_from(*case).ok().and_then(|case| subjects.get(case)) else { continue };
+            let has = &mut self.cells.entry((subject, *metric)).or_default()[side];
+            match value {
+                Ok(value) => {
+                    has.values.push((number, value.ln()));
+                    carried.insert((subject, transport));
+                    summary.values += 1;
+                }
+                Err(reason) => {
+                    let next = self.reasons.len();
+                    has.refused.push(*self.reasons.entry(reason.clone()).or_insert(next));
+                    summary.left_out += 1;
+                }
+            }
+        }
+        self.carry(side, &carried);
+        self.groups.extend(run.plan.groups);
+        self.runs[side].push((run.started, summary));
+    }
+
+    fn carry(&mut self, side: usize, carried: &BTreeSet<(usize, &str)>) {
+        let used: HashMap<usize, &str> = carried.iter().copied().collect();
+        for (subject, number) in &self.subjects {
+            if let Some(transport) = used.get(number) {
+                let sides = self.carriers.entry(subject.test.clone()).or_default();
+                sides[side].insert((*transport).to_owned());
+            }
+        }
+    }
+
+    /// Sorts out what can be compared.
+    pub(super) fn finish(self) -> Collected {
+        let mut subjects: Vec<(Subject, usize)> = self.subjects.into_iter().collect();
+        subjects.sort_unstable_by_key(|(_, number)| *number);
+        let subjects: Vec<Subject> = subjects.into_iter().map(|(subject, _)| subject).collect();
+        let mut reasons: Vec<(String, usize)> = self.reasons.into_iter().collect();
+        reasons.sort_unstable_by_key(|(_, number)| *number);
+        let mut left_out: BTreeMap<(When, usize), LeftOut> = BTreeMap::new();
+        let (mut cells, mut one_sided) = (Vec::new(), Vec::new());
+        for ((number, metric), sides) in self.cells {
+            let subject = &subjects[number];
+            for (when, has) in When::BOTH.into_iter().zip(&sides) {
+                for &reason in &has.refused {
+                    let entry = left_out.entry((when, reason)).or_insert_with(|| LeftOut {
+                        side: when,
+                        reason: reasons[reason].0.clone(),
+                        values: 0,
+                        example: subject.name(metric),
+                    });
+                    entry.values += 1;
+                }
+            }
+            let only = match sides.each_ref().map(|has| !has.values.is_empty()) {
+                [true, true] => {
+                    cells.push(Pair { subject: number, metric, sides: sides.map(|has| has.values) });
+                    continue;
+                }
+                [true, false] => Some(When::Before),
+                [false, true] => Some(When::After),
+                [false, false] => None,
+            };
+            let lacking = if only == Some(When::After) { &sides[0] } else { &sides[1] };
+            let reason = match lacking.refused.first() {
+                Some(&reason) => reasons[reason].0.clone(),
+                None => "no run of that side plans it".to_owned(),
+            };
+            one_sided.push(OneSided { name: subject.name(metric), only, reason });
+        }
+        let mut left_out: Vec<LeftOut> = left_out.into_values().collect();
+        left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
+        let times = self.runs.each_ref().map(|runs| runs.iter().map(|(time, _)| *time).collect::<Vec<_>>());
+        let numbers = times.each_ref().map(Vec::len);
+        let [before, after] = self.runs.map(|mut runs| {
+            runs.sort_by_key(|(time, _)| *time);
+            Side { runs: runs.into_iter().map(|(_, summary)| summary).collect() }
+        });
+        let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
+        let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
+        Collected {
+            alternating: alternating(&times),
+            carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
+            groups: self.groups,
+            subjects,
+            cells,
+            one_sided,
+            left_out,
+            before,
+            after,
+            runs: numbers,
+        }
+    }
+}
+
+/// A cell that both sides have.
+pub(super) struct Pair {
+    /// Number of the subject.
+    pub subject: usize,
+    /// Metric.
+    pub metric: Metric,
+    /// Number of the run in its side, and natural logarithm of the value.
+    pub sides: [Vec<(usize, f64)>; 2],
+}
+
+/// What can be compared, and what cannot.
+pub(super) struct Collected {
+    pub before: Side,
+    pub after: Side,
+    /// Runs of each side.
+    pub runs: [usize; 2],
+    pub alternating: bool,
+    pub carriers: Vec<(String, String, String)>,
+    /// Named groups of the plans.
+    pub groups: BTreeMap<String, Vec<String>>,
+    pub subjects: Vec<Subject>,
+    pub cells: Vec<Pair>,
+    pub one_sided: Vec<OneSided>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Whether runs of one side lie between runs of the other.
+fn alternating([before, after]: &[Vec<Timestamp>; 2]) -> bool {
+    let span = |times: &[Timestamp]| times.iter().min().copied().zip(times.iter().max().copied());
+    let overlap = span(before).zip(span(after));
+    overlap.is_some_and(|((first, last), (start, end))| start < last && first < end)
+}

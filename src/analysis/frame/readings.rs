@@ -1,0 +1,70 @@
+//! The few columns of a stored frame that comparisons and trends need, without reading the rest.
+
+use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
+
+use polars::prelude::{Column, ParquetReader, SerReader};
+use railgauge_wire::terms::Metric;
+
+use super::{FrameError, polars};
+use crate::analysis::row::Reading;
+
+const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src_device", "dst_device"];
+
+/// The readings of these metrics in a `records.parquet`, in the order of the frame.
+///
+/// # Errors
+/// The file cannot be read, or is not a frame of ours.
+pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| FrameError::File { file: name.clone(), source })?;
+    let columns = NEEDED.iter().map(|column| (*column).to_owned()).collect();
+    let frame = ParquetReader::new(file).with_columns(Some(columns)).finish().map_err(polars(name.clone()))?;
+    macro_rules! values {
+        ($name:literal, $kind:ident) => {
+            frame
+                .column($name)
+                .map(Column::as_materialized_series)
+                .and_then(|series| series.$kind())
+                .map_err(polars(name.clone()))?
+                .iter()
+        };
+    }
+    let (case, metric) = (values!("case", u64), values!("metric", str));
+    let (value, error) = (values!("value", f64), values!("error", str));
+    let (transport, from, to) = (values!("transport", str), values!("src_device", str), values!("dst_device", str));
+    let mut words = Words::default();
+    let mut found = Vec::new();
+    for ((((((case, metric), value), error), transport), from), to) in
+        case.zip(metric).zip(value).zip(error).zip(transport).zip(from).zip(to)
+    {
+        let foreign = |cause: String| FrameError::Foreign { file: name.clone(), cause };
+        let (Some(case), Some(word)) = (case, metric) else {
+            return Err(foreign("column `case` or `metric` holds a null".to_owned()));
+        };
+        let metric = Metric::from_word(word).ok_or_else(|| foreign(format!("`{word}` is no metric of ours")))?;
+        if metrics.contains(&metric) {
+            found.push(Reading {
+                case,
+                metric,
+                value: Reading::trusted(value, error),
+                transport: words.shared(transport),
+                devices: [words.shared(from), words.shared(to)],
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Texts that stand in thousands of rows, each once.
+#[derive(Default)]
+struct Words(HashMap<String, Arc<str>>);
+
+impl Words {
+    fn shared(&mut self, word: Option<&str>) -> Arc<str> {
+        let word = word.unwrap_or_default();
+        if let Some(known) = self.0.get(word) {
+            return Arc::clone(known);
+        }
+        Arc::clone(self.0.entry(word.to_owned()).or_insert_with(|| word.into()))
+    }
+}

@@ -1,0 +1,84 @@
+//! Changes at the same time become one line: what they have in common.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use railgauge_stats::changepoint::{Member, Shared, together};
+use serde::Serialize;
+
+use super::Subject;
+
+/// What subjects have in common, in words: hosts, NICs, rails, links, tests, named groups, or everything.
+#[derive(Debug, Default)]
+pub struct Labels {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+    of: Vec<Vec<usize>>,
+}
+
+/// A change of one subject's metric, on a scale on which higher is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moved {
+    /// Position of the series among those [`Labels`] was given.
+    pub series: usize,
+    /// Night of the change; 0 where there is no time.
+    pub day: i64,
+    /// Natural logarithm of after over before; of before over after where lower is better.
+    pub better: f64,
+}
+
+/// Changes with one cause.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// What they have in common: `host gpu07`.
+    pub name: String,
+    /// How many series of it changed, and how many it has.
+    pub series: (usize, usize),
+    /// Median night of the changes; 0 where there is no time.
+    #[serde(skip)]
+    pub day: i64,
+    /// Positions of the changes among those given.
+    #[serde(skip)]
+    pub members: Vec<usize>,
+}
+
+impl Labels {
+    /// Adds a series, in order; `groups` are the plan's.
+    pub fn add(&mut self, subject: &Subject, groups: &BTreeMap<String, Vec<String>>) {
+        let mut words: BTreeSet<String> = ["every link".to_owned(), format!("test {}", subject.test)].into();
+        let hosts: Vec<&str> = subject.flow.hosts().into_iter().map(|host| &**host).collect();
+        words.extend(hosts.iter().map(|host| format!("host {host}")));
+        let shared = groups.iter().filter(|(_, members)| hosts.iter().all(|host| members.iter().any(|m| m == host)));
+        words.extend(shared.map(|(name, _)| format!("group {name}")));
+        if subject.flow.members.is_empty() {
+            let ends = [&subject.flow.from, &subject.flow.to];
+            words.extend(ends.map(|port| format!("rail {} of {}", port.rail, port.host)));
+            words.extend(ends.map(|port| format!("rail {}", port.rail)));
+            let mut link = ends.map(|port| format!("{}:{}", port.host, port.rail));
+            link.sort();
+            words.insert(format!("link {}", link.join(" – ")));
+        }
+        let numbers = words.into_iter().map(|word| self.number(word)).collect();
+        self.of.push(numbers);
+    }
+
+    fn number(&mut self, word: String) -> usize {
+        *self.numbers.entry(word).or_insert_with_key(|word| {
+            self.names.push(word.clone());
+            self.names.len() - 1
+        })
+    }
+
+    /// The common causes of these changes, those that explain most first; a change has one cause at most. Three series
+    /// at least make one.
+    pub fn causes(&self, changes: &[Moved]) -> Vec<Cause> {
+        let members: Vec<Member> =
+            changes.iter().map(|c| Member { series: c.series, day: c.day, effect: c.better }).collect();
+        let cause = |shared: Shared| Cause {
+            name: self.names[shared.label].clone(),
+            series: (shared.members.len(), shared.of),
+            day: shared.day,
+            members: shared.members,
+        };
+        together(&members, &self.of).into_iter().map(cause).collect()
+    }
+}

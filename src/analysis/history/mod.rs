@@ -1,0 +1,119 @@
+//! Several runs side by side: what comparisons and trends are made of.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `places` | a word of the command line becomes run directories |
+//! | `head` | the beginning of a journal: what the run is, its hosts and its cases |
+//! | `subject` | what a case measures: equal subjects of two runs are compared |
+//! | `causes` | changes at the same time become one line: what they have in common |
+//!
+//! Identity comes from the head of the journal, values from `records.parquet`, of which only the needed columns are
+//! read. Where that is missing or older than the journal, they are computed from the journal again.
+
+mod causes;
+mod head;
+mod places;
+mod subject;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use railgauge_wire::{facts::HostFacts, terms::Metric};
+
+use super::{
+    frame::{self, FrameError},
+    journal::{self, JournalError},
+    results::results,
+    row::Reading,
+    rows::rows,
+};
+use crate::{plan::Plan, run::event::Case};
+
+pub use causes::{Cause, Labels, Moved};
+pub use places::run_directories;
+pub use subject::Subject;
+
+/// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm
+/// bandwidth differ by a factor) or is a single extreme value of a window.
+pub const METRICS: [Metric; 4] = [Metric::Bandwidth, Metric::Busbw, Metric::LatencyP50, Metric::LatencyP99];
+
+/// One run, as far as it is compared with others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Identity of the run.
+    pub run_id: String,
+    /// The plan with everything resolved.
+    pub plan: Plan,
+    /// SHA-256 of the plan file, hexadecimal.
+    pub plan_hash: String,
+    /// Version of railgauge that measured.
+    pub version: String,
+    /// When it started.
+    pub started: Timestamp,
+    /// What every host was that answered.
+    pub hosts: BTreeMap<String, HostFacts>,
+    /// Every planned case, in the order of the plan.
+    pub cases: Vec<Case>,
+    /// The values of the metrics that were asked for, and what stands in their place.
+    pub readings: Vec<Reading>,
+}
+
+/// Why a run cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Its frame cannot be read.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The journal contradicts itself.
+    #[error("{}: {cause}", path.display())]
+    Contradiction {
+        /// The file.
+        path: PathBuf,
+        /// In words.
+        cause: String,
+    },
+    /// It ended before anything was planned.
+    #[error("{}: no case was planned: the run ended before it measured", path.display())]
+    Unplanned {
+        /// The journal.
+        path: PathBuf,
+    },
+}
+
+/// Reads the run in a directory, with the values of these metrics.
+///
+/// # Errors
+/// The journal or the frame cannot be read, or the run never came to plan a case.
+pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
+    let journal = directory.join("records.jsonl");
+    let mut run = head::read(directory, &journal)?;
+    let frame = directory.join("records.parquet");
+    run.readings =
+        if fresh(&frame, &journal) { frame::readings(&frame, metrics)? } else { recompute(&journal, metrics)? };
+    // Cases planned later in a run settle its suspects; they are no part of the matrix that runs have in common.
+    let planned = run.cases.len() as u64;
+    run.readings.retain(|reading| reading.case < planned);
+    Ok(run)
+}
+
+/// Whether the frame was written after the last line of the journal.
+fn fresh(frame: &Path, journal: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    time(frame).zip(time(journal)).is_some_and(|(frame, journal)| frame >= journal)
+}
+
+fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> {
+    let journal = journal::read(path)?;
+    let results = results(&journal).map_err(|cause| RunError::Contradiction { path: path.to_owned(), cause })?;
+    let rows = rows(&journal, &results, &|_| None);
+    Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())
+}

@@ -1,0 +1,61 @@
+//! A word of the command line becomes run directories.
+
+use std::path::{Path, PathBuf};
+
+/// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that
+/// holds run directories, or a pattern (`reports/nightly-2026-*`) of either.
+///
+/// # Errors
+/// The pattern is none, or stands for no run directory; in words, with the next step.
+pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, String> {
+    let plain = Path::new(word);
+    let places = if plain.exists() {
+        vec![plain.to_owned()]
+    } else {
+        let matches = glob::glob(word).map_err(|error| format!("`{word}` is no pattern of names: {error}"))?;
+        // A directory that cannot be looked into is found missing below, where it is named.
+        matches.filter_map(Result::ok).collect()
+    };
+    if places.is_empty() {
+        return Err(format!("there is no `{word}`; quote a pattern so that the shell leaves it alone"));
+    }
+    let mut found: Vec<PathBuf> = places.iter().flat_map(|place| below(place)).collect();
+    found.sort();
+    found.dedup();
+    if found.is_empty() {
+        return Err(format!("`{word}` holds no run directory: none has a records.jsonl"));
+    }
+    Ok(found)
+}
+
+fn below(place: &Path) -> Vec<PathBuf> {
+    let is_run = |path: &Path| path.join("records.jsonl").is_file();
+    if is_run(place) {
+        return vec![place.to_owned()];
+    }
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| is_run(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_found_by_name_by_parent_and_by_pattern() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["b", "a", "notes"] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+        }
+        for name in ["a", "b"] {
+            std::fs::write(place.path().join(name).join("records.jsonl"), "").unwrap();
+        }
+        let root = place.path().to_str().unwrap();
+        let both = vec![place.path().join("a"), place.path().join("b")];
+        assert_eq!(run_directories(root), Ok(both.clone()));
+        assert_eq!(run_directories(&format!("{root}/*")), Ok(both.clone()));
+        assert_eq!(run_directories(&format!("{root}/a")), Ok(both[..1].to_vec()));
+        assert!(run_directories(&format!("{root}/notes")).unwrap_err().contains("holds no run directory"));
+        assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));
+    }
+}

@@ -1,0 +1,64 @@
+//! What a case measures, apart from the run it was measured in.
+
+use railgauge_wire::terms::{Datatype, Fabric, Metric, Reduction};
+
+use super::Run;
+use crate::{
+    analysis::words::{count, size},
+    run::event::Case,
+    schedule::{Cell, Flow},
+};
+
+/// What is measured: the same subject in two runs is comparable.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// Name of the test.
+    pub test: String,
+    /// Whether both directions ran at once.
+    pub bidirectional: bool,
+    /// Ends or ranks.
+    pub flow: Flow,
+    /// Operation, size and the rest of the test's matrix.
+    pub cell: Cell,
+}
+
+impl Subject {
+    /// The subjects of a run's cases, by their numbers. Takes the cases out of the run.
+    pub fn take(run: &mut Run) -> Vec<Self> {
+        let both = |name: &str| run.plan.tests.iter().any(|test| test.name == name && test.bidirectional);
+        let subject = |Case { test, flow, cell, .. }: Case| Self { bidirectional: both(&test), test, flow, cell };
+        std::mem::take(&mut run.cases).into_iter().map(subject).collect()
+    }
+
+    /// The metric that speaks for the subject in a headline.
+    pub fn headline(&self) -> Metric {
+        crate::plan::headline(self.cell.aim, self.cell.op)
+    }
+
+    /// What sets it apart beside test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; empty for most.
+    pub fn variant(&self) -> String {
+        let mut words = Vec::new();
+        if self.cell.qps > 1 {
+            let noun = if self.cell.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
+            words.push(count(self.cell.qps as usize, noun));
+        }
+        if let Some(manner) = &self.cell.manner {
+            words.extend((manner.datatype != Datatype::F32).then(|| manner.datatype.to_string()));
+            words.extend(manner.reduction.filter(|r| *r != Reduction::Sum).map(|reduction| reduction.to_string()));
+            words.extend(manner.env.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        words.join(", ")
+    }
+
+    /// Test, metric, size and variant: `write-bw bandwidth, 64 KiB, 4 queue pairs`.
+    pub fn kind(&self, metric: Metric) -> String {
+        let variant = self.variant();
+        let variant = if variant.is_empty() { variant } else { format!(", {variant}") };
+        format!("{} {}, {}{variant}", self.test, metric.word().replace('_', " "), size(self.cell.size))
+    }
+
+    /// The same with the link: `write-bw bandwidth, 64 KiB, gpu01:0 → gpu02:0`.
+    pub fn name(&self, metric: Metric) -> String {
+        format!("{}, {}", self.kind(metric), self.flow.name())
+    }
+}
