@@ -1,8 +1,13 @@
 //! What every command understands, and the two streams: data on stdout, everything else on stderr.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fs,
+    io::{self, IsTerminal, Write},
+    path::PathBuf,
+};
 
 use anyhow::Context;
+use railgauge_wire::terms::Metric;
 
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -41,4 +46,26 @@ pub fn print(data: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to stdout"),
     }
+}
+
+/// A metric by its name, for the command line.
+///
+/// # Errors
+/// There is no such metric; in words, with those there are.
+pub fn metric(word: &str) -> Result<Metric, String> {
+    let known = || Metric::ALL.iter().map(|metric| metric.word()).collect::<Vec<_>>().join(", ");
+    Metric::from_word(word).ok_or_else(|| format!("there is no such metric; there are {}", known()))
+}
+
+/// Where a page goes: where it was asked for, or under `reports` by what it is and the time.
+///
+/// # Errors
+/// The directory cannot be made.
+pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> {
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    }
+    Ok(path)
 }

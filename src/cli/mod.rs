@@ -4,6 +4,7 @@
 
 mod check;
 mod common;
+mod compare;
 pub mod exit;
 mod plan;
 mod preflight;
@@ -37,6 +38,8 @@ enum Command {
     Plan(plan::Args),
     /// Draw the report of a run directory again, from its records alone
     Report(report::Args),
+    /// Compare two sets of runs: improved, regressed, equivalent, or not enough data
+    Compare(compare::Args),
     /// Connect, collect facts and judge every host's configuration; no traffic
     Preflight(preflight::Args),
     /// Deploy agents, measure, judge and report
@@ -51,6 +54,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(args, &common),
         Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),
+        Command::Compare(args) => compare::run(args, &common),
         Command::Preflight(args) => preflight::run(args, &common),
         Command::Run(args) => run::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),

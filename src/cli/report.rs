@@ -42,7 +42,12 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 
 /// What the verdicts of a run make of the process.
 pub fn exit(verdicts: &Verdicts) -> Exit {
-    match verdicts.status {
+    exit_of(verdicts.status)
+}
+
+/// What a status makes of the process.
+pub fn exit_of(status: Status) -> Exit {
+    match status {
         Status::Pass => Exit::Passed,
         Status::Fail => Exit::Failed,
         Status::Inconclusive | Status::NotRun => Exit::Inconclusive,

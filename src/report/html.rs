@@ -1,19 +1,28 @@
-//! The page: the view through one template, everything escaped, one file that needs no network.
+//! Pages: a view through its template, everything escaped, one file that needs no network.
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context, value::Serde};
+use serde::Serialize;
 
-use super::view::View;
+/// What pages are made of: their templates, and the parts they share.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("page.html", include_str!("../../templates/page.html")),
+    ("parts.html", include_str!("../../templates/parts.html")),
+    ("report.html", include_str!("../../templates/report.html")),
+    ("compare.html", include_str!("../../templates/compare.html")),
+];
 
-/// The page of a view.
+/// The page of a view by one of the templates.
 ///
 /// # Errors
 /// The template asks for something the view does not have, in words.
-pub(super) fn page(view: &View) -> Result<String, String> {
+pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, String> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     let words = |error: minijinja::Error| format!("{error:#}");
-    environment.add_template("report.html", include_str!("../../templates/report.html")).map_err(words)?;
-    let template = environment.get_template("report.html").map_err(words)?;
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text).map_err(words)?;
+    }
+    let template = environment.get_template(template).map_err(words)?;
     template.render(context! { v => Serde(view), css => include_str!("../../templates/report.css") }).map_err(words)
 }

@@ -10,6 +10,7 @@
 //! the same bytes.
 
 mod chart;
+pub mod compare;
 mod html;
 mod junit;
 pub mod text;

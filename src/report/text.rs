@@ -120,7 +120,7 @@ fn table(out: &mut String, test: &TestView) -> std::fmt::Result {
 }
 
 /// The status in capitals, twelve wide.
-fn mark(status: Status, colour: bool) -> String {
+pub(super) fn mark(status: Status, colour: bool) -> String {
     let word = format!("{:<12}", status.word().to_uppercase());
     let code = match status {
         Status::Pass => 32,

@@ -44,7 +44,7 @@ pub enum ReportError {
         source: io::Error,
     },
     /// The page, a chart or a document cannot be built: a mistake of ours.
-    #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the journal")]
+    #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
     Drawing {
         /// What was being drawn.
         what: String,
@@ -85,12 +85,11 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let journal = journal::read(&path)?;
     let Drawn { mut frame, verdicts, view } = draw(&journal, &path)?;
     replace(&run.join("records.parquet"), |temporary| frame::write_parquet(&mut frame, temporary))?;
-    let drawing = |what: &str, cause: String| ReportError::Drawing { what: what.to_owned(), cause };
     let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
-    text(&run.join("verdicts.json"), &json)?;
-    text(&run.join("junit.xml"), &junit::document(&verdicts, &journal).map_err(|e| drawing("junit.xml", e))?)?;
+    text_file(&run.join("verdicts.json"), &json)?;
+    text_file(&run.join("junit.xml"), &junit::document(&verdicts, &journal).map_err(|e| drawing("junit.xml", e))?)?;
     let page = run.join("report.html");
-    text(&page, &html::page(&view).map_err(|e| drawing("report.html", e))?)?;
+    text_file(&page, &html::page("report.html", &view).map_err(|e| drawing("report.html", e))?)?;
     Ok(Written { verdicts, view, page })
 }
 
@@ -112,7 +111,16 @@ pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     Ok(Drawn { frame, verdicts, view })
 }
 
-fn text(path: &Path, content: &str) -> Result<(), ReportError> {
+/// A mistake of ours.
+pub(super) fn drawing(what: &str, cause: String) -> ReportError {
+    ReportError::Drawing { what: what.to_owned(), cause }
+}
+
+/// Writes a file that is there as a whole or not at all.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn text_file(path: &Path, content: &str) -> Result<(), ReportError> {
     replace(path, |temporary| {
         let write = || {
             let mut file = File::create(temporary)?;

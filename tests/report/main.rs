@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod compare;
 mod frames;
 mod journals;
 mod localise;

@@ -56,7 +56,7 @@ fn device(scenario: &Scenario, index: usize, rail: u32) -> RdmaDevice {
         driver: Some(driver.into()),
         software: scenario.software,
         firmware: (!scenario.software)
-            .then(|| if (index, rail) == (3, 0) { "28.39.2048" } else { "28.41.1000" }.into()),
+            .then(|| if (index, rail) == (3, 0) { "28.39.2048" } else { scenario.firmware }.into()),
         pcie: Some((16.0, 16)),
         pcie_max: Some((16.0, 16)),
         numa: Some(rail % 2),

@@ -34,7 +34,7 @@ impl Dice {
 }
 
 pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], repeat: u32) -> Sample {
-    let mut dice = Dice(plan.seed ^ (case.id << 8) ^ u64::from(repeat));
+    let mut dice = Dice(plan.seed ^ (scenario.seed << 40) ^ (case.id << 8) ^ u64::from(repeat));
     let slow = scenario.slow.is_some_and(|slow| ends.contains(&slow));
     let flaps = scenario.flapping.is_some_and(|(host, rail)| ends.contains(&host) && case.flow.from.rail == rail);
     let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;

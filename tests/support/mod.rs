@@ -43,6 +43,12 @@ pub struct Scenario {
     pub contaminated: bool,
     /// Whether the run is interrupted before its last round.
     pub interrupted: bool,
+    /// Days after 21 November 2026.
+    pub day: u32,
+    /// What the noise depends on.
+    pub seed: u64,
+    /// Firmware of every NIC.
+    pub firmware: &'static str,
     /// First host's name, to try what a page does with it.
     pub odd_name: Option<String>,
 }
@@ -63,6 +69,9 @@ impl Scenario {
             wrong: false,
             contaminated: false,
             interrupted: false,
+            day: 0,
+            seed: 0,
+            firmware: "28.41.1000",
             odd_name: None,
         }
     }
@@ -89,10 +98,10 @@ impl Scenario {
 
     /// The journal of a run on it.
     pub fn lines(&self) -> Vec<Line> {
-        let mut writer = Writer::default();
+        let mut writer = Writer::new(self.day);
         let plan = plan::plan(self);
         writer.push(Event::Started {
-            run_id: format!("{}-20261121T020000Z", plan.name),
+            run_id: format!("{}-{}T020000Z", plan.name, writer.date.replace('-', "")),
             plan: plan.name.clone(),
             plan_hash: "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8".into(),
             resolved: Box::new(plan.clone()),
@@ -225,17 +234,22 @@ fn unreachable() -> Failure {
 }
 
 /// Collects lines on a clock that only this file moves.
-#[derive(Default)]
 struct Writer {
     lines: Vec<Line>,
+    date: String,
     milliseconds: u64,
 }
 
 impl Writer {
+    fn new(day: u32) -> Self {
+        let date = jiff::civil::date(2026, 11, 21) + jiff::Span::new().days(day);
+        Self { lines: Vec::new(), date: date.to_string(), milliseconds: 0 }
+    }
+
     fn time(&mut self, step: u64) -> String {
         self.milliseconds += step;
         let (s, ms) = (self.milliseconds / 1000, self.milliseconds % 1000);
-        format!("2026-11-21T{:02}:{:02}:{:02}.{ms:03}Z", 2 + s / 3600, s / 60 % 60, s % 60)
+        format!("{}T{:02}:{:02}:{:02}.{ms:03}Z", self.date, 2 + s / 3600, s / 60 % 60, s % 60)
     }
 
     fn push(&mut self, event: Event) {

@@ -2,6 +2,7 @@
 //!
 //! | file | does |
 //! | --- | --- |
+//! | `configuration` | what else is not the same on both sides |
 //! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
 //! | `judge` | noise floor, margin, effect and verdict |
 //! | `reason` | verdicts in sentences |
@@ -9,6 +10,7 @@
 //! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is
 //! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
 
+mod configuration;
 mod judge;
 mod reason;
 mod table;
@@ -21,6 +23,7 @@ use super::{
     verdict::Status,
 };
 
+pub use configuration::{Configuration, Setting};
 pub use judge::METHOD;
 pub use table::{Table, When};
 
@@ -224,6 +227,8 @@ pub struct Comparison {
     pub alternating: bool,
     /// What carried the bytes of a test, where that is not the same on both sides: test, before, after.
     pub carriers: Vec<(String, String, String)>,
+    /// Differences in configuration, to be read beside those of the numbers.
+    pub configuration: Configuration,
     /// Cells by verdict.
     pub counts: Counts,
     /// Over the main metric of every test; positive if performance rose.
@@ -273,6 +278,7 @@ pub fn compare(table: Table, options: &Options) -> Result<Comparison, String> {
         sentence: reason::sentence(&counts, judged.headline.as_ref(), collected.one_sided.len()),
         alternating: collected.alternating,
         carriers: collected.carriers,
+        configuration: collected.configuration,
         before: collected.before,
         after: collected.after,
         counts,

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
-use super::{LeftOut, OneSided, RunSummary, Side};
+use super::{
+    LeftOut, OneSided, RunSummary, Side,
+    configuration::{Configuration, Seen, configuration},
+};
 use crate::analysis::{
     history::{Run, Subject},
     row::Reading,
@@ -52,6 +55,8 @@ pub struct Table {
     reasons: HashMap<String, usize>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
     groups: BTreeMap<String, Vec<String>>,
+    /// The first and the last run of each side.
+    seen: [Option<(Seen, Seen)>; 2],
 }
 
 impl Table {
@@ -59,6 +64,7 @@ impl Table {
     pub fn add(&mut self, when: When, mut run: Run) {
         let side = when as usize;
         let hosts = run.hosts.len();
+        self.see(side, Seen::take(&mut run));
         let subjects: Vec<usize> = Subject::take(&mut run)
             .into_iter()
             .map(|subject| {
@@ -99,6 +105,15 @@ impl Table {
         self.carry(side, &carried);
         self.groups.extend(run.plan.groups);
         self.runs[side].push((run.started, summary));
+    }
+
+    fn see(&mut self, side: usize, seen: Seen) {
+        self.seen[side] = Some(match self.seen[side].take() {
+            None => (seen.clone(), seen),
+            Some((first, last)) if seen.started < first.started => (seen, last),
+            Some((first, last)) if seen.started > last.started => (first, seen),
+            Some(known) => known,
+        });
     }
 
     fn carry(&mut self, side: usize, carried: &BTreeSet<(usize, &str)>) {
@@ -161,6 +176,7 @@ impl Table {
         let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
         Collected {
             alternating: alternating(&times),
+            configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             groups: self.groups,
             subjects,
@@ -191,6 +207,7 @@ pub(super) struct Collected {
     /// Runs of each side.
     pub runs: [usize; 2],
     pub alternating: bool,
+    pub configuration: Configuration,
     pub carriers: Vec<(String, String, String)>,
     /// Named groups of the plans.
     pub groups: BTreeMap<String, Vec<String>>,

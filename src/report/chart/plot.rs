@@ -21,8 +21,19 @@ use super::{
 /// Units of the drawing per pixel of the page at full size. plotters rounds to whole units; four make lines smooth.
 pub(super) const SCALE: u32 = 4;
 
-/// Width and height on the page, in pixels at full size.
-const SIZE: (u32, u32) = (560, 300);
+/// How much room a chart takes, in pixels of the page at full size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Width and height.
+    pub size: (u32, u32),
+    /// Width of what stands left of the vertical axis.
+    pub left: u32,
+}
+
+impl Room {
+    /// One of two charts side by side.
+    pub(super) const USUAL: Self = Self { size: (560, 300), left: 66 };
+}
 
 /// What is drawn into.
 pub(super) type Context<'c, 'b> = ChartContext<'c, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
@@ -60,7 +71,21 @@ pub(super) fn plot(
     tips: &[Tip],
     body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), String>,
 ) -> Result<String, String> {
-    let (width, height) = (SIZE.0 * SCALE, SIZE.1 * SCALE);
+    plot_in(Room::USUAL, label, [x, y], tips, body)
+}
+
+/// [`plot`] in another room than the usual.
+///
+/// # Errors
+/// plotters' words.
+pub(super) fn plot_in(
+    room: Room,
+    label: &str,
+    [x, y]: [&Axis; 2],
+    tips: &[Tip],
+    body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), String>,
+) -> Result<String, String> {
+    let (width, height) = (room.size.0 * SCALE, room.size.1 * SCALE);
     let mut svg = String::new();
     let mut hovering = String::new();
     {
@@ -69,7 +94,7 @@ pub(super) fn plot(
             .margin_top(10 * SCALE)
             .margin_right(24 * SCALE)
             .x_label_area_size(46 * SCALE)
-            .y_label_area_size(66 * SCALE)
+            .y_label_area_size(room.left * SCALE)
             .build_cartesian_2d(x.clone(), y.clone())
             .map_err(words)?;
         let (across, up) = (|place: &f64| mark(x, *place), |place: &f64| mark(y, *place));

@@ -29,6 +29,8 @@ roles! {
     WORST = 7 "worst";
     /// A computed limit.
     LIMIT = 8 "limit";
+    /// What stands out well.
+    GOOD = 9 "good";
 }
 
 /// The drawing with classes in place of the numbers: `f-main` where it fills, `s-main` where it draws a line.

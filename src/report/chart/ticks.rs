@@ -16,11 +16,25 @@ pub(super) struct Axis {
 /// From 0 to a little over `most`, with about five marks at 1, 2 or 5 times a power of ten.
 pub(super) fn from_zero(title: String, most: f64) -> Axis {
     let most = if most > 0.0 && most.is_finite() { most * 1.06 } else { 1.0 };
-    let rough = most / 5.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(power * 10.0);
+    let step = step(most / 5.0);
     let marks = (0_i32..).map(|n| f64::from(n) * step).take_while(|mark| *mark <= most);
     Axis { title, range: (0.0, most), marks: marks.map(|mark| (mark, plain(mark))).collect() }
+}
+
+/// From `low` to `high` with some room, and about six marks at 1, 2 or 5 times a power of ten.
+pub(super) fn around(title: String, low: f64, high: f64) -> Axis {
+    let room = ((high - low) * 0.06).max(high.abs().max(low.abs()) * 1e-3).max(1e-9);
+    let range = (low - room, high + room);
+    let step = step((range.1 - range.0) / 6.0);
+    let first = (range.0 / step).ceil() as i64;
+    let marks = (first..).map(|n| n as f64 * step).take_while(|mark| *mark <= range.1);
+    Axis { title, range, marks: marks.map(|mark| (mark, plain(mark))).collect() }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `rough`.
+fn step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(power * 10.0)
 }
 
 /// Logarithms to base ten, with marks at 1, 2 and 5 times every power of ten, or at the powers alone where the axis
@@ -91,6 +105,8 @@ mod tests {
         assert_eq!(texts(&from_zero(String::new(), 0.021)), ["0", "0.005", "0.01", "0.015", "0.02"]);
         assert_eq!(texts(&decades(String::new(), 1.7, 21.0)), ["2", "5", "10", "20"]);
         assert_eq!(texts(&decades(String::new(), 0.5, 5000.0)), ["1", "10", "100", "1000"]);
+        assert_eq!(texts(&around(String::new(), -12.0, 3.0)), ["-10", "-5", "0"]);
+        assert_eq!(texts(&around(String::new(), 195.0, 195.0)), ["194.9", "195", "195.1"]);
         assert_eq!(texts(&nines(String::new(), 0.9995)), ["50", "90", "99", "99.9"]);
     }
 

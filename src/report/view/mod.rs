@@ -26,6 +26,7 @@ pub use carriers::Carrier;
 pub use hosts::{Difference, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use test::{Column, Figure, Flapping, Map, Table, TestView};
+pub(super) use test::{number_column, text_column};
 pub use troubles::{TroubleGroup, TroubleLink};
 
 /// A whole report.

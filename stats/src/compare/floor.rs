@@ -9,8 +9,8 @@ use crate::{
     shift::{pseudomedian, shifts},
 };
 
-/// Smallest margin that a plan gets without asking: 1 % (as a difference of logarithms).
-const LEAST: f64 = 0.01;
+/// Smallest margin without asking: ln 1.01, which is 1 %.
+const LEAST: f64 = 0.009_950_330_853_168_083;
 
 /// An equivalence margin, which is also the smallest effect that is called improved or regressed.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -46,6 +46,7 @@ pub(in crate::report) use counters::telling;
 pub use flapping::Flapping;
 pub use map::Map;
 pub use table::{Column, Table};
+pub(in crate::report) use table::{number_column, text_column};
 
 /// One test.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -27,12 +27,12 @@ pub struct Column {
 }
 
 /// A column of numbers.
-pub(super) fn number_column(name: &str, unit: &str) -> Column {
+pub(in crate::report) fn number_column(name: &str, unit: &str) -> Column {
     Column { name: name.to_owned(), unit: unit.to_owned(), number: true }
 }
 
 /// A column of texts.
-pub(super) fn text_column(name: &str) -> Column {
+pub(in crate::report) fn text_column(name: &str) -> Column {
     Column { name: name.to_owned(), unit: String::new(), number: false }
 }
 

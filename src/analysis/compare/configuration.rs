@@ -1,0 +1,135 @@
+//! What else is not the same on both sides: the hosts' configuration, and what the plans say of the tests.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use railgauge_wire::facts::HostFacts;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    analysis::history::Run,
+    plan::model::Test,
+    preflight::{self, Change},
+};
+
+/// Differences in configuration.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Configuration {
+    /// Facts of hosts that changed from the last run before to the last run after.
+    pub hosts: Vec<Change>,
+    /// Settings of tests that changed: test, setting, before, after.
+    pub tests: Vec<Setting>,
+    /// Facts that changed between the first and the last run of one side, which then are no repeats of each other: of
+    /// the runs before, and of those after.
+    pub within: [Vec<Change>; 2],
+}
+
+/// A setting of a test that is not the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Name of the test.
+    pub test: String,
+    /// Key in the resolved plan: `knobs.depth`.
+    pub key: String,
+    /// Value before; empty if not set.
+    pub before: String,
+    /// Value after; empty if not set.
+    pub after: String,
+}
+
+/// What a run says of its configuration.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub started: Timestamp,
+    hosts: BTreeMap<String, HostFacts>,
+    tests: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Seen {
+    /// Takes the facts out of a run.
+    pub(super) fn take(run: &mut Run) -> Self {
+        let tests = run.plan.tests.iter().map(|test| (test.name.clone(), settings(test))).collect();
+        Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests }
+    }
+}
+
+/// Differences between two sides, from the first and the last run of each.
+pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> Configuration {
+    let [Some((before_first, before_last)), Some((after_first, after_last))] = sides else {
+        return Configuration::default();
+    };
+    let tests = before_last.tests.iter().filter_map(|(test, before)| Some((test, before, after_last.tests.get(test)?)));
+    Configuration {
+        hosts: preflight::between(&before_last.hosts, &after_last.hosts),
+        tests: tests.flat_map(|(test, before, after)| different(test, before, after)).collect(),
+        within: [
+            preflight::between(&before_first.hosts, &before_last.hosts),
+            preflight::between(&after_first.hosts, &after_last.hosts),
+        ],
+    }
+}
+
+fn different(test: &str, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<Setting> {
+    let value = |side: &BTreeMap<String, String>, key: &str| side.get(key).cloned().unwrap_or_default();
+    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let setting = |key: &&String| {
+        let (before, after) = (value(before, key), value(after, key));
+        (before != after).then(|| Setting { test: test.to_owned(), key: (*key).clone(), before, after })
+    };
+    keys.iter().filter_map(setting).collect()
+}
+
+/// Every setting of a test that bears on its values, by its key: what is demanded of them does not.
+fn settings(test: &Test) -> BTreeMap<String, String> {
+    let mut flat = BTreeMap::new();
+    let bare = Test { expect: Vec::new(), ..test.clone() };
+    // A test that was read from a journal can be written again.
+    if let Ok(value) = serde_json::to_value(&bare) {
+        flatten(String::new(), &value, &mut flat);
+    }
+    flat
+}
+
+fn flatten(key: String, value: &Value, into: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                flatten(key, value, into);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => _ = into.insert(key, text.clone()),
+        other => _ = into.insert(key, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_compared_key_by_key() {
+        let flat = |text: &str| {
+            let mut flat = BTreeMap::new();
+            flatten(String::new(), &serde_json::from_str(text).unwrap(), &mut flat);
+            flat
+        };
+        let before = flat(r#"{"op": "write", "knobs": {"depth": 128}, "gpus": null}"#);
+        let after = flat(r#"{"op": "write", "knobs": {"depth": 256, "mtu": 1024}, "gpus": null}"#);
+        let setting = |key: &str, before: &str, after: &str| Setting {
+            test: "bw".into(),
+            key: key.into(),
+            before: before.into(),
+            after: after.into(),
+        };
+        assert_eq!(
+            different("bw", &before, &after),
+            [setting("knobs.depth", "128", "256"), setting("knobs.mtu", "", "1024")]
+        );
+        assert_eq!(different("bw", &before, &before), []);
+    }
+}

@@ -1,0 +1,76 @@
+//! `railgauge compare BEFORE AFTER`: improved, regressed, equivalent, or not enough data.
+
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+};
+
+use anyhow::Context;
+use railgauge_wire::terms::Metric;
+
+use super::{
+    Common, Exit, Misuse,
+    common::{metric, page_path, print},
+    report::exit_of,
+};
+use crate::{
+    analysis::{
+        compare::{Options, Table, When, compare},
+        history,
+    },
+    report::compare as page,
+};
+
+/// Arguments of `compare`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Runs before: a run directory, a directory of them, or a quoted pattern
+    before: String,
+    /// Runs after
+    after: String,
+    /// Largest change in percent that counts as none [default: the larger of 1 and twice the noise floor]
+    #[arg(long, value_name = "PERCENT")]
+    margin: Option<f64>,
+    /// Judge this metric, again for more [default: bandwidth, busbw, latency_p50, latency_p99]
+    #[arg(long, value_name = "NAME", value_parser = metric)]
+    metric: Vec<Metric>,
+    /// The page to write [default: reports/compare-<UTC time>.html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the whole comparison as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compares two sets of runs.
+///
+/// # Errors
+/// A side names no run, a run cannot be read, or the page cannot be written.
+pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    if let Some(margin) = args.margin.filter(|margin| !(*margin > 0.0 && *margin < 100.0)) {
+        return Err(Misuse(format!("--margin {margin}: a margin is more than 0 and less than 100 percent")).into());
+    }
+    let before = history::run_directories(&args.before).map_err(Misuse)?;
+    let after = history::run_directories(&args.after).map_err(Misuse)?;
+    if let Some(both) = before.iter().find(|run| after.contains(run)) {
+        return Err(Misuse(format!("{} is on both sides", both.display())).into());
+    }
+    let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
+    let mut table = Table::default();
+    for (when, runs) in [(When::Before, before), (When::After, after)] {
+        for directory in runs {
+            table.add(when, history::read(&directory, metrics)?);
+        }
+    }
+    let comparison = compare(table, &Options { margin_percent: args.margin })
+        .map_err(|cause| anyhow::anyhow!("the runs cannot be compared: {cause}"))?;
+    let path = page_path(args.output, "compare")?;
+    let view = page::write(&comparison, &path)?;
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&comparison).context("cannot write the comparison")?))?;
+    } else if !common.quiet {
+        let colour = common.colour() && io::stdout().is_terminal();
+        print(&page::text::summary(&view, &path, colour))?;
+    }
+    Ok(exit_of(comparison.status))
+}

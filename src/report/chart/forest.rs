@@ -1,0 +1,106 @@
+//! Changes with their intervals, one below the other, against the band of those that count as none.
+
+use plotters::{
+    element::{Circle, Rectangle},
+    series::LineSeries,
+    style::{Color, RGBColor},
+};
+
+use super::{
+    plot::{Room, SCALE, Tip, plot_in, words},
+    theme::{GOOD, LIMIT, MAIN, OUTER, WORST},
+    ticks::{Axis, around},
+};
+
+/// What a row is coloured for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::report) enum Look {
+    /// Changed for the worse.
+    Worse,
+    /// Changed for the better.
+    Better,
+    /// Shown to be the same.
+    Same,
+    /// Not known.
+    Unknown,
+}
+
+impl Look {
+    const fn colour(self) -> RGBColor {
+        match self {
+            Self::Worse => WORST,
+            Self::Better => GOOD,
+            Self::Same => MAIN,
+            Self::Unknown => LIMIT,
+        }
+    }
+}
+
+/// One change in percent.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::report) struct Row {
+    /// What changed.
+    pub label: String,
+    /// By how much.
+    pub percent: f64,
+    /// Interval of it.
+    pub interval: Option<(f64, f64)>,
+    /// Changes up to this in either direction count as none.
+    pub margin: f64,
+    /// Colour.
+    pub look: Look,
+}
+
+/// Letters of a label that fit beside the drawing.
+const LETTERS: usize = 52;
+/// Height of a row on the page.
+const HEIGHT: u32 = 22;
+
+/// Draws the rows in their order.
+///
+/// # Errors
+/// plotters' words.
+pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
+    // Far ends of intervals must not squeeze the estimates into a point.
+    let farthest = rows.iter().map(|row| row.percent.abs().max(row.margin)).fold(0.1, f64::max);
+    let shown = |percent: f64| percent.clamp(-3.0 * farthest, 3.0 * farthest);
+    let ends = || rows.iter().flat_map(|row| row.interval.into_iter().flat_map(|(low, high)| [low, high]));
+    let all = || ends().map(shown).chain(rows.iter().flat_map(|row| [row.percent, row.margin, -row.margin]));
+    let (low, high) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
+    let x = around("change, %".to_owned(), low, high);
+    let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, short(&row.label)));
+    let y = Axis { title: String::new(), range: (rows.len() as f64 - 0.5, -0.5), marks: labels.collect() };
+    let tips: Vec<Tip> = rows.iter().enumerate().map(|(at, row)| (row.percent, at as f64, tip(row))).collect();
+    let room = Room { size: (1120, 64 + HEIGHT * rows.len() as u32), left: 380 };
+    plot_in(room, "changes with their intervals", [&x, &y], &tips, |chart| {
+        for (at, row) in rows.iter().enumerate() {
+            let at = at as f64;
+            let band = Rectangle::new([(-row.margin, at - 0.5), (row.margin, at + 0.5)], OUTER.filled());
+            chart.draw_series([band]).map_err(words)?;
+        }
+        let zero = [(0.0, -0.5), (0.0, rows.len() as f64 - 0.5)];
+        chart.draw_series(LineSeries::new(zero, LIMIT.stroke_width(SCALE))).map_err(words)?;
+        for (at, row) in rows.iter().enumerate() {
+            let (at, colour) = (at as f64, row.look.colour());
+            if let Some((low, high)) = row.interval {
+                let line = [(shown(low), at), (shown(high), at)];
+                chart.draw_series(LineSeries::new(line, colour.stroke_width(2 * SCALE))).map_err(words)?;
+            }
+            chart.draw_series([Circle::new((row.percent, at), 4 * SCALE, colour.filled())]).map_err(words)?;
+        }
+        Ok(())
+    })
+}
+
+fn tip(row: &Row) -> String {
+    let signed = crate::analysis::words::signed;
+    let interval = row.interval.map_or_else(String::new, |(l, h)| format!(" ({} to {})", signed(l), signed(h)));
+    format!("{}: {}{interval} %", row.label, signed(row.percent))
+}
+
+fn short(label: &str) -> String {
+    match label.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}…", &label[..end]),
+        None => label.to_owned(),
+    }
+}

@@ -1,0 +1,25 @@
+//! Everything shown of a comparison: one page and the text on the terminal, of one view.
+
+pub mod text;
+mod view;
+
+use std::path::Path;
+
+use super::{
+    ReportError, html,
+    write::{drawing, text_file},
+};
+use crate::analysis::compare::Comparison;
+
+pub use view::{CauseView, CompareView, SideView, view};
+
+/// Writes the page of a comparison. What was there before is replaced as a whole or not at all.
+///
+/// # Errors
+/// A chart cannot be drawn, or the file cannot be written.
+pub fn write(comparison: &Comparison, path: &Path) -> Result<CompareView, ReportError> {
+    let view = view(comparison).map_err(|cause| drawing("the chart of changes", cause))?;
+    let page = html::page("compare.html", &view).map_err(|cause| drawing("the page of a comparison", cause))?;
+    text_file(path, &page)?;
+    Ok(view)
+}

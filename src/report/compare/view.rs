@@ -1,0 +1,359 @@
+//! A comparison as plain data that is ready to print, in the order it is read.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{
+    analysis::{
+        compare::{Cell, Change, Comparison, Group, LeftOut, OneSided, Side, When, Word},
+        verdict::Status,
+        words::{self, count, number},
+    },
+    preflight,
+    report::{
+        chart::forest::{Look, Row, forest},
+        view::{Column, Figure, Table, number_column, text_column},
+    },
+};
+
+/// Cells that are listed one by one.
+const LISTED: usize = 200;
+/// Cells that are drawn one by one.
+const DRAWN: usize = 30;
+/// Hosts that are named in a row.
+const NAMED: usize = 8;
+
+/// A whole comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CompareView {
+    /// What it comes to.
+    pub status: Status,
+    /// That in a word or two.
+    pub word: &'static str,
+    /// That in a sentence.
+    pub sentence: String,
+    /// Both sides.
+    pub sides: [SideView; 2],
+    /// What must be borne in mind when reading the numbers.
+    pub remarks: Vec<String>,
+    /// Changes of groups, drawn; `None` if nothing could be compared.
+    pub overview: Option<Figure>,
+    /// The same in numbers.
+    pub groups: Table,
+    /// What changes have in common.
+    pub causes: Vec<CauseView>,
+    /// The largest changes, drawn; `None` without any.
+    pub changes: Option<Figure>,
+    /// Cells that changed, the worst first.
+    pub changed: Table,
+    /// How many are not listed.
+    pub changed_more: usize,
+    /// Cells of which too little is known.
+    pub unsettled: Table,
+    /// How many are not listed.
+    pub unsettled_more: usize,
+    /// Cells of one side, by reason.
+    pub one_sided: Table,
+    /// Values that were left out, by reason.
+    pub left_out: Table,
+    /// What changed on hosts and in plans.
+    pub configuration: Table,
+    /// What changed within one side.
+    pub within: Table,
+    /// How everything was judged.
+    pub method: &'static str,
+}
+
+/// One side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideView {
+    /// `Before` or `After`.
+    pub title: &'static str,
+    /// Runs, hosts and time in a line.
+    pub summary: String,
+    /// Its runs.
+    pub runs: Table,
+}
+
+/// Changes with one cause.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CauseView {
+    /// Class of the style sheet.
+    pub class: &'static str,
+    /// Verdict.
+    pub word: &'static str,
+    /// What they have in common.
+    pub name: String,
+    /// How many changed.
+    pub text: String,
+}
+
+/// Makes the view.
+///
+/// # Errors
+/// A chart cannot be drawn.
+pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
+    let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
+    let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData]));
+    let groups = &comparison.groups;
+    let drawn: Vec<Row> = changed.iter().take(DRAWN).map(|cell| row_of_cell(cell, &groups[cell.group])).collect();
+    let overview: Vec<Row> = groups.iter().filter_map(row_of_group).collect();
+    Ok(CompareView {
+        status: comparison.status,
+        word: match comparison.status {
+            Status::Fail => "regressed",
+            Status::Pass if comparison.counts.improved > 0 => "improved",
+            Status::Pass => "equivalent",
+            Status::Inconclusive | Status::NotRun => "not enough data",
+        },
+        sentence: comparison.sentence.clone(),
+        sides: [side("Before", &comparison.before), side("After", &comparison.after)],
+        remarks: remarks(comparison),
+        overview: figure("Change of each test, metric and size", &overview)?,
+        groups: group_table(groups),
+        causes: causes(comparison),
+        changes: figure("Links that changed", &drawn)?,
+        changed: cell_table(&changed, groups),
+        changed_more: changed.len().saturating_sub(LISTED),
+        unsettled: cell_table(&unsettled, groups),
+        unsettled_more: unsettled.len().saturating_sub(LISTED),
+        one_sided: one_sided(&comparison.one_sided),
+        left_out: left_out(&comparison.left_out),
+        configuration: configuration(comparison),
+        within: within(comparison),
+        method: crate::analysis::compare::METHOD,
+    })
+}
+
+fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, String> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let legend = [
+        ("k-dot-worst", "regressed"),
+        ("k-dot-good", "improved"),
+        ("k-dot-main", "equivalent"),
+        ("k-dot-limit", "not enough data"),
+        ("k-outer", "counts as no change"),
+    ];
+    let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
+    Ok(Some(Figure { title: title.to_owned(), svg: forest(rows)?, legend }))
+}
+
+fn row_of_group(group: &Group) -> Option<Row> {
+    let Change { percent, interval } = group.change?;
+    let look = match group.counts {
+        counts if counts.regressed > 0 => Look::Worse,
+        counts if counts.improved > 0 => Look::Better,
+        counts if counts.not_enough_data > counts.equivalent => Look::Unknown,
+        _ => Look::Same,
+    };
+    Some(Row { label: group.name.clone(), percent, interval, margin: group.margin_percent, look })
+}
+
+fn row_of_cell(cell: &Cell, group: &Group) -> Row {
+    Row {
+        label: format!("{}, {}", cell.link, group.name),
+        percent: cell.change.percent,
+        interval: cell.change.interval,
+        margin: group.margin_percent,
+        look: if cell.verdict == Word::Improved { Look::Better } else { Look::Worse },
+    }
+}
+
+fn side(title: &'static str, side: &Side) -> SideView {
+    let columns = vec![
+        text_column("run"),
+        text_column("started"),
+        text_column("plan"),
+        text_column("railgauge"),
+        number_column("hosts", ""),
+        number_column("values", ""),
+        number_column("left out", ""),
+    ];
+    let row = |run: &crate::analysis::compare::RunSummary| {
+        let plan = format!("{}, {}", run.plan, &run.plan_hash[..run.plan_hash.len().min(12)]);
+        let numbers = [run.hosts, run.values, run.left_out].map(|n| n.to_string());
+        [run.run_id.clone(), run.started.clone(), plan, run.version.clone()].into_iter().chain(numbers).collect()
+    };
+    let span = match (side.runs.first(), side.runs.last()) {
+        (Some(first), Some(last)) if first.started != last.started => {
+            format!(", {} to {}", first.started, last.started)
+        }
+        (Some(only), _) => format!(", {}", only.started),
+        _ => String::new(),
+    };
+    let summary = format!("{}{span}", count(side.runs.len(), "run"));
+    SideView { title, summary, runs: Table { columns, rows: side.runs.iter().map(row).collect() } }
+}
+
+fn remarks(comparison: &Comparison) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let least = comparison.before.runs.len().min(comparison.after.runs.len());
+    if least < 4 {
+        remarks.push(format!(
+            "{} on the smaller side: 4 a side are the fewest that can show a change.",
+            count(least, "run")
+        ));
+    }
+    if !comparison.alternating && least > 0 {
+        let text = "The runs of one side all lie before those of the other: whatever else changed meanwhile is in the \
+                    differences. Runs of both sides in turn, or interleaved blocks within one run, exclude that.";
+        remarks.push(text.to_owned());
+    }
+    for (test, before, after) in &comparison.carriers {
+        remarks.push(format!("{test} was carried by {before} before and by {after} after: not the same measurement."));
+    }
+    let raised = comparison.groups.iter().filter(|group| group.margin_raised).count();
+    if raised > 0 {
+        let groups = count(raised, "row");
+        remarks.push(format!(
+            "The margin asked for is below the noise floor in {groups}, which have their floor instead."
+        ));
+    }
+    let plans =
+        |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();
+    if plans(&comparison.before) != plans(&comparison.after) {
+        remarks.push("The plans are not the same file; settings that differ stand under configuration.".to_owned());
+    }
+    remarks
+}
+
+fn causes(comparison: &Comparison) -> Vec<CauseView> {
+    let view = |(word, cause): &(Word, crate::analysis::history::Cause)| CauseView {
+        class: class(*word),
+        word: word.words(),
+        name: cause.name.clone(),
+        text: format!("{} of its {} changed this way", cause.series.0, count(cause.series.1, "cell")),
+    };
+    comparison.causes.iter().map(view).collect()
+}
+
+/// Class of the style sheet.
+fn class(word: Word) -> &'static str {
+    match word {
+        Word::Regressed => "fail",
+        Word::Improved | Word::Equivalent => "pass",
+        Word::NotEnoughData => "inconclusive",
+    }
+}
+
+fn change_words(change: &Change) -> [String; 2] {
+    let interval = change
+        .interval
+        .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", words::signed(low), words::signed(high)));
+    [words::signed(change.percent), interval]
+}
+
+fn group_table(groups: &[Group]) -> Table {
+    let columns = vec![
+        text_column("test, metric, size"),
+        number_column("change", "%"),
+        number_column("95 % interval", "%"),
+        number_column("noise floor", "%"),
+        number_column("margin", "± %"),
+        number_column("regressed", ""),
+        number_column("improved", ""),
+        number_column("equivalent", ""),
+        number_column("not enough data", ""),
+    ];
+    let row = |group: &Group| {
+        let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
+        let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), words::percent);
+        let counts = group.counts;
+        let counts = [counts.regressed, counts.improved, counts.equivalent, counts.not_enough_data];
+        let mut row = vec![group.name.clone()];
+        row.extend(change);
+        row.extend([floor, words::percent(group.margin_percent)]);
+        row.extend(counts.map(|n| n.to_string()));
+        row
+    };
+    Table { rows: groups.iter().map(row).collect(), columns }
+}
+
+fn cell_table(cells: &[&Cell], groups: &[Group]) -> Table {
+    let columns = vec![
+        text_column("verdict"),
+        text_column("test, metric, size"),
+        text_column("link"),
+        number_column("before", ""),
+        number_column("after", ""),
+        number_column("change", "%"),
+        number_column("interval", "%"),
+        number_column("runs", ""),
+        text_column("reason"),
+    ];
+    let row = |cell: &&Cell| {
+        let (group, [change, interval]) = (&groups[cell.group], change_words(&cell.change));
+        let unit = group.metric.unit();
+        vec![
+            cell.verdict.words().to_owned(),
+            group.name.clone(),
+            cell.link.clone(),
+            format!("{} {unit}", number(cell.before)),
+            format!("{} {unit}", number(cell.after)),
+            change,
+            interval,
+            format!("{} + {}", cell.n.0, cell.n.1),
+            cell.reason.clone(),
+        ]
+    };
+    Table { rows: cells.iter().take(LISTED).map(row).collect(), columns }
+}
+
+fn one_sided(cells: &[OneSided]) -> Table {
+    let mut groups: BTreeMap<(Option<When>, &str), (usize, &str)> = BTreeMap::new();
+    for cell in cells {
+        groups.entry((cell.only, &cell.reason)).or_insert((0, &cell.name)).0 += 1;
+    }
+    let row = |((only, reason), (n, example)): (&(Option<When>, &str), &(usize, &str))| {
+        let only = only.map_or("on neither side", |when| match when {
+            When::Before => "before only",
+            When::After => "after only",
+        });
+        vec![only.to_owned(), n.to_string(), (*example).to_owned(), (*reason).to_owned()]
+    };
+    let columns =
+        vec![text_column("values"), number_column("cells", ""), text_column("for example"), text_column("why")];
+    Table { rows: groups.iter().map(row).collect(), columns }
+}
+
+fn left_out(list: &[LeftOut]) -> Table {
+    let row = |out: &LeftOut| {
+        vec![out.side.word().to_owned(), out.values.to_string(), out.example.clone(), out.reason.clone()]
+    };
+    let columns =
+        vec![text_column("side"), number_column("values", ""), text_column("for example"), text_column("why")];
+    Table { rows: list.iter().take(LISTED).map(row).collect(), columns }
+}
+
+fn configuration(comparison: &Comparison) -> Table {
+    let columns: Vec<Column> = ["what", "before", "after", "where"].map(text_column).to_vec();
+    let of_hosts = comparison.configuration.hosts.iter().map(change_row);
+    let of_tests = comparison.configuration.tests.iter().map(|setting| {
+        let value = |text: &str| if text.is_empty() { "not set".to_owned() } else { text.to_owned() };
+        vec![setting.key.clone(), value(&setting.before), value(&setting.after), format!("test {}", setting.test)]
+    });
+    Table { rows: of_tests.chain(of_hosts).collect(), columns }
+}
+
+fn within(comparison: &Comparison) -> Table {
+    let columns: Vec<Column> = ["side", "what", "first run", "last run", "where"].map(text_column).to_vec();
+    let sides = ["before", "after"].into_iter().zip(&comparison.configuration.within);
+    let row = |side: &str, change: &preflight::Change| {
+        let mut row = change_row(change);
+        row.insert(0, side.to_owned());
+        row
+    };
+    Table { rows: sides.flat_map(|(side, changes)| changes.iter().map(move |c| row(side, c))).collect(), columns }
+}
+
+fn change_row(change: &preflight::Change) -> Vec<String> {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
+    let mut hosts = change.hosts.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if change.hosts.len() > NAMED {
+        hosts += &format!(" and {} more", change.hosts.len() - NAMED);
+    }
+    vec![change.fact.clone(), value(&change.before), value(&change.after), hosts]
+}
