@@ -99,7 +99,7 @@ pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
     let frame = directory.join("records.parquet");
     run.readings =
         if fresh(&frame, &journal) { frame::readings(&frame, metrics)? } else { recompute(&journal, metrics)? };
-    // Cases planned later in a run settle its suspects; they are no part of the matrix that runs have in common.
+    // Cases that were added later confirm suspects; they are no part of the matrix that runs have in common.
     let planned = run.cases.len() as u64;
     run.readings.retain(|reading| reading.case < planned);
     Ok(run)
