@@ -61,6 +61,9 @@ def parser():
             ("state", {"choices": ["up", "down"]}))
     command("cable", cable, "out: the host sees its link go down", port, ("state", {"choices": ["in", "out"]}))
     command("rate", rate, "shape a NIC in both directions", port, ("rate", {"metavar": "40mbit|off"}))
+    command("path", path, "shape only what passes between two hosts, in both directions; it replaces the shaping of "
+            "their switch ports", port, ("peer", {"type": int, "metavar": "J", "help": "number of the other host"}),
+            ("rate", {"metavar": "40mbit|off"}))
     command("sshd", sshd, "refuse: connections to the host's ssh port are refused", host,
             ("state", {"choices": ["accept", "refuse"]}))
     command("ns", namespace, "run a command among the switches (addresses end in .254)", rest)
@@ -127,6 +130,14 @@ def rate(lab, options):
         done = subprocess.run(lab.ssh_command(host, [str(word) for word in words]), capture_output=True, check=False)
         if done.returncode not in ((0, 2) if wanted is None else (0,)):
             raise LabError(f"lab{host}: tc did not shape eth{nic + 1}: {done.stderr.decode(errors='replace').strip()}")
+
+
+def path(lab, options):
+    peer = lab.machine(options.peer).host
+    for host, nic in ports(lab, options.port):
+        if host == peer:
+            raise Usage(f"lab{host} has no path to itself")
+        lab.fabric.set_path([host, peer], nic, None if options.rate == "off" else options.rate)
 
 
 def sshd(lab, options):

@@ -75,6 +75,19 @@ class Fabric:
         else:
             self.tc("qdisc", "replace", "dev", port, "root", *bucket(rate))
 
+    def set_path(self, hosts, nic, rate):
+        """Shape what passes between two hosts, and nothing else; None ends it, and all shaping of these two ports."""
+        for towards, source in (hosts, reversed(hosts)):
+            port = self.settings.port(nic, towards)
+            self.tc("qdisc", "del", "dev", port, "root", ok=(0, 2))
+            if rate is None:
+                continue
+            self.tc("qdisc", "add", "dev", port, "root", "handle", "1:", "htb", "default", 1)
+            self.tc("class", "add", "dev", port, "parent", "1:", "classid", "1:1", "htb", "rate", "10gbit")
+            self.tc("class", "add", "dev", port, "parent", "1:", "classid", "1:2", "htb", "rate", rate)
+            self.tc("filter", "add", "dev", port, "parent", "1:", "protocol", "ip", "u32",
+                    "match", "ip", "src", self.settings.fabric_address(nic, source), "flowid", "1:2")
+
     def enter(self, command):
         """Become a program inside the namespace."""
         os.execvp("ip", ["ip", "netns", "exec", self.namespace, *command])

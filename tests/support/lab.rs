@@ -126,6 +126,7 @@ impl Lab {
             expect(&["link", &number, "up"]);
             expect(&["cable", &number, "in"]);
             expect(&["sshd", &number, "accept"]);
+            expect(&["rate", &number, "off"]);
         }
     }
 

@@ -163,6 +163,7 @@ pub struct Row {
     pub verified: u64,
     pub wrong: u64,
     pub error: Option<String>,
+    pub phase: String,
 }
 
 impl Row {
@@ -242,5 +243,6 @@ fn row(frame: &DataFrame, at: usize) -> Row {
         verified: number("verified_bytes"),
         wrong: number("wrong"),
         error: some("error").map(|_| text("error")),
+        phase: text("phase"),
     }
 }

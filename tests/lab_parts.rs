@@ -1,0 +1,111 @@
+//! One part of the lab is made slow: the run names it, measures it again, and says so in its report.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/lab.rs"]
+mod lab;
+#[path = "support/railgauge.rs"]
+mod railgauge;
+
+use std::path::Path;
+
+use lab::{Borrowed, borrow};
+use railgauge::Scene;
+use serde_json::Value;
+
+/// What every port carries, and what the slow part does: far below what the hosts' processors manage.
+const USUAL: &str = "16mbit";
+const HALF: &str = "8mbit";
+
+/// The lab with every port shaped alike.
+fn four_hosts() -> Option<Borrowed> {
+    let lab = borrow(4, 1)?;
+    for host in ["1", "2", "3", "4"] {
+        lab.expect(&["rate", host, USUAL]);
+    }
+    Some(lab)
+}
+
+fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
+    let text = format!(
+        r#"
+        name = "parts"
+        [launch]
+        via = "ssh"
+        [launch.ssh]
+        config = "{}"
+        [hosts]
+        names = ["lab[1-4]"]
+        [[test]]
+        name = "write"
+        op = "write"
+        metric = "bandwidth"
+        sizes = "16KiB"
+        measure = "1s"
+        warm_up = "300ms"
+        # Shaped links take long to deliver what is in flight; acknowledgements wait behind it.
+        knobs = {{ completion = "events", depth = 8, timeout = 18 }}
+        "#,
+        ssh_config.display()
+    );
+    scene.write("plan.toml", &text)
+}
+
+/// Runs the plan; the one suspect of the test, confirmed by further cases that are in the report and in the frame.
+fn the_bad_part(lab: &Borrowed, cases: u64) -> Value {
+    let scene = Scene::new();
+    let run = scene.start(&plan(&scene, &lab.ssh_config())).end();
+    run.expect(0);
+    let results = scene.results();
+    let verdicts = results.verdicts();
+    let suspects = verdicts["localisation"][0]["suspects"].as_array().unwrap().clone();
+    assert_eq!(suspects.len(), 1, "{suspects:#?}\n{}", run.said);
+    let suspect = suspects[0].clone();
+    assert_eq!(suspect["standing"], "confirmed", "{suspect:#}");
+    assert_eq!(suspect["further"].as_array().unwrap().len() as u64, cases, "{suspect:#}");
+    for change in [&suspect["change_percent"], &suspect["confirmation"]["change_percent"]] {
+        assert!((-70.0..-30.0).contains(&change.as_f64().unwrap()), "half the speed: {suspect:#}");
+    }
+    // Six pairs, and what was measured again.
+    let rows: Vec<_> = results.rows().into_iter().filter(|row| row.metric == "bandwidth").collect();
+    assert_eq!(rows.len() as u64, 6 + cases);
+    assert_eq!(rows.iter().filter(|row| row.phase == "confirmation").count() as u64, cases);
+    assert_eq!((verdicts["status"].as_str(), &verdicts["cases"]["planned"]), (Some("pass"), &6.into()));
+    let page = results.report();
+    for words in ["Which part is bad", "confirmed", &format!("measured again: {cases} cases")] {
+        assert!(page.contains(words), "the page does not say `{words}`");
+    }
+    run.says(&format!("parts: Bad, measured again and confirmed: {}.", suspect["name"].as_str().unwrap()));
+    suspect
+}
+
+#[test]
+fn a_host_whose_port_has_half_the_rate_is_named_as_that_host() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        lab.expect(&["rate", "3", HALF]);
+        let suspect = the_bad_part(&lab, 5);
+        assert_eq!((&suspect["kind"], &suspect["name"]), (&"host".into(), &"host lab3".into()));
+    });
+}
+
+#[test]
+fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        lab.expect(&["path", "1", "3", HALF]);
+        let suspect = the_bad_part(&lab, 5);
+        assert_eq!((&suspect["kind"], &suspect["hosts"]), (&"path".into(), &vec!["lab1", "lab3"].into()));
+    });
+}
+
+#[test]
+fn where_all_are_alike_no_part_stands_out() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        let run = scene.start(&plan(&scene, &lab.ssh_config())).end();
+        run.expect(0);
+        run.says("parts: No part stands out.");
+        assert_eq!(scene.results().outcomes().len(), 6, "a healthy cluster costs nothing more");
+    });
+}
