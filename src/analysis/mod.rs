@@ -14,6 +14,7 @@ pub mod localise;
 pub mod results;
 pub mod row;
 pub mod rows;
+pub mod together;
 pub mod truth;
 pub mod value;
 pub mod verdict;

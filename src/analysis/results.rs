@@ -9,6 +9,7 @@ use railgauge_wire::{
 
 use super::{
     journal::{End, Journal, Try},
+    together::{self, Part},
     truth,
     words::count,
 };
@@ -38,6 +39,8 @@ pub struct CaseResult<'a> {
     pub failure: Option<&'a Failure>,
     /// Why repeats without any try were not run, in words.
     pub not_run: Option<String>,
+    /// What it is in its round; `None` for flows that share no NIC.
+    pub part: Option<Part>,
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<String>,
     /// What to make of it.
@@ -259,14 +262,21 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
         }
     }
     let cases = cases.iter().zip(tries);
-    cases
+    let mut results: Vec<CaseResult<'a>> = cases
         .filter_map(|(case, tries)| {
             let test = *tests.get(case.test.as_str())?;
             Some(result(journal, case, test, repeats(test), &tries))
         })
-        .collect()
+        .collect();
+    together::join(&mut results);
+    for result in &mut results {
+        result.doubts = doubts(journal, result);
+        result.state = state(result);
+    }
+    results
 }
 
+/// Everything about a case but what speaks against it.
 fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32, tries: &[&'a Try]) -> CaseResult<'a> {
     // Of several tries of a repeat the last measured one counts, else the last failure: a resumed run tries again
     // what failed, and a measurement once made is not lost to a later failure.
@@ -294,8 +304,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         let (words, cause) = why_not_run(journal, case);
         (not_run, failure) = (Some(words), cause);
     }
-    let doubts = doubts(journal, case, test, link, &samples);
-    let mut result = CaseResult {
+    CaseResult {
         case,
         test,
         repeats,
@@ -305,30 +314,37 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         failures,
         failure,
         not_run,
-        doubts,
+        part: None,
+        doubts: Vec::new(),
         state: State::Measured,
-    };
-    result.state = state(&result);
-    result
+    }
 }
 
 /// What speaks against the samples of a case.
-fn doubts(
-    journal: &Journal,
-    case: &Case,
-    test: &Test,
-    link: Option<&LinkRecord>,
-    samples: &[(u32, &Sample)],
-) -> Vec<String> {
+fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<String> {
+    let CaseResult { case, test, link, samples, part, .. } = result;
     let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
     let ends = (facts(&case.flow.from.host), facts(&case.flow.to.host));
-    let mut found: Vec<String> = match link {
-        Some(link) => {
-            let of_sample = |(_, sample): &(u32, &Sample)| truth::doubts(case, test.bidirectional, link, ends, sample);
-            samples.iter().flat_map(of_sample).collect()
-        }
-        None => samples.iter().flat_map(|(_, sample)| sample.contaminated.clone()).collect(),
-    };
+    let mut found = Vec::new();
+    for (repeat, sample) in samples {
+        let Some(link) = link else {
+            found.extend(sample.contaminated.clone());
+            continue;
+        };
+        let pass = part.as_ref().and_then(|part| part.passes.get(repeat));
+        let loads = match (part, pass) {
+            (Some(_), Some(pass)) => {
+                found.extend(pass.doubts.clone());
+                (pass.load(&case.flow.from), pass.load(&case.flow.to))
+            }
+            (Some(_), None) => {
+                found.push("the sample does not say when it ran beside the other flows of its round".to_owned());
+                continue;
+            }
+            (None, _) => truth::alone(case, link, sample),
+        };
+        found.extend(truth::doubts(case, test.bidirectional, link, ends, sample, &loads));
+    }
     found.sort_unstable();
     found.dedup();
     found

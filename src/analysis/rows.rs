@@ -8,15 +8,32 @@ use super::{
     journal::Journal,
     results::CaseResult,
     row::{Phase, Row},
+    together::{self, Ceilings},
     value::{self, Direction},
 };
-use crate::{plan::metrics_of, run::event::Case};
+use crate::{
+    plan::metrics_of,
+    run::event::{Case, Sample},
+};
 
-/// The ceiling of a case in Gb/s, where one can be computed.
-pub type Ceiling<'c> = dyn Fn(&CaseResult<'_>) -> Option<f64> + 'c;
+/// The ceiling of a row in its unit, where one can be computed.
+pub type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + 'c;
+
+/// The ceilings of all rows: of a link, or of what flows at once share.
+pub fn ceilings<'j>(
+    journal: &'j Journal,
+    results: &[CaseResult<'_>],
+) -> impl Fn(&CaseResult<'_>, Metric) -> Option<f64> + use<'j> {
+    let shared = Ceilings::new(journal, results, |result| ceiling(journal, result));
+    move |result, metric| match (&result.part, metric) {
+        (Some(_), metric) => shared.of(result.case.id, metric),
+        (None, Metric::Bandwidth) => ceiling(journal, result),
+        (None, _) => None,
+    }
+}
 
 /// The ceiling of a case, computed from its link and the facts of its two hosts.
-pub fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
+fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
     let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
     let flow = &result.case.flow;
     let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
@@ -31,20 +48,20 @@ pub fn rows(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>
 fn of_case<'r>(
     journal: &'r Journal,
     result: &'r CaseResult<'r>,
-    ceiling: &Ceiling<'_>,
-) -> impl Iterator<Item = Row> + use<'r> {
-    let direction = direction(journal, result);
-    let ceiling = ceiling(result);
+    ceiling: &'r Ceiling<'_>,
+) -> impl Iterator<Item = Row> {
     let error = result.error();
-    let metrics = metrics_of(result.case.cell.aim, result.case.cell.op);
-    metrics.iter().filter_map(move |&metric| {
+    let metrics = metrics_of(result.case.cell.aim, result.case.cell.op, result.test.at_once());
+    let metrics = metrics.iter().filter(|metric| together::has_row(result, **metric));
+    metrics.filter_map(move |&metric| {
         let mut values = Vec::new();
         let mut senseless = None;
         for (repeat, sample) in &result.samples {
             let cell = &result.case.cell;
             let value = match cell.manner {
                 Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
-                None => value::of(metric, sample, direction),
+                None if result.part.is_some() && metric.is_sum() => Ok(together::sum(result, *repeat, metric)),
+                None => value::of(metric, sample, direction(journal, result, *repeat, sample)),
             };
             match value {
                 Ok(value) => values.extend(value),
@@ -62,7 +79,7 @@ fn of_case<'r>(
         Some(Row {
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),
             value: median(&values).ok(),
-            ceiling: ceiling.filter(|_| metric == Metric::Bandwidth),
+            ceiling: ceiling(result, metric).filter(|_| metric.has_ceiling()),
             error: (!words.is_empty()).then(|| words.join("; ")),
             ..row
         })
@@ -131,8 +148,11 @@ fn env(case: &Case) -> String {
     env.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-/// How the accounts of both ends are joined, with their clocks where both directions ran.
-pub(super) fn direction(journal: &Journal, result: &CaseResult<'_>) -> Direction {
+/// How the accounts of both ends of a sample are joined, with their clocks where both directions or several flows ran.
+pub(super) fn direction(journal: &Journal, result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
+    if result.part.is_some() {
+        return together::direction(result, repeat, sample);
+    }
     if !result.test.bidirectional {
         return Direction::One;
     }

@@ -14,6 +14,9 @@ use crate::run::event::{Case, LinkRecord, Sample};
 const WIRE_TOLERANCE: f64 = 1.02;
 /// Bytes that may be seen besides: address resolution, the controller's own connection, other housekeeping.
 const WIRE_ALLOWANCE: f64 = 256.0 * 1024.0;
+/// Bytes on the wire of one acknowledgement: RoCE v2 over IPv6 takes 14 + 40 + 8 + 12 + 4 + 4 and TCP over IPv6 with
+/// timestamps 14 + 40 + 32; frames on Ethernet are padded to 64 and end with 4 of checksum.
+const ACKNOWLEDGEMENT: f64 = 90.0;
 /// Below this many payload bytes the wire check says nothing: the allowance would be a quarter of them.
 const WIRE_MINIMUM: u64 = 1 << 20;
 /// Share of packets that may be lost or sent again before a sample is doubted.
@@ -76,12 +79,40 @@ const SIGNS: &[&str] = &[
 /// The facts of both ends, where they are known.
 pub type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
-/// Why a sample must not be trusted, each reason naming its host; empty if nothing speaks against it.
-pub fn doubts(case: &Case, bidirectional: bool, link: &LinkRecord, ends: Ends<'_>, sample: &Sample) -> Vec<String> {
+/// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// Payload bytes that left.
+    pub sent: u64,
+    /// Payload bytes that arrived.
+    pub received: u64,
+    /// Packets of either kind.
+    pub packets: f64,
+}
+
+/// The loads of both NICs where the flow of a sample is the only one on them.
+pub fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
+    let (moved, packets) = (moved(sample), packets(link, sample));
+    let (source, sink) = (Load { sent: moved, packets, received: 0 }, Load { received: moved, packets, sent: 0 });
+    if case.cell.op.pulls() { (sink, source) } else { (source, sink) }
+}
+
+/// Why a sample must not be trusted, each reason naming its host; empty if nothing speaks against it. `loads` are those
+/// of the initiator's and the responder's NIC.
+pub fn doubts(
+    case: &Case,
+    bidirectional: bool,
+    link: &LinkRecord,
+    ends: Ends<'_>,
+    sample: &Sample,
+    loads: &(Load, Load),
+) -> Vec<String> {
     let mut found = sample.contaminated.clone();
-    let sides = [(&case.flow.from.host, &sample.from_counters), (&case.flow.to.host, &sample.to_counters)];
-    let packets = packets(link, sample);
-    for (host, counters) in sides {
+    let sides = [
+        (&case.flow.from.host, &sample.from_counters, loads.0.packets),
+        (&case.flow.to.host, &sample.to_counters, loads.1.packets),
+    ];
+    for (host, counters, packets) in sides {
         for (name, meaning) in BREAKS {
             if let Some(times) = counters.get(*name) {
                 found.push(format!("{host}: {meaning} ({name} +{times})"));
@@ -95,7 +126,7 @@ pub fn doubts(case: &Case, bidirectional: bool, link: &LinkRecord, ends: Ends<'_
             }
         }
     }
-    found.extend(foreign_bytes(case, bidirectional, link, ends, sample));
+    found.extend(foreign_bytes(case, bidirectional, link, ends, sample, loads));
     found
 }
 
@@ -106,10 +137,15 @@ pub fn of_interest(counters: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     counters.iter().filter(|(name, delta)| **delta > 0 && tells(name)).map(|(n, d)| (n.as_str(), *d)).collect()
 }
 
+/// Payload bytes of everything the sample's flow moved, warm-up included.
+pub fn moved(sample: &Sample) -> u64 {
+    sample.initiator.moved.unwrap_or(sample.initiator.bytes)
+}
+
 /// Packets this sample took, at least one per operation.
-fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
+pub fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
     let measured = &sample.initiator;
-    let bytes = measured.moved.unwrap_or(measured.bytes) as f64;
+    let bytes = moved(sample) as f64;
     (bytes / f64::from(link.mtu.max(1))).max(measured.operations as f64).max(1.0)
 }
 
@@ -121,19 +157,25 @@ fn foreign_bytes(
     link: &LinkRecord,
     (from, to): Ends<'_>,
     sample: &Sample,
+    loads: &(Load, Load),
 ) -> Option<String> {
-    let moved = sample.initiator.moved.filter(|moved| *moved >= WIRE_MINIMUM)?;
+    sample.initiator.moved?;
     if case.cell.aim != Aim::Bandwidth || bidirectional || case.cell.op.is_atomic() {
         return None;
     }
-    let (host, counters) = match case.cell.op.pulls() {
-        true => (&case.flow.to.host, &sample.to_counters),
-        false => (&case.flow.from.host, &sample.from_counters),
+    let (host, counters, load) = match case.cell.op.pulls() {
+        true => (&case.flow.to.host, &sample.to_counters, loads.1),
+        false => (&case.flow.from.host, &sample.from_counters, loads.0),
     };
+    if load.sent < WIRE_MINIMUM {
+        return None;
+    }
     let (name, seen) = sent_bytes(counters)?;
     let efficiency = wire_efficiency(link, from, to, &case.cell, bidirectional)?;
-    let (moved, seen) = (moved as f64, seen as f64);
-    let most = moved / efficiency * WIRE_TOLERANCE + WIRE_ALLOWANCE;
+    let (moved, seen) = (load.sent as f64, seen as f64);
+    // What arrives on the same NIC is acknowledged, at most packet by packet.
+    let acknowledged = load.received as f64 / f64::from(link.mtu.max(1)) * ACKNOWLEDGEMENT;
+    let most = moved / efficiency * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE;
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     if seen > most {
         return Some(format!(

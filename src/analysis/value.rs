@@ -1,11 +1,11 @@
 //! One sample's value of one metric.
 //!
 //! Bandwidth and message rate of one direction are the smaller of what both ends counted: what the sender posted is
-//! no evidence of what arrived. With both directions at once, the bytes of both are divided by the time from the
+//! no evidence of what arrived. Of flows at once only the time in which all of them ran counts. With both directions at once, the bytes of both are divided by the time from the
 //! first start to the last end, so that windows that overlap badly give a lower number and never a higher one.
 
 use railgauge_wire::{
-    measure::{Latency, Measurement},
+    measure::{Latency, Measurement, SLICE},
     terms::Metric,
 };
 
@@ -18,6 +18,17 @@ pub enum Direction {
     One,
     /// Both at once; the nanoseconds to take from the responder's clock to get the initiator's, where known.
     Both(Option<i64>),
+    /// One of several flows at once: only the time in which all of them ran counts, where it is known.
+    Within(Option<Spans>),
+}
+
+/// The same stretch of time on the clocks of both ends, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spans {
+    /// From and until, on the initiator's.
+    pub here: (u64, u64),
+    /// On the responder's.
+    pub there: (u64, u64),
 }
 
 /// The value of `metric` in one sample, in the metric's unit; `Ok(None)` where the sample does not hold this metric.
@@ -43,8 +54,10 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
         Metric::CpuTimePerGibRemote => {
             Ok(sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| cpu(end, here.bytes)))
         }
-        // Belongs to a group: see [`of_group`].
-        Metric::Busbw | Metric::Algbw => Ok(None),
+        // Belong to a group, see [`of_group`], or to a whole round, see [`super::together`].
+        Metric::Busbw | Metric::Algbw | Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth => {
+            Ok(None)
+        }
     }?;
     match value {
         Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is no measurement")),
@@ -85,6 +98,13 @@ fn rate(
         (Direction::Both(_), None) => {
             Err("both directions were asked for, but the responder did not measure".to_owned())
         }
+        (Direction::Within(None), _) => {
+            Err("it is not known when all flows of the round ran, so nothing can be counted".to_owned())
+        }
+        (Direction::Within(Some(spans)), there) => {
+            let own = within(here, spans.here, amount);
+            Ok(there.map_or(own, |there| own.min(within(there, spans.there, amount))))
+        }
         (Direction::Both(None), Some(_)) => {
             Err("the hosts' clocks were not compared, so the two directions cannot be laid over each other".to_owned())
         }
@@ -95,6 +115,29 @@ fn rate(
             Ok((amount(here) + amount(there)) / (end - start.min(other)))
         }
     }
+}
+
+/// Amount per nanosecond of one end between two moments on its clock.
+fn within(end: &Measurement, (from, until): (u64, u64), amount: fn(&Measurement) -> f64) -> f64 {
+    let share = bytes_within(end, from, until) / end.bytes.max(1) as f64;
+    amount(end) * share / until.saturating_sub(from).max(1) as f64
+}
+
+/// Payload bytes that an end counted between two moments on its clock. Inside a slice of 100 ms, and inside what follows
+/// the last whole one, bytes are taken to be spread evenly.
+fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
+    let stop = end.started + end.elapsed;
+    let edge = |slice: usize| (end.started + slice as u64 * SLICE).min(stop);
+    let whole = end.slices.len();
+    let rest = end.bytes.saturating_sub(end.slices.iter().sum());
+    let slices = end.slices.iter().enumerate().map(|(slice, bytes)| (edge(slice), edge(slice + 1), *bytes));
+    let pieces = slices.chain([(edge(whole), stop, rest)]);
+    pieces
+        .map(|(begin, end, bytes)| {
+            let common = end.min(until).saturating_sub(begin.max(from));
+            if end > begin { bytes as f64 * common as f64 / (end - begin) as f64 } else { 0.0 }
+        })
+        .sum()
 }
 
 /// Seconds of CPU time per GiB of payload.
@@ -119,6 +162,7 @@ mod tests {
             checked: Checked::default(),
             from_counters: Default::default(),
             to_counters: Default::default(),
+            together: None,
             contaminated: Vec::new(),
             ranks: Vec::new(),
         }
@@ -143,6 +187,28 @@ mod tests {
         assert_eq!(value(Some(5_000_000_000)), Ok(Some(8.0)));
         assert_eq!(value(Some(6_000_000_000)), Ok(Some(16.0)));
         assert!(value(None).is_err());
+    }
+
+    #[test]
+    fn of_flows_at_once_only_the_common_time_counts() {
+        // 100, 200, 300 and 400 MB in slices of 100 ms, and 10 MB in the 50 ms behind them.
+        let slices: Vec<u64> = (1..=4).map(|n| n * 100_000_000).collect();
+        let here = Measurement { slices, bytes: 1_010_000_000, ..end(1_000, 450_000_000, 1_010_000_000) };
+        let value = |sample: &Sample, here, there| {
+            of(Metric::Bandwidth, sample, Direction::Within(Some(Spans { here, there }))).unwrap().unwrap()
+        };
+        let alone = sample(here.clone(), None);
+        let close = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 1e-9, "{value} is not {wanted}");
+        // Half of the second slice and all of the third: 400 MB in 150 ms.
+        close(value(&alone, (150_001_000, 300_001_000), (0, 1)), 400e6 * 8.0 / 150e6);
+        // The whole of it is what it is without other flows.
+        close(value(&alone, (1_000, 450_001_000), (0, 1)), 1.01e9 * 8.0 / 450e6);
+        // The tail behind the last whole slice.
+        close(value(&alone, (400_001_000, 450_001_000), (0, 1)), 10e6 * 8.0 / 50e6);
+        // The other end counted less in the same time.
+        let there = Measurement { bytes: 500_000_000, ..end(5_000, 500_000_000, 500_000_000) };
+        close(value(&sample(here, Some(there)), (1_000, 450_001_000), (5_000, 450_005_000)), 8.0);
+        assert!(of(Metric::Bandwidth, &alone, Direction::Within(None)).is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
     analysis::{
         journal, localise,
         results::results,
-        rows::{ceiling, rows},
+        rows::{ceilings, rows},
     },
     cluster::AgentBinary,
     plan::{self, Plan, model::Launcher},
@@ -89,7 +89,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
     let journal = journal::read(path).map_err(|error| error.to_string())?;
     let results = results(&journal)?;
-    let rows = rows(&journal, &results, &|result| ceiling(&journal, result));
+    let rows = rows(&journal, &results, &ceilings(&journal, &results));
     Ok(localise::further(&journal, &results, &rows))
 }
 

@@ -3,8 +3,19 @@
 use railgauge_wire::terms::{Aim, Metric, Op};
 
 /// The metrics a test with this loop and operation produces: what an expectation may be about.
-pub const fn metrics_of(aim: Aim, op: Op) -> &'static [Metric] {
+///
+/// `at_once` tests have the sums over a round beside the bandwidth of each flow.
+pub const fn metrics_of(aim: Aim, op: Op, at_once: bool) -> &'static [Metric] {
     match (aim, op.is_collective()) {
+        (Aim::Bandwidth, false) if at_once => &[
+            Metric::Bandwidth,
+            Metric::MessageRate,
+            Metric::CpuTimePerGib,
+            Metric::CpuTimePerGibRemote,
+            Metric::IngressBandwidth,
+            Metric::EgressBandwidth,
+            Metric::TotalBandwidth,
+        ],
         (Aim::Bandwidth, false) => {
             &[Metric::Bandwidth, Metric::MessageRate, Metric::CpuTimePerGib, Metric::CpuTimePerGibRemote]
         }

@@ -241,6 +241,43 @@ pub enum Pattern {
     Between(String, String),
     /// These pairs: source and destination.
     Pairs(Vec<(String, String)>),
+    /// Flows that run at the same time whatever they share.
+    AtOnce(AtOnce),
+}
+
+/// Patterns whose flows run at the same time and share NICs on purpose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtOnce {
+    /// Every other host to one; to each in turn if `None`.
+    Incast(Option<String>),
+    /// One host to every other; from each in turn if `None`.
+    Outcast(Option<String>),
+    /// Every host to every other.
+    AllToAll,
+    /// Each host to the next, the last to the first.
+    Ring,
+    /// Each host to another one, drawn by the seed so many times; every host sends and receives once.
+    Permutation(u32),
+    /// Pairs across a cut, in both directions.
+    Bisection(Cut),
+}
+
+/// What separates the two sides of a bisection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cut {
+    /// Halves drawn by the seed, so many times.
+    Drawn(u32),
+    /// Two groups: the first host of one with the first of the other, and so on.
+    Groups(String, String),
+}
+
+impl Test {
+    /// Whether the flows of a round share NICs on purpose and are measured where they all overlap.
+    pub fn at_once(&self) -> bool {
+        self.collective.is_none() && matches!(self.pattern, Pattern::AtOnce(_))
+    }
 }
 
 /// Which rails of two hosts talk.

@@ -14,7 +14,7 @@ use crate::analysis::{
     frame::{self, Frame, FrameError},
     journal::{self, Journal, JournalError},
     results::{further, results},
-    rows::{ceiling, rows},
+    rows::{ceilings, rows},
     verdict::{Verdicts, verdicts},
 };
 
@@ -99,7 +99,7 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
 /// The journal contradicts itself.
 pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let results = results(journal).map_err(|cause| ReportError::Contradiction { path: path.to_owned(), cause })?;
-    let of = |results| rows(journal, results, &|result| ceiling(journal, result));
+    let of = |results| rows(journal, results, &ceilings(journal, results));
     let mut all = of(&results);
     let tested = all.len();
     // The frame has the settling of suspects too; nothing else of the report counts it among the tests.

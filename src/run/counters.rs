@@ -1,11 +1,16 @@
 //! What the NICs of both ends counted around a timed pass, as differences.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use railgauge_wire::{
     message::{Answer, Ask},
     terms::LinkLayer,
 };
+
+use tokio::task::JoinSet;
 
 use super::links::Link;
 use crate::cluster::Agent;
@@ -26,6 +31,27 @@ pub async fn both(link: &Link) -> (Counters, Counters) {
         one(&link.from, &link.record.from_device, link.ports.0),
         one(&link.to, &link.record.to_device, link.ports.1)
     )
+}
+
+/// Counters of every NIC of these links, now, each read once; by host and device.
+pub async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> {
+    let mut reading = JoinSet::new();
+    let mut asked = HashSet::new();
+    for link in links.iter().filter(|link| link.record.link_layer != LinkLayer::Loopback) {
+        let ends =
+            [(&link.from, &link.record.from_device, link.ports.0), (&link.to, &link.record.to_device, link.ports.1)];
+        for (agent, device, port) in ends {
+            let nic = (agent.host().to_owned(), device.clone());
+            if asked.insert(nic.clone()) {
+                let agent = agent.clone();
+                reading.spawn(async move {
+                    let counters = one(&agent, &nic.1, port).await;
+                    (nic, counters)
+                });
+            }
+        }
+    }
+    reading.join_all().await.into_iter().collect()
 }
 
 async fn one(agent: &Agent, device: &str, port: u8) -> Counters {

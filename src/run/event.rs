@@ -180,6 +180,9 @@ pub struct Sample {
     /// Counter changes over the window at the responder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub to_counters: BTreeMap<String, u64>,
+    /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
     /// Why this sample must not be trusted although it was measured; empty if it may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contaminated: Vec<String>,
@@ -187,6 +190,26 @@ pub struct Sample {
     /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankAccount>,
+}
+
+/// The planned start of flows at once, as each clock shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// In nanoseconds since 1970, by the controller: the same for the flows of one pass, and for no others.
+    pub start: u64,
+    /// On the initiator's monotonic clock.
+    pub from: Moment,
+    /// On the responder's.
+    pub to: Moment,
+}
+
+/// A moment on an agent's monotonic clock, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// What the clock shows.
+    pub at: u64,
+    /// How far off that may be: half the round trip of the reading that compared the clocks.
+    pub error: u64,
 }
 
 /// What one rank of a collective saw. Times of one operation in nanoseconds.

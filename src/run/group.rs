@@ -307,6 +307,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
         ..Default::default()
     };
     Ok(Sample {
+        together: None,
         initiator,
         responder: None,
         checked,

@@ -105,11 +105,11 @@ impl Hosts {
 
 /// A host's clocks against the controller's, in nanoseconds.
 #[derive(Clone, Copy)]
-struct Clocks {
+pub struct Clocks {
     /// Monotonic clock of the host minus the controller's.
-    offset: i64,
+    pub offset: i64,
     /// Half the round trip: how far off the offset may be.
-    half: u64,
+    pub half: u64,
     /// Wall clock of the host minus the controller's.
     wall: i64,
 }
@@ -120,6 +120,14 @@ async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
         Answer::Facts(facts) => *facts,
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
     };
+    Ok((facts, clocks(agent).await?))
+}
+
+/// Compares the clocks of one host with the controller's.
+///
+/// # Errors
+/// The agent is gone, or does not answer.
+pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
     let mut best: Option<Clocks> = None;
     for _ in 0..CLOCK_READINGS {
         let before = controller_clock();
@@ -136,8 +144,7 @@ async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
             best = Some(Clocks { offset, half, wall: realtime as i64 - (here as i64 - half as i64) });
         }
     }
-    best.map(|clock| (facts, clock))
-        .ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, format!("{}: no clock reading", agent.host())))
+    best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, format!("{}: no clock reading", agent.host())))
 }
 
 /// The controller's monotonic clock, in nanoseconds since an arbitrary moment of this process.
@@ -148,7 +155,7 @@ pub fn controller_clock() -> u64 {
 }
 
 /// The controller's wall clock, in nanoseconds since 1970.
-fn wall_clock() -> u64 {
+pub fn wall_clock() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(0)
 }

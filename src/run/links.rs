@@ -24,7 +24,8 @@ use crate::{
     schedule::{Flow, Port},
 };
 
-/// An open link between two agents.
+/// An open link between two agents. A copy names the same link.
+#[derive(Clone)]
 pub struct Link {
     /// The initiator's agent.
     pub from: Agent,

@@ -13,6 +13,7 @@
 //! | [`pair`] | one case on one link: verify, time, verify |
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
 //! | `group` | the ranks of one collective: opened, joined, exercised together |
+//! | `together` | flows that run at once, from a planned start |
 //! | `times` | the slowest rank of each batch, and their distribution |
 //! | [`rounds`] | the loop over rounds, cells and flows |
 //! | [`confirm`] | suspects measured again, after the tests |
@@ -31,3 +32,4 @@ pub mod progress;
 pub mod rounds;
 pub mod spine;
 mod times;
+mod together;

@@ -28,26 +28,50 @@ pub async fn measure(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result
 }
 
 async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
-    let mut checked = Checked::default();
-    let verify = |iteration| Pattern { size: cell.size, seed, iteration };
-    if test.verify {
-        add(&mut checked, verified(link, test, cell, verify(1)).await?);
-    }
-    let limit = test.deadline + test.warm_up + longest(test.window);
+    let mut checked = verify(link, test, cell, seed, 1).await?;
+    // Asked for together: the pipe keeps their order, and the counters are read before the initiator starts.
+    let (before, armed) = tokio::join!(counters::both(link), arm(link, test, cell));
+    armed?;
+    let (initiator, responder) = timed(link, test, cell, None).await?;
+    let after = counters::both(link).await;
+    add(&mut checked, verify(link, test, cell, seed, 2).await?);
+    Ok(Sample {
+        initiator,
+        responder,
+        checked,
+        from_counters: counters::difference(&before.0, &after.0),
+        to_counters: counters::difference(&before.1, &after.1),
+        together: None,
+        contaminated: Vec::new(),
+        ranks: Vec::new(),
+    })
+}
+
+/// Readies the responder for a timed pass. Serving ends by `Stop`, not by time: its own limit only matters when the
+/// controller is gone.
+pub(super) async fn arm(link: &Link, test: &Test, cell: &Cell) -> Result<(), Failure> {
+    step(&link.to, link, serve(cell), limit(test) + test.deadline).await.map(drop)
+}
+
+/// The timed pass on an armed link: both ends' accounts. `start_at` is when its window starts, on the initiator's clock
+/// and so much from now; after the warm-up without it.
+pub(super) async fn timed(
+    link: &Link,
+    test: &Test,
+    cell: &Cell,
+    start_at: Option<(u64, Duration)>,
+) -> Result<(Measurement, Option<Measurement>), Failure> {
     let timing = Timing {
         op: cell.op,
         aim: cell.aim,
         size: cell.size,
         window: test.window,
         warm_up: nanoseconds(test.warm_up),
-        start_at: None,
+        start_at: start_at.map(|(moment, _)| moment),
         bidirectional: test.bidirectional,
     };
-    // Asked for together: the pipe keeps their order, and the counters are read before the initiator starts. Serving
-    // ends by `Stop`, not by time: its own limit only matters when the controller is gone.
-    let (before, armed) = tokio::join!(counters::both(link), step(&link.to, link, serve(cell), limit + test.deadline));
-    armed?;
-    let timed = step(&link.from, link, Step::Time(timing), limit).await;
+    let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
+    let timed = step(&link.from, link, Step::Time(timing), limit(test) + wait).await;
     let served = stop(&link.to, link, test.deadline).await;
     let (initiator, responder) = match (timed?, served?) {
         (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
@@ -55,19 +79,26 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         _ => return Err(nothing(link, "the timed pass brought no measurement")),
     };
     sane(link, &initiator)?;
-    let after = counters::both(link).await;
-    if test.verify {
-        add(&mut checked, verified(link, test, cell, verify(2)).await?);
+    Ok((initiator, responder))
+}
+
+/// Longest time a timed pass may take.
+fn limit(test: &Test) -> Duration {
+    test.deadline + test.warm_up + longest(test.window)
+}
+
+/// One verify pass if the test wants any; `iteration` makes its bytes differ from those of other passes.
+pub(super) async fn verify(
+    link: &Link,
+    test: &Test,
+    cell: &Cell,
+    seed: u64,
+    iteration: u64,
+) -> Result<Checked, Failure> {
+    match test.verify {
+        true => verified(link, test, cell, Pattern { size: cell.size, seed, iteration }).await,
+        false => Ok(Checked::default()),
     }
-    Ok(Sample {
-        initiator,
-        responder,
-        checked,
-        from_counters: counters::difference(&before.0, &after.0),
-        to_counters: counters::difference(&before.1, &after.1),
-        contaminated: Vec::new(),
-        ranks: Vec::new(),
-    })
 }
 
 /// One verify pass: the pattern is moved once and compared where it arrived.
@@ -153,7 +184,7 @@ pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
 }
 
 /// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.
-async fn attribute(failure: Failure, link: &Link) -> Failure {
+pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
     if !matches!(failure.kind, Kind::Fabric | Kind::Deadline | Kind::Lost) {
         return failure;
     }

@@ -12,17 +12,19 @@ use std::{
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
+    link::LinkId,
     message::Ask,
 };
 use tokio::task::JoinSet;
 
 use super::{
-    event::{Case, Event, Outcome},
+    event::{Case, Event, Outcome, Sample},
     group::{self, Group},
     hosts::Hosts,
     links::{self, Link, Links, Wanted},
     pair,
     spine::{Spine, now},
+    together::{self, Job},
 };
 use crate::{
     cluster::Agent,
@@ -48,13 +50,37 @@ pub struct Work {
 impl Work {
     /// Outcomes still to come if nothing is lost.
     pub fn outstanding(&self) -> u64 {
-        let repeats = |case: &Case| self.test(case).map_or(0, |(_, test)| test.repeats);
-        let missing = |case: &Case| (0..repeats(case)).filter(|r| !self.done.contains(&(case.id, *r))).count();
-        self.cases.iter().map(|case| missing(case) as u64).sum()
+        let of_test = |test: &Test| {
+            let rounds = self.rounds(test);
+            let open = |repeat| rounds.values().map(|cases| self.open(test, cases, repeat).len() as u64).sum::<u64>();
+            (0..test.repeats).map(open).sum::<u64>()
+        };
+        self.plan.tests.iter().map(of_test).sum()
     }
 
     pub(super) fn test(&self, case: &Case) -> Option<(usize, &Test)> {
         self.plan.tests.iter().enumerate().find(|(_, test)| test.name == case.test)
+    }
+
+    /// The cases of a test, by round.
+    fn rounds(&self, test: &Test) -> BTreeMap<u32, Vec<&Case>> {
+        let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
+        for case in self.cases.iter().filter(|case| case.test == test.name) {
+            rounds.entry(case.round).or_default().push(case);
+        }
+        rounds
+    }
+
+    /// The cases of a round that are still to be measured. Of flows at once all of a cell are, if one of them is: a
+    /// bandwidth beside other flows says nothing without them.
+    fn open<'c>(&self, test: &Test, cases: &[&'c Case], repeat: u32) -> Vec<&'c Case> {
+        let cell = |case: &Case| (case.cell.size, case.cell.qps);
+        let missing = |case: &Case| !self.done.contains(&(case.id, repeat));
+        let again: HashSet<_> = match test.at_once() {
+            true => cases.iter().filter(|case| missing(case)).map(|case| cell(case)).collect(),
+            false => HashSet::new(),
+        };
+        cases.iter().filter(|case| missing(case) || again.contains(&cell(case))).copied().collect()
     }
 }
 
@@ -65,14 +91,10 @@ pub async fn run<'a>(work: &'a Work, hosts: &mut Hosts, spine: &'a Spine) -> Flo
         Floor { work, links: Links::new(&work.plan), groups: HashMap::new(), facts: BTreeMap::new(), spine };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     for (index, test) in work.plan.tests.iter().enumerate() {
-        let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
-        for case in work.cases.iter().filter(|case| case.test == test.name) {
-            rounds.entry(case.round).or_default().push(case);
-        }
+        let rounds = work.rounds(test);
         for repeat in 0..test.repeats {
             for (number, cases) in &rounds {
-                let open: Vec<&Case> =
-                    cases.iter().filter(|case| !work.done.contains(&(case.id, repeat))).copied().collect();
+                let open = work.open(test, cases, repeat);
                 if open.is_empty() {
                     continue;
                 }
@@ -108,6 +130,38 @@ struct Tried {
     outcome: Outcome,
 }
 
+/// A case with everything its measurement needs.
+struct Ready {
+    plan: Arc<Plan>,
+    index: usize,
+    case: Case,
+    from: group::End,
+    to: group::End,
+    warm: Option<Link>,
+    id: LinkId,
+    max_size: u64,
+    token: String,
+}
+
+impl Ready {
+    /// Its link: the warm one, or a new one.
+    async fn link(&self) -> Result<Link, Failure> {
+        if let Some(link) = &self.warm {
+            return Ok(link.clone());
+        }
+        let Self { plan, case, from, to, id, max_size, token, .. } = self;
+        let (test, flow, qps) = (&plan.tests[self.index], &case.flow, case.cell.qps);
+        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: token.clone() };
+        links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
+    }
+
+    fn tried(self, repeat: u32, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried {
+        let record = link.as_ref().map(|link| link.record.clone());
+        let outcome = Outcome { case: self.case.id, repeat, started_at, link: record, result };
+        Tried { case: self.case.id, flow: self.case.flow, qps: self.case.cell.qps, link, group: None, outcome }
+    }
+}
+
 impl Floor<'_> {
     /// One round: all its cells, one after the other.
     pub(super) async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
@@ -128,17 +182,24 @@ impl Floor<'_> {
         let mut trouble: HashMap<Flow, (u32, Failure)> = HashMap::new();
         for cell in cells {
             let mut running = JoinSet::new();
+            let mut at_once = Vec::new();
             for case in open.iter().filter(|case| case.cell == *cell) {
                 match trouble.get(&case.flow) {
                     Some((times, last)) if *times >= PATIENCE => self.give_up(case, repeat, last),
                     _ if case.cell.manner.is_some() => self.start_group(index, case, repeat, hosts, &mut running),
+                    _ if self.work.plan.tests[index].at_once() => at_once.push(*case),
                     _ => self.start(index, case, repeat, hosts, &mut running),
                 }
             }
+            self.start_at_once(index, &at_once, repeat, hosts, &mut running);
             loop {
                 tokio::select! {
                     done = running.join_next() => match done {
-                        Some(Ok(tried)) => self.finish(index, tried, &mut trouble, hosts).await,
+                        Some(Ok(all)) => {
+                            for tried in all {
+                                self.finish(index, tried, &mut trouble, hosts).await;
+                            }
+                        }
                         Some(Err(error)) => self.spine.log("controller", &format!("a case was dropped: {error}")),
                         None => break,
                     },
@@ -152,38 +213,76 @@ impl Floor<'_> {
     }
 
     /// Starts one case unless a host it needs is gone; what is not started has no outcome and counts as not run.
-    fn start(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut JoinSet<Tried>) {
-        let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
-        let (Some(from), Some(to)) = (end(&case.flow.from.host), end(&case.flow.to.host)) else { return };
-        let plan = self.work.plan.clone();
-        let warm = self.links.take(index, &case.flow, case.cell.qps);
-        let id = links::fresh_id();
-        let (max_size, token) = (self.links.largest(index), self.links.token(id));
-        let case = case.clone();
+    fn start(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut JoinSet<Vec<Tried>>) {
+        let Some(ready) = self.ready(index, case, hosts) else { return };
         running.spawn(async move {
             let started_at = now();
-            let test = &plan.tests[index];
-            let qps = case.cell.qps;
-            let wanted = Wanted { plan: &plan, test, flow: &case.flow, qps, max_size, id, token };
-            let link = match warm {
-                Some(link) => Ok(link),
-                None => links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await,
-            };
-            let (link, result) = match link {
+            let (link, result) = match ready.link().await {
                 Ok(link) => {
-                    let result = pair::measure(&link, test, &case.cell, plan.seed).await;
+                    let (plan, cell) = (&ready.plan, &ready.case.cell);
+                    let result = pair::measure(&link, &plan.tests[index], cell, plan.seed).await;
                     (Some(link), result)
                 }
                 Err(failure) => (None, Err(failure)),
             };
-            let record = link.as_ref().map(|link| link.record.clone());
-            let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
-            Tried { case: case.id, flow: case.flow, qps, link, group: None, outcome }
+            vec![ready.tried(repeat, started_at, link, result)]
         });
     }
 
+    /// Starts the cases of one cell whose flows share NICs: all links are open before the first of them is measured.
+    fn start_at_once(
+        &mut self,
+        index: usize,
+        cases: &[&Case],
+        repeat: u32,
+        hosts: &Hosts,
+        running: &mut JoinSet<Vec<Tried>>,
+    ) {
+        let Some(cell) = cases.first().map(|case| case.cell.clone()) else { return };
+        let job = Job { plan: self.work.plan.clone(), test: index, cell };
+        let flows: Vec<Ready> = cases.iter().filter_map(|case| self.ready(index, case, hosts)).collect();
+        running.spawn(async move {
+            let started_at = now();
+            let mut opening = JoinSet::new();
+            for flow in flows {
+                opening.spawn(async move { (flow.link().await, flow) });
+            }
+            let (mut tried, mut open, mut links) = (Vec::new(), Vec::new(), Vec::new());
+            for (link, flow) in opening.join_all().await {
+                match link {
+                    Ok(link) => {
+                        open.push(flow);
+                        links.push(link);
+                    }
+                    Err(failure) => tried.push(flow.tried(repeat, started_at.clone(), None, Err(failure))),
+                }
+            }
+            for (flow, (link, result)) in open.into_iter().zip(together::measure(&job, links).await) {
+                tried.push(flow.tried(repeat, started_at.clone(), Some(link), result));
+            }
+            tried
+        });
+    }
+
+    /// What a case needs to be started; `None` if a host of it is gone.
+    fn ready(&mut self, index: usize, case: &Case, hosts: &Hosts) -> Option<Ready> {
+        let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
+        let (from, to) = (end(&case.flow.from.host)?, end(&case.flow.to.host)?);
+        let warm = self.links.take(index, &case.flow, case.cell.qps);
+        let id = links::fresh_id();
+        let (max_size, token) = (self.links.largest(index), self.links.token(id));
+        Some(Ready { plan: self.work.plan.clone(), index, case: case.clone(), from, to, warm, id, max_size, token })
+    }
+
     /// Starts one case of a collective, under the same conditions.
-    fn start_group(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut JoinSet<Tried>) {
+    fn start_group(
+        &mut self,
+        index: usize,
+        case: &Case,
+        repeat: u32,
+        hosts: &Hosts,
+        running: &mut JoinSet<Vec<Tried>>,
+    ) {
         let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
         let mut ends = BTreeMap::new();
         for host in case.flow.hosts() {
@@ -219,7 +318,7 @@ impl Floor<'_> {
             };
             let record = group.as_ref().and_then(|group| group.record.clone());
             let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
-            Tried { case: case.id, flow: case.flow, qps: case.cell.qps, link: None, group, outcome }
+            vec![Tried { case: case.id, flow: case.flow, qps: case.cell.qps, link: None, group, outcome }]
         });
     }
 

@@ -14,6 +14,10 @@ use crate::plan::model::Test;
 /// `bench/overhead` holds between local agents.
 pub const OVERHEAD: Duration = Duration::from_millis(20);
 
+/// Time from the moment in which flows at once are told to begin to the planned end of their warm-ups: what it may take
+/// until the last agent has heard it.
+pub const LEAD: Duration = Duration::from_millis(250);
+
 /// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
@@ -26,7 +30,8 @@ pub struct Time {
 impl Time {
     /// The time of one measurement of `test`.
     pub fn of_case(test: &Test) -> Self {
-        let fixed = OVERHEAD.saturating_add(test.warm_up);
+        let lead = if test.at_once() { LEAD } else { Duration::ZERO };
+        let fixed = OVERHEAD.saturating_add(lead).saturating_add(test.warm_up);
         let (shortest, longest) = match test.window {
             Window::Duration(time) => (time, Some(time)),
             Window::Adaptive { at_least, at_most, .. } => (at_least, Some(at_most)),

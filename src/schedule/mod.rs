@@ -1,4 +1,5 @@
-//! A plan and the number of rails of every host, turned into rounds in which no NIC is used twice. Pure and seeded.
+//! A plan and the number of rails of every host, turned into rounds in which no NIC is used twice, unless a pattern is
+//! about NICs that are shared. Pure and seeded.
 //!
 //! ```text
 //! Test ─ pattern ─▶ rounds of host pairs ─ rails ─▶ rounds of flows ─ cases ─▶ numbered cases, one at a time
@@ -11,6 +12,7 @@
 //! | `circle` | the circle method: every pair once |
 //! | `colour` | pairs in a given order, spread over rounds |
 //! | `draw` | the seeded choice of rounds |
+//! | `at_once` | rounds whose flows share NICs on purpose |
 //! | `group` | groups of hosts and their ranks, for collectives |
 //! | `rails` | how many rails a host has, and which rails of a pair talk |
 //! | `cases` | the numbering of cases |
@@ -18,6 +20,7 @@
 //!
 //! `docs/scheduling.md` describes all of it for users.
 
+mod at_once;
 mod cases;
 mod circle;
 mod colour;
@@ -34,7 +37,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use cases::CaseIndex;
-pub use effort::{OVERHEAD, Time, Volume};
+pub use effort::{LEAD, OVERHEAD, Time, Volume};
 pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;

@@ -105,7 +105,7 @@ pub struct Cell {
     pub manner: Option<Box<Manner>>,
 }
 
-/// Flows that run at the same time: no two share a [`Port`].
+/// Flows that run at the same time: no two share a [`Port`], unless the pattern of the test says so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     /// Position of the test in the plan.

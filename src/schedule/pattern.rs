@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{ScheduleError, circle, colour, draw};
+use super::{ScheduleError, at_once, circle, colour, draw};
 use crate::plan::{
     Plan,
-    model::{Pattern, Test},
+    model::{AtOnce, Cut, Pattern, Test},
 };
 
 /// Initiator and responder.
@@ -51,7 +51,8 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// The rounds of `test`: in a round no host is used twice, and every wanted pair is in exactly one round.
+/// The rounds of `test`, every wanted pair in exactly one of them. In a round no host is used twice, unless the pattern
+/// is one of those that run at once.
 pub(super) fn rounds(
     test: &Test,
     directory: &Directory<'_>,
@@ -67,6 +68,7 @@ pub(super) fn rounds(
         let host = directory.hosts.get(name).copied().filter(|host| members.contains(host));
         host.ok_or_else(|| ScheduleError::UnknownHost { test: test.name.clone(), host: name.to_owned() })
     };
+    let named = |name: &Option<String>| name.as_deref().map(member).transpose();
     let none = |why: String| Err(ScheduleError::NoPairs { test: test.name.clone(), why });
     if hosts.len() < 2 {
         return none(format!("{} of the plan's hosts takes part", hosts.len()));
@@ -132,6 +134,34 @@ pub(super) fn rounds(
                 }
             }
             colour::first_fit(wanted.into_iter(), all)
+        }
+        Pattern::AtOnce(AtOnce::Incast(one)) => at_once::incast(&hosts, named(one)?),
+        Pattern::AtOnce(AtOnce::Outcast(one)) => at_once::outcast(&hosts, named(one)?),
+        Pattern::AtOnce(AtOnce::AllToAll) => vec![at_once::all_to_all(&hosts)],
+        Pattern::AtOnce(AtOnce::Ring) => vec![at_once::ring(&hosts)],
+        Pattern::AtOnce(AtOnce::Permutation(rounds)) => at_once::permutations(&hosts, *rounds, seed),
+        Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => {
+            if hosts.len() % 2 == 1 {
+                notes.push(format!(
+                    "test `{}`: {} hosts have no halves of one size: one is idle in each round",
+                    test.name,
+                    hosts.len()
+                ));
+            }
+            at_once::halves(&hosts, *rounds, seed)
+        }
+        Pattern::AtOnce(AtOnce::Bisection(Cut::Groups(left, right))) => {
+            let left_hosts = directory.group(test, left, &members)?;
+            let right_hosts = directory.group(test, right, &members)?;
+            if left_hosts.len() != right_hosts.len() {
+                notes.push(format!(
+                    "test `{}`: {} hosts of `{left}` and {} of `{right}`: the rest of the larger group is idle",
+                    test.name,
+                    left_hosts.len(),
+                    right_hosts.len()
+                ));
+            }
+            vec![at_once::across(&left_hosts, &right_hosts)]
         }
     };
     if rounds.iter().all(Vec::is_empty) { none("its pattern is empty".to_owned()) } else { Ok(rounds) }

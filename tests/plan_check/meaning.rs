@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use railgauge::plan::{
     Plan,
-    model::{HostKeys, Launcher, Limit, Pattern, Rails},
+    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails},
     parse,
 };
 use railgauge_wire::{
@@ -230,6 +230,34 @@ fn patterns_are_read_with_their_keys() {
     assert_eq!(
         pattern("pattern = \"pairs\"\npairs = [[\"a1\", \"a2\"], [\"a2\", \"a1\"]]"),
         Pattern::Pairs(vec![("a1".into(), "a2".into()), ("a2".into(), "a1".into())])
+    );
+}
+
+#[test]
+fn patterns_at_once_are_read_with_their_keys() {
+    let pattern = |keys: &str| {
+        let test = read(&format!(
+            "{SMALL}groups = {{ x = \"a1\", y = \"a[2-3]\" }}\n[[test]]\nop = \"read\"\nmetric = \"bandwidth\"\n{keys}\n\
+             [[test.expect]]\nmetric = \"ingress_bandwidth\"\npercent_of_ceiling = 90\n"
+        ))
+        .tests
+        .remove(0);
+        assert!(test.at_once());
+        match test.pattern {
+            Pattern::AtOnce(pattern) => pattern,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(pattern("pattern = \"incast\""), AtOnce::Incast(None));
+    assert_eq!(pattern("pattern = \"incast\"\nto = \"a2\""), AtOnce::Incast(Some("a2".into())));
+    assert_eq!(pattern("pattern = \"outcast\"\nfrom = \"a1\""), AtOnce::Outcast(Some("a1".into())));
+    assert_eq!(pattern("pattern = \"all-to-all\""), AtOnce::AllToAll);
+    assert_eq!(pattern("pattern = \"ring-at-once\""), AtOnce::Ring);
+    assert_eq!(pattern("pattern = \"permutation\""), AtOnce::Permutation(1));
+    assert_eq!(pattern("pattern = \"bisection\"\nrounds = 3"), AtOnce::Bisection(Cut::Drawn(3)));
+    assert_eq!(
+        pattern("pattern = \"bisection\"\nbetween = [\"x\", \"y\"]"),
+        AtOnce::Bisection(Cut::Groups("x".into(), "y".into()))
     );
 }
 

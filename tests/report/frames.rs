@@ -12,7 +12,7 @@ use crate::support::Scenario;
 
 fn rows_of(text: &str) -> Vec<Row> {
     let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
-    rows(&journal, &results(&journal).unwrap(), &|_| Some(196.0))
+    rows(&journal, &results(&journal).unwrap(), &|_, _| Some(196.0))
 }
 
 #[test]

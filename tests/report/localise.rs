@@ -28,7 +28,7 @@ fn found(scenario: &Scenario) -> Vec<Localisation> {
 fn found_in(text: &str) -> Vec<Localisation> {
     let journal = read(text);
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &|_| None);
+    let rows = rows(&journal, &results, &|_, _| None);
     localise(&journal, &results, &rows)
 }
 
@@ -92,7 +92,7 @@ fn followed_up(before: &Scenario, after: &Scenario) -> (String, Vec<Case>) {
 fn wanted(text: &str) -> Vec<Case> {
     let journal = read(text);
     let results = results(&journal).unwrap();
-    further(&journal, &results, &rows(&journal, &results, &|_| None))
+    further(&journal, &results, &rows(&journal, &results, &|_, _| None))
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     let wrong = scenario.wrong && chosen(97);
     let mut sample = Sample {
         ranks: Vec::new(),
+        together: None,
         initiator,
         responder,
         checked: Checked {

@@ -65,6 +65,12 @@ impl Scene {
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_railgauge"));
     command.env("NO_COLOR", "1");
+    // Where no agent was built for hosts, the one of this build serves those of this machine.
+    let built = Path::new(env!("CARGO_BIN_EXE_railgauge")).with_file_name("railgauge-agent");
+    let shipped = built.with_file_name("../agent/railgauge-agent");
+    if std::env::var_os("RAILGAUGE_AGENT").is_none() && !shipped.exists() && built.exists() {
+        command.env("RAILGAUGE_AGENT", built);
+    }
     command
 }
 

@@ -83,7 +83,8 @@ pub struct Timing {
     pub window: Window,
     /// Untimed time before the window, in nanoseconds.
     pub warm_up: u64,
-    /// When to start, on this agent's monotonic clock in nanoseconds; at once if `None`.
+    /// When to start the window, on this agent's monotonic clock in nanoseconds; right after the warm-up if `None` or
+    /// if that ends later.
     pub start_at: Option<u64>,
     /// Both directions at once.
     pub bidirectional: bool,

@@ -140,6 +140,12 @@ words! {
         Bandwidth = "bandwidth",
         /// Operations per second.
         MessageRate = "message_rate",
+        /// Payload bits per second that all flows of a round bring to one NIC.
+        IngressBandwidth = "ingress_bandwidth",
+        /// Payload bits per second that all flows of a round take from one NIC.
+        EgressBandwidth = "egress_bandwidth",
+        /// Payload bits per second of all flows of a round.
+        TotalBandwidth = "total_bandwidth",
         /// Smallest latency of the window.
         LatencyMin = "latency_min",
         /// Median latency.
@@ -169,7 +175,7 @@ impl Metric {
     /// The unit every value of this metric is in.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::Bandwidth => "Gb/s",
+            Self::Bandwidth | Self::IngressBandwidth | Self::EgressBandwidth | Self::TotalBandwidth => "Gb/s",
             Self::MessageRate => "Mmsg/s",
             Self::Busbw | Self::Algbw => "GB/s",
             Self::CpuTimePerGib | Self::CpuTimePerGibRemote => "s/GiB",
@@ -177,10 +183,26 @@ impl Metric {
         }
     }
 
+    /// Whether it sums up several flows of one round.
+    pub const fn is_sum(self) -> bool {
+        matches!(self, Self::IngressBandwidth | Self::EgressBandwidth | Self::TotalBandwidth)
+    }
+
+    /// Whether a ceiling can be computed for it where the link is known.
+    pub const fn has_ceiling(self) -> bool {
+        self.is_sum() || matches!(self, Self::Bandwidth | Self::Busbw)
+    }
+
     /// Whether higher or lower values are better.
     pub const fn better(self) -> Better {
         match self {
-            Self::Bandwidth | Self::MessageRate | Self::Busbw | Self::Algbw => Better::Higher,
+            Self::Bandwidth
+            | Self::IngressBandwidth
+            | Self::EgressBandwidth
+            | Self::TotalBandwidth
+            | Self::MessageRate
+            | Self::Busbw
+            | Self::Algbw => Better::Higher,
             _ => Better::Lower,
         }
     }

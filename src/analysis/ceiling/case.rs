@@ -27,6 +27,23 @@ pub fn of_case(
     bandwidth(&link, &traffic)
 }
 
+/// The most payload in Gb/s that one NIC can send or receive in cases like this one: by its own rate and slot, not by
+/// those of the slower end. `None` where its rate is not known.
+pub fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell, sends: bool) -> Option<f64> {
+    let port = End::find(Some(facts), device).port;
+    let record = LinkRecord {
+        from_device: device.to_owned(),
+        to_device: device.to_owned(),
+        rate_gbps: port.and_then(|port| port.rate_gbps),
+        ..record.clone()
+    };
+    let (mut link, traffic) = described(&record, Some(facts), Some(facts), cell, false)?;
+    // Both ends of this link are the NIC itself: the slot of the one that does not count is left out.
+    let counts_from = sends != traffic.op.pulls();
+    *(if counts_from { &mut link.to_pcie } else { &mut link.from_pcie }) = None;
+    bandwidth(&link, &traffic).map(|ceiling| ceiling.gbps)
+}
+
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
 /// no wire or its packets are not known.
 pub fn wire_efficiency(

@@ -114,6 +114,6 @@ fn fresh(frame: &Path, journal: &Path) -> bool {
 fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> {
     let journal = journal::read(path)?;
     let results = results(&journal).map_err(|cause| RunError::Contradiction { path: path.to_owned(), cause })?;
-    let rows = rows(&journal, &results, &|_| None);
+    let rows = rows(&journal, &results, &|_, _| None);
     Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())
 }

@@ -65,7 +65,7 @@ fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
 /// Gives every suspect of `all` its standing from the further cases of the journal.
 pub(super) fn settle(journal: &Journal, all: &mut [Localisation]) {
     let further = results::further(journal);
-    let values = rows(journal, &further, &|_| None);
+    let values = rows(journal, &further, &|_, _| None);
     for found in all {
         // Each further case answers for one probe, since some probes measure the same flow several times.
         let own =

@@ -67,12 +67,13 @@ pub struct Localisation {
 }
 
 /// Looks for bad parts in every test of pairs, in the order of the plan, and settles suspects by the journal's further
-/// cases. Tests of a collective have none.
+/// cases. Tests of a collective have none, and neither have flows at once: what they reach says as much of the others as
+/// of their own path.
 pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Localisation> {
     let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
     for row in rows {
         let result = usize::try_from(row.case).ok().and_then(|case| results.get(case));
-        if let Some(result) = result.filter(|result| result.test.collective.is_none()) {
+        if let Some(result) = result.filter(|result| result.test.collective.is_none() && result.part.is_none()) {
             by_test.entry(&result.test.name).or_default().push((result, row));
         }
     }

@@ -54,11 +54,11 @@ pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
 pub(super) fn noise(journal: &Journal, picked: &Picked<'_>) -> Option<f64> {
     let (mut squares, mut freedom, mut repeats) = (0.0, 0, 0);
     for (result, row) in picked.iter().filter(|(result, _)| trusted(result)) {
-        let of = |sample| value::of(row.metric, sample, direction(journal, result));
+        let of = |repeat, sample| value::of(row.metric, sample, direction(journal, result, repeat, sample));
         let logs: Vec<f64> = result
             .samples
             .iter()
-            .filter_map(|(_, sample)| of(sample).ok().flatten().filter(|v| *v > 0.0).map(f64::ln))
+            .filter_map(|(repeat, sample)| of(*repeat, sample).ok().flatten().filter(|v| *v > 0.0).map(f64::ln))
             .collect();
         if logs.len() < 2 {
             continue;

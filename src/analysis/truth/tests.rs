@@ -45,13 +45,15 @@ fn sample(from: &[(&str, u64)], to: &[(&str, u64)]) -> Sample {
         checked: Default::default(),
         from_counters: counters(from),
         to_counters: counters(to),
+        together: None,
         contaminated: Vec::new(),
         ranks: Vec::new(),
     }
 }
 
 fn judged(op: Op, from: &[(&str, u64)], to: &[(&str, u64)]) -> Vec<String> {
-    doubts(&case(op), false, &link(), (None, None), &sample(from, to))
+    let (case, link, sample) = (case(op), link(), sample(from, to));
+    doubts(&case, false, &link, (None, None), &sample, &alone(&case, &link, &sample))
 }
 
 #[test]

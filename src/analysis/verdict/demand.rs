@@ -193,7 +193,7 @@ fn scope_words(wanted: &Expectation) -> String {
 }
 
 fn no_match(test: &Test, wanted: &Expectation) -> String {
-    if metrics_of(test.aim, test.op).contains(&wanted.metric) {
+    if metrics_of(test.aim, test.op, test.at_once()).contains(&wanted.metric) {
         format!("no case lies within its scope ({}), so nothing was judged", scope_words(wanted))
     } else {
         format!("this test does not yield {}, so nothing was judged", wanted.metric)

@@ -21,6 +21,7 @@ use super::{
     localise::{Localisation, localise},
     results::{CaseResult, State},
     row::Row,
+    together,
     words::{count, size},
 };
 
@@ -90,7 +91,7 @@ impl Offender {
     fn new(result: &CaseResult<'_>, row: &Row, limit: Option<f64>) -> Self {
         Self {
             case: row.case,
-            link: result.link_name(),
+            link: together::name(result, row.metric),
             variant: result.variant(),
             src_host: row.src_host.clone(),
             dst_host: row.dst_host.clone(),

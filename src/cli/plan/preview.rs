@@ -1,6 +1,9 @@
 //! What a plan would do, as data: the JSON of `railgauge plan --json`, and what its text is written from.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use railgauge_wire::{
     step::Window,
@@ -11,7 +14,7 @@ use serde::Serialize;
 use crate::{
     plan::{
         Plan,
-        model::{Pattern, Rails, Test},
+        model::{AtOnce, Cut, Pattern, Rails, Test},
     },
     schedule::{Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -154,11 +157,13 @@ impl<'a> Preview<'a> {
         for (index, (test, cells)) in plan.tests.iter().zip(&schedule.cells).enumerate() {
             let volume = Volume::of_link(test, cells);
             let rounds: Vec<_> = schedule.rounds.iter().filter(|round| round.test == index).collect();
-            for flow in rounds.iter().flat_map(|round| &round.flows) {
-                for port in [&flow.from, &flow.to] {
-                    let (links, sum) = at_host.entry(&port.host).or_default();
+            for round in &rounds {
+                // Flows that share a port share what it can carry in each direction.
+                let mut busy = HashSet::new();
+                for end in round.flows.iter().flat_map(|flow| [(&flow.from, true), (&flow.to, false)]) {
+                    let (links, sum) = at_host.entry(&end.0.host).or_default();
                     *links += 1;
-                    *sum += volume;
+                    *sum += if busy.insert(end) { volume } else { Volume { flowing: 0, ..volume } };
                 }
             }
             let links = rounds.iter().map(|round| round.flows.len() as u64).sum::<u64>();
@@ -254,6 +259,23 @@ fn pattern(pattern: &Pattern, hosts: usize) -> String {
         Pattern::ManyToOne(host) => format!("each of {} hosts to {host}, one at a time", hosts.saturating_sub(1)),
         Pattern::Between(left, right) => format!("every host of {left} with every host of {right}"),
         Pattern::Pairs(pairs) => format!("{} listed pairs", pairs.len()),
+        Pattern::AtOnce(pattern) => at_once(pattern, hosts),
+    }
+}
+
+fn at_once(pattern: &AtOnce, hosts: usize) -> String {
+    let others = hosts.saturating_sub(1);
+    let draws = |rounds: &u32| if *rounds == 1 { String::new() } else { format!(", {rounds} draws") };
+    match pattern {
+        AtOnce::Incast(Some(host)) => format!("{others} hosts to {host} at once"),
+        AtOnce::Incast(None) => format!("{others} hosts to one at once, to each of {hosts} in turn"),
+        AtOnce::Outcast(Some(host)) => format!("{host} to {others} hosts at once"),
+        AtOnce::Outcast(None) => format!("one host to {others} at once, each of {hosts} in turn"),
+        AtOnce::AllToAll => format!("each of {hosts} hosts to every other at once"),
+        AtOnce::Ring => format!("a ring of {hosts} hosts at once"),
+        AtOnce::Permutation(rounds) => format!("each of {hosts} hosts to another at once{}", draws(rounds)),
+        AtOnce::Bisection(Cut::Drawn(rounds)) => format!("two halves of {hosts} hosts at once{}", draws(rounds)),
+        AtOnce::Bisection(Cut::Groups(one, other)) => format!("hosts of {one} with hosts of {other} at once"),
     }
 }
 

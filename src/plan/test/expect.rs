@@ -1,13 +1,12 @@
 //! `[[test.expect]]`: what is demanded of the results.
 
-use railgauge_wire::terms::{Aim, Better, Metric, Op};
+use railgauge_wire::terms::{Better, Metric};
 
 use super::members::Members;
 use crate::plan::{
     format::{Preset, Section, Shape, key, one_of},
     grammar::{quantity, sweep},
     hosts::Hosts,
-    metrics::metrics_of,
     mistakes::Mistake,
     model::{Expectation, Limit, Pattern, Rails},
     read::{At, Table},
@@ -44,7 +43,7 @@ pub static EXPECT: Section = Section {
             Shape::Percent(0.1, 100.0),
             Preset::Words("none"),
             "Not lower than this part of what the link could carry at best, computed from rate, MTU and \
-             headers. Bandwidth only.",
+             headers; for a flow at once its share of that, for a sum what the NICs can do. Bandwidths only.",
         ),
         key(
             "within_percent_of_peers",
@@ -66,8 +65,8 @@ pub static EXPECT: Section = Section {
 /// What an expectation is judged against; `None` where a mistake has already been said.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// Loop and operation.
-    pub produces: Option<(Aim, Op)>,
+    /// Metrics of the test.
+    pub produces: Option<&'a [Metric]>,
     /// Sizes of the test, rising.
     pub sizes: Option<&'a [u64]>,
     /// Rails of the test.
@@ -85,10 +84,10 @@ const LIMITS: &[&str] = &["at_least", "at_most", "percent_of_ceiling", "within_p
 /// Reads one expectation; `None` after saying what is wrong.
 pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let metric = table.term("metric", Metric::from_word);
-    if let (Some(metric), Some((aim, op))) = (&metric, subject.produces)
-        && !metrics_of(aim, op).contains(&metric.value)
+    if let (Some(metric), Some(produces)) = (&metric, subject.produces)
+        && !produces.contains(&metric.value)
     {
-        let produced: Vec<&str> = metrics_of(aim, op).iter().map(|metric| metric.word()).collect();
+        let produced: Vec<&str> = produces.iter().map(|metric| metric.word()).collect();
         let message = format!("this test does not produce {}", metric.value);
         table.book.add(Mistake::at(metric.span.clone(), message).help(format!("it produces {}", one_of(&produced))));
     }
@@ -134,7 +133,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>) -> Option<Limit> {
     }
     match name {
         "percent_of_ceiling" => {
-            if !matches!(metric, Metric::Bandwidth | Metric::Busbw) {
+            if !metric.has_ceiling() {
                 let message = format!("no ceiling can be computed for {metric}");
                 table
                     .book

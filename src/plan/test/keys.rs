@@ -194,26 +194,27 @@ const KEYS: &[Key] = &[
     key(
         "rounds",
         Shape::Whole(1, 65_536),
-        Preset::Words("required with `pattern = \"random\"`"),
-        "How many rounds of the tournament, chosen by the seed; only with `pattern = \"random\"`.",
+        Preset::Words("required with `pattern = \"random\"`; 1 for `permutation` and `bisection`"),
+        "How many rounds of the tournament, of permutations or of halves, chosen by the seed; only with those \
+             patterns.",
     ),
     key(
         "from",
         Shape::Text,
-        Preset::Words("required with `pattern = \"one-to-many\"`"),
-        "The one host; only with `pattern = \"one-to-many\"`.",
+        Preset::Words("required with `pattern = \"one-to-many\"`; each host in turn for `outcast`"),
+        "The one host; only with `pattern = \"one-to-many\"` or `\"outcast\"`.",
     ),
     key(
         "to",
         Shape::Text,
-        Preset::Words("required with `pattern = \"many-to-one\"`"),
-        "The one host; only with `pattern = \"many-to-one\"`.",
+        Preset::Words("required with `pattern = \"many-to-one\"`; each host in turn for `incast`"),
+        "The one host; only with `pattern = \"many-to-one\"` or `\"incast\"`.",
     ),
     key(
         "between",
         Shape::TwoGroups,
-        Preset::Words("required with `pattern = \"between\"`"),
-        "The two groups, which share no host; only with `pattern = \"between\"`.",
+        Preset::Words("required with `pattern = \"between\"`; halves by the seed for `bisection`"),
+        "The two groups, which share no host; only with `pattern = \"between\"` or `\"bisection\"`.",
     ),
     key(
         "pairs",

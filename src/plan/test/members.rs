@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::plan::{
     hosts::Hosts,
     mistakes::Mistake,
-    model::{Pattern, Rails, Test},
+    model::{AtOnce, Cut, Pattern, Rails, Test},
     read::Table,
 };
 
@@ -61,6 +61,14 @@ impl<'a> Members<'a> {
             Pattern::OneToMany(_) | Pattern::ManyToOne(_) => n - 1,
             Pattern::Between(one, other) => group(one) * group(other),
             Pattern::Pairs(pairs) => pairs.len() as u64,
+            Pattern::AtOnce(at_once) => match at_once {
+                AtOnce::Incast(Some(_)) | AtOnce::Outcast(Some(_)) => n - 1,
+                AtOnce::Incast(None) | AtOnce::Outcast(None) | AtOnce::AllToAll => n * (n - 1),
+                AtOnce::Ring => n,
+                AtOnce::Permutation(rounds) => u64::from(*rounds) * n,
+                AtOnce::Bisection(Cut::Drawn(rounds)) => u64::from(*rounds) * (n / 2 * 2),
+                AtOnce::Bisection(Cut::Groups(one, other)) => 2 * group(one).min(group(other)),
+            },
         }
     }
 
@@ -69,17 +77,23 @@ impl<'a> Members<'a> {
         let group: HashSet<&str> = group.iter().map(String::as_str).collect();
         let inside = |name: &String| group.contains(name.as_str()) && self.has(name);
         let among = |name: &str| self.hosts.groups.get(name).is_some_and(|members| members.iter().any(inside));
+        let two = || self.list.iter().filter(|name| inside(name)).count() >= 2;
         match pattern {
-            Pattern::Tournament | Pattern::Random(_) => self.list.iter().filter(|name| inside(name)).count() >= 2,
-            Pattern::Ring => {
+            Pattern::Tournament | Pattern::Random(_) => two(),
+            Pattern::Ring | Pattern::AtOnce(AtOnce::Ring) => {
                 let next = self.list.iter().cycle().skip(1);
                 self.list.iter().zip(next).any(|(from, to)| inside(from) && inside(to))
             }
             Pattern::Neighbours => self.list.chunks(2).any(|pair| pair.iter().all(inside)),
-            Pattern::OneToMany(one) | Pattern::ManyToOne(one) => {
+            Pattern::OneToMany(one)
+            | Pattern::ManyToOne(one)
+            | Pattern::AtOnce(AtOnce::Incast(Some(one)) | AtOnce::Outcast(Some(one))) => {
                 inside(one) && self.list.iter().any(|name| name != one && inside(name))
             }
-            Pattern::Between(one, other) => among(one) && among(other),
+            Pattern::Between(one, other) | Pattern::AtOnce(AtOnce::Bisection(Cut::Groups(one, other))) => {
+                among(one) && among(other)
+            }
+            Pattern::AtOnce(_) => two(),
             Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
         }
     }

@@ -1,5 +1,6 @@
 //! `[[test]]` and `[defaults]`: what is measured.
 
+mod at_once;
 pub mod collective;
 mod expect;
 mod keys;
@@ -20,6 +21,7 @@ use railgauge_wire::{
 
 use super::{
     hosts::Hosts,
+    metrics::metrics_of,
     mistakes::Mistake,
     model::{Pattern, Rails, Test},
     read::Table,
@@ -78,8 +80,9 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
     let pair = collective.is_none();
     let pattern = if pair { pattern::read(table, members.as_ref()) } else { None };
     let rails = if pair { rails::read(table, members.as_ref(), kind.fabric) } else { None };
+    let at_once = matches!(pattern, Some(Pattern::AtOnce(_)));
     let subject = expect::Subject {
-        produces: kind.aim.zip(kind.op),
+        produces: kind.aim.zip(kind.op).map(|(aim, op)| metrics_of(aim, op, at_once)),
         sizes: sizes.as_deref(),
         rails: rails.as_ref(),
         pattern: pattern.as_ref(),
@@ -88,7 +91,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
     };
     let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
     let time = |name| Duration::from_nanos(table.time(name).map_or(0, |at| at.value));
-    let test = Test {
+    let mut test = Test {
         name: name(table, &kind),
         op: kind.op.unwrap_or(Op::Write),
         aim: kind.aim.unwrap_or(Aim::Bandwidth),
@@ -112,6 +115,9 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
         deadline: time("deadline"),
         expect,
     };
+    if at_once {
+        at_once::judge(table, &mut test);
+    }
     if let (Some(members), Some(pattern)) = (&members, &pattern) {
         members::judge_amount(table, &test, members, pattern);
     }

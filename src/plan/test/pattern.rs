@@ -2,8 +2,9 @@
 
 use std::{collections::HashSet, ops::Range};
 
-use super::members::Members;
+use super::{at_once, members::Members};
 use crate::plan::{
+    format::one_of,
     mistakes::Mistake,
     model::Pattern,
     read::{At, Table, Words, texts_of},
@@ -19,15 +20,34 @@ pub const NAMES: &[(&str, &str)] = &[
     ("many-to-one", "Every other host to `to`, one at a time."),
     ("between", "Every host of one group of `between` with every host of the other."),
     ("pairs", "The `pairs`, source first; as many at once as share no host."),
+    ("incast", "At once: every other host to `to`; without `to` to each host in turn."),
+    ("outcast", "At once: `from` to every other host; without `from` from each host in turn."),
+    ("all-to-all", "At once: every host to every other."),
+    ("ring-at-once", "At once: each host to the next, the last to the first."),
+    ("permutation", "At once: each host to another one, drawn by the seed; `rounds` draws (1)."),
+    (
+        "bisection",
+        "At once: pairs across a cut, in both directions. The cut halves the hosts by the seed, in `rounds` draws (1), \
+         or lies between the two groups of `between`.",
+    ),
 ];
 
-/// Keys that belong to one pattern each, and an example of them.
-const OWN_KEYS: &[(&str, &str, &str)] = &[
-    ("rounds", "random", "rounds = 6"),
-    ("from", "one-to-many", "from = \"gpu001\""),
-    ("to", "many-to-one", "to = \"gpu001\""),
-    ("between", "between", "between = [\"rack1\", \"rack2\"]"),
-    ("pairs", "pairs", "pairs = [[\"gpu001\", \"gpu002\"]]"),
+/// A key that only some patterns know.
+struct OwnKey {
+    name: &'static str,
+    /// The pattern that cannot do without it.
+    owner: &'static str,
+    /// Patterns that may have it.
+    guests: &'static [&'static str],
+    example: &'static str,
+}
+
+const OWN_KEYS: &[OwnKey] = &[
+    OwnKey { name: "rounds", owner: "random", guests: &["permutation", "bisection"], example: "rounds = 6" },
+    OwnKey { name: "from", owner: "one-to-many", guests: &["outcast"], example: "from = \"gpu001\"" },
+    OwnKey { name: "to", owner: "many-to-one", guests: &["incast"], example: "to = \"gpu001\"" },
+    OwnKey { name: "between", owner: "between", guests: &["bisection"], example: "between = [\"rack1\", \"rack2\"]" },
+    OwnKey { name: "pairs", owner: "pairs", guests: &[], example: "pairs = [[\"gpu001\", \"gpu002\"]]" },
 ];
 
 /// Reads the pattern of a test; `None` after saying what is wrong.
@@ -36,7 +56,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
     own_keys(test, &pattern)?;
     let members = members?;
     match pattern.value {
-        "between" => return between(test, members),
+        "between" => return two_groups(test, members).map(|(one, other)| Pattern::Between(one, other)),
         "pairs" => return pairs(test, members),
         _ => {}
     }
@@ -73,7 +93,8 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         },
         "one-to-many" => one(test, "from", members).map(Pattern::OneToMany),
         "many-to-one" => one(test, "to", members).map(Pattern::ManyToOne),
-        _ => Some(Pattern::Tournament),
+        "tournament" => Some(Pattern::Tournament),
+        _ => at_once::read(test, pattern.value, members).map(Pattern::AtOnce),
     }
 }
 
@@ -81,26 +102,30 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
 /// `[defaults]` are left alone.
 fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
     let mut complete = Some(());
-    for (key, owner, example) in OWN_KEYS {
+    for OwnKey { name, owner, guests, example } in OWN_KEYS {
+        if guests.contains(&pattern.value) {
+            continue;
+        }
         if *owner == pattern.value {
-            if !test.has(key) {
-                let message = format!("the pattern {owner} needs `{key}`");
+            if !test.has(name) {
+                let message = format!("the pattern {owner} needs `{name}`");
                 test.book.add(Mistake::at(pattern.span.clone(), message).help(format!("for example {example}")));
                 complete = None;
             }
-        } else if let Some(span) = test.name_span(key) {
-            let mut mistake = Mistake::at(span, format!("`{key}` has no meaning with the pattern {}", pattern.value));
+        } else if let Some(span) = test.name_span(name) {
+            let mut mistake = Mistake::at(span, format!("`{name}` has no meaning with the pattern {}", pattern.value));
             if pattern.own {
                 mistake = mistake.also(pattern.span.clone(), "the pattern");
             }
-            test.book.add(mistake.help(format!("leave it out, or say pattern = \"{owner}\"")));
+            let owners: Vec<&str> = [owner].into_iter().chain(*guests).copied().collect();
+            test.book.add(mistake.help(format!("leave it out, or say pattern = {}", one_of(&owners))));
         }
     }
     complete
 }
 
 /// One host that takes part.
-fn one(test: &Table<'_>, key: &str, members: &Members<'_>) -> Option<String> {
+pub(super) fn one(test: &Table<'_>, key: &str, members: &Members<'_>) -> Option<String> {
     let host = test.text(key)?;
     takes_part(test, &host.value, host.span, members).then_some(host.value)
 }
@@ -120,7 +145,8 @@ fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, members: &Member
     false
 }
 
-fn between(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
+/// The two groups of `between`, which share no host; `None` after saying what is wrong.
+pub(super) fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
     let two = test.texts("between")?;
     let [one, other] = two.value.as_slice() else { return None };
     let (first, second) = (group(test, one, members), group(test, other, members));
@@ -131,7 +157,7 @@ fn between(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
         test.book.add(Mistake::at(two.span, message).help("let the two groups share no host"));
         return None;
     }
-    Some(Pattern::Between(one.text.clone(), other.text.clone()))
+    Some((one.text.clone(), other.text.clone()))
 }
 
 /// Hosts of a group that take part; `None` after saying that there are none.

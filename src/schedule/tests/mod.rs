@@ -1,5 +1,6 @@
 //! Golden schedules, the promises that hold for every schedule, and its cost.
 
+mod at_once;
 mod effort;
 mod examples;
 mod groups;

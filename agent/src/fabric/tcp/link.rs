@@ -278,18 +278,17 @@ impl Tcp {
             let cause = "latency in both directions at once is not defined";
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause));
         }
-        let mut start_at = timing.start_at;
         let pass = Pass { bidirectional: timing.bidirectional, ..pass };
         let mut warmed = 0;
         if timing.warm_up > 0 {
             let warm = Pass { purpose: Purpose::WarmUp, ..pass };
-            warmed = self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), start_at.take()), control)?.bytes;
+            warmed = self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), None), control)?.bytes;
         }
         let quota = match timing.window {
             Window::Iterations(n) => Some(n),
             Window::Duration(_) | Window::Adaptive { .. } => None,
         };
-        let measurement = self.conduct(Pass { quota, ..pass }, Part::Lead(timing.window, start_at), control)?;
+        let measurement = self.conduct(Pass { quota, ..pass }, Part::Lead(timing.window, timing.start_at), control)?;
         let moved = Some(warmed + measurement.bytes);
         Ok(Stepped::Measured(Box::new(Measurement { moved, ..measurement })))
     }

@@ -45,8 +45,25 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         columns.push(text_column("with"));
     }
     let group = test.op.is_collective();
-    columns.push(number_column(if group { "groups" } else { "links" }, ""));
+    columns.push(number_column(
+        if group {
+            "groups"
+        } else if test.at_once() {
+            "flows"
+        } else {
+            "links"
+        },
+        "",
+    ));
     let shown: &[(Metric, usize, &str)] = match (test.op.is_collective(), test.aim) {
+        (false, Aim::Bandwidth) if test.at_once() => &[
+            (Metric::TotalBandwidth, 2, "all flows"),
+            (Metric::IngressBandwidth, 0, "into a NIC, least"),
+            (Metric::EgressBandwidth, 0, "out of a NIC, least"),
+            (Metric::Bandwidth, 0, "slowest flow"),
+            (Metric::Bandwidth, 2, "median flow"),
+            (Metric::Bandwidth, 4, "fastest flow"),
+        ],
         (false, Aim::Bandwidth) => &[
             (Metric::Bandwidth, 0, "slowest link"),
             (Metric::Bandwidth, 1, "p5"),
@@ -70,7 +87,7 @@ pub(super) fn table(data: &Data<'_>) -> Table {
     columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, metric.unit())));
     let ceiling = spreads.iter().any(|spread| spread.ceiling.is_some());
     if ceiling {
-        columns.push(number_column("of ceiling", "%"));
+        columns.push(number_column(if test.at_once() { "all of ceiling" } else { "of ceiling" }, "%"));
     }
     let metric = headline(test);
     let rows = spreads.iter().filter(|spread| spread.metric == metric).map(|head| {
@@ -88,7 +105,10 @@ pub(super) fn table(data: &Data<'_>) -> Table {
             quantiles.map_or_else(|| "–".to_owned(), |quantiles| number(quantiles[*at]))
         }));
         if ceiling {
-            let share = head.quantiles.zip(head.ceiling).map(|(q, (low, _))| format!("{:.1}", 100.0 * q[2] / low));
+            let whole = if test.at_once() { find(Metric::TotalBandwidth) } else { Some(head) };
+            let share = whole
+                .and_then(|spread| spread.quantiles.zip(spread.ceiling))
+                .map(|(q, (low, _))| format!("{:.1}", 100.0 * q[2] / low));
             row.push(share.unwrap_or_else(|| "–".to_owned()));
         }
         row

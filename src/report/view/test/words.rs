@@ -7,7 +7,7 @@ use crate::{
         results::CaseResult,
         words::{amount, count},
     },
-    plan::model::{Collective, Grouping, Pattern, Rails, Test},
+    plan::model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
     report::view::sizes,
 };
 
@@ -42,6 +42,7 @@ pub(super) fn how(test: &Test) -> String {
         Pattern::ManyToOne(host) => format!("Every other host to {host}"),
         Pattern::Between(a, b) => format!("Every host of {a} with every host of {b}"),
         Pattern::Pairs(pairs) => count(pairs.len(), "given pair"),
+        Pattern::AtOnce(pattern) => at_once(pattern),
     };
     let rails = match &test.rails {
         Rails::Aligned => "rail i with rail i".to_owned(),
@@ -61,6 +62,21 @@ pub(super) fn how(test: &Test) -> String {
     };
     let repeats = count(test.repeats as usize, "repeat");
     format!("{pattern}, {rails}, {qps}, {} memory, {}; {repeats}{half}", test.memory, sizes(&test.sizes))
+}
+
+/// Flows that share NICs on purpose.
+fn at_once(pattern: &AtOnce) -> String {
+    match pattern {
+        AtOnce::Incast(Some(host)) => format!("Every other host to {host} at once"),
+        AtOnce::Incast(None) => "Every other host to one at once, to each in turn".to_owned(),
+        AtOnce::Outcast(Some(host)) => format!("From {host} to every other host at once"),
+        AtOnce::Outcast(None) => "From one host to every other at once, from each in turn".to_owned(),
+        AtOnce::AllToAll => "Every host to every other at once".to_owned(),
+        AtOnce::Ring => "Each host to the next at once, in a ring".to_owned(),
+        AtOnce::Permutation(_) => "Each host to another at once, drawn by the seed".to_owned(),
+        AtOnce::Bisection(Cut::Drawn(_)) => "Between two halves at once, drawn by the seed".to_owned(),
+        AtOnce::Bisection(Cut::Groups(a, b)) => format!("Between {a} and {b} at once, in both directions"),
+    }
 }
 
 /// The same of a collective.

@@ -1,0 +1,263 @@
+//! Flows at once, laid over each other: when all of them ran, and what passed the NICs that they share.
+//!
+//! A pass is one measurement of all flows of a round in one cell. Every sample of it knows the planned start on its own
+//! clock, so every flow has a place on one axis: nanoseconds after the planned start. Only the time from the last start
+//! to the first end counts, cut by what the clocks may be off. See `docs/scheduling.md`.
+
+mod ceilings;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+pub use ceilings::Ceilings;
+use railgauge_wire::{
+    measure::{Measurement, SLICE},
+    step::Window,
+    terms::Metric,
+};
+
+use super::{
+    results::CaseResult,
+    truth::{self, Load},
+    value::{self, Direction, Spans},
+};
+use crate::{
+    run::event::{Case, Moment, Sample},
+    schedule::Port,
+};
+
+/// Share of the window in which all flows must have run.
+const ENOUGH: f64 = 0.5;
+
+/// What tells the cells of a round apart: message size and queue pairs.
+type Cell = (u64, u32);
+
+/// A NIC as the schedule knows it, and the round and cell it is looked at in.
+type Place<'a> = (&'a str, u32, Cell, &'a Port);
+
+/// One measurement of all flows of a round in one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pass {
+    /// When all flows ran, in nanoseconds after the planned start; `None` if that is not known or too short.
+    pub overlap: Option<(i64, i64)>,
+    /// Flows that were measured in it.
+    pub flows: Vec<FlowShare>,
+    /// What speaks against all of them.
+    pub doubts: Vec<String>,
+}
+
+/// One flow of a pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowShare {
+    /// Number of the case.
+    pub case: u64,
+    /// Where its bytes leave.
+    pub source: Port,
+    /// Where they arrive.
+    pub sink: Port,
+    /// Payload bytes of the whole step.
+    pub moved: u64,
+    /// Packets of the whole step, at least one per operation.
+    pub packets: f64,
+    /// Payload in Gb/s while all flows ran.
+    pub gbps: Option<f64>,
+}
+
+impl Pass {
+    /// What passed a NIC.
+    pub fn load(&self, nic: &Port) -> Load {
+        let mut load = Load::default();
+        for flow in &self.flows {
+            let (sends, receives) = (flow.source == *nic, flow.sink == *nic);
+            load.sent += if sends { flow.moved } else { 0 };
+            load.received += if receives { flow.moved } else { 0 };
+            load.packets += if sends || receives { flow.packets } else { 0.0 };
+        }
+        load
+    }
+
+    /// Gb/s of the flows that `counts` says yes to; `None` if one of them has no number.
+    fn sum(&self, counts: impl Fn(&FlowShare) -> bool) -> Option<f64> {
+        self.flows.iter().filter(|flow| counts(flow)).map(|flow| flow.gbps).sum()
+    }
+}
+
+/// What a case of flows at once is in its round.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Part {
+    /// Its passes, by repeat.
+    pub passes: BTreeMap<u32, Arc<Pass>>,
+    /// Whether it is the first of its round and cell: the row of the round's sum is with it.
+    first: bool,
+    /// Whether it is the first of those that leave from the same NIC.
+    first_out: bool,
+    /// Whether it is the first of those that arrive at the same NIC.
+    first_in: bool,
+}
+
+/// Where the bytes of a case leave, and where they arrive.
+pub fn ends(case: &Case) -> (&Port, &Port) {
+    let flow = &case.flow;
+    if case.cell.op.pulls() { (&flow.to, &flow.from) } else { (&flow.from, &flow.to) }
+}
+
+/// Finds the passes of all tests with flows at once, and gives every case its part.
+pub fn join(results: &mut [CaseResult<'_>]) {
+    let at_once = |result: &&CaseResult<'_>| result.test.at_once();
+    let mut flows: HashMap<(&str, u32, Cell), usize> = HashMap::new();
+    let (mut out, mut into): (HashMap<Place<'_>, u64>, HashMap<Place<'_>, u64>) = Default::default();
+    let mut passes: HashMap<u64, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
+    let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
+    for (place, result) in results.iter().enumerate().filter(|(_, result)| at_once(result)) {
+        let case = result.case;
+        let (test, round, cell) = (case.test.as_str(), case.round, cell(case));
+        let count = flows.entry((test, round, cell)).or_default();
+        *count += 1;
+        let (source, sink) = ends(case);
+        let part = Part {
+            passes: BTreeMap::new(),
+            first: *count == 1,
+            first_out: *out.entry((test, round, cell, source)).or_insert(case.id) == case.id,
+            first_in: *into.entry((test, round, cell, sink)).or_insert(case.id) == case.id,
+        };
+        parts.insert(place, part);
+        for (_, sample) in &result.samples {
+            if let Some(together) = sample.together {
+                passes.entry(together.start).or_default().push((result, sample));
+            }
+        }
+    }
+    let passes: HashMap<u64, Arc<Pass>> = passes
+        .into_iter()
+        .filter_map(|(start, members)| {
+            let case = members.first()?.0.case;
+            let planned = flows.get(&(case.test.as_str(), case.round, cell(case))).copied().unwrap_or(0);
+            Some((start, Arc::new(pass(&members, planned))))
+        })
+        .collect();
+    for (place, mut part) in parts {
+        for (repeat, sample) in &results[place].samples {
+            if let Some(pass) = sample.together.and_then(|together| passes.get(&together.start)) {
+                part.passes.insert(*repeat, pass.clone());
+            }
+        }
+        results[place].part = Some(part);
+    }
+}
+
+fn cell(case: &Case) -> Cell {
+    (case.cell.size, case.cell.qps)
+}
+
+/// Lays the flows of one pass over each other.
+fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
+    let mut doubts = Vec::new();
+    if members.len() < planned {
+        doubts.push(format!("only {} of {planned} flows of the round were measured together", members.len()));
+    }
+    let overlap = match overlap(members) {
+        Ok(overlap) => Some(overlap),
+        Err(why) => {
+            doubts.push(why);
+            None
+        }
+    };
+    let flow = |(result, sample): &(&CaseResult<'_>, &Sample)| {
+        let (source, sink) = ends(result.case);
+        let spans = overlap
+            .zip(sample.together)
+            .map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) });
+        FlowShare {
+            case: result.case.id,
+            source: source.clone(),
+            sink: sink.clone(),
+            moved: truth::moved(sample),
+            packets: result.link.map_or(1.0, |link| truth::packets(link, sample)),
+            gbps: value::of(Metric::Bandwidth, sample, Direction::Within(spans)).ok().flatten(),
+        }
+    };
+    Pass { overlap, flows: members.iter().map(flow).collect(), doubts }
+}
+
+/// A stretch of time after the planned start, on the clock that showed the start as `start`.
+fn on(start: Moment, (from, until): (i64, i64)) -> (u64, u64) {
+    (start.at.saturating_add_signed(from), start.at.saturating_add_signed(until))
+}
+
+/// When all flows ran, in nanoseconds after the planned start.
+///
+/// # Errors
+/// A clock is not known well enough, or that time is too short; in words.
+fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String> {
+    let (mut from, mut until, mut window) = (i64::MIN, i64::MAX, 0);
+    for (result, sample) in members {
+        let together = sample.together.ok_or("a flow does not say when it ran")?;
+        for (host, moment) in [(&result.case.flow.from.host, together.from), (&result.case.flow.to.host, together.to)] {
+            if moment.error > SLICE {
+                let error = moment.error as f64 / 1e6;
+                return Err(format!("{host}: its clock is known to ± {error:.0} ms only, flows at once need ± 100 ms"));
+            }
+        }
+        let Measurement { started, elapsed, .. } = sample.initiator;
+        let start = started as i64 - together.from.at as i64;
+        let error = together.from.error as i64;
+        from = from.max(start + error);
+        until = until.min(start + elapsed as i64 - error);
+        if let Window::Duration(time) = result.test.window {
+            window = time;
+        }
+    }
+    let common = until.saturating_sub(from).max(0) as f64;
+    if common < ENOUGH * window as f64 || common == 0.0 {
+        let (common, window) = (common / 1e9, window as f64 / 1e9);
+        return Err(format!("all flows of the round ran together for {common:.2} of {window:.2} s only"));
+    }
+    Ok((from, until))
+}
+
+/// How the accounts of both ends of a sample are joined.
+pub fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
+    let pass = result.part.as_ref().and_then(|part| part.passes.get(&repeat));
+    let overlap = pass.and_then(|pass| pass.overlap).zip(sample.together);
+    Direction::Within(
+        overlap.map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) }),
+    )
+}
+
+/// Whether the row of `metric` is with this case: sums over a NIC or a round are with the first flow of it.
+pub fn has_row(result: &CaseResult<'_>, metric: Metric) -> bool {
+    result.part.as_ref().is_none_or(|part| match metric {
+        Metric::IngressBandwidth => part.first_in,
+        Metric::EgressBandwidth => part.first_out,
+        Metric::TotalBandwidth => part.first,
+        _ => true,
+    })
+}
+
+/// What a row is about, in words: `gpu01:0 → gpu02:0`, or what its sum is over.
+pub fn name(result: &CaseResult<'_>, metric: Metric) -> String {
+    let (source, sink) = ends(result.case);
+    match metric {
+        Metric::IngressBandwidth => format!("all flows into {}:{}", sink.host, sink.rail),
+        Metric::EgressBandwidth => format!("all flows out of {}:{}", source.host, source.rail),
+        Metric::TotalBandwidth => format!("all flows of round {}", result.case.round),
+        _ => result.link_name(),
+    }
+}
+
+/// The sum of a repeat that a row is about; `None` for other metrics, and where a flow of the sum has no number.
+pub fn sum(result: &CaseResult<'_>, repeat: u32, metric: Metric) -> Option<f64> {
+    let pass = result.part.as_ref()?.passes.get(&repeat)?;
+    let (source, sink) = ends(result.case);
+    match metric {
+        Metric::IngressBandwidth => pass.sum(|flow| flow.sink == *sink),
+        Metric::EgressBandwidth => pass.sum(|flow| flow.source == *source),
+        Metric::TotalBandwidth => pass.sum(|_| true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

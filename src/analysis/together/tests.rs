@@ -1,0 +1,216 @@
+//! Rounds of three flows, worked by hand.
+
+use std::{collections::BTreeMap, path::Path};
+
+use railgauge_wire::{
+    facts::{HostFacts, RdmaDevice, RdmaPort},
+    terms::{GpuPath, LinkLayer, Transport},
+};
+
+use super::*;
+use crate::{
+    analysis::{
+        journal::{End, HostUp, Journal, Try},
+        results::{State, results},
+        row::Row,
+        rows::{ceilings, rows},
+    },
+    plan,
+    run::event::{LinkRecord, Together},
+    schedule::{Inventory, schedule},
+};
+
+const MS: u64 = 1_000_000;
+/// What a flow moves in a slice: 32 Gb/s.
+const BYTES: u64 = 400_000_000;
+
+/// A flow of the made-up pass: how late its window began, in ms, and how far off its clock may be, in ns.
+#[derive(Clone, Copy)]
+struct Made {
+    late: u64,
+    error: u64,
+    /// Bytes that its source's NIC counted for all that left.
+    seen: u64,
+}
+
+const GOOD: Made = Made { late: 0, error: MS, seen: 0 };
+
+/// A run of one round of `pattern` among four hosts, two seconds, with these flows.
+fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
+    let text = format!(
+        "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"] }}\n[[test]]\nop = \"write\"\n\
+         metric = \"bandwidth\"\nverify = false\nwarm_up = \"0s\"\n{pattern}\n"
+    );
+    let plan = plan::parse("t.toml", &text, Path::new("")).unwrap().0;
+    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+    let cases: Vec<Case> = schedule
+        .cases()
+        .map(|place| {
+            let (round, flow, cell) = schedule.resolve(place).unwrap();
+            let test = plan.tests[0].name.clone();
+            Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
+        })
+        .collect();
+    assert_eq!(cases.len(), flows.len());
+    let tries = cases.iter().zip(flows).filter_map(|(case, made)| {
+        let link = Some(Arc::new(link()));
+        let result = Ok(sample((*made)?));
+        Some(Try { case: case.id, repeat: 0, started_at: String::new(), link, result })
+    });
+    let hosts = (0..4).map(|i| (format!("h{i}"), host(i))).collect();
+    Journal {
+        run_id: String::new(),
+        tries: tries.collect(),
+        plan,
+        plan_hash: String::new(),
+        version: String::new(),
+        controller: String::new(),
+        launcher: String::new(),
+        time: Default::default(),
+        hosts,
+        lost: BTreeMap::new(),
+        cases,
+        further: Vec::new(),
+        notes: Vec::new(),
+        resumed: 0,
+        end: End::Finished,
+    }
+}
+
+fn host(number: usize) -> HostUp {
+    let port = RdmaPort { number: 1, rate_gbps: Some(100.0), ..Default::default() };
+    let device = RdmaDevice { name: "mlx5_0".into(), ports: vec![port], ..Default::default() };
+    let facts = HostFacts { hostname: format!("h{number}"), rdma: vec![device], ..Default::default() };
+    HostUp { facts, clock: None, wall: None }
+}
+
+fn link() -> LinkRecord {
+    LinkRecord {
+        transport: Transport::VerbsRc,
+        link_layer: LinkLayer::RoceV2,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "mlx5_0".into(),
+        to_device: "mlx5_0".into(),
+        rate_gbps: Some(100.0),
+        mtu: 4096,
+        settings: BTreeMap::new(),
+    }
+}
+
+/// Every agent's clock is somewhere else.
+fn sample(made: Made) -> Sample {
+    let at = 7_000_000_000_000 + made.late * 1_000_003;
+    let moment = Moment { at, error: made.error };
+    let bytes = 20 * BYTES;
+    let initiator = Measurement {
+        started: at + made.late * MS,
+        elapsed: 2_000 * MS,
+        operations: bytes / 65536,
+        bytes,
+        moved: Some(bytes),
+        slices: vec![BYTES; 20],
+        ..Default::default()
+    };
+    let counters = [("netdev/tx_bytes".to_owned(), made.seen)].into();
+    Sample {
+        initiator,
+        responder: None,
+        checked: Default::default(),
+        from_counters: if made.seen > 0 { counters } else { BTreeMap::new() },
+        to_counters: BTreeMap::new(),
+        together: Some(Together { start: 1, from: moment, to: moment }),
+        contaminated: Vec::new(),
+        ranks: Vec::new(),
+    }
+}
+
+const INCAST: &str = "pattern = \"incast\"\nto = \"h0\"";
+const OUTCAST: &str = "pattern = \"outcast\"\nfrom = \"h0\"";
+
+fn judged(pattern: &str, flows: &[Option<Made>], look: impl Fn(&[CaseResult<'_>], &[Row])) {
+    let journal = journal(pattern, flows);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    look(&results, &rows);
+}
+
+fn of(rows: &[Row], metric: Metric) -> Vec<(Option<f64>, Option<f64>)> {
+    rows.iter().filter(|row| row.metric == metric).map(|row| (row.value, row.ceiling)).collect()
+}
+
+fn close(found: Option<f64>, wanted: f64) {
+    assert!(found.is_some_and(|found| (found / wanted - 1.0).abs() < 1e-3), "{found:?} is not {wanted}");
+}
+
+#[test]
+fn only_the_time_in_which_all_ran_counts() {
+    judged(INCAST, &[Some(GOOD), Some(Made { late: 30, error: 2 * MS, ..GOOD }), Some(GOOD)], |results, rows| {
+        let pass = &results[0].part.as_ref().unwrap().passes[&0];
+        // From the latest start to the first end, each cut by what its clock may be off.
+        assert_eq!(pass.overlap, Some((32_000_000, 1_999_000_000)));
+        assert!(results.iter().all(|result| result.state == State::Measured), "{:?}", results[0].doubts);
+        let flows = of(rows, Metric::Bandwidth);
+        assert_eq!(flows.len(), 3);
+        let ceiling = of(rows, Metric::IngressBandwidth)[0].1.unwrap();
+        for (value, share) in flows {
+            close(value, 32.0);
+            close(share, ceiling / 3.0);
+        }
+        for metric in [Metric::IngressBandwidth, Metric::TotalBandwidth] {
+            let sums = of(rows, metric);
+            assert_eq!(sums.len(), 1, "{metric}");
+            close(sums[0].0, 96.0);
+            // One NIC of 100 Gb/s takes all of it.
+            close(sums[0].1, ceiling);
+            assert!((97.0..99.0).contains(&ceiling), "{ceiling}");
+        }
+        assert_eq!(of(rows, Metric::EgressBandwidth).len(), 3);
+        assert_eq!(name(&results[0], Metric::IngressBandwidth), "all flows into h0:0");
+    });
+}
+
+#[test]
+fn a_flow_that_ran_by_itself_is_no_number() {
+    let late = Made { late: 1_500, ..GOOD };
+    judged(INCAST, &[Some(GOOD), Some(late), Some(GOOD)], |results, rows| {
+        assert!(rows.iter().filter(|row| row.metric.has_ceiling()).all(|row| row.value.is_none()));
+        for result in results {
+            assert_eq!(result.state, State::Contaminated);
+            assert_eq!(result.doubts, ["all flows of the round ran together for 0.50 of 2.00 s only"]);
+        }
+    });
+}
+
+#[test]
+fn a_clock_that_is_not_known_is_no_number() {
+    let unsure = Made { error: 150 * MS, ..GOOD };
+    judged(INCAST, &[Some(GOOD), Some(unsure), Some(GOOD)], |results, rows| {
+        assert!(of(rows, Metric::Bandwidth).iter().all(|(value, _)| value.is_none()));
+        assert_eq!(results[0].doubts, ["h2: its clock is known to ± 150 ms only, flows at once need ± 100 ms"]);
+    });
+}
+
+#[test]
+fn a_flow_that_is_missing_makes_the_others_doubtful() {
+    judged(INCAST, &[Some(GOOD), None, Some(GOOD)], |results, _| {
+        let states: Vec<State> = results.iter().map(|result| result.state).collect();
+        assert_eq!(states, [State::Contaminated, State::NotRun, State::Contaminated]);
+        assert_eq!(results[0].doubts, ["only 2 of 3 flows of the round were measured together"]);
+    });
+}
+
+#[test]
+fn the_bytes_of_a_shared_nic_are_those_of_all_its_flows() {
+    // Three flows leave h0; its NIC counts all of them with about 2 % of headers.
+    let payload = 3 * 20 * BYTES;
+    let honest = Some(Made { seen: payload / 100 * 102, ..GOOD });
+    judged(OUTCAST, &[honest; 3], |results, _| {
+        assert!(results.iter().all(|result| result.state == State::Measured), "{:?}", results[0].doubts);
+    });
+    let hidden = Some(Made { seen: payload / 100 * 112, ..GOOD });
+    judged(OUTCAST, &[hidden; 3], |results, _| {
+        assert!(results.iter().all(|result| result.state == State::Contaminated));
+        assert!(results[0].doubts[0].contains("foreign traffic"), "{:?}", results[0].doubts);
+    });
+}

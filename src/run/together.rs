@@ -1,0 +1,196 @@
+//! Flows at once: each link is verified by itself, then all are timed together from one planned start.
+//!
+//! ```text
+//! verify all → compare clocks → counters → arm all → time all from the planned start → counters → verify all
+//! ```
+//! Nothing here decides whether they overlapped: every sample says where it stands in time, and the analysis of the
+//! journal lays them over each other.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    step::Checked,
+};
+use tokio::task::JoinSet;
+
+use super::{
+    counters::{self, Counters},
+    event::{Moment, Sample, Together},
+    hosts::{self, Clocks},
+    links::Link,
+    pair,
+};
+use crate::{
+    plan::Plan,
+    schedule::{Cell, LEAD},
+};
+
+/// What all flows of a pass have in common.
+#[derive(Clone)]
+pub struct Job {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Position of the test in it.
+    pub test: usize,
+    /// What is measured.
+    pub cell: Cell,
+}
+
+/// A flow on its way through the pass: what it has so far, or why it is out.
+struct Member {
+    link: Link,
+    so_far: Result<SoFar, Failure>,
+}
+
+#[derive(Default)]
+struct SoFar {
+    checked: Checked,
+    together: Option<Together>,
+    measured: Option<(Measurement, Option<Measurement>)>,
+}
+
+/// Measures a cell on all links at the same time; the answers are in their order. A flow that fails is left behind, and
+/// the others go on without it.
+pub async fn measure(job: &Job, links: Vec<Link>) -> Vec<(Link, Result<Sample, Failure>)> {
+    let mut members: Vec<Member> =
+        links.into_iter().map(|link| Member { link, so_far: Ok(SoFar::default()) }).collect();
+    verify(job, &mut members, 1).await;
+    let plan = Planned::new(job, &members).await;
+    let before = counters::all(&sound(&members)).await;
+    time(job, &mut members, &plan).await;
+    let after = counters::all(&sound(&members)).await;
+    verify(job, &mut members, 2).await;
+    members.into_iter().map(|member| finish(member, &before, &after)).collect()
+}
+
+/// The planned start.
+struct Planned {
+    /// Nanoseconds since 1970.
+    start: u64,
+    /// On the controller's monotonic clock.
+    moment: u64,
+    /// From now, when it was planned.
+    wait: Duration,
+    /// Clocks of the hosts, or why they are not known.
+    clocks: BTreeMap<String, Result<Clocks, Failure>>,
+}
+
+impl Planned {
+    /// Compares the clocks of all hosts and plans a start behind the warm-up.
+    async fn new(job: &Job, members: &[Member]) -> Self {
+        let mut reading = JoinSet::new();
+        let mut clocks = BTreeMap::new();
+        for link in sound(members) {
+            for agent in [&link.from, &link.to] {
+                let unread =
+                    || Failure::new(Stage::Measure, Kind::Internal, format!("{}: no clock reading", agent.host()));
+                if clocks.insert(agent.host().to_owned(), Err(unread())).is_none() {
+                    let agent = agent.clone();
+                    reading.spawn(async move { (agent.host().to_owned(), hosts::clocks(&agent).await) });
+                }
+            }
+        }
+        clocks.extend(reading.join_all().await);
+        let slowest = clocks.values().flatten().map(|clocks| clocks.half).max().unwrap_or(0);
+        // Arming takes a round trip, telling the initiators another half: four halves leave room for both.
+        let wait = job.plan.tests[job.test].warm_up + LEAD + Duration::from_nanos(4 * slowest);
+        let ahead = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        let start = hosts::wall_clock().saturating_add(ahead);
+        Self { start, moment: hosts::controller_clock().saturating_add(ahead), wait, clocks }
+    }
+
+    /// The start as both ends of a link know it.
+    fn of(&self, link: &Link) -> Result<Together, Failure> {
+        let moment = |host: &str| match self.clocks.get(host) {
+            Some(Ok(clocks)) => Ok(Moment { at: self.moment.saturating_add_signed(clocks.offset), error: clocks.half }),
+            Some(Err(failure)) => Err(failure.clone()),
+            None => Err(Failure::new(Stage::Measure, Kind::Internal, format!("{host}: its clock was not compared"))),
+        };
+        Ok(Together { start: self.start, from: moment(link.from.host())?, to: moment(link.to.host())? })
+    }
+}
+
+/// Links of the flows that are not out.
+fn sound(members: &[Member]) -> Vec<&Link> {
+    members.iter().filter(|member| member.so_far.is_ok()).map(|member| &member.link).collect()
+}
+
+/// Does the same for every flow that is not out, at the same time. A failure puts a flow out.
+async fn on_all<T, F>(members: &mut [Member], work: impl Fn(Link) -> F, keep: impl Fn(&mut SoFar, T))
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    for (place, member) in members.iter().enumerate().filter(|(_, member)| member.so_far.is_ok()) {
+        let (link, work) = (member.link.clone(), work(member.link.clone()));
+        running.spawn(async move {
+            let done = match work.await {
+                Err(failure) => Err(pair::attribute(failure, &link).await),
+                done => done,
+            };
+            (place, done)
+        });
+    }
+    for (place, done) in running.join_all().await {
+        match (done, &mut members[place].so_far) {
+            (Ok(done), Ok(so_far)) => keep(so_far, done),
+            (Err(failure), so_far) => *so_far = Err(failure),
+            (Ok(_), Err(_)) => {}
+        }
+    }
+}
+
+async fn verify(job: &Job, members: &mut [Member], iteration: u64) {
+    let work = |link: Link| {
+        let job = job.clone();
+        async move { pair::verify(&link, &job.plan.tests[job.test], &job.cell, job.plan.seed, iteration).await }
+    };
+    on_all(members, work, |so_far, checked| pair::add(&mut so_far.checked, checked)).await;
+}
+
+/// Arms every responder, then starts every initiator. An initiator is told when its own responder is armed: the planned
+/// start is what they wait for together.
+async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
+    let (moments, wait): (HashMap<_, _>, _) =
+        (members.iter().map(|member| (member.link.id, planned.of(&member.link))).collect(), planned.wait);
+    let work = |link: Link| {
+        let (job, together) = (job.clone(), moments[&link.id].clone());
+        async move {
+            let (test, together) = (&job.plan.tests[job.test], together?);
+            pair::arm(&link, test, &job.cell).await?;
+            let measured = pair::timed(&link, test, &job.cell, Some((together.from.at, wait))).await?;
+            Ok((together, measured))
+        }
+    };
+    on_all(members, work, |so_far, (together, measured)| {
+        (so_far.together, so_far.measured) = (Some(together), Some(measured));
+    })
+    .await;
+}
+
+type ByNic = HashMap<(String, String), Counters>;
+
+fn finish(Member { link, so_far }: Member, before: &ByNic, after: &ByNic) -> (Link, Result<Sample, Failure>) {
+    let moved = |host: &str, device: &str| {
+        let nic = (host.to_owned(), device.to_owned());
+        let both = before.get(&nic).zip(after.get(&nic));
+        both.map(|(before, after)| counters::difference(before, after)).unwrap_or_default()
+    };
+    let (from_counters, to_counters) =
+        (moved(link.from.host(), &link.record.from_device), moved(link.to.host(), &link.record.to_device));
+    let sample = so_far.and_then(|SoFar { checked, together, measured }| {
+        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass brought no measurement");
+        let (initiator, responder) = measured.ok_or_else(nothing)?;
+        let (contaminated, ranks) = (Vec::new(), Vec::new());
+        Ok(Sample { initiator, responder, checked, from_counters, to_counters, together, contaminated, ranks })
+    });
+    (link, sample)
+}

@@ -1,0 +1,56 @@
+//! Rounds whose flows run at the same time and share NICs on purpose.
+
+use super::{draw, pattern::Pair};
+
+/// Every other host to one, or to each in turn.
+pub(super) fn incast(hosts: &[u32], to: Option<u32>) -> Vec<Vec<Pair>> {
+    stars(hosts, to).map(|(one, others)| others.into_iter().map(|other| (other, one)).collect()).collect()
+}
+
+/// One host to every other, or each in turn.
+pub(super) fn outcast(hosts: &[u32], from: Option<u32>) -> Vec<Vec<Pair>> {
+    stars(hosts, from).map(|(one, others)| others.into_iter().map(|other| (one, other)).collect()).collect()
+}
+
+/// The centre of each round and everybody else.
+fn stars(hosts: &[u32], one: Option<u32>) -> impl Iterator<Item = (u32, Vec<u32>)> {
+    let centres = one.map_or_else(|| hosts.to_vec(), |one| vec![one]);
+    centres.into_iter().map(|one| (one, hosts.iter().copied().filter(|host| *host != one).collect()))
+}
+
+/// Every host to every other. The flows are in the order of their distance in the list: where not all of them can start
+/// in the same instant, the first ones are spread over all hosts.
+pub(super) fn all_to_all(hosts: &[u32]) -> Vec<Pair> {
+    let n = hosts.len();
+    (1..n).flat_map(|distance| (0..n).map(move |place| (hosts[place], hosts[(place + distance) % n]))).collect()
+}
+
+/// Each host to the next, the last to the first.
+pub(super) fn ring(hosts: &[u32]) -> Vec<Pair> {
+    let next = hosts.iter().copied().cycle().skip(1);
+    hosts.iter().copied().zip(next).collect()
+}
+
+/// Each host to another, so that every host sends and receives once: a ring in drawn order, which has no fixed point.
+pub(super) fn permutations(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
+    drawn(hosts, rounds, seed).map(|order| ring(&order)).collect()
+}
+
+/// Halves in drawn order, each host of one with its opposite in both directions.
+pub(super) fn halves(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
+    let half = hosts.len() / 2;
+    drawn(hosts, rounds, seed).map(|order| across(&order[..half], &order[half..])).collect()
+}
+
+/// First with first, second with second, in both directions.
+pub(super) fn across(left: &[u32], right: &[u32]) -> Vec<Pair> {
+    left.iter().zip(right).filter(|(a, b)| a != b).flat_map(|(&a, &b)| [(a, b), (b, a)]).collect()
+}
+
+/// The hosts in an order of their own for each round.
+fn drawn(hosts: &[u32], rounds: u32, seed: u64) -> impl Iterator<Item = Vec<u32>> {
+    (0..rounds).map(move |round| {
+        let order = draw::distinct(hosts.len(), hosts.len(), seed.wrapping_add(u64::from(round)));
+        order.into_iter().map(|place| hosts[place]).collect()
+    })
+}

@@ -1,0 +1,116 @@
+//! Rounds whose flows share NICs on purpose: which flows there are, and how many on each NIC.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use proptest::prelude::*;
+use railgauge_wire::step::Window;
+
+use super::{hosts_only, numbers, plan, scheduled};
+use crate::{
+    plan::model::{AtOnce, Cut, Pattern, Rails},
+    schedule::{LEAD, OVERHEAD, Time},
+};
+
+type Flows = Vec<(usize, u32, usize, u32)>;
+
+fn rounds(pattern: AtOnce, rails: Rails, devices: &[usize], seed: u64) -> Vec<Flows> {
+    numbers(&scheduled(&plan(Pattern::AtOnce(pattern), rails, devices, seed)))
+}
+
+/// Flows of each port, by host and rail.
+type Loads = HashMap<(usize, u32), usize>;
+
+/// How often each port sends and receives.
+fn loads(round: &Flows) -> (Loads, Loads) {
+    let (mut out, mut into) = (HashMap::new(), HashMap::new());
+    for &(from, from_rail, to, to_rail) in round {
+        assert_ne!(from, to);
+        *out.entry((from, from_rail)).or_default() += 1;
+        *into.entry((to, to_rail)).or_default() += 1;
+    }
+    (out, into)
+}
+
+#[test]
+fn a_reader_sees_what_runs_at_once() {
+    let of =
+        |pattern, hosts| hosts_only(&scheduled(&plan(Pattern::AtOnce(pattern), Rails::Aligned, &vec![1; hosts], 1)));
+    assert_eq!(of(AtOnce::Incast(Some("h1".into())), 4), [[(0, 1), (2, 1), (3, 1)]]);
+    assert_eq!(of(AtOnce::Outcast(Some("h1".into())), 3), [[(1, 0), (1, 2)]]);
+    assert_eq!(of(AtOnce::Incast(None), 3), [[(1, 0), (2, 0)], [(0, 1), (2, 1)], [(0, 2), (1, 2)]]);
+    assert_eq!(of(AtOnce::AllToAll, 3), [[(0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1)]]);
+    assert_eq!(of(AtOnce::Ring, 3), [[(0, 1), (1, 2), (2, 0)]]);
+    assert_eq!(of(AtOnce::Ring, 2), [[(0, 1), (1, 0)]]);
+}
+
+#[test]
+fn groups_of_different_sizes_leave_hosts_idle_and_say_so() {
+    let pattern = AtOnce::Bisection(Cut::Groups("a".into(), "b".into()));
+    let mut plan = plan(Pattern::AtOnce(pattern), Rails::Aligned, &[1; 5], 0);
+    plan.groups.insert("a".into(), vec!["h0".into(), "h1".into()]);
+    plan.groups.insert("b".into(), vec!["h2".into(), "h3".into(), "h4".into()]);
+    let schedule = scheduled(&plan);
+    assert_eq!(hosts_only(&schedule), [[(0, 2), (2, 0), (1, 3), (3, 1)]]);
+    assert!(schedule.notes[0].text.contains("the rest of the larger group is idle"), "{:?}", schedule.notes);
+}
+
+#[test]
+fn the_way_to_a_common_start_takes_its_time() {
+    let mut plan = plan(Pattern::AtOnce(AtOnce::Ring), Rails::Aligned, &[1; 3], 0);
+    plan.tests[0].window = Window::Duration(2_000_000_000);
+    assert_eq!(Time::of_case(&plan.tests[0]).at_least, OVERHEAD + LEAD + Duration::from_secs(2));
+}
+
+proptest! {
+    #[test]
+    fn every_nic_has_as_many_flows_as_the_pattern_says(hosts in 2..20usize, rails in 1..4usize, draws in 1..4u32, seed: u64) {
+        let devices = vec![rails; hosts];
+        let of = |pattern| rounds(pattern, Rails::Aligned, &devices, seed);
+        let ports = hosts * rails;
+
+        let incast = of(AtOnce::Incast(None));
+        prop_assert_eq!(incast.len(), hosts);
+        for (round, host) in incast.iter().zip(0..) {
+            let (out, into) = loads(round);
+            prop_assert!(into.len() == rails && into.iter().all(|(port, n)| port.0 == host && *n == hosts - 1));
+            prop_assert!(out.len() == ports - rails && out.values().all(|n| *n == 1));
+        }
+        for (round, host) in of(AtOnce::Outcast(None)).iter().zip(0..) {
+            let (out, into) = loads(round);
+            prop_assert!(out.len() == rails && out.iter().all(|(port, n)| port.0 == host && *n == hosts - 1));
+            prop_assert!(into.len() == ports - rails && into.values().all(|n| *n == 1));
+        }
+
+        let all = of(AtOnce::AllToAll);
+        prop_assert_eq!(all.len(), 1);
+        prop_assert_eq!(all[0].iter().collect::<HashSet<_>>().len(), rails * hosts * (hosts - 1));
+        let (out, into) = loads(&all[0]);
+        prop_assert!(out.len() == ports && out.values().chain(into.values()).all(|n| *n == hosts - 1));
+
+        let permutations = of(AtOnce::Permutation(draws));
+        prop_assert_eq!(permutations.len(), draws as usize);
+        for round in permutations.iter().chain(&of(AtOnce::Ring)) {
+            let (out, into) = loads(round);
+            prop_assert!(out.len() == ports && into.len() == ports && round.len() == ports);
+        }
+
+        for round in of(AtOnce::Bisection(Cut::Drawn(draws))) {
+            prop_assert_eq!(round.len(), rails * (hosts / 2 * 2));
+            let (out, into) = loads(&round);
+            prop_assert!(out.len() == round.len() && into.len() == round.len());
+            let flows: HashSet<_> = round.iter().copied().collect();
+            prop_assert!(round.iter().all(|&(a, i, b, j)| flows.contains(&(b, j, a, i))), "both directions");
+        }
+        prop_assert_eq!(of(AtOnce::Permutation(draws)), permutations, "the same every time");
+    }
+
+    #[test]
+    fn draws_differ(seed: u64) {
+        let devices = vec![1; 32];
+        let drawn = rounds(AtOnce::Permutation(2), Rails::Aligned, &devices, seed);
+        prop_assert_ne!(&drawn[0], &drawn[1]);
+    }
+}
