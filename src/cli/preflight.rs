@@ -84,7 +84,8 @@ fn write(
 ) -> std::fmt::Result {
     for finding in findings {
         let hosts = plan::hostlist::fold(finding.hosts.iter().map(String::as_str));
-        writeln!(out, "{:<8} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check)?;
+        let waived = if finding.waived { ", waived" } else { "" };
+        writeln!(out, "{:<8} {hosts}: {} [{}{waived}]", finding.severity.word(), finding.what, finding.check)?;
         writeln!(out, "         {}; remedy: {}", finding.meaning, finding.remedy)?;
     }
     for row in drift {
@@ -109,6 +110,8 @@ mod tests {
         let finding = Finding {
             check: "mtu".into(),
             severity: Severity::Warning,
+            waived: false,
+            devices: Vec::new(),
             hosts: vec!["gpu01".into(), "gpu02".into()],
             what: "MTU is 1500, others 9000".into(),
             meaning: "smaller packets".into(),

@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `plan_table`, `launch`, `hosts`, `localise`, `test` | the tables of the format: their keys, and what they mean |
+//! | `plan_table`, `launch`, `hosts`, `localise`, `preflight`, `test` | the tables of the format: their keys, and what they mean |
 //! | `read` | reading a table by its keys, and the book of mistakes |
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
@@ -23,6 +23,7 @@ mod metrics;
 mod mistakes;
 pub mod model;
 mod plan_table;
+mod preflight;
 mod read;
 mod render;
 mod test;
@@ -35,6 +36,7 @@ pub use grammar::hostlist;
 pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
+pub use preflight::NAMES as CHECKS;
 use read::{Book, file};
 
 /// A plan that is right, and the file it came from.

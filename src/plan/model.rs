@@ -29,8 +29,55 @@ pub struct Plan {
     /// How bad parts are looked for.
     #[serde(default)]
     pub localise: Localise,
+    /// What the hosts' configuration is held against.
+    #[serde(default)]
+    pub preflight: Preflight,
     /// Tests in the plan's order, every name once.
     pub tests: Vec<Test>,
+}
+
+/// What the hosts' configuration is held against, and which checks are overruled.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Preflight {
+    /// What the plan wants.
+    pub wanted: Wanted,
+    /// Names of checks whose findings are only notices.
+    pub waive: Vec<String>,
+    /// Names of checks whose findings are failures.
+    pub escalate: Vec<String>,
+}
+
+/// Values the plan wants; where it wants none, hosts are held against each other.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Wanted {
+    /// MTU of the interfaces behind RDMA ports, in bytes.
+    pub mtu: Option<u32>,
+    /// Rate of RDMA ports in Gb/s.
+    pub link_rate_gbps: Option<f64>,
+    /// RDMA ports of every host.
+    pub rdma_ports: Option<usize>,
+    /// GPUs of every host.
+    pub gpus: Option<usize>,
+    /// Priorities with flow control, rising.
+    pub pfc_priority: Option<Vec<u8>>,
+    /// `dscp` or `pcp`.
+    pub trust: Option<String>,
+    /// Largest PCIe read request in bytes.
+    pub max_read_request: Option<u32>,
+    /// Firmware versions by device, board id or driver.
+    pub firmware: BTreeMap<String, String>,
+    /// Versions of kernel modules; `*` is any.
+    pub modules: BTreeMap<String, String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Version of the GPUs' driver.
+    pub gpu_driver: Option<String>,
+    /// Frequency governor.
+    pub governor: Option<String>,
+    /// `off`, `passthrough` or `translated`.
+    pub iommu: Option<String>,
 }
 
 /// How bad parts are looked for.

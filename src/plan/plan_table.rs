@@ -9,6 +9,7 @@ use super::{
     localise::{self, LOCALISE},
     mistakes::Mistake,
     model::{Launcher, Plan},
+    preflight::{self, PREFLIGHT},
     read::{Book, Table},
     test::{self, DEFAULTS, TEST},
 };
@@ -39,6 +40,12 @@ pub static PLAN: Section = Section {
             Shape::Table(&LOCALISE),
             Preset::Words("bad parts are looked for, and measured again"),
             "How bad parts are looked for in the results.",
+        ),
+        key(
+            "preflight",
+            Shape::Table(&PREFLIGHT),
+            Preset::Words("hosts are held against each other"),
+            "What the hosts' configuration is held against.",
         ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
         key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
@@ -73,6 +80,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         hosts: hosts.list,
         groups: hosts.groups,
         localise: localise::read(&top),
+        preflight: preflight::read(&top),
         tests,
     }
 }

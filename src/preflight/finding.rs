@@ -10,7 +10,7 @@ pub enum Severity {
     Notice,
     /// Numbers will probably suffer.
     Warning,
-    /// Something the plan needs cannot work.
+    /// Something the plan needs cannot work, or is not what the plan wants.
     Failure,
 }
 
@@ -25,15 +25,19 @@ impl Severity {
     }
 }
 
-/// One finding, about one host or about several that share it.
+/// One finding, about every host and device that shares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Name of the check, as plans waive it.
     pub check: String,
     /// How serious it is.
     pub severity: Severity,
+    /// Whether the plan waives the check: it would be more serious otherwise.
+    pub waived: bool,
     /// Hosts it is about, in the order of their names.
     pub hosts: Vec<String>,
+    /// Devices it is about, as plans name them; empty if it is about whole hosts.
+    pub devices: Vec<String>,
     /// What was found: values and where they stand.
     pub what: String,
     /// What it means for the numbers.
@@ -42,4 +46,37 @@ pub struct Finding {
     pub remedy: String,
     /// Where this is known from.
     pub source: String,
+}
+
+/// What a check says of one host or one of its devices.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub(super) severity: Severity,
+    pub(super) host: String,
+    pub(super) device: Option<String>,
+    pub(super) what: String,
+    pub(super) meaning: Option<&'static str>,
+    pub(super) remedy: String,
+}
+
+impl Found {
+    /// Something about a host, and what to do.
+    pub fn host(severity: Severity, host: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (what, remedy) = (what.into(), remedy.into());
+        Self { severity, host: host.to_owned(), device: None, what, meaning: None, remedy }
+    }
+
+    /// Says that it is about one device.
+    #[must_use]
+    pub fn device(mut self, name: impl Into<String>) -> Self {
+        self.device = Some(name.into());
+        self
+    }
+
+    /// Says that it means something else than its check usually finds.
+    #[must_use]
+    pub const fn meaning(mut self, meaning: &'static str) -> Self {
+        self.meaning = Some(meaning);
+        self
+    }
 }

@@ -1,6 +1,7 @@
 use railgauge_wire::facts::{Gid, Interface, RdmaDevice, RdmaPort};
 
 use super::*;
+use crate::plan::Plan;
 
 /// A RoCE host as it should be.
 fn host() -> HostFacts {
@@ -34,9 +35,16 @@ fn host() -> HostFacts {
 }
 
 fn plan() -> Plan {
-    let text = "name = \"t\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"gpu[1-4]\"]\n[[test]]\nop = \"write\"\n\
-                metric = \"bandwidth\"\ntransport = \"verbs\"\n";
-    crate::plan::parse("t.toml", text, std::path::Path::new(".")).expect("the plan is right").0
+    planned("transport = \"verbs\"\n")
+}
+
+/// A plan of one test on four hosts, with further lines.
+fn planned(more: &str) -> Plan {
+    let text = format!(
+        "name = \"t\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"gpu[1-4]\"]\n[[test]]\nop = \"write\"\nmetric = \
+         \"bandwidth\"\n{more}"
+    );
+    crate::plan::parse("t.toml", &text, std::path::Path::new(".")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
 }
 
 fn cluster(spoil: impl FnOnce(&mut HostFacts)) -> Cluster {
@@ -46,7 +54,11 @@ fn cluster(spoil: impl FnOnce(&mut HostFacts)) -> Cluster {
 }
 
 fn one(cluster: &Cluster) -> Finding {
-    let found = judge(&plan(), cluster);
+    one_of(&plan(), cluster)
+}
+
+fn one_of(plan: &Plan, cluster: &Cluster) -> Finding {
+    let found = judge(plan, cluster);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].hosts, ["gpu3"]);
     found[0].clone()
@@ -62,7 +74,7 @@ fn equal_healthy_hosts_give_no_finding() {
 fn a_small_mtu_is_named_with_the_usual_one() {
     let found = one(&cluster(|facts| facts.interfaces[0].mtu = Some(1500)));
     assert_eq!((found.check.as_str(), found.severity), ("mtu", Severity::Warning));
-    assert_eq!(found.what, "mlx5_0: MTU of eth1 is 1500 (RDMA MTU 4096), others 9000");
+    assert_eq!(found.what, "mlx5_0: MTU of eth1 is 1500 (RDMA MTU 4096), others have 9000");
 }
 
 #[test]
@@ -74,10 +86,10 @@ fn a_port_that_is_down_is_a_failure() {
 #[test]
 fn gids_of_the_wrong_type_or_reach_are_named() {
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids[0].kind = Some("IB/RoCE v1".into())));
-    assert_eq!(found.what, "mlx5_0 port 1 has only IB/RoCE v1");
+    assert_eq!(found.what, "mlx5_0: its GIDs are of IB/RoCE v1 only");
     let link_local = "fe80:0000:0000:0000:5054:00ff:fe77:0101";
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids[0].gid = link_local.into()));
-    assert_eq!(found.what, "mlx5_0 port 1 has only link-local GIDs");
+    assert_eq!(found.what, "mlx5_0: its GIDs are link-local only");
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids.clear()));
     assert_eq!(found.severity, Severity::Failure);
 }
@@ -128,4 +140,47 @@ fn what_changed_between_two_looks_is_named_once_for_all_hosts() {
     };
     assert_eq!(between(&before, &after), [change(None, &["gpu4"]), change(Some("28.39.1002"), &["gpu2", "gpu3"])]);
     assert_eq!(between(&before, &before), []);
+}
+
+#[test]
+fn plans_name_every_check_there_is() {
+    let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+    assert_eq!(names, crate::plan::CHECKS);
+    assert!(names.is_sorted());
+}
+
+#[test]
+fn what_the_plan_wants_comes_before_what_others_have() {
+    let plan = planned("[preflight]\nmtu = 9000\nfirmware = { mlx5_core = \"28.43.1014\" }\n");
+    assert_eq!(judge(&plan, &cluster(|_| {})), []);
+    let found = one_of(&plan, &cluster(|facts| facts.interfaces[0].mtu = Some(1500)));
+    assert_eq!(found.severity, Severity::Failure);
+    assert_eq!(found.what, "mlx5_0: MTU of eth1 is 1500 (RDMA MTU 4096), the plan wants 9000");
+    let found = one_of(&plan, &cluster(|facts| facts.rdma[0].firmware = None));
+    assert_eq!((found.check.as_str(), found.severity), ("firmware", Severity::Warning));
+}
+
+#[test]
+fn a_waived_check_is_a_notice_and_an_escalated_one_a_failure() {
+    let small = cluster(|facts| facts.interfaces[0].mtu = Some(1500));
+    let found = one_of(&planned("[preflight]\nwaive = [\"mtu\"]\n"), &small);
+    assert_eq!((found.severity, found.waived), (Severity::Notice, true));
+    let found = one_of(&planned("[preflight]\nescalate = \"mtu\"\n"), &small);
+    assert_eq!((found.severity, found.waived), (Severity::Failure, false));
+}
+
+#[test]
+fn equal_findings_of_devices_and_hosts_are_one() {
+    let mut cluster = cluster(|_| {});
+    for facts in cluster.facts.values_mut() {
+        let second = RdmaDevice { name: "mlx5_1".into(), ..facts.rdma[0].clone() };
+        facts.rdma.push(second);
+        for device in &mut facts.rdma {
+            device.function.max_read_request = Some(512);
+        }
+    }
+    let found = judge(&plan(), &cluster);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].hosts.len(), 4);
+    assert_eq!(found[0].what, "mlx5_[0-1]: PCIe read requests are at most 512 B, advised are 4096 B");
 }

@@ -92,6 +92,8 @@ pub enum Shape {
     Command,
     /// Names and texts.
     Environment,
+    /// Names and versions.
+    Versions,
     /// Names and hostlists.
     Groups,
     /// A list of pairs of host names.
@@ -146,6 +148,7 @@ impl Shape {
             Self::Texts => "a list of texts".into(),
             Self::Command => "a command line, or a list of its words".into(),
             Self::Environment => "a table of names and texts".into(),
+            Self::Versions => "a table of names and versions".into(),
             Self::Groups => "a table of group names and hostlists".into(),
             Self::Pairs => "a list of pairs of hosts such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
@@ -175,6 +178,7 @@ impl Shape {
             Self::Texts => "[\"text\"]".into(),
             Self::Command => "\"ip netns exec {host}\"".into(),
             Self::Environment => "{ NCCL_DEBUG = \"INFO\" }".into(),
+            Self::Versions => "{ mlx5_core = \"28.43.1014\" }".into(),
             Self::Groups => "{ rack1 = \"gpu[001-016]\" }".into(),
             Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
             Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
@@ -203,7 +207,7 @@ impl Shape {
             Self::Hosts | Self::Command | Self::Rails | Self::Words(_) => value.is_str() || all(),
             Self::TwoGroups => pair() && all(),
             Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
-            Self::Environment | Self::Groups | Self::Matrix => values(),
+            Self::Environment | Self::Versions | Self::Groups | Self::Matrix => values(),
             Self::Table(_) => value.is_table(),
         }
     }

@@ -78,7 +78,9 @@ fn shape(of: Shape) -> Value {
         Shape::Texts => list(text()),
         Shape::TwoGroups => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
         Shape::Pairs => list(json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 })),
-        Shape::Environment => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Shape::Environment | Shape::Versions => {
+            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        }
         Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),
         Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed"] }, shape(Shape::RailList)] }),
         Shape::RailList => {

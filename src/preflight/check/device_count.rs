@@ -1,34 +1,38 @@
-//! Hosts with fewer usable NICs than the others.
+//! Hosts with fewer RDMA ports than the others.
 
-use super::{Cluster, Finding, majority, needs_rdma, used};
-use crate::{plan::Plan, preflight::Severity};
+use super::{Check, Found, Scene, Severity, Spoils, Usual};
+use std::collections::BTreeMap;
 
-/// A host without the NIC of a rail fails every case of that rail.
-pub(super) fn check(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
-    if !needs_rdma(plan) {
+pub(super) const CHECK: Check = Check {
+    name: "device-count",
+    reads: "/sys/class/infiniband",
+    meaning: "cases on rails that a host does not have fail",
+    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.needs_rdma() {
         return Vec::new();
     }
-    let counts: Vec<(&String, usize)> =
-        cluster.facts.iter().map(|(host, facts)| (host, used(plan, host, facts).count())).collect();
-    let usual = majority(&counts.iter().map(|(_, count)| *count).collect::<Vec<_>>());
+    let mut counts: BTreeMap<&str, usize> = scene.hosts().map(|(host, _)| (host, 0)).collect();
+    for port in scene.ports() {
+        *counts.entry(port.host).or_default() += 1;
+    }
+    let usual = Usual::of(scene.wanted().rdma_ports, counts.values().copied());
+    let remedy = "`lspci | grep -iE 'infiniband|ethernet'` and `dmesg | grep -iE 'mlx5|infiniband'` on it; or name its devices in the plan";
     let mut found = Vec::new();
     for (host, count) in counts {
-        let (severity, what) = match usual {
-            _ if count == 0 => (Severity::Failure, "no RDMA device to use".to_owned()),
-            Some(usual) if count < usual => (Severity::Failure, format!("{count} RDMA ports, others have {usual}")),
-            Some(usual) if count > usual => (Severity::Notice, format!("{count} RDMA ports, others have {usual}")),
-            _ => continue,
-        };
-        found.push(Finding {
-            check: "device-count".into(),
-            severity,
-            hosts: vec![host.clone()],
-            what,
-            meaning: "cases on rails that a host does not have fail".into(),
-            remedy: "`lspci | grep -iE 'infiniband|ethernet'` and `dmesg | grep -i mlx5` on it; or name its devices in the plan"
-                .into(),
-            source: "/sys/class/infiniband".into(),
-        });
+        match &usual {
+            _ if count == 0 => found.push(Found::host(Severity::Failure, host, "no RDMA device to use", remedy)),
+            Some(usual) if count != usual.value => {
+                let severity = if count < usual.value { Severity::Failure } else { Severity::Notice };
+                let what = format!("{count} RDMA ports, {}", usual.words(usize::to_string));
+                found.push(Found::host(usual.severity(severity), host, what, remedy));
+            }
+            _ => {}
+        }
     }
     found
 }

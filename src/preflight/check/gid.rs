@@ -1,44 +1,35 @@
 //! Ports without a GID that the others' GIDs fit.
 
+use super::{Check, Found, Port, Scene, Severity, Spoils};
 use std::collections::BTreeSet;
 
-use super::{Cluster, Finding, needs_rdma, used};
-use crate::{plan::Plan, preflight::Severity};
+pub(super) const CHECK: Check = Check {
+    name: "gid",
+    reads: "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types",
+    meaning: "no RoCE connection can be made",
+    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband, gid_attrs/types",
+    spoils: Spoils::Everything,
+    find,
+};
 
 /// RoCE needs a GID of the same version at both ends; one that is only link-local does not leave the segment.
-pub(super) fn check(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
-    if !needs_rdma(plan) {
-        return Vec::new();
-    }
+fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    for (host, facts) in &cluster.facts {
-        for (device, port) in used(plan, host, facts).filter(|(_, p)| p.link_layer.as_deref() == Some("Ethernet")) {
-            let at = format!("{} port {}", device.name, port.number);
-            let kinds: BTreeSet<&str> = port.gids.iter().filter_map(|gid| gid.kind.as_deref()).collect();
-            let routable = port.gids.iter().any(|gid| !gid.gid.starts_with("fe80"));
-            let mut add = |severity, what: String, meaning: &str, remedy: &str| {
-                found.push(Finding {
-                    check: "gid".into(),
-                    severity,
-                    hosts: vec![host.clone()],
-                    what,
-                    meaning: meaning.into(),
-                    remedy: remedy.into(),
-                    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband, gid_attrs/types".into(),
-                });
-            };
-            if port.gids.is_empty() {
-                let meaning = "no RoCE connection can be made";
-                add(Severity::Failure, format!("{at} has no GID"), meaning, "give its interface an IP address");
-            } else if !kinds.is_empty() && !kinds.contains("RoCE v2") {
-                let list = kinds.into_iter().collect::<Vec<_>>().join(", ");
-                let meaning = "RoCE v1 is not routed and does not meet hosts that use v2";
-                add(Severity::Warning, format!("{at} has only {list}"), meaning, "enable RoCE v2 for the port");
-            } else if !routable {
-                let meaning = "peers in other segments cannot be reached, and NCCL skips such GIDs";
-                let remedy = "give its interface an IPv4 address";
-                add(Severity::Warning, format!("{at} has only link-local GIDs"), meaning, remedy);
-            }
+    for port in scene.ports().filter(Port::is_roce) {
+        let gids = &port.port.gids;
+        let kinds: BTreeSet<&str> = gids.iter().filter_map(|gid| gid.kind.as_deref()).collect();
+        let say = |severity, what: String, remedy| Found::host(severity, port.host, what, remedy).device(port.name());
+        if gids.is_empty() {
+            found.push(say(Severity::Failure, "it has no GID".into(), "give its interface an IP address"));
+        } else if !kinds.is_empty() && !kinds.contains("RoCE v2") {
+            let list = kinds.into_iter().collect::<Vec<_>>().join(", ");
+            let meaning = "RoCE v1 is not routed and does not meet hosts that use v2";
+            let remedy = "enable RoCE v2 for the port: `cma_roce_mode -d DEVICE -p 1 -m 2`, or the driver's setting";
+            found.push(say(Severity::Warning, format!("its GIDs are of {list} only"), remedy).meaning(meaning));
+        } else if gids.iter().all(|gid| gid.gid.starts_with("fe80")) {
+            let meaning = "peers in other segments cannot be reached, and NCCL skips such GIDs";
+            let remedy = "give its interface an IPv4 address";
+            found.push(say(Severity::Warning, "its GIDs are link-local only".into(), remedy).meaning(meaning));
         }
     }
     found

@@ -1,33 +1,36 @@
 //! Limits on locked memory that are too small for the buffers.
 
+use super::{Check, Found, Scene, Severity, Spoils};
+use crate::plan::model::Test;
 use railgauge_wire::terms::Fabric;
 
-use super::{Cluster, Finding, needs_rdma};
-use crate::{plan::Plan, preflight::Severity};
+pub(super) const CHECK: Check = Check {
+    name: "locked-memory",
+    reads: "/proc/self/limits of the agent",
+    meaning: "registering buffers fails with ENOMEM",
+    source: "rdma-core Documentation/libibverbs.md, locked memory",
+    spoils: Spoils::Nothing,
+    find,
+};
 
-/// Registered memory is locked memory: two buffers per link, and what queues need.
-pub(super) fn check(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
-    if !needs_rdma(plan) {
-        return Vec::new();
-    }
-    let verbs = plan.tests.iter().filter(|test| test.fabric == Fabric::Verbs);
-    let largest = |test: &crate::plan::model::Test| {
+/// What queues and their doorbells take, in bytes.
+const QUEUES: u64 = 1 << 20;
+
+/// Registered memory is locked memory: two buffers for each queue pair, and what queues need.
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let largest = |test: &Test| {
         let size = test.sizes.iter().max().copied().unwrap_or(0);
         size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2)
     };
-    let needed = verbs.map(largest).max().unwrap_or(0).saturating_add(1 << 20);
-    let mut found = Vec::new();
-    for (host, facts) in &cluster.facts {
-        let Some(limit) = facts.memlock_bytes.filter(|limit| *limit < needed) else { continue };
-        found.push(Finding {
-            check: "locked-memory".into(),
-            severity: Severity::Failure,
-            hosts: vec![host.clone()],
-            what: format!("locked memory is limited to {} KiB, the plan needs about {} KiB", limit >> 10, needed >> 10),
-            meaning: "registering buffers will fail with ENOMEM".into(),
-            remedy: "`* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd".into(),
-            source: "rdma-core Documentation/libibverbs.md, locked memory".into(),
-        });
-    }
-    found
+    let verbs = scene.plan.tests.iter().filter(|test| test.fabric == Fabric::Verbs);
+    let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
+    let needed = largest.saturating_add(QUEUES);
+    let remedy = "`* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd";
+    let short = scene.hosts().filter_map(|(host, facts)| {
+        let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
+        let (limit, needed) = (limit >> 10, needed >> 10);
+        let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
+        Some(Found::host(Severity::Failure, host, what, remedy))
+    });
+    short.collect()
 }

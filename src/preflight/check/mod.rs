@@ -1,60 +1,145 @@
 //! The checks, one file each.
 
+mod acs;
+mod bond;
 mod clock;
+mod clock_source;
 mod device_count;
+mod dscp_map;
+mod ecn;
+mod firmware;
 mod gid;
+mod gid_table;
+mod governor;
+mod gpu_busy;
+mod gpu_clocks;
+mod gpu_count;
+mod gpu_distance;
+mod gpu_driver;
+mod gpu_library;
+mod gpu_memory;
+mod gpu_nvlink;
+mod gpu_pcie;
+mod gpu_persistence;
+mod gpu_xid;
+mod gpudirect;
+mod huge_pages;
+mod idle;
+mod iommu;
+mod iwarp;
+mod link_rate;
 mod locked_memory;
+mod max_read_request;
 mod mtu;
-mod pcie;
-mod port;
-mod software;
+mod numa;
+mod partition;
+mod pause_frames;
+mod pcie_errors;
+mod pcie_link;
+mod pfc;
+mod port_state;
+mod qos_trust;
+mod software_device;
+mod subnet_manager;
+mod verbs_library;
+mod versions;
+mod virtual_machine;
 
-use super::{Cluster, Finding};
-use crate::plan::Plan;
+use super::{
+    finding::{Found, Severity},
+    scene::{Port, Scene},
+    usual::Usual,
+};
 
-/// A check: everything it finds about the hosts of a plan.
-type Check = fn(&Plan, &Cluster) -> Vec<Finding>;
+/// A check: what it reads and what its findings mean.
+#[derive(Debug)]
+pub struct Check {
+    /// Name, as plans waive it.
+    pub name: &'static str,
+    /// The facts it reads, and where they come from.
+    pub reads: &'static str,
+    /// What its findings mean for the numbers.
+    pub meaning: &'static str,
+    /// Where this is known from.
+    pub source: &'static str,
+    /// Which numbers its findings may explain.
+    pub spoils: Spoils,
+    find: fn(&Scene<'_>) -> Vec<Found>,
+}
 
-/// Every check there is.
-pub(super) const ALL: &[Check] = &[
-    clock::check,
-    device_count::check,
-    gid::check,
-    locked_memory::check,
-    mtu::check,
-    pcie::check,
-    port::check,
-    software::check,
+/// Which numbers a finding may explain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spoils {
+    /// Bandwidths, message rates and latencies alike.
+    Everything,
+    /// Bandwidths and message rates.
+    Bandwidth,
+    /// Latencies.
+    Latency,
+    /// Everything that moves GPU memory.
+    GpuMemory,
+    /// None: something to know.
+    Nothing,
+}
+
+impl Check {
+    /// Everything it finds.
+    pub(super) fn find(&self, scene: &Scene<'_>) -> Vec<Found> {
+        (self.find)(scene)
+    }
+}
+
+/// Every check there is, by name.
+pub const CHECKS: &[Check] = &[
+    acs::CHECK,
+    bond::CHECK,
+    clock::CHECK,
+    clock_source::CHECK,
+    device_count::CHECK,
+    dscp_map::CHECK,
+    ecn::CHECK,
+    firmware::CHECK,
+    gid::CHECK,
+    gid_table::CHECK,
+    governor::CHECK,
+    gpu_busy::CHECK,
+    gpu_clocks::CHECK,
+    gpu_count::CHECK,
+    gpu_distance::CHECK,
+    gpu_driver::CHECK,
+    gpu_library::CHECK,
+    gpu_memory::CHECK,
+    gpu_nvlink::CHECK,
+    gpu_pcie::CHECK,
+    gpu_persistence::CHECK,
+    gpu_xid::CHECK,
+    gpudirect::CHECK,
+    huge_pages::CHECK,
+    idle::CHECK,
+    iommu::CHECK,
+    iwarp::CHECK,
+    link_rate::CHECK,
+    locked_memory::CHECK,
+    max_read_request::CHECK,
+    mtu::CHECK,
+    numa::CHECK,
+    partition::CHECK,
+    pause_frames::CHECK,
+    pcie_errors::CHECK,
+    pcie_link::CHECK,
+    pfc::CHECK,
+    port_state::CHECK,
+    qos_trust::CHECK,
+    software_device::CHECK,
+    subnet_manager::CHECK,
+    verbs_library::CHECK,
+    versions::CHECK,
+    virtual_machine::CHECK,
 ];
 
-/// Whether any test of the plan needs RDMA.
-fn needs_rdma(plan: &Plan) -> bool {
-    plan.tests.iter().any(|test| test.fabric == railgauge_wire::terms::Fabric::Verbs)
-}
-
-/// The devices of a host the plan will use: those it names, else all.
-fn used<'a>(
-    plan: &Plan,
-    host: &str,
-    facts: &'a railgauge_wire::facts::HostFacts,
-) -> impl Iterator<Item = (&'a railgauge_wire::facts::RdmaDevice, &'a railgauge_wire::facts::RdmaPort)> {
-    let named: Vec<String> =
-        plan.hosts.iter().find(|known| known.name == host).map(|known| known.devices.clone()).unwrap_or_default();
-    let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
-    ports.filter(move |(device, port)| {
-        let name = |text: &String| match text.rsplit_once(':') {
-            Some((name, number)) => name == device.name && number == port.number.to_string(),
-            None => *text == device.name && port.number == 1,
-        };
-        named.is_empty() || named.iter().any(name)
-    })
-}
-
-/// The value most of the list has, if more than half agree.
-fn majority<T: Clone + Ord>(values: &[T]) -> Option<T> {
-    let mut sorted = values.to_vec();
-    sorted.sort();
-    let middle = sorted.get(sorted.len() / 2)?.clone();
-    let holders = sorted.iter().filter(|value| **value == middle).count();
-    (holders * 2 > sorted.len()).then_some(middle)
+/// What a plan wants and nobody can read: never a pass.
+fn unread(host: &str, what: &str, wanted: &str) -> Found {
+    let what = format!("{what} cannot be read, the plan wants {wanted}");
+    Found::host(Severity::Warning, host, what, "`unreadable` of the host's facts may say why; root reads more")
+        .meaning("whether the host is as the plan wants is not known")
 }

@@ -1,39 +1,51 @@
-//! Interfaces whose MTU differs from the others'.
+//! Interfaces whose MTU is not that of the others.
 
-use super::{Cluster, Finding, majority, needs_rdma, used};
-use crate::{plan::Plan, preflight::Severity};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+
+pub(super) const CHECK: Check = Check {
+    name: "mtu",
+    reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
+    meaning: "every pair with this host uses the smaller packets; bandwidth drops by the larger share of headers",
+    source: "docs/ceilings.md: payload per packet; rdma-core's ibv_query_port(3)",
+    spoils: Spoils::Bandwidth,
+    find,
+};
 
 /// RoCE takes the largest path MTU that fits the interface: 1500 gives 1024, 9000 gives 4096, and a pair uses the
 /// smaller of both ends.
-pub(super) fn check(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
-    if !needs_rdma(plan) {
-        return Vec::new();
-    }
-    let mut ports = Vec::new();
-    for (host, facts) in &cluster.facts {
-        for (device, port) in used(plan, host, facts) {
-            let interface = facts.interfaces.iter().find(|i| Some(&i.name) == port.netdev.as_ref());
-            if let Some((interface, mtu)) = interface.and_then(|i| Some((&i.name, i.mtu?))) {
-                ports.push((host, &device.name, interface, mtu, port.mtu));
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let wanted = scene.wanted().mtu;
+    let interfaces = || scene.ports().filter_map(|port| Some((port, port.interface?)));
+    let usual = Usual::of(wanted, interfaces().filter_map(|(_, interface)| interface.mtu));
+    let mut found = Vec::new();
+    for (port, interface) in interfaces() {
+        let name = &interface.name;
+        match (interface.mtu, &usual) {
+            (Some(mtu), Some(usual)) if mtu != usual.value => {
+                let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
+                let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
+                let remedy = format!("`ip link set {name} mtu {}`, and in the network configuration", usual.value);
+                found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
+            (None, Some(usual)) if usual.wanted => {
+                found.push(unread(port.host, "the MTU", &usual.value.to_string()).device(port.name()));
+            }
+            _ => {}
         }
     }
-    let values: Vec<u32> = ports.iter().map(|port| port.3).collect();
-    let Some(usual) = majority(&values) else { return Vec::new() };
-    let odd = ports.into_iter().filter(|port| port.3 != usual);
-    let finding = |(host, device, interface, mtu, active): (&String, &String, &String, u32, Option<u32>)| {
-        let active = active.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
-        Finding {
-            check: "mtu".into(),
-            severity: Severity::Warning,
-            hosts: vec![host.clone()],
-            what: format!("{device}: MTU of {interface} is {mtu}{active}, others {usual}"),
-            meaning:
-                "every pair with this host uses the smaller packets; bandwidth drops by the larger share of headers"
-                    .into(),
-            remedy: format!("`ip link set {interface} mtu {usual}`, and in the network configuration"),
-            source: "docs/ceilings.md: payload per packet".into(),
-        }
+    found.extend(of_infiniband(scene));
+    found
+}
+
+/// InfiniBand has no interface to follow: the active MTU itself is held against the others'.
+fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
+    let ports = || scene.ports().filter(Port::is_infiniband);
+    let Some(usual) = Usual::of(None, ports().filter_map(|port| port.port.mtu)) else { return Vec::new() };
+    let small = ports().filter(|port| port.port.mtu.is_some_and(|mtu| mtu < usual.value));
+    let one = |port: Port<'_>| {
+        let what = format!("RDMA MTU {}, {}", port.port.mtu.unwrap_or(0), usual.words(u32::to_string));
+        Found::host(Severity::Warning, port.host, what, "look at the MTU of its partition in the subnet manager")
+            .device(port.name())
     };
-    odd.map(finding).collect()
+    small.map(one).collect()
 }

@@ -1,0 +1,171 @@
+//! `[preflight]`: what the plan wants of the hosts' configuration, and which checks it overrules.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::terms::Metric;
+
+use super::{
+    format::{Preset, Section, Shape, key},
+    grammar::quantity,
+    mistakes::Mistake,
+    model::{Preflight, Wanted},
+    read::Table,
+};
+
+/// Names of all checks, as `waive` and `escalate` take them. `preflight::CHECKS` has the checks themselves, and a test
+/// holds both equal: a plan is read without them.
+pub const NAMES: &[&str] = &[
+    "acs",
+    "bond",
+    "clock",
+    "clock-source",
+    "device-count",
+    "dscp-map",
+    "ecn",
+    "firmware",
+    "gid",
+    "gid-table",
+    "governor",
+    "gpu-busy",
+    "gpu-clocks",
+    "gpu-count",
+    "gpu-distance",
+    "gpu-driver",
+    "gpu-library",
+    "gpu-memory",
+    "gpu-nvlink",
+    "gpu-pcie",
+    "gpu-persistence",
+    "gpu-xid",
+    "gpudirect",
+    "huge-pages",
+    "idle",
+    "iommu",
+    "iwarp",
+    "link-rate",
+    "locked-memory",
+    "max-read-request",
+    "mtu",
+    "numa",
+    "partition",
+    "pause-frames",
+    "pcie-errors",
+    "pcie-link",
+    "pfc",
+    "port-state",
+    "qos-trust",
+    "software-device",
+    "subnet-manager",
+    "verbs-library",
+    "versions",
+    "virtual-machine",
+];
+
+/// Keys of `[preflight]`.
+pub static PREFLIGHT: Section = Section {
+    header: "[preflight]",
+    about: "What the hosts' configuration is held against before anything is measured. Without a wanted value hosts are \
+            held against each other.",
+    keys: &[
+        key("mtu", Shape::Whole(68, 65_535), OTHERS, "MTU of the interfaces behind RDMA ports, in bytes."),
+        key("link_rate", Shape::Quantity, OTHERS, "Rate of every RDMA port: `\"400 Gb/s\"`."),
+        key("rdma_ports", Shape::Whole(1, 64), OTHERS, "RDMA ports of every host that the plan can use."),
+        key("gpus", Shape::Whole(1, 64), OTHERS, "GPUs of every host."),
+        key("pfc_priority", Shape::Wholes(0, 7), OTHERS, "Priorities with flow control (PFC), and no others."),
+        key(
+            "trust",
+            Shape::Word(|| vec!["dscp", "pcp"]),
+            OTHERS,
+            "Which field of a packet sets its priority, where the driver shows it.",
+        ),
+        key(
+            "max_read_request",
+            Shape::Whole(128, 4096),
+            Preset::Words("4096 is advised"),
+            "Largest PCIe read request of RDMA devices, in bytes. Only root can read it.",
+        ),
+        key(
+            "firmware",
+            Shape::Versions,
+            OTHERS,
+            "Firmware versions by device, board id or driver: `{ mlx5_core = \"28.43.1014\" }`.",
+        ),
+        key(
+            "modules",
+            Shape::Versions,
+            OTHERS,
+            "Versions of kernel modules: `{ nvidia_peermem = \"580.95.05\" }`; `*` only wants the module loaded.",
+        ),
+        key("kernel", Shape::Text, OTHERS, "Kernel release, as `uname -r` prints it."),
+        key("gpu_driver", Shape::Text, OTHERS, "Version of the GPUs' driver."),
+        key(
+            "governor",
+            Shape::Text,
+            Preset::Words("`performance` is advised"),
+            "Frequency governor of every processor.",
+        ),
+        key(
+            "iommu",
+            Shape::Word(|| vec!["off", "passthrough", "translated"]),
+            Preset::Words("`off` and `passthrough` are fine"),
+            "How the IOMMU treats RDMA devices.",
+        ),
+        key(
+            "waive",
+            Shape::Words(|| NAMES.to_vec()),
+            Preset::Words("none"),
+            "Checks whose findings are only notices; `railgauge preflight` still prints them.",
+        ),
+        key("escalate", Shape::Words(|| NAMES.to_vec()), Preset::Words("none"), "Checks whose findings are failures."),
+    ],
+};
+
+/// What holds without a wanted value.
+const OTHERS: Preset = Preset::Words("what most hosts have");
+
+/// Reads the table.
+pub fn read(top: &Table<'_>) -> Preflight {
+    let table = top.table("preflight");
+    let text = |name: &str| table.text(name).map(|text| text.value);
+    let names = |name: &str| table.words(name).into_iter().map(|word| word.value.to_owned()).collect::<Vec<_>>();
+    let priorities = table.wholes("pfc_priority").map(|list| {
+        let mut list: Vec<u8> = list.value.into_iter().map(|number| number.value).collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    });
+    let (waive, escalate) = (table.words("waive"), names("escalate"));
+    for word in waive.iter().filter(|word| escalate.iter().any(|name| name == word.value)) {
+        let mistake = Mistake::at(word.span.clone(), format!("`{}` is both waived and escalated", word.value));
+        table.book.add(mistake.help("name a check in one of the two lists"));
+    }
+    Preflight {
+        wanted: Wanted {
+            mtu: table.whole("mtu").map(|at| at.value),
+            link_rate_gbps: table
+                .parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth))
+                .map(|at| at.value),
+            rdma_ports: table.whole("rdma_ports").map(|at| at.value),
+            gpus: table.whole("gpus").map(|at| at.value),
+            pfc_priority: priorities,
+            trust: table.word("trust").map(|at| at.value.to_owned()),
+            max_read_request: table.whole("max_read_request").map(|at| at.value),
+            firmware: versions(&table, "firmware"),
+            modules: versions(&table, "modules"),
+            kernel: text("kernel"),
+            gpu_driver: text("gpu_driver"),
+            governor: text("governor"),
+            iommu: table.word("iommu").map(|at| at.value.to_owned()),
+        },
+        waive: names("waive"),
+        escalate,
+    }
+}
+
+/// Names and versions.
+fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {
+    let raw = table.raw(name);
+    let entries = raw.iter().filter_map(|raw| raw.value.as_table()).flatten();
+    let text = |value: &toml::de::DeValue<'_>| value.as_str().map(str::to_owned);
+    entries.filter_map(|(name, value)| Some((name.get_ref().to_string(), text(value.get_ref())?))).collect()
+}

@@ -1,0 +1,40 @@
+//! Access control between GPUs and NICs.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "acs",
+    reads: "ACS Control of every bridge above a NIC (configuration space, root only)",
+    meaning: "switches send what GPU and NIC tell each other up to the processor and back: GPUDirect loses most of its bandwidth",
+    source: "PCI Express Base Specification, Access Control Services; NCCL user guide, troubleshooting, PCI Access Control Services",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+/// Services that turn traffic between devices upwards.
+const REDIRECTING: [&str; 3] = ["request redirect", "completion redirect", "upstream forwarding"];
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.needs_gpus() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for port in scene.devices().filter(|port| !port.facts.gpus.is_empty()) {
+        for bridge in &port.device.function.bridges {
+            let redirects = bridge.acs.iter().flatten().any(|service| REDIRECTING.contains(&service.as_str()));
+            if redirects {
+                let what = format!(
+                    "the bridge {} above it redirects (ACS {})",
+                    bridge.pci,
+                    bridge.acs.as_ref().map(|on| on.join(", ")).unwrap_or_default()
+                );
+                let remedy = format!(
+                    "`setpci -s {} ECAP_ACS+6.w=0000`, off in the BIOS, or `pci=disable_acs_redir=` on the kernel's command line",
+                    bridge.pci
+                );
+                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&port.device.name));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,25 @@
+//! Ports behind a bond.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::facts::Bond;
+
+pub(super) const CHECK: Check = Check {
+    name: "bond",
+    reads: "/sys/class/net/*/bonding, /sys/class/net/*/master",
+    meaning: "which physical port a flow takes is decided by its hash: two flows may share one while the other idles",
+    source: "kernel Documentation/networking/bonding.rst",
+    spoils: Spoils::Bandwidth,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let bonded = scene.ports().filter_map(|port| {
+        let words = match port.interface?.bond.as_ref()? {
+            Bond::Member(master) => format!("its interface is a member of {master}"),
+            Bond::Master(mode) => format!("its interface is a bond ({mode})"),
+        };
+        let remedy = "use several queue pairs, and compare with hosts that are bonded alike";
+        Some(Found::host(Severity::Notice, port.host, words, remedy).device(port.name()))
+    });
+    bonded.collect()
+}

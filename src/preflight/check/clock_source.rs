@@ -1,0 +1,29 @@
+//! Clocks that are slow to read.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::terms::Aim;
+
+pub(super) const CHECK: Check = Check {
+    name: "clock-source",
+    reads: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    meaning: "reading the clock leaves the processor and takes microseconds, which every latency sample holds",
+    source: "kernel Documentation/timers/timekeeping.rst; the agent's own reading time stands in every latency record",
+    spoils: Spoils::Latency,
+    find,
+};
+
+/// Clock sources that are devices.
+const SLOW: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.has(|test| test.aim == Aim::Latency) {
+        return Vec::new();
+    }
+    let slow = scene.hosts().filter_map(|(host, facts)| {
+        let source = facts.clock_source.as_deref().filter(|source| SLOW.contains(source))?;
+        let remedy = "`dmesg | grep -i clocksource` says why the processor's counter is not trusted; `tsc=reliable` on \
+                      the kernel's command line overrules that";
+        Some(Found::host(Severity::Notice, host, format!("the kernel's clock source is {source}"), remedy))
+    });
+    slow.collect()
+}

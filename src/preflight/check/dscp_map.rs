@@ -1,0 +1,41 @@
+//! Traffic classes that are not mapped to a priority with flow control.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use std::collections::BTreeSet;
+
+pub(super) const CHECK: Check = Check {
+    name: "dscp-map",
+    reads: "DCB netlink (application table), traffic class of tests and drivers",
+    meaning: "the measured packets travel in a class that may be dropped while the lossless one idles",
+    source: "`dcb app show dev INTERFACE`; DSCP is the upper six bits of the traffic class",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let classes: BTreeSet<u8> = scene.plan.tests.iter().filter_map(|test| test.knobs.traffic_class).collect();
+    let mut found = Vec::new();
+    for port in scene.ports().filter(|port| port.is_roce() && port.is_hardware()) {
+        let Some(dcb) = port.interface.and_then(|interface| interface.dcb.as_ref()) else { continue };
+        let Some(first) = dcb.pfc.first() else { continue };
+        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+        let lossless = dcb.pfc.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+        let forced = port.port.traffic_class.and_then(|class| u8::try_from(class).ok());
+        for class in forced.map_or_else(|| classes.clone(), |class| [class].into()) {
+            let code = class >> 2;
+            let what = match dcb.dscp.get(&code) {
+                // A driver that shows no map at all has one of its own.
+                None if dcb.dscp.is_empty() => continue,
+                Some(priority) if dcb.pfc.contains(priority) => continue,
+                Some(priority) => format!("which has priority {priority}"),
+                None => "which is not mapped to any priority".into(),
+            };
+            let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for {lossless}");
+            let remedy = format!(
+                "`dcb app add dev {interface} dscp-prio {code}:{first}`, or another `traffic_class` in the plan"
+            );
+            found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+        }
+    }
+    found
+}

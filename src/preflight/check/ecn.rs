@@ -1,0 +1,28 @@
+//! Congestion control that is off where flow control is on.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "ecn",
+    reads: "/sys/class/net/*/ecn/roce_np and roce_rp (MLNX_OFED)",
+    meaning: "without notifications senders do not slow down: PFC spreads congestion to flows that have nothing to do with it",
+    source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (DCQCN)",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for port in scene.ports().filter(|port| port.is_roce() && port.is_hardware()) {
+        let Some(interface) = port.interface else { continue };
+        let Some((ecn, dcb)) = interface.ecn.as_ref().zip(interface.dcb.as_ref()) else { continue };
+        for (point, file, on) in [("notification", "roce_np", &ecn.notifies), ("reaction", "roce_rp", &ecn.reacts)] {
+            for priority in dcb.pfc.iter().filter(|priority| !on.contains(priority)) {
+                let what = format!("ECN {point} is off for priority {priority}, which has PFC");
+                let remedy = format!("`echo 1 > /sys/class/net/{}/ecn/{file}/enable/{priority}`", interface.name);
+                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,46 @@
+//! Firmware that is not that of the others.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+use std::collections::BTreeMap;
+
+pub(super) const CHECK: Check = Check {
+    name: "firmware",
+    reads: "/sys/class/infiniband/*/fw_ver, board_id",
+    meaning: "congestion control and limits of a NIC come with its firmware: equal cards then do not behave alike",
+    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut boards: BTreeMap<&str, Vec<Port<'_>>> = BTreeMap::new();
+    for port in scene.devices().filter(|port| port.is_hardware()) {
+        boards.entry(port.device.board.as_deref().unwrap_or_default()).or_default().push(port);
+    }
+    let mut found = Vec::new();
+    for (board, ports) in boards {
+        // Devices of one board are of one make: what the plan says of any is looked up for each.
+        let others = Usual::of(None, ports.iter().filter_map(|port| port.device.firmware.clone()));
+        for port in ports {
+            let device = port.device;
+            let names = [Some(device.name.as_str()), Some(board), device.driver.as_deref()];
+            let wanted = names.into_iter().flatten().find_map(|name| scene.wanted().firmware.get(name));
+            let usual = wanted.map(|version| Usual { value: version.clone(), wanted: true }).or_else(|| others.clone());
+            let remedy =
+                "`mstflint -d DEVICE query`, `mlxfwmanager`, `devlink dev flash`: bring all cards to one version";
+            match (&device.firmware, usual) {
+                (Some(version), Some(usual)) if *version != usual.value => {
+                    let what = format!("firmware {version}, {}", usual.words(Clone::clone));
+                    found.push(
+                        Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(&device.name),
+                    );
+                }
+                (None, Some(usual)) if usual.wanted => {
+                    found.push(unread(port.host, "the firmware's version", &usual.value).device(&device.name));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}

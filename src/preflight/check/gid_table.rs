@@ -1,0 +1,88 @@
+//! GID tables in which an index does not mean what it means on the other hosts.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, Usual};
+use railgauge_wire::facts::Gid;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
+
+pub(super) const CHECK: Check = Check {
+    name: "gid-table",
+    reads: "/sys/class/infiniband/*/ports/*/gids, gid_attrs/types, networks of the interfaces",
+    meaning: "a tool that is told one GID index for all hosts takes another type or another network here and does not connect",
+    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband; NCCL_IB_GID_INDEX, perftest --gid-index",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+/// Hosts are held against each other device by device: rails may well be networks of their own.
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut rails: BTreeMap<String, Vec<Port<'_>>> = BTreeMap::new();
+    for port in scene.ports().filter(|port| port.is_roce() && meets_others(port)) {
+        rails.entry(port.name()).or_default().push(port);
+    }
+    let mut found = Vec::new();
+    for (name, ports) in rails {
+        let tables: Vec<(Port<'_>, Table)> = ports.into_iter().map(|port| (port, table(&port))).collect();
+        let indices: BTreeSet<u32> = tables.iter().flat_map(|(_, table)| table.keys().copied()).collect();
+        for index in indices {
+            let usual = Usual::of(None, tables.iter().map(|(_, table)| table.get(&index).cloned()));
+            let Some(usual) = usual else { continue };
+            for (port, table) in &tables {
+                let entry = table.get(&index).cloned();
+                // An entry that is missing is not taken by mistake; the check of GIDs says if there is none to take.
+                if entry == usual.value || entry.is_none() {
+                    continue;
+                }
+                let what = format!("GID {index} is {}, {}", shown(&entry), usual.words(shown));
+                let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+                let remedy = format!(
+                    "`ip address show dev {interface}`: remove what the others do not have, or let `gid_index` be found"
+                );
+                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&name));
+            }
+        }
+    }
+    found
+}
+
+/// Whether there is a GID to meet others by; if not, the check of GIDs says so.
+fn meets_others(port: &Port<'_>) -> bool {
+    let routable = |gid: &Gid| !gid.gid.starts_with("fe80") && gid.kind.as_deref().is_none_or(|kind| kind == "RoCE v2");
+    port.port.gids.iter().any(routable)
+}
+
+/// What stands at each index: type and network.
+type Table = BTreeMap<u32, String>;
+
+fn table(port: &Port<'_>) -> Table {
+    let networks = port.interface.map(|interface| interface.networks.as_slice()).unwrap_or_default();
+    let words = |gid: &Gid| {
+        let kind = gid.kind.as_deref().unwrap_or("a GID");
+        match gid.ipv4() {
+            Some(ip) => match networks.iter().find(|network| holds(network, ip)) {
+                Some(network) => format!("{kind} of {network}"),
+                None => format!("{kind} of an IPv4 address"),
+            },
+            None if gid.gid.starts_with("fe80") => format!("{kind}, link-local"),
+            None => format!("{kind} of an IPv6 address"),
+        }
+    };
+    port.port.gids.iter().map(|gid| (gid.index, words(gid))).collect()
+}
+
+/// Whether an address lies in a network such as `10.77.0.0/24`.
+fn holds(network: &str, ip: Ipv4Addr) -> bool {
+    let parts = network
+        .split_once('/')
+        .and_then(|(net, bits)| Some((net.parse::<Ipv4Addr>().ok()?, bits.parse::<u32>().ok()?)));
+    parts.is_some_and(|(net, bits)| {
+        let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits)).unwrap_or(0);
+        net.to_bits() & mask == ip.to_bits() & mask
+    })
+}
+
+fn shown(entry: &Option<String>) -> String {
+    entry.clone().unwrap_or_else(|| "nothing there".into())
+}

@@ -1,0 +1,38 @@
+//! Processors that save power.
+
+use super::{Check, Found, Scene, Severity, Spoils, unread};
+use railgauge_wire::terms::Aim;
+
+pub(super) const CHECK: Check = Check {
+    name: "governor",
+    reads: "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+    meaning: "cores clock down between messages: latencies grow and scatter, and one core may not fill the link",
+    source: "kernel Documentation/admin-guide/pm/cpufreq.rst",
+    spoils: Spoils::Latency,
+    find,
+};
+
+/// Keeps the frequency up.
+const BEST: &str = "performance";
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let wanted = scene.wanted().governor.as_deref();
+    let latency = scene.has(|test| test.aim == Aim::Latency);
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        let remedy = format!("`cpupower frequency-set -g {}`", wanted.unwrap_or(BEST));
+        match (facts.cpu.governor.as_deref(), wanted) {
+            (Some(governor), Some(wanted)) if governor != wanted => {
+                let what = format!("the frequency governor is {governor}, the plan wants {wanted}");
+                found.push(Found::host(Severity::Failure, host, what, remedy));
+            }
+            (Some(governor), None) if governor != BEST => {
+                let severity = if latency { Severity::Warning } else { Severity::Notice };
+                found.push(Found::host(severity, host, format!("the frequency governor is {governor}"), remedy));
+            }
+            (None, Some(wanted)) => found.push(unread(host, "the frequency governor", wanted)),
+            _ => {}
+        }
+    }
+    found
+}

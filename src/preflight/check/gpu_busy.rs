@@ -1,0 +1,38 @@
+//! GPUs that somebody uses, or that are split.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-busy",
+    reads: "NVML",
+    meaning: "the measurement shares the GPU's memory and engines, or gets a slice of it",
+    source: "NVML",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (host, gpu) in scene.gpus() {
+        let name = format!("GPU {}", gpu.index);
+        if let Some(count) = gpu.processes.filter(|count| *count > 0) {
+            let what = format!("{count} processes use it");
+            found.push(
+                Found::host(Severity::Warning, host, what, "`nvidia-smi` names them; wait, or exclude the host")
+                    .device(&name),
+            );
+        }
+        if gpu.mig == Some(true) {
+            found.push(
+                Found::host(
+                    Severity::Warning,
+                    host,
+                    "it is split into instances (MIG)",
+                    "`nvidia-smi -mig 0`, and a reset",
+                )
+                .device(&name),
+            );
+        }
+    }
+    found
+}

@@ -1,0 +1,31 @@
+//! GPUs that are held below their clocks.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::facts::Gpu;
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-clocks",
+    reads: "NVML: clock event reasons",
+    meaning: "reductions of collectives run at the lower clock",
+    source: "NVML, nvmlClocksEventReasons",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let held = scene.gpus().filter(|(_, gpu)| !gpu.throttled.is_empty());
+    let one = |(host, gpu): (&str, &Gpu)| {
+        // A power cap under load is how a GPU works; everything else is heat, power supply or a neighbour.
+        let severity =
+            if gpu.throttled.iter().all(|reason| reason == "power cap") { Severity::Notice } else { Severity::Warning };
+        let what = format!("its clocks are held down: {}", gpu.throttled.join(", "));
+        Found::host(
+            severity,
+            host,
+            what,
+            "`nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER`; look at fans, air flow and power supplies",
+        )
+        .device(format!("GPU {}", gpu.index))
+    };
+    held.map(one).collect()
+}

@@ -1,0 +1,37 @@
+//! Hosts with fewer GPUs than the others.
+
+use super::{Check, Found, Scene, Severity, Spoils, Usual};
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-count",
+    reads: "NVML",
+    meaning: "cases that need the missing GPU fail; collectives are smaller or do not run",
+    source: "NVML; a GPU that fell off the bus leaves Xid 79 in the kernel's log",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.needs_gpus() && scene.wanted().gpus.is_none() {
+        return Vec::new();
+    }
+    let usual = Usual::of(scene.wanted().gpus, scene.hosts().map(|(_, facts)| facts.gpus.len()));
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        let count = facts.gpus.len();
+        let why = facts.unreadable.get("gpus").map(|why| format!(" ({why})")).unwrap_or_default();
+        let remedy = "`nvidia-smi`, `lspci | grep -i nvidia` and `dmesg | grep -i nvrm` on it";
+        match &usual {
+            _ if count == 0 && scene.needs_gpus() => {
+                found.push(Found::host(Severity::Failure, host, format!("no GPU{why}"), remedy))
+            }
+            Some(usual) if count != usual.value => {
+                let severity = if count < usual.value { Severity::Failure } else { Severity::Notice };
+                let what = format!("{count} GPUs{why}, {}", usual.words(usize::to_string));
+                found.push(Found::host(usual.severity(severity), host, what, remedy));
+            }
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,37 @@
+//! GPUs that are far from every NIC the plan uses.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::terms::Distance;
+use std::collections::BTreeSet;
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-distance",
+    reads: "PCI tree of /sys/devices",
+    meaning: "GPU memory crosses the processor on its way to the fabric: GPUDirect is slow there or switched off",
+    source: "NVIDIA GPUDirect RDMA guide; `nvidia-smi topo -m`",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.may_use_gpudirect() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        let used: BTreeSet<&str> =
+            scene.devices().filter(|port| port.host == host).map(|port| port.device.name.as_str()).collect();
+        for gpu in &facts.gpus {
+            let mine =
+                facts.gpu_distances.iter().filter(|row| row.gpu == gpu.index && used.contains(row.device.as_str()));
+            let Some(nearest) = mine.min_by_key(|row| row.distance as u8) else { continue };
+            if matches!(nearest.distance, Distance::Phb | Distance::Node | Distance::Sys) {
+                let what = format!("the nearest NIC of the plan is {} ({})", nearest.device, nearest.distance.word());
+                let remedy = "use the NIC behind the same switch (`devices` of the plan), if the host has one";
+                let severity = if nearest.distance == Distance::Sys { Severity::Warning } else { Severity::Notice };
+                found.push(Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index)));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,37 @@
+//! GPU drivers that are not those of the others.
+
+use super::{Check, Found, Scene, Severity, Spoils, Usual, unread};
+use railgauge_wire::facts::HostFacts;
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-driver",
+    reads: "NVML",
+    meaning: "clocks, NVLink and GPUDirect change with the driver; NCCL refuses ranks with CUDA versions that do not fit",
+    source: "NVML",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let wanted = scene.wanted().gpu_driver.clone();
+    let of = |facts: &HostFacts| facts.gpus.iter().find_map(|gpu| gpu.driver.clone());
+    let usual = Usual::of(wanted, scene.hosts().filter_map(|(_, facts)| of(facts)));
+    let Some(usual) = usual.filter(|usual| usual.wanted || scene.needs_gpus()) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        match of(facts) {
+            Some(version) if version != usual.value => {
+                let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
+                found.push(Found::host(
+                    usual.severity(Severity::Warning),
+                    host,
+                    what,
+                    "install the same driver on all hosts",
+                ));
+            }
+            None if usual.wanted => found.push(unread(host, "the GPUs' driver", &usual.value)),
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,35 @@
+//! Hosts without CUDA or NCCL.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use crate::plan::model::Test;
+use railgauge_wire::terms::Fabric;
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-library",
+    reads: "what the loader finds on the host",
+    meaning: "tests with GPUs fail on this host",
+    source: "the loader's own words",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut needed = Vec::new();
+    if scene.needs_gpus() {
+        needed.push("libcuda.so.1");
+    }
+    let by_itself = |test: &Test| test.collective.as_ref().is_some_and(|join| join.library.is_none());
+    if scene.has(|test| test.fabric == Fabric::Nccl && by_itself(test)) {
+        needed.push("libnccl.so.2");
+    }
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        for name in &needed {
+            if let Some(words) = facts.libraries.get(*name).filter(|path| !path.starts_with('/')) {
+                let remedy = "install the driver and NCCL, or name the library in the plan (`library`, or LD_LIBRARY_PATH in `launch.env`)";
+                found.push(Found::host(Severity::Failure, host, format!("{name}: {words}"), remedy));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,44 @@
+//! GPU memory that errs.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-memory",
+    reads: "NVML: ECC counters, retired pages, remapped rows",
+    meaning: "the GPU may stop in the middle of a run, or wait for a reset",
+    source: "NVIDIA GPU Memory Error Management (deployment guide)",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (host, gpu) in scene.gpus() {
+        let faults = &gpu.memory_faults;
+        let reset = "drain the host and reset the GPU: `nvidia-smi -r -i INDEX`";
+        let mut add = |severity, what: String, remedy: &str| {
+            found.push(Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index)));
+        };
+        if gpu.ecc == Some(false) {
+            add(Severity::Notice, "ECC is off".into(), "`nvidia-smi -e 1`, and a reset");
+        }
+        if faults.remapping_failed == Some(true) {
+            add(
+                Severity::Failure,
+                "a bad row of its memory could not be replaced".into(),
+                "replace the GPU (`nvidia-smi -q -d ROW_REMAPPER`)",
+            );
+        }
+        if faults.pending == Some(true) {
+            add(Severity::Warning, "a bad page or row waits for a reset".into(), reset);
+        }
+        if let Some(count) = faults.uncorrected.filter(|count| *count > 0) {
+            add(
+                Severity::Warning,
+                format!("{count} memory errors since the driver was loaded could not be corrected"),
+                reset,
+            );
+        }
+    }
+    found
+}

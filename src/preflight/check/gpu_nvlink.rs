@@ -1,0 +1,24 @@
+//! GPUs with NVLinks that are down.
+
+use super::{Check, Found, Scene, Severity, Spoils, Usual};
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-nvlink",
+    reads: "NVML",
+    meaning: "collectives within the host lose the link's bandwidth, or fall back to PCIe",
+    source: "NVML, nvmlDeviceGetNvLinkState",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+/// Held against the other GPUs: how many links are wired is the board's choice, not the GPU's.
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let Some(usual) = Usual::of(None, scene.gpus().filter_map(|(_, gpu)| gpu.nvlinks)) else { return Vec::new() };
+    let short = scene.gpus().filter_map(|(host, gpu)| {
+        let links = gpu.nvlinks.filter(|links| *links < usual.value)?;
+        let what = format!("{links} NVLinks are active, {}", usual.words(u32::to_string));
+        let remedy = "`nvidia-smi nvlink -s`, `systemctl status nvidia-fabricmanager`";
+        Some(Found::host(Severity::Warning, host, what, remedy).device(format!("GPU {}", gpu.index)))
+    });
+    short.collect()
+}

@@ -1,0 +1,22 @@
+//! GPUs on fewer PCIe lanes than they could have.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-pcie",
+    reads: "NVML",
+    meaning: "copies to the host and GPUDirect are capped by the missing lanes",
+    source: "NVML; an idle GPU lowers the generation of its link but never the width",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let narrow = scene.gpus().filter_map(|(host, gpu)| {
+        let ((_, now), (_, best)) = gpu.pcie.zip(gpu.pcie_max).filter(|(now, best)| now.1 < best.1)?;
+        let remedy = "reseat the GPU or its riser; `nvidia-smi -q -d PERFORMANCE`, `lspci -vv` show the link";
+        let found = Found::host(Severity::Warning, host, format!("PCIe x{now}, it can do x{best}"), remedy);
+        Some(found.device(format!("GPU {}", gpu.index)))
+    });
+    narrow.collect()
+}

@@ -1,0 +1,22 @@
+//! GPUs whose driver sleeps between jobs.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-persistence",
+    reads: "NVML",
+    meaning: "the first use after a pause waits for the GPU to be set up, which takes seconds",
+    source: "NVIDIA driver persistence (deployment guide)",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let asleep = scene.gpus().filter(|(_, gpu)| gpu.persistence == Some(false));
+    let remedy = "`systemctl enable --now nvidia-persistenced`, or `nvidia-smi -pm 1`";
+    asleep
+        .map(|(host, gpu)| {
+            Found::host(Severity::Notice, host, "persistence mode is off", remedy).device(format!("GPU {}", gpu.index))
+        })
+        .collect()
+}

@@ -1,0 +1,38 @@
+//! GPUs that the driver complained about.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use std::collections::BTreeMap;
+
+pub(super) const CHECK: Check = Check {
+    name: "gpu-xid",
+    reads: "Xid messages in /dev/kmsg (readable by root, or where dmesg is not restricted)",
+    meaning: "the GPU erred since boot: it may be slow, missing or about to fail",
+    source: "NVIDIA, XID Errors",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+/// Xids that a program's own mistake brings about.
+const APPLICATION: [u32; 4] = [13, 31, 43, 45];
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts().filter(|_| scene.needs_gpus()) {
+        let mut counts: BTreeMap<(&str, u32), (usize, &str)> = BTreeMap::new();
+        for xid in &facts.xids {
+            let entry = counts.entry((&xid.pci, xid.code)).or_insert((0, ""));
+            *entry = (entry.0 + 1, &xid.text);
+        }
+        for ((pci, code), (count, text)) in counts {
+            let severity = if APPLICATION.contains(&code) { Severity::Notice } else { Severity::Warning };
+            let gpu = facts.gpus.iter().find(|gpu| gpu.pci.as_deref().is_some_and(|address| address.starts_with(pci)));
+            let place = gpu.map_or_else(|| format!("PCI {pci}"), |gpu| format!("GPU {}", gpu.index));
+            let what = format!("Xid {code}, {count} times since boot: {text}");
+            found.push(
+                Found::host(severity, host, what, "`dmesg | grep Xid`; NVIDIA's list of Xids says what to do")
+                    .device(place),
+            );
+        }
+    }
+    found
+}

@@ -1,0 +1,56 @@
+//! Hosts on which NICs cannot reach GPU memory.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::terms::GpuPath;
+
+pub(super) const CHECK: Check = Check {
+    name: "gpudirect",
+    reads: "/sys/module/nvidia_peermem, flavour of /sys/module/nvidia, kernel release",
+    meaning: "GPU memory goes through host memory, if the plan allows it at all: bandwidth is that of the copies",
+    source: "NVIDIA GPUDirect RDMA guide; kernel Documentation/driver-api/dma-buf.rst (RDMA since 5.12)",
+    spoils: Spoils::GpuMemory,
+    find,
+};
+
+/// First kernel that registers dma-bufs for RDMA.
+const DMABUF: (u32, u32) = (5, 12);
+
+/// Two ways lead there: a dma-buf, which needs the open driver and a kernel that registers it, and nvidia_peermem.
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.may_use_gpudirect() {
+        return Vec::new();
+    }
+    let demanded = |path| scene.has(|test| test.gpu_path == Some(path));
+    let mut found = Vec::new();
+    let hosts = scene.hosts().filter(|(_, facts)| !facts.gpus.is_empty() && !facts.rdma.is_empty());
+    for (host, facts) in hosts {
+        let loaded = |name| facts.modules.contains_key(name);
+        let peermem = loaded("nvidia_peermem") || loaded("nv_peer_mem");
+        let open = facts.modules.get("nvidia").is_some_and(|version| version.contains("open"));
+        let dmabuf = open && release(&facts.kernel).is_some_and(|release| release >= DMABUF);
+        let severity = |demanded| if demanded { Severity::Failure } else { Severity::Warning };
+        if demanded(GpuPath::GdrPeermem) && !peermem {
+            found.push(Found::host(
+                Severity::Failure,
+                host,
+                "module nvidia_peermem is not loaded",
+                "`modprobe nvidia_peermem`",
+            ));
+        } else if !peermem && !dmabuf {
+            let what = match (open, facts.modules.contains_key("nvidia")) {
+                (_, false) => "neither nvidia_peermem nor the NVIDIA driver's module is loaded",
+                (false, _) => "nvidia_peermem is not loaded and the driver is not the open one, which has dma-bufs",
+                (true, _) => "nvidia_peermem is not loaded and the kernel is older than 5.12, which registers dma-bufs",
+            };
+            let remedy = "`modprobe nvidia_peermem`, or install the driver's open kernel modules";
+            found.push(Found::host(severity(demanded(GpuPath::GdrDmabuf)), host, what, remedy));
+        }
+    }
+    found
+}
+
+/// Major and minor number of a kernel release.
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}

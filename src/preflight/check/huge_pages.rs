@@ -1,0 +1,21 @@
+//! Huge pages that the plan asks for and nobody reserved.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "huge-pages",
+    reads: "/sys/kernel/mm/hugepages/*/free_hugepages",
+    meaning: "buffers cannot be placed as the plan asks: the cases fail",
+    source: "kernel Documentation/admin-guide/mm/hugetlbpage.rst",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    if !scene.has(|test| test.knobs.huge_pages == Some(true)) {
+        return Vec::new();
+    }
+    let short = scene.hosts().filter(|(_, facts)| facts.huge_pages.iter().all(|pages| pages.free == 0));
+    let remedy = "`sysctl vm.nr_hugepages=512` reserves 1 GiB in pages of 2 MiB";
+    short.map(|(host, _)| Found::host(Severity::Failure, host, "no huge page is free", remedy)).collect()
+}

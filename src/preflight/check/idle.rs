@@ -1,0 +1,42 @@
+//! Hosts and NICs that are busy with something else.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "idle",
+    reads: "/proc/loadavg, /proc/stat and byte counters, read twice within a fifth of a second",
+    meaning: "somebody else's work shares cores, memory and links with the measurement",
+    source: "kernel Documentation/filesystems/proc.rst",
+    spoils: Spoils::Everything,
+    find,
+};
+
+/// Share of a host that something else may take without a word.
+const BUSY: f64 = 0.5;
+/// Share of a port's rate that something else may take without a word: file systems and monitoring are below.
+const CARRIED: f64 = 0.05;
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        let threads = f64::from(facts.cpu.threads);
+        let busy =
+            facts.load.average.zip(facts.load.busy).filter(|(average, busy)| *average > threads * BUSY && *busy > BUSY);
+        if let Some((average, busy)) = busy {
+            let what = format!("load {average:.1} on {threads} processors, {:.0} % busy", 100.0 * busy);
+            found.push(Found::host(Severity::Notice, host, what, "`top` shows what runs"));
+        }
+    }
+    for port in scene.ports() {
+        let traffic = port.port.traffic.or(port.interface.and_then(|interface| interface.traffic));
+        let Some((traffic, rate)) = traffic.zip(port.port.rate_gbps) else { continue };
+        let share = traffic.received.max(traffic.sent) / (rate * 1e9);
+        if share > CARRIED {
+            let what = format!("{:.0} % of its rate is taken before anything is measured", 100.0 * share);
+            let found_here =
+                Found::host(Severity::Warning, port.host, what, "wait for the job that uses it, or exclude the host");
+            found.push(found_here.device(port.name()));
+        }
+    }
+    found
+}

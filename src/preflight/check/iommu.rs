@@ -1,0 +1,42 @@
+//! IOMMUs that translate what devices read and write.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, unread};
+
+pub(super) const CHECK: Check = Check {
+    name: "iommu",
+    reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
+    meaning: "every DMA is looked up: small messages lose rate, and GPUs and NICs may not reach each other directly",
+    source: "kernel Documentation/ABI/testing/sysfs-kernel-iommu_groups; NVIDIA GPUDirect RDMA guide, supported systems",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let wanted = scene.wanted().iommu.as_deref();
+    let serious = if scene.may_use_gpudirect() { Severity::Warning } else { Severity::Notice };
+    let mut found = Vec::new();
+    for port in scene.devices().filter(Port::is_hardware) {
+        let mode = mode(&port);
+        let remedy = "`iommu=pt` on the kernel's command line, or off in the BIOS";
+        let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
+        match (mode, wanted) {
+            (Some(mode), Some(wanted)) if mode != wanted => {
+                found.push(say(Severity::Failure, format!("the IOMMU's mode is {mode}, the plan wants {wanted}")))
+            }
+            (Some("translated"), None) => found.push(say(serious, "the IOMMU translates its addresses".into())),
+            (None, Some(wanted)) => found.push(unread(port.host, "the IOMMU's mode", wanted).device(&port.device.name)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `off`, `passthrough` or `translated`.
+fn mode(port: &Port<'_>) -> Option<&'static str> {
+    match port.device.function.iommu.as_deref() {
+        Some("identity") => Some("passthrough"),
+        Some(_) => Some("translated"),
+        None if port.facts.iommus == 0 => Some("off"),
+        None => None,
+    }
+}

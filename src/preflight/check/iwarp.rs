@@ -1,0 +1,42 @@
+//! Tests that iWARP and eRDMA devices cannot run.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils};
+use crate::plan::model::Test;
+use railgauge_wire::terms::{Fabric, Service};
+
+pub(super) const CHECK: Check = Check {
+    name: "iwarp",
+    reads: "/sys/class/infiniband/*/node_type, /sys/module/rdma_ucm",
+    meaning: "the cases fail: RDMA over TCP has reliable connections only, made by rdma_cm",
+    source: "RFC 5040 (RDMAP) and RFC 7306; rdma-core's rdma_cm(7)",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let foreign = |test: &Test| {
+        test.fabric == Fabric::Verbs && (matches!(test.service, Service::Uc | Service::Ud) || test.op.is_atomic())
+    };
+    let tests: Vec<&str> =
+        scene.plan.tests.iter().filter(|test| foreign(test)).map(|test| test.name.as_str()).collect();
+    let mut found = Vec::new();
+    for port in scene.devices().filter(Port::is_iwarp) {
+        let driver = port.device.driver.as_deref().unwrap_or("its driver");
+        let say = |severity, what: String, remedy| Found::host(severity, port.host, what, remedy).device(port.name());
+        if !tests.is_empty() {
+            let what = format!(
+                "{driver} speaks iWARP, which has no datagrams, no unreliable connections and no atomics: {}",
+                tests.join(", ")
+            );
+            found.push(say(Severity::Failure, what, "leave these tests out on such devices"));
+        }
+        // Without a folder the module may still be built into the kernel: a warning, then.
+        if !port.facts.modules.contains_key("rdma_ucm") {
+            let meaning = "connections of iWARP are made by rdma_cm, which programs reach through this module";
+            found.push(
+                say(Severity::Warning, "module rdma_ucm is not loaded".into(), "`modprobe rdma_ucm`").meaning(meaning),
+            );
+        }
+    }
+    found
+}

@@ -1,0 +1,35 @@
+//! Ports that run slower than they should.
+
+use super::{Check, Found, Scene, Severity, Spoils, Usual, unread};
+
+pub(super) const CHECK: Check = Check {
+    name: "link-rate",
+    reads: "/sys/class/infiniband/*/ports/*/rate",
+    meaning: "the link trained at fewer lanes or a lower speed: bandwidth on this rail is capped by it",
+    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
+    spoils: Spoils::Bandwidth,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let wanted = scene.wanted().link_rate_gbps;
+    let usual = Usual::of(wanted, scene.ports().filter_map(|port| port.port.rate_gbps));
+    let Some(usual) = usual else { return Vec::new() };
+    let mut found = Vec::new();
+    for port in scene.ports() {
+        let remedy =
+            "look at cable, transceiver and switch port: `mlxlink -d DEVICE -m`, `ethtool INTERFACE`, `iblinkinfo`";
+        let say = |what, severity| Found::host(severity, port.host, what, remedy).device(port.name());
+        match port.port.rate_gbps {
+            Some(rate) if rate < usual.value => {
+                let what = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
+                found.push(say(what, usual.severity(Severity::Warning)));
+            }
+            None if usual.wanted && port.is_hardware() => {
+                found.push(unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).device(port.name()));
+            }
+            _ => {}
+        }
+    }
+    found
+}

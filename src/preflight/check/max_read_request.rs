@@ -1,0 +1,44 @@
+//! NICs that read in small pieces.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, unread};
+
+pub(super) const CHECK: Check = Check {
+    name: "max-read-request",
+    reads: "Device Control in PCI configuration space (root only)",
+    meaning: "what a NIC sends it first reads over PCIe: small requests leave the link waiting",
+    source: "PCI Express Base Specification, Device Control; NVIDIA, \"Understanding PCIe Configuration for Maximum Performance\"",
+    spoils: Spoils::Bandwidth,
+    find,
+};
+
+/// What fast NICs are set to by their makers' tuning guides, in bytes.
+const BEST: u32 = 4096;
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let wanted = scene.wanted().max_read_request;
+    let best = wanted.unwrap_or(BEST);
+    let mut found = Vec::new();
+    for port in scene.devices().filter(Port::is_hardware) {
+        let device = port.device;
+        match device.function.max_read_request {
+            Some(bytes) if bytes < best => {
+                let (severity, who) = if wanted.is_some() {
+                    (Severity::Failure, "the plan wants")
+                } else {
+                    (Severity::Notice, "advised are")
+                };
+                let address = device.pci.as_deref().unwrap_or("ADDRESS");
+                let remedy = format!(
+                    "`setpci -s {address} CAP_EXP+8.w=5000:7000` sets 4096 until the next boot; BIOS, Max Read Request"
+                );
+                let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");
+                found.push(Found::host(severity, port.host, what, remedy).device(&device.name));
+            }
+            None if wanted.is_some() => {
+                found.push(unread(port.host, "the PCIe read request", &format!("{best} B")).device(&device.name))
+            }
+            _ => {}
+        }
+    }
+    found
+}

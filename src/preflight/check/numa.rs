@@ -1,0 +1,24 @@
+//! NICs whose place nobody knows.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "numa",
+    reads: "/sys/class/infiniband/*/device/numa_node",
+    meaning: "buffers and threads cannot be put beside the NIC and may sit on the far processor",
+    source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let lost = scene
+        .devices()
+        .filter(|port| port.device.pci.is_some() && port.device.numa.is_none() && port.facts.cpu.numa_nodes > 1);
+    let one = |port: Port<'_>| {
+        let what = format!("its NUMA node is not known, the host has {}", port.facts.cpu.numa_nodes);
+        Found::host(Severity::Notice, port.host, what, "update the BIOS: it describes the tree without _PXM")
+            .device(&port.device.name)
+    };
+    lost.map(one).collect()
+}

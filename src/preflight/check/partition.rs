@@ -1,0 +1,29 @@
+//! InfiniBand ports in other partitions than the others.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, Usual};
+
+pub(super) const CHECK: Check = Check {
+    name: "partition",
+    reads: "/sys/class/infiniband/*/ports/*/pkeys",
+    meaning: "ports without a partition in common, or both limited members of it, do not reach each other",
+    source: "InfiniBand Architecture Specification, volume 1, section 10.9",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let ports = || scene.ports().filter(|port| port.is_infiniband() && !port.port.partitions.is_empty());
+    let Some(usual) = Usual::of(None, ports().map(|port| port.port.partitions.clone())) else { return Vec::new() };
+    let odd = ports().filter(|port| port.port.partitions != usual.value);
+    let one = |port: Port<'_>| {
+        let what = format!("partitions {}, {}", port.port.partitions.join(", "), usual.words(|list| list.join(", ")));
+        Found::host(
+            Severity::Warning,
+            port.host,
+            what,
+            "look at the partitions of the subnet manager (partitions.conf)",
+        )
+        .device(port.name())
+    };
+    odd.map(one).collect()
+}

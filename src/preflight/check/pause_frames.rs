@@ -1,0 +1,44 @@
+//! Global pause frames that are not as on the others, or beside PFC.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, Usual};
+
+pub(super) const CHECK: Check = Check {
+    name: "pause-frames",
+    reads: "ethtool (ETHTOOL_GPAUSEPARAM)",
+    meaning: "a paused port stops every class of traffic, and one that ignores pauses overruns its switch",
+    source: "IEEE 802.3 annex 31B; `ethtool -a INTERFACE`",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let ports = || scene.ports().filter(|port| port.is_roce() && port.is_hardware());
+    let of = |port: &Port<'_>| port.interface?.pause.map(|pause| (pause.receive, pause.send));
+    let usual = Usual::of(None, ports().filter_map(|port| of(&port)));
+    let mut found = Vec::new();
+    for port in ports() {
+        let Some(pause) = of(&port) else { continue };
+        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+        let pfc = port.interface.and_then(|interface| interface.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty());
+        if pfc && pause != (false, false) {
+            let what = format!("pause frames are {} although PFC is on", shown(&pause));
+            let remedy = format!("`ethtool -A {interface} rx off tx off`: a port does one or the other");
+            found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+        } else if let Some(usual) = usual.as_ref().filter(|usual| usual.value != pause) {
+            let what = format!("pause frames are {}, {}", shown(&pause), usual.words(|pause| shown(pause).to_owned()));
+            let word = |on| if on { "on" } else { "off" };
+            let remedy = format!("`ethtool -A {interface} rx {} tx {}`", word(usual.value.0), word(usual.value.1));
+            found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+        }
+    }
+    found
+}
+
+const fn shown(pause: &(bool, bool)) -> &'static str {
+    match pause {
+        (true, true) => "obeyed and sent",
+        (true, false) => "obeyed",
+        (false, true) => "sent",
+        (false, false) => "off",
+    }
+}

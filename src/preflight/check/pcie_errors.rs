@@ -1,0 +1,35 @@
+//! PCIe links that make errors.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::facts::PciErrors;
+
+pub(super) const CHECK: Check = Check {
+    name: "pcie-errors",
+    reads: "/sys/bus/pci/devices/*/aer_dev_correctable, _nonfatal, _fatal",
+    meaning: "every corrected error is a replay; many of them eat bandwidth, and an uncorrected one may take the device with it",
+    source: "kernel Documentation/PCI/pcieaer-howto.rst",
+    spoils: Spoils::Everything,
+    find,
+};
+
+/// Corrected errors since boot without a word: links make some while they train.
+const MANY: u64 = 100;
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let nics = scene.devices().map(|port| (port.host, port.device.name.clone(), port.device.function.errors));
+    let gpus = scene.gpus().map(|(host, gpu)| (host, format!("GPU {}", gpu.index), gpu.function.errors));
+    let mut found = Vec::new();
+    for (host, name, errors) in nics.chain(gpus) {
+        let Some(errors) = errors else { continue };
+        let severity = match errors {
+            PciErrors { nonfatal: 0, fatal: 0, corrected: 0..=MANY } => continue,
+            PciErrors { nonfatal: 0, fatal: 0, .. } => Severity::Notice,
+            _ => Severity::Warning,
+        };
+        let PciErrors { corrected, nonfatal, fatal } = errors;
+        let what =
+            format!("its PCIe link made errors since boot: {corrected} corrected, {nonfatal} not, {fatal} fatal");
+        found.push(Found::host(severity, host, what, "reseat the card; `dmesg | grep AER`").device(name));
+    }
+    found
+}

@@ -1,0 +1,48 @@
+//! NICs on a PCIe path below what it could be.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "pcie-link",
+    reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",
+    meaning: "bandwidth may be capped by the slot and not by the fabric",
+    source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
+    spoils: Spoils::Bandwidth,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for port in scene.devices() {
+        let device = port.device;
+        let say = |what, address: &str| {
+            let remedy = format!("reseat the card; `lspci -vv -s {address}` shows LnkSta against LnkCap");
+            Found::host(Severity::Warning, port.host, what, remedy).device(&device.name)
+        };
+        if let Some((now, best)) =
+            device.pcie.zip(device.pcie_max).filter(|(now, best)| now.0 < best.0 || now.1 < best.1)
+        {
+            let what = format!("PCIe {}, it can do {}", shown(now), shown(best));
+            found.push(say(what, device.pci.as_deref().unwrap_or("ADDRESS")));
+        }
+        // The link right above is the device's own, seen from the other end.
+        let above = device.function.bridges.iter().rev().skip(1);
+        for (bridge, link, own) in above.filter_map(|bridge| Some((bridge, bridge.link?, device.pcie?))) {
+            if capacity(link) < capacity(own) {
+                let what =
+                    format!("the bridge {} above it runs at {}, the device at {}", bridge.pci, shown(link), shown(own));
+                found.push(say(what, &bridge.pci));
+            }
+        }
+    }
+    found
+}
+
+/// GT/s times lanes: comparable between links of one generation's coding, and close enough between two.
+fn capacity((speed, width): (f64, u32)) -> f64 {
+    speed * f64::from(width)
+}
+
+fn shown((speed, width): (f64, u32)) -> String {
+    format!("{speed} GT/s x{width}")
+}

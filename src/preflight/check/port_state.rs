@@ -1,0 +1,31 @@
+//! Ports that are not active.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "port-state",
+    reads: "/sys/class/infiniband/*/ports/*/state and phys_state",
+    meaning: "nothing can be measured on this rail",
+    source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for port in scene.ports() {
+        let Some(state) = port.port.state.as_deref().filter(|state| *state != "ACTIVE") else { continue };
+        let physical = port.port.physical.as_deref().map(|p| format!(", physically {p}")).unwrap_or_default();
+        let remedy = match port.interface {
+            Some(interface) => {
+                format!("look at cable and switch port; `ip link set {} up` if it was taken down", interface.name)
+            }
+            None => "look at cable and switch port; `ibstat` and the subnet manager's log".into(),
+        };
+        found.push(
+            Found::host(Severity::Failure, port.host, format!("the port is {state}{physical}"), remedy)
+                .device(port.name()),
+        );
+    }
+    found
+}

@@ -1,0 +1,41 @@
+//! Ports that sort packets by a field that RoCE v2 does not set.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+
+pub(super) const CHECK: Check = Check {
+    name: "qos-trust",
+    reads: "/sys/class/net/*/qos/trust (MLNX_OFED)",
+    meaning: "routed RoCE carries its class in DSCP: a port that trusts PCP puts it into the default class, without flow control",
+    source: "`mlnx_qos -i INTERFACE --trust dscp`",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let ports = || scene.ports().filter(|port| port.is_roce() && port.is_hardware());
+    let of = |port: &Port<'_>| port.interface?.trust.clone();
+    let usual = Usual::of(scene.wanted().trust.clone(), ports().filter_map(|port| of(&port)));
+    let mut found = Vec::new();
+    for port in ports() {
+        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+        let mapped =
+            port.interface.and_then(|i| i.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty() && !dcb.dscp.is_empty());
+        match (of(&port), &usual) {
+            (Some(trust), Some(usual)) if trust != usual.value => {
+                let what = format!("packets are sorted by {trust}, {}", usual.words(Clone::clone));
+                let remedy = format!("`mlnx_qos -i {interface} --trust {}`", usual.value);
+                found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
+            }
+            (Some(trust), _) if trust == "pcp" && mapped => {
+                let what = "packets are sorted by pcp although DSCPs are mapped to priorities with PFC";
+                let remedy = format!("`mlnx_qos -i {interface} --trust dscp`");
+                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+            }
+            (None, Some(usual)) if usual.wanted => {
+                found.push(unread(port.host, "the trusted field", &usual.value).device(port.name()));
+            }
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,21 @@
+//! RDMA devices that are programs.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "software-device",
+    reads: "the device's driver; nothing below the device",
+    meaning: "the protocol is real, the speeds are those of the CPU",
+    source: "rdma-core Documentation/rxe.md",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let emulated = scene.devices().filter(|port| port.device.software);
+    let one = |port: Port<'_>| {
+        Found::host(Severity::Notice, port.host, "emulated in software", "none, if this is meant")
+            .device(&port.device.name)
+    };
+    emulated.map(one).collect()
+}

@@ -1,0 +1,27 @@
+//! InfiniBand ports without a subnet manager.
+
+use super::{Check, Found, Port, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "subnet-manager",
+    reads: "/sys/class/infiniband/*/ports/*/lid and sm_lid",
+    meaning: "the port has no address on the fabric and reaches nobody",
+    source: "InfiniBand Architecture Specification, volume 1, chapter 14; kernel Documentation/ABI/stable/sysfs-class-infiniband",
+    spoils: Spoils::Everything,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let alone = scene
+        .ports()
+        .filter(|port| port.is_infiniband() && (port.port.subnet_manager == Some(0) || port.port.lid == Some(0)));
+    let one = |port: Port<'_>| {
+        let what = match port.port.subnet_manager {
+            Some(0) => "no subnet manager is known".to_owned(),
+            _ => "the subnet manager has given it no address (LID 0)".to_owned(),
+        };
+        Found::host(Severity::Failure, port.host, what, "`sminfo`; start opensm, or the fabric manager of the switches")
+            .device(port.name())
+    };
+    alone.map(one).collect()
+}

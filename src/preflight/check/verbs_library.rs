@@ -1,0 +1,34 @@
+//! Hosts without libibverbs.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+use railgauge_wire::link::Joining;
+
+pub(super) const CHECK: Check = Check {
+    name: "verbs-library",
+    reads: "what the loader finds on the host",
+    meaning: "no RDMA device can be opened: every case over verbs fails on this host",
+    source: "the loader's own words",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut needed = Vec::new();
+    if scene.needs_rdma() {
+        needed.push("libibverbs.so.1");
+    }
+    if scene.ports().any(|port| port.is_iwarp()) || scene.has(|test| test.knobs.joining == Some(Joining::RdmaCm)) {
+        needed.push("librdmacm.so.1");
+    }
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        for name in &needed {
+            if let Some(words) = facts.libraries.get(*name).filter(|path| !path.starts_with('/')) {
+                let remedy =
+                    "`apt install libibverbs1 ibverbs-providers librdmacm1`, or the package of your distribution";
+                found.push(Found::host(Severity::Failure, host, format!("{name}: {words}"), remedy));
+            }
+        }
+    }
+    found
+}

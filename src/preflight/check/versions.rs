@@ -1,0 +1,54 @@
+//! Kernels and modules that are not those of the others.
+
+use super::{Check, Found, Scene, Severity, Spoils, Usual};
+use railgauge_wire::facts::HostFacts;
+use std::collections::BTreeSet;
+
+pub(super) const CHECK: Check = Check {
+    name: "versions",
+    reads: "/proc/sys/kernel/osrelease, /sys/module/*/version",
+    meaning: "hosts that run different software are different hosts: compare their numbers with care",
+    source: "kernel Documentation/ABI/stable/sysfs-module",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let kernels = || scene.hosts().map(|(_, facts)| facts.kernel.clone());
+    if let Some(usual) = Usual::of(scene.wanted().kernel.clone(), kernels()) {
+        for (host, facts) in scene.hosts().filter(|(_, facts)| facts.kernel != usual.value) {
+            let what = format!("kernel {}, {}", facts.kernel, usual.words(Clone::clone));
+            found.push(Found::host(usual.severity(Severity::Notice), host, what, "install and boot the same kernel"));
+        }
+    }
+    let mut names: BTreeSet<&str> =
+        scene.hosts().flat_map(|(_, facts)| facts.modules.keys()).map(String::as_str).collect();
+    names.extend(scene.wanted().modules.keys().map(String::as_str));
+    for name in names {
+        let of = |facts: &HostFacts| facts.modules.get(name).cloned();
+        let wanted = scene.wanted().modules.get(name);
+        let usual = Usual::of(wanted.map(|version| Some(version.clone())), scene.hosts().map(|(_, facts)| of(facts)));
+        let Some(usual) = usual else { continue };
+        let any = usual.value.as_deref() == Some("*");
+        let odd = |(_, facts): &(&str, &HostFacts)| if any { of(facts).is_none() } else { of(facts) != usual.value };
+        for (host, facts) in scene.hosts().filter(odd) {
+            let what = format!("module {name} {}, {}", shown(&of(facts)), usual.words(shown));
+            found.push(Found::host(
+                usual.severity(Severity::Notice),
+                host,
+                what,
+                format!("`modinfo {name}`, `dkms status`"),
+            ));
+        }
+    }
+    found
+}
+
+fn shown(version: &Option<String>) -> String {
+    match version.as_deref() {
+        None => "is not loaded".into(),
+        Some("" | "*") => "loaded".into(),
+        Some(version) => version.to_owned(),
+    }
+}

@@ -1,0 +1,31 @@
+//! Virtual machines and containers.
+
+use super::{Check, Found, Scene, Severity, Spoils};
+
+pub(super) const CHECK: Check = Check {
+    name: "virtual-machine",
+    reads: "processor flags, marks of container engines",
+    meaning: "PCIe paths, interrupts and clocks are the hypervisor's; a container may hide devices and limits",
+    source: "CPUID leaf 1, ECX bit 31",
+    spoils: Spoils::Nothing,
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (host, facts) in scene.hosts() {
+        let around = &facts.surroundings;
+        if around.virtual_machine == Some(true) {
+            found.push(Found::host(Severity::Notice, host, "is a virtual machine", "none, if this is meant"));
+        }
+        if let Some(container) = &around.container {
+            found.push(Found::host(
+                Severity::Notice,
+                host,
+                format!("runs in a container ({container})"),
+                "none, if this is meant",
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,53 @@
+//! All checks over a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CHECKS, Check, Cluster, Finding, Severity, finding::Found, scene::Scene};
+use crate::plan::{Plan, hostlist, model::Preflight};
+
+/// Every finding about a plan's hosts, the most serious first, then by check and host.
+pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
+    let scene = Scene::new(plan, cluster);
+    let one = |check: &'static Check| fold(check, check.find(&scene), &plan.preflight);
+    let mut found: Vec<Finding> = CHECKS.iter().flat_map(one).collect();
+    found.sort_by(|a, b| (b.severity, &a.check, &a.hosts).cmp(&(a.severity, &b.check, &b.hosts)));
+    found
+}
+
+/// What makes two findings one.
+type Said = (Severity, String, String, String);
+
+/// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.
+fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
+    let mut hosts: BTreeMap<(Said, Option<String>), BTreeSet<String>> = BTreeMap::new();
+    for Found { severity, host, device, what, meaning, remedy } in found {
+        let said = (severity, what, meaning.unwrap_or(check.meaning).to_owned(), remedy);
+        hosts.entry((said, device)).or_default().insert(host);
+    }
+    let mut devices: BTreeMap<(Said, BTreeSet<String>), Vec<String>> = BTreeMap::new();
+    for ((said, device), hosts) in hosts {
+        devices.entry((said, hosts)).or_default().extend(device);
+    }
+    let finding = |(((severity, what, meaning, remedy), hosts), devices): ((Said, BTreeSet<String>), Vec<String>)| {
+        let named = |list: &[String]| list.iter().any(|name| name == check.name);
+        let waived = severity > Severity::Notice && named(&overruled.waive);
+        let severity = match severity {
+            _ if waived => Severity::Notice,
+            _ if named(&overruled.escalate) => Severity::Failure,
+            severity => severity,
+        };
+        let place = hostlist::fold(devices.iter().map(String::as_str));
+        Finding {
+            check: check.name.to_owned(),
+            severity,
+            waived,
+            hosts: hosts.into_iter().collect(),
+            what: if devices.is_empty() { what } else { format!("{place}: {what}") },
+            devices,
+            meaning,
+            remedy,
+            source: check.source.to_owned(),
+        }
+    };
+    devices.into_iter().map(finding).collect()
+}

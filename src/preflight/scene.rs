@@ -1,0 +1,156 @@
+//! What checks look at: the plan, and every host's facts with the devices that the plan uses.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
+    terms::{Fabric, GpuPath, Memory, Transport},
+};
+
+use super::Cluster;
+use crate::plan::{
+    Plan,
+    model::{Test, Wanted},
+};
+
+/// A plan and its hosts.
+pub struct Scene<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What is known of the hosts.
+    pub cluster: &'a Cluster,
+    /// Every RDMA port the plan uses.
+    ports: Vec<Port<'a>>,
+}
+
+/// An RDMA port the plan uses.
+#[derive(Clone, Copy)]
+pub struct Port<'a> {
+    /// The host's name in the plan.
+    pub host: &'a str,
+    /// The host.
+    pub facts: &'a HostFacts,
+    /// The device.
+    pub device: &'a RdmaDevice,
+    /// The port.
+    pub port: &'a RdmaPort,
+    /// The network interface behind it.
+    pub interface: Option<&'a Interface>,
+}
+
+impl Port<'_> {
+    /// As plans name it: `mlx5_0`, `mlx5_0:2`.
+    pub fn name(&self) -> String {
+        match self.port.number {
+            1 => self.device.name.clone(),
+            number => format!("{}:{number}", self.device.name),
+        }
+    }
+
+    /// Whether it is RDMA over Ethernet with InfiniBand's transport.
+    pub fn is_roce(&self) -> bool {
+        self.port.link_layer.as_deref() == Some("Ethernet") && !self.is_iwarp()
+    }
+
+    /// Whether it is RDMA over TCP, or a device that is used like it (eRDMA).
+    pub fn is_iwarp(&self) -> bool {
+        self.device.kind.as_deref() == Some("RNIC")
+    }
+
+    /// Whether it is InfiniBand.
+    pub fn is_infiniband(&self) -> bool {
+        self.port.link_layer.as_deref() == Some("InfiniBand")
+    }
+
+    /// Whether the device is no program.
+    pub fn is_hardware(&self) -> bool {
+        !self.device.software
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
+    pub fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
+        let mut scene = Self { plan, cluster, ports: Vec::new() };
+        if scene.has(|test| matches!(test.fabric, Fabric::Verbs | Fabric::Nccl)) {
+            let named: BTreeMap<&str, &[String]> =
+                plan.hosts.iter().map(|host| (host.name.as_str(), host.devices.as_slice())).collect();
+            for (host, facts) in &cluster.facts {
+                let wanted = named.get(host.as_str()).copied().unwrap_or_default();
+                scene.ports.extend(ports_of(host, facts).filter(|port| is_named(port, wanted)));
+            }
+        }
+        scene
+    }
+
+    /// Every RDMA port the plan uses, by host.
+    pub fn ports(&self) -> impl Iterator<Item = Port<'a>> {
+        self.ports.iter().copied()
+    }
+
+    /// The first ports of the devices the plan uses: one for each device.
+    pub fn devices(&self) -> impl Iterator<Item = Port<'a>> {
+        let mut last = ("", "");
+        self.ports().filter(move |port| {
+            let this = (port.host, port.device.name.as_str());
+            std::mem::replace(&mut last, this) != this
+        })
+    }
+
+    /// Every host that answered.
+    pub fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostFacts)> {
+        self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), facts))
+    }
+
+    /// Every GPU, if the plan uses any.
+    pub fn gpus(&self) -> impl Iterator<Item = (&'a str, &'a Gpu)> {
+        let used = self.needs_gpus();
+        self.hosts().filter(move |_| used).flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| (host, gpu)))
+    }
+
+    /// What the plan wants.
+    pub fn wanted(&self) -> &'a Wanted {
+        &self.plan.preflight.wanted
+    }
+
+    /// Whether any test is such a one.
+    pub fn has(&self, test: impl Fn(&Test) -> bool) -> bool {
+        self.plan.tests.iter().any(test)
+    }
+
+    /// Whether a test cannot do without RDMA.
+    pub fn needs_rdma(&self) -> bool {
+        let over_ib =
+            |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Transport::NcclIb));
+        self.has(|test| test.fabric == Fabric::Verbs || over_ib(test))
+    }
+
+    /// Whether a test uses GPUs.
+    pub fn needs_gpus(&self) -> bool {
+        self.has(|test| test.memory == Memory::Cuda || test.fabric == Fabric::Nccl)
+    }
+
+    /// Whether a NIC may reach GPU memory by itself in a test.
+    pub fn may_use_gpudirect(&self) -> bool {
+        let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
+        self.has(|test| test.memory == Memory::Cuda && test.fabric != Fabric::Tcp && !staged(test))
+    }
+}
+
+fn ports_of<'a>(host: &'a str, facts: &'a HostFacts) -> impl Iterator<Item = Port<'a>> {
+    facts.rdma.iter().flat_map(move |device| {
+        device.ports.iter().map(move |port| {
+            let interface = port.netdev.as_deref().and_then(|name| facts.interface(name));
+            Port { host, facts, device, port, interface }
+        })
+    })
+}
+
+/// Whether the plan names a port, or none at all. `mlx5_0` and `mlx5_0:1` are the same.
+fn is_named(port: &Port<'_>, names: &[String]) -> bool {
+    let name = |text: &String| match text.rsplit_once(':') {
+        Some((name, number)) => name == port.device.name && number == port.port.number.to_string(),
+        None => *text == port.device.name && port.port.number == 1,
+    };
+    names.is_empty() || names.iter().any(name)
+}

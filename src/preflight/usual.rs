@@ -1,0 +1,55 @@
+//! What a value is held against: what the plan wants, or else what most have.
+
+use super::Severity;
+
+/// The value that should be everywhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Usual<T> {
+    /// The value.
+    pub value: T,
+    /// Whether the plan wants it; if not, most have it.
+    pub wanted: bool,
+}
+
+impl<T: Clone + PartialOrd> Usual<T> {
+    /// What the plan wants, else what more than half of the values are. `None` if neither.
+    pub fn of(wanted: Option<T>, values: impl IntoIterator<Item = T>) -> Option<Self> {
+        match wanted {
+            Some(value) => Some(Self { value, wanted: true }),
+            None => Some(Self { value: majority(values)?, wanted: false }),
+        }
+    }
+
+    /// How serious it is not to have it: a failure if the plan wants it.
+    pub const fn severity(&self, otherwise: Severity) -> Severity {
+        if self.wanted { Severity::Failure } else { otherwise }
+    }
+
+    /// `others have 9000` or `the plan wants 9000`.
+    pub fn words(&self, shown: impl FnOnce(&T) -> String) -> String {
+        let who = if self.wanted { "the plan wants" } else { "others have" };
+        format!("{who} {}", shown(&self.value))
+    }
+}
+
+/// The value that more than half have. Values that cannot be ordered, such as NaN, have no majority.
+fn majority<T: Clone + PartialOrd>(values: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut sorted: Vec<T> = values.into_iter().collect();
+    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    let middle = sorted.get(sorted.len() / 2)?.clone();
+    let holders = sorted.iter().filter(|value| **value == middle).count();
+    (holders * 2 > sorted.len()).then_some(middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_comes_before_the_majority() {
+        assert_eq!(Usual::of(Some(9000), [1500, 1500]), Some(Usual { value: 9000, wanted: true }));
+        assert_eq!(Usual::of(None, [9000, 1500, 9000]), Some(Usual { value: 9000, wanted: false }));
+        assert_eq!(Usual::of(None, [9000, 1500]), None);
+        assert_eq!(Usual::<u32>::of(None, []), None);
+    }
+}
