@@ -15,13 +15,23 @@ from .errors import LabError
 from .process import run
 
 REQUIRED = ["virtio_pci", "virtio_net", "qemu_fw_cfg", "ib_uverbs", "rdma_ucm", "rdma_rxe"]
-# Checksums that Soft-RoCE asks the kernel for by name, and queueing disciplines for shaped and lossy links.
-# Some are built in or gone in newer kernels.
-OPTIONAL = ["crc32c_generic", "crc32_generic", "sch_netem", "sch_tbf", "sch_ingress", "udmabuf"]
+# Checksums that Soft-RoCE asks the kernel for by name, queueing disciplines for shaped and lossy links, cables inside
+# one host. Some are built in or gone in newer kernels.
+OPTIONAL = ["crc32c_generic", "crc32_generic", "sch_netem", "sch_tbf", "sch_ingress", "udmabuf", "veth"]
+
+
+def current(target):
+    """Whether `target` was filled with what is wanted today."""
+    stamp = target / "wanted"
+    return stamp.exists() and stamp.read_text() == wanted()
+
+
+def wanted():
+    return " ".join([*REQUIRED, *OPTIONAL]) + "\n"
 
 
 def unpack(package, target, say):
-    """Fill `target` with vmlinux, modules/NN-name.ko and version."""
+    """Fill `target` with vmlinux, modules/NN-name.ko, version, and which modules were wanted."""
     scratch = target.with_suffix(".part")
     shutil.rmtree(scratch, ignore_errors=True)
     raw = scratch / "raw"
@@ -34,6 +44,7 @@ def unpack(package, target, say):
         (scratch / "modules" / f"{number:02}-{name}.ko").write_bytes(content)
     shutil.rmtree(raw)
     (scratch / "version").write_text(version + "\n")
+    (scratch / "wanted").write_text(wanted())
     shutil.rmtree(target, ignore_errors=True)
     scratch.rename(target)
 
@@ -101,10 +112,10 @@ def in_load_order(raw):
             visit(dependency, required)
         order.append((name, content))
 
-    for wanted in REQUIRED:
-        visit(wanted, True)
-    for wanted in OPTIONAL:
-        visit(wanted, False)
+    for name in REQUIRED:
+        visit(name, True)
+    for name in OPTIONAL:
+        visit(name, False)
     return order
 
 

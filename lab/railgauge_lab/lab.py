@@ -57,7 +57,7 @@ class Lab:
         """Bring kernel and image up to date and return the folder they lie in."""
         cache = private_directory(self.settings.cache)
         with locked(cache / "lock"):
-            if not (cache / "kernel/version").exists():
+            if not kernel.current(cache / "kernel"):
                 work = private_directory(cache / "work")
                 kernel.unpack(packages.kernel_package(work, self.say), cache / "kernel", self.say)
                 shutil.rmtree(work)

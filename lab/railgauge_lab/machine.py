@@ -56,9 +56,8 @@ class Machine:
     def command(self, image, taps):
         """QEMU's command line."""
         keys = self.settings.directory / "keys"
-        # Without a second possible CPU, QEMU before 8.1 leaves out memory barriers that the device emulation needs.
         words = [QEMU, "-name", self.name, "-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max",
-                 "-m", self.settings.memory_mib, "-smp", "1,maxcpus=2", "-nodefaults", "-no-user-config",
+                 "-m", self.settings.memory_mib, "-smp", self.processors(), "-nodefaults", "-no-user-config",
                  "-display", "none", "-no-reboot", "-serial", f"file:{self.directory}/console",
                  "-qmp", f"unix:{self.directory}/monitor,server,nowait",
                  "-kernel", image / "kernel/vmlinux", "-initrd", image / "initramfs", "-append", KERNEL_LINE]
@@ -74,6 +73,10 @@ class Machine:
                       "-device", f"virtio-net-pci,id=nic{nic},netdev=rail{nic},mac={self.mac(nic + 1)},"
                                  "host_mtu=9000,romfile="]
         return [str(word) for word in words]
+
+    def processors(self):
+        """Without a second possible CPU, QEMU before 8.1 leaves out memory barriers that the device emulation needs."""
+        return f"{self.settings.processors},maxcpus={max(2, self.settings.processors)}"
 
     def forwarding(self):
         return f"tcp:{self.settings.ssh_address(self.host)}:{SSH_PORT}-:22"

@@ -18,6 +18,7 @@ class Settings:
     directory: Path
     cache: Path
     memory_mib: int
+    processors: int
     boot_timeout: float
 
     @staticmethod
@@ -32,6 +33,7 @@ class Settings:
             directory=directory.absolute(),
             cache=cache.absolute(),
             memory_mib=whole_number("RAILGAUGE_LAB_MEMORY_MIB", 512, 256, 65536),
+            processors=whole_number("RAILGAUGE_LAB_CPUS", 1, 1, 16),
             boot_timeout=float(whole_number("RAILGAUGE_LAB_BOOT_SECONDS", 180, 5, 3600)),
         )
 

@@ -105,26 +105,24 @@ impl CompletionQueue {
         }
     }
 
-    /// Takes and acknowledges all events there are, without waiting.
+    /// Takes and acknowledges one event, without waiting; whether there was one.
     ///
     /// # Errors
     /// The channel is broken.
-    pub fn take_events(&self) -> Result<(), Failure> {
-        let Some(channel) = &self.channel else { return Ok(()) };
-        loop {
-            let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
-            let library = self.device.library;
-            // SAFETY: the channel is alive, its descriptor does not block, and both results are valid for writing.
-            let rc = unsafe { (library.ibv_get_cq_event)(channel.handle.as_ptr(), &raw mut queue, &raw mut context) };
-            if rc == 0 {
-                // SAFETY: this event was just taken from that queue.
-                unsafe { (library.ibv_ack_cq_events)(queue, 1) };
-                continue;
-            }
-            return match io::Error::last_os_error().kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
-                _ => Err(words::last(Stage::Measure, Doing::Completions, self.device.name())),
-            };
+    pub fn take_event(&self) -> Result<bool, Failure> {
+        let Some(channel) = &self.channel else { return Ok(false) };
+        let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
+        let library = self.device.library;
+        // SAFETY: the channel is alive, its descriptor does not block, and both results are valid for writing.
+        let rc = unsafe { (library.ibv_get_cq_event)(channel.handle.as_ptr(), &raw mut queue, &raw mut context) };
+        if rc == 0 {
+            // SAFETY: this event was just taken from that queue.
+            unsafe { (library.ibv_ack_cq_events)(queue, 1) };
+            return Ok(true);
+        }
+        match io::Error::last_os_error().kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),
+            _ => Err(words::last(Stage::Measure, Doing::Completions, self.device.name())),
         }
     }
 }

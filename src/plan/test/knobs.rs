@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     link::{Completion, Footprint, Joining, Knobs},
-    terms::{Fabric, Op},
+    terms::{Aim, Fabric, Op},
 };
 
 use crate::plan::{
@@ -91,7 +91,7 @@ pub static KNOBS: Section = Section {
         knob(
             "completion",
             Shape::Word(|| vec!["poll", "events"]),
-            "Busy polling, or sleeping until the device speaks.",
+            "Busy polling, or sleeping until the device speaks; `events` not for the latency of `write`.",
             "perftest `--events`",
         ),
         knob(
@@ -116,7 +116,7 @@ const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "foo
 const DEPTH: u32 = 128;
 
 /// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
-pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs {
+pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>, aim: Option<Aim>) -> Knobs {
     let book = table.book;
     // A knob without meaning is a mistake where the test turns it, and left out where a default does.
     let meaningless = |name: &str| match (fabric, op) {
@@ -142,6 +142,7 @@ pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs 
     let flag = |name: &str| if left_out(name) { None } else { table.flag(name).map(|at| at.value) };
     let word = |name: &str| if left_out(name) { None } else { table.word(name).map(|at| at.value) };
 
+    let completion = if left_out("completion") { None } else { completion(table, (fabric, op, aim)) };
     let depth = whole("depth");
     let (post_list, signal_every) = (whole("post_list"), whole("signal_every"));
     for (name, knob) in [("post_list", &post_list), ("signal_every", &signal_every)] {
@@ -183,7 +184,7 @@ pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs 
         relaxed_ordering: flag("relaxed_ordering"),
         huge_pages: flag("huge_pages"),
         core: plain(whole("core")),
-        completion: word("completion").map(|word| if word == "events" { Completion::Events } else { Completion::Poll }),
+        completion,
         footprint: word("footprint").map(|word| if word == "dram" { Footprint::Dram } else { Footprint::Cache }),
         joining: word("joining").map(|word| match word {
             "exchange" => Joining::Exchange,
@@ -191,4 +192,22 @@ pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>) -> Knobs 
             _ => Joining::Auto,
         }),
     }
+}
+
+/// How completions are waited for; `None` where the knob is not turned or cannot be.
+fn completion(table: &Table<'_>, test: (Option<Fabric>, Option<Op>, Option<Aim>)) -> Option<Completion> {
+    let word = table.word("completion")?;
+    if word.value != "events" {
+        return Some(Completion::Poll);
+    }
+    if test != (Some(Fabric::Verbs), Some(Op::Write), Some(Aim::Latency)) {
+        return Some(Completion::Events);
+    }
+    // A default is meant for the other tests: this one polls, and its record says so.
+    if word.own {
+        let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
+        let mistake = Mistake::at(word.span, message).label("an RDMA WRITE completes nothing at its target to wake for");
+        table.book.add(mistake.help("use op = \"write_imm\" or \"send\", or completion = \"poll\""));
+    }
+    None
 }
