@@ -206,7 +206,8 @@ fn completion(table: &Table<'_>, test: (Option<Fabric>, Option<Op>, Option<Aim>)
     // A default is meant for the other tests: this one polls, and its record says so.
     if word.own {
         let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
-        let mistake = Mistake::at(word.span, message).label("an RDMA WRITE completes nothing at its target to wake for");
+        let mistake =
+            Mistake::at(word.span, message).label("an RDMA WRITE completes nothing at its target to wake for");
         table.book.add(mistake.help("use op = \"write_imm\" or \"send\", or completion = \"poll\""));
     }
     None
