@@ -117,3 +117,28 @@ fn two_rails_at_once_and_across() {
         assert_eq!(devices("across-rails"), all);
     });
 }
+
+#[test]
+fn three_hosts_at_once_into_one() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        scene.start(&plan(&lab, &scene, "lab-incast.toml")).end().expect(0);
+        // Nothing is called contaminated, though the receiver's NIC carries three flows and their acknowledgements.
+        let rows = every_case_is_measured(&scene);
+        let values = |test: &str, metric: &str| -> Vec<f64> {
+            let rows = rows.iter().filter(|row| row.test == test && row.metric == metric);
+            rows.filter_map(|row| row.value).collect()
+        };
+        let (flows, ingress) = (values("incast", "bandwidth"), values("incast", "ingress_bandwidth"));
+        assert_eq!((flows.len(), ingress.len()), (3, 1));
+        assert!((ingress[0] / flows.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{ingress:?} {flows:?}");
+        // A processor is the limit here, the sender's or the receiver's: three senders bring as much as one at least,
+        // less the lab's noise, and three times as much at most.
+        let mut alone = values("alone", "bandwidth");
+        alone.sort_by(f64::total_cmp);
+        let share = ingress[0] / alone[1];
+        println!("incast of three: {flows:.4?}, together {:.4} Gb/s; one sender: {alone:.4?}", ingress[0]);
+        assert!((0.5..4.0).contains(&share), "together {} Gb/s, one sender {} Gb/s", ingress[0], alone[1]);
+    });
+}

@@ -125,7 +125,7 @@ fn within(end: &Measurement, (from, until): (u64, u64), amount: fn(&Measurement)
 
 /// Payload bytes that an end counted between two moments on its clock. Inside a slice of 100 ms, and inside what follows
 /// the last whole one, bytes are taken to be spread evenly.
-fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
+pub(super) fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
     let stop = end.started + end.elapsed;
     let edge = |slice: usize| (end.started + slice as u64 * SLICE).min(stop);
     let whole = end.slices.len();

@@ -63,6 +63,8 @@ pub struct FlowShare {
     pub packets: f64,
     /// Payload in Gb/s while all flows ran.
     pub gbps: Option<f64>,
+    /// The same in each whole 100 ms of that time, by the initiator's account.
+    pub slices: Vec<f64>,
 }
 
 impl Pass {
@@ -76,6 +78,21 @@ impl Pass {
             load.packets += if sends || receives { flow.packets } else { 0.0 };
         }
         load
+    }
+
+    /// Gb/s of all flows together, in each whole 100 ms in which all ran.
+    pub fn slices(&self) -> Vec<f64> {
+        let whole = self.flows.iter().map(|flow| flow.slices.len()).min().unwrap_or(0);
+        (0..whole).map(|slice| self.flows.iter().map(|flow| flow.slices[slice]).sum()).collect()
+    }
+
+    /// How evenly the flows share what there is: 1 for equal shares, 1/n if one of n has everything.
+    ///
+    /// Jain, Chiu and Hawe, "A quantitative measure of fairness", DEC TR-301 (1984): (Σx)² / (n Σx²).
+    pub fn fairness(&self) -> Option<f64> {
+        let rates: Vec<f64> = self.flows.iter().map(|flow| flow.gbps).collect::<Option<_>>()?;
+        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
+        (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
     }
 
     /// Gb/s of the flows that `counts` says yes to; `None` if one of them has no number.
@@ -176,9 +193,17 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
             moved: truth::moved(sample),
             packets: result.link.map_or(1.0, |link| truth::packets(link, sample)),
             gbps: value::of(Metric::Bandwidth, sample, Direction::Within(spans)).ok().flatten(),
+            slices: spans.map(|spans| slices(&sample.initiator, spans.here)).unwrap_or_default(),
         }
     };
     Pass { overlap, flows: members.iter().map(flow).collect(), doubts }
+}
+
+/// Gb/s in each whole 100 ms between two moments of an end's clock.
+fn slices(end: &Measurement, (from, until): (u64, u64)) -> Vec<f64> {
+    let begin = |slice: u64| from + slice * SLICE;
+    let whole = until.saturating_sub(from) / SLICE;
+    (0..whole).map(|slice| value::bytes_within(end, begin(slice), begin(slice + 1)) * 8.0 / SLICE as f64).collect()
 }
 
 /// A stretch of time after the planned start, on the clock that showed the start as `start`.
@@ -215,6 +240,17 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
         return Err(format!("all flows of the round ran together for {common:.2} of {window:.2} s only"));
     }
     Ok((from, until))
+}
+
+/// Every pass of some results once, with the case that comes first in it and the repeat.
+pub fn passes<'r>(results: &[&'r CaseResult<'r>]) -> Vec<(&'r CaseResult<'r>, u32, &'r Pass)> {
+    let of = |result: &&'r CaseResult<'r>| {
+        let result: &'r CaseResult<'r> = result;
+        let passes = result.part.iter().flat_map(|part| &part.passes);
+        let first = passes.filter(|(_, pass)| pass.flows.first().is_some_and(|flow| flow.case == result.case.id));
+        first.map(move |(repeat, pass)| (result, *repeat, &**pass)).collect::<Vec<_>>()
+    };
+    results.iter().flat_map(of).collect()
 }
 
 /// How the accounts of both ends of a sample are joined.

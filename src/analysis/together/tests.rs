@@ -150,6 +150,8 @@ fn only_the_time_in_which_all_ran_counts() {
         // From the latest start to the first end, each cut by what its clock may be off.
         assert_eq!(pass.overlap, Some((32_000_000, 1_999_000_000)));
         assert!(results.iter().all(|result| result.state == State::Measured), "{:?}", results[0].doubts);
+        assert_eq!((pass.slices().len(), pass.fairness()), (19, Some(1.0)));
+        pass.slices().into_iter().for_each(|sum| close(Some(sum), 96.0));
         let flows = of(rows, Metric::Bandwidth);
         assert_eq!(flows.len(), 3);
         let ceiling = of(rows, Metric::IngressBandwidth)[0].1.unwrap();
@@ -168,6 +170,27 @@ fn only_the_time_in_which_all_ran_counts() {
         assert_eq!(of(rows, Metric::EgressBandwidth).len(), 3);
         assert_eq!(name(&results[0], Metric::IngressBandwidth), "all flows into h0:0");
     });
+}
+
+#[test]
+fn fairness_is_one_over_n_for_a_flow_that_has_everything() {
+    let flow = |gbps| FlowShare {
+        case: 0,
+        source: Port::new("h0", 0),
+        sink: Port::new("h1", 0),
+        moved: 0,
+        packets: 1.0,
+        gbps,
+        slices: Vec::new(),
+    };
+    let fairness = |flows: &[Option<f64>]| {
+        let flows = flows.iter().map(|gbps| flow(*gbps)).collect();
+        Pass { overlap: None, flows, doubts: Vec::new() }.fairness()
+    };
+    close(fairness(&[Some(10.0), Some(0.0), Some(0.0), Some(0.0)]), 0.25);
+    close(fairness(&[Some(1.0), Some(3.0)]), 0.8);
+    assert_eq!(fairness(&[Some(1.0), None]), None);
+    assert_eq!(fairness(&[Some(0.0)]), None);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 pub(super) mod curve;
 pub(super) mod distribution;
+pub(super) mod flows;
 pub(super) mod forest;
 pub(super) mod matrix;
 mod plot;

@@ -15,6 +15,7 @@ use crate::{
 /// The figures of a test; none where it has only one size.
 pub(super) fn curves(data: &Data<'_>, links: &[Link<'_>]) -> Result<Vec<Figure>, String> {
     let shown: &[Metric] = match (data.test.aim, data.test.op.is_collective()) {
+        (Aim::Bandwidth, false) if data.test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
         (Aim::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],
         (Aim::Bandwidth, true) => &[Metric::Busbw],
         (Aim::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99],
@@ -39,7 +40,7 @@ fn figure(data: &Data<'_>, links: &[Link<'_>], metric: Metric, variant: u32) -> 
     };
     let mut points: Vec<Point> = of
         .filter_map(|spread| {
-            let ceiling = spread.ceiling.filter(|_| metric == Metric::Bandwidth).map(|(low, _)| low);
+            let ceiling = spread.ceiling.filter(|_| metric == Metric::Bandwidth || metric.is_sum()).map(|(low, _)| low);
             let worst = value(spread.size_bytes);
             Some(Point { size: spread.size_bytes, quantiles: spread.quantiles?, ceiling, worst })
         })
@@ -48,7 +49,12 @@ fn figure(data: &Data<'_>, links: &[Link<'_>], metric: Metric, variant: u32) -> 
     if points.len() < 2 {
         return Ok(None);
     }
-    let what = if data.test.op.is_collective() { "group" } else { "link" };
+    let what = match (data.test.op.is_collective(), data.test.at_once(), metric.is_sum()) {
+        (true, ..) => "group",
+        (.., true) => "round",
+        (_, true, _) => "flow",
+        _ => "link",
+    };
     let mut legend = vec![("k-main".to_owned(), format!("median of {}", count(most as usize, what)))];
     if most > 1 {
         legend.push(("k-inner".to_owned(), "5 % to 95 % of them".to_owned()));
@@ -63,6 +69,7 @@ fn figure(data: &Data<'_>, links: &[Link<'_>], metric: Metric, variant: u32) -> 
     let name = match metric {
         Metric::Bandwidth => "Bandwidth",
         Metric::MessageRate => "Message rate",
+        Metric::TotalBandwidth => "Bandwidth of all flows",
         Metric::LatencyP50 => "Latency, median (p50)",
         Metric::LatencyP99 => "Latency, 99th percentile (p99)",
         Metric::Busbw => "Bus bandwidth",

@@ -9,6 +9,7 @@
 //! | `map` | the pair matrix, and the links and hosts that stand out |
 //! | `marks` | what of the matrix belongs to a part that stands out |
 //! | `tails` | distributions of single latencies |
+//! | `together` | flows at once: what rounds came to |
 //! | `flapping` | links that were not steady |
 //! | `ranks` | ranks of a collective that were slow |
 //! | `counters` | error and congestion counters that moved |
@@ -22,6 +23,7 @@ mod marks;
 mod ranks;
 mod table;
 mod tails;
+mod together;
 mod words;
 
 use std::collections::HashMap;
@@ -47,6 +49,7 @@ pub use flapping::Flapping;
 pub use map::Map;
 pub use table::{Column, Table};
 pub(in crate::report) use table::{number_column, text_column};
+pub use together::Together;
 
 /// One test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -75,6 +78,8 @@ pub struct TestView {
     pub map: Option<Map>,
     /// Distributions of single latencies.
     pub tails: Vec<Figure>,
+    /// Flows at once; `None` for tests whose flows share no NIC.
+    pub together: Option<Together>,
     /// Whether links were steady; `None` for a test that does not look.
     pub flapping: Option<Flapping>,
     /// Ranks of a collective, the slowest first; `None` for pairs.
@@ -100,6 +105,8 @@ struct Data<'a> {
     results: Vec<&'a CaseResult<'a>>,
     /// Rows of the headline metric, by case.
     values: HashMap<u64, &'a Row>,
+    /// Rows of the sum over a round, by case; empty unless flows run at once.
+    totals: HashMap<u64, &'a Row>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
     /// What stands out; `None` where it was not looked for.
@@ -181,14 +188,15 @@ pub(super) fn tests(
     let spreads = frame::spreads(frame, &variants.marks)?;
     let view = |(place, test): (usize, &Test)| {
         let metric = headline(test);
+        let of_metric = |metric| {
+            let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
+            rows.map(|row| (row.case, row)).collect()
+        };
         let data = Data {
             test,
             results: results.iter().filter(|result| result.case.test == test.name).collect(),
-            values: rows
-                .iter()
-                .filter(|row| row.test == test.name && row.metric == metric)
-                .map(|row| (row.case, row))
-                .collect(),
+            values: of_metric(metric),
+            totals: of_metric(Metric::TotalBandwidth),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
             parts: parts.iter().find(|parts| parts.test == test.name),
@@ -215,6 +223,7 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
         curves: curves::curves(data, &links)?,
         map: map::map(data, &links),
         tails: tails::tails(data)?,
+        together: together::together(data)?,
         flapping: flapping::flapping(data)?,
         ranks: ranks::ranks(data),
         counters: counters::counters(&data.results),
