@@ -25,20 +25,24 @@ fn patterns_on_the_gpu_are_those_of_the_host() {
         let pattern = Pattern { size, seed: 77, iteration: 2 };
         let buffer = Buffer::new(&device, size).unwrap();
         let mut bytes = vec![0; size as usize];
-        kernels::fill(&stream, &buffer, &pattern, 3).unwrap();
+        kernels::fill(&stream, &buffer, 0, &pattern, 3).unwrap();
         stream.to_host(&mut bytes, &buffer, 0).unwrap();
         stream.wait().unwrap();
         assert_eq!(pattern::check(&bytes, &pattern, 3).wrong, 0, "{size} bytes filled by the GPU");
 
-        kernels::poison(&stream, &buffer, &pattern, 3).unwrap();
-        assert_eq!(kernels::check(&stream, &buffer, &pattern, 3).unwrap().wrong, size, "every poisoned byte is wrong");
+        kernels::poison(&stream, &buffer, 0, &pattern, 3).unwrap();
+        assert_eq!(
+            kernels::check(&stream, &buffer, 0, &pattern, 3).unwrap().wrong,
+            size,
+            "every poisoned byte is wrong"
+        );
 
         pattern::fill(&mut bytes, &pattern, 3);
         let at = size * 2 / 3;
         bytes[at as usize] ^= 0x20;
         stream.to_device(&buffer, 0, &bytes).unwrap();
         stream.wait().unwrap();
-        let checked = kernels::check(&stream, &buffer, &pattern, 3).unwrap();
+        let checked = kernels::check(&stream, &buffer, 0, &pattern, 3).unwrap();
         assert_eq!((checked.verified, checked.wrong, checked.first_wrong), (size, 1, Some(at)));
     }
 }
@@ -109,13 +113,13 @@ fn kernels_and_copies_have_their_speeds() {
     let size = 4_u64 << 30;
     let pattern = Pattern { size, seed: 1, iteration: 1 };
     let buffer = Buffer::new(&device, size).unwrap();
-    kernels::fill(&stream, &buffer, &pattern, 0).unwrap();
+    kernels::fill(&stream, &buffer, 0, &pattern, 0).unwrap();
     for _ in 0..3 {
         let begin = std::time::Instant::now();
-        kernels::fill(&stream, &buffer, &pattern, 0).unwrap();
+        kernels::fill(&stream, &buffer, 0, &pattern, 0).unwrap();
         let filled = begin.elapsed();
         let begin = std::time::Instant::now();
-        let checked = kernels::check(&stream, &buffer, &pattern, 0).unwrap();
+        let checked = kernels::check(&stream, &buffer, 0, &pattern, 0).unwrap();
         let speed = |time: std::time::Duration| size as f64 / time.as_secs_f64() / 1e9;
         println!("4 GiB: fill {:.0} GB/s, check {:.0} GB/s", speed(filled), speed(begin.elapsed()));
         assert_eq!(checked.wrong, 0);

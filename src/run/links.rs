@@ -345,8 +345,13 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
     // A loopback at one end only is still a path that leaves that end: the other's word counts.
     let link_layer = if from.link_layer == LinkLayer::Loopback { to.link_layer } else { from.link_layer };
     let mut settings = from.settings;
-    if let Some(gpu) = to.settings.get("gpu") {
-        settings.insert("gpu_remote".into(), gpu.clone());
+    for name in ["gpu", "gpu_distance"] {
+        if let Some(there) = to.settings.get(name) {
+            settings.insert(format!("{name}_remote"), there.clone());
+        }
+    }
+    if to.gpu_path != from.gpu_path {
+        settings.insert("gpu_path_remote".into(), to.gpu_path.to_string());
     }
     LinkRecord {
         transport: from.transport,

@@ -17,6 +17,12 @@ pub fn devices(tree: &Tree) -> Vec<RdmaDevice> {
     tree.names(CLASS).into_iter().map(|name| device(tree, name)).collect()
 }
 
+/// PCI address of a device, in sysfs' spelling; emulations have none.
+pub fn address(tree: &Tree, name: &str) -> Option<String> {
+    let hardware = tree.target(format!("{CLASS}/{name}/device"))?;
+    pci::directory(&hardware)?.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
 fn device(tree: &Tree, name: String) -> RdmaDevice {
     let at = format!("{CLASS}/{name}");
     let hardware = tree.target(format!("{at}/device"));

@@ -19,6 +19,8 @@ const RESERVE: u64 = 256 << 20;
 const DMA_BUF_SUPPORTED: c_int = 124;
 /// `CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD`.
 const DMA_BUF_FD: c_int = 1;
+/// `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
+const SYNC_MEMOPS: c_int = 6;
 /// `CU_POINTER_ATTRIBUTE_IS_MANAGED`.
 const IS_MANAGED: c_int = 8;
 
@@ -68,6 +70,19 @@ impl Buffer {
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause));
         }
         Ok(())
+    }
+
+    /// Makes the driver's copies of this memory end before their calls return, as CUDA wants it of memory that other
+    /// devices write ("GPUDirect RDMA", `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn synchronous(&self) -> Result<(), Failure> {
+        let Some(set) = self.device.driver().set_pointer_attribute else { return Ok(()) };
+        let on: c_int = 1;
+        // SAFETY: `on` has this attribute's type and outlives the call; the address is this buffer's.
+        let status = unsafe { set((&raw const on).cast::<c_void>(), SYNC_MEMOPS, self.address) };
+        self.device.check(status, "preparing memory for a NIC")
     }
 
     /// The device it lies on.

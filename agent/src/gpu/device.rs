@@ -1,6 +1,7 @@
 //! One GPU: its primary context, kept while anything uses it.
 
 use std::{
+    collections::BTreeMap,
     ffi::{CStr, c_char, c_int},
     sync::{Arc, OnceLock},
 };
@@ -11,6 +12,15 @@ use super::{
     driver::{Driver, Handle, Status, driver},
     kernels::Kernels,
 };
+
+/// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
+const FLUSH_OPTIONS: c_int = 117;
+/// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST`.
+const FLUSH_BY_HOST: c_int = 1;
+/// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX`.
+const FLUSH_CURRENT_CONTEXT: c_int = 0;
+/// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER`.
+const FLUSH_TO_OWNER: c_int = 100;
 
 /// A GPU whose primary context is held. Cheap to share.
 pub struct Device {
@@ -86,6 +96,13 @@ impl Device {
         &self.pci
     }
 
+    /// What the record of a link says of it.
+    pub fn record(&self) -> BTreeMap<String, String> {
+        let entries =
+            [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
+        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     /// The driver.
     pub(crate) fn driver(&self) -> &'static Driver {
         self.driver
@@ -114,6 +131,19 @@ impl Device {
         // SAFETY: both are valid for writes.
         self.check(unsafe { (self.driver.memory_info)(&raw mut free, &raw mut total) }, "reading free memory")?;
         Ok((free as u64, total as u64))
+    }
+
+    /// Makes the GPU see what NICs have written to its memory, where the driver offers that. Where it does not, work
+    /// that is started afterwards sees it (CUDA's "GPUDirect RDMA", on synchronisation).
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn flush_writes(&self) -> Result<(), Failure> {
+        let offered = self.attribute(FLUSH_OPTIONS).is_some_and(|options| options & FLUSH_BY_HOST != 0);
+        let Some(flush) = self.driver.flush_writes.filter(|_| offered) else { return Ok(()) };
+        self.enter()?;
+        // SAFETY: both numbers are of the driver's enumerations; the context is current.
+        self.check(unsafe { flush(FLUSH_CURRENT_CONTEXT, FLUSH_TO_OWNER) }, "flushing a NIC's writes")
     }
 
     /// An attribute of the device by its number in `cuda.h`; `None` where the driver does not know it.

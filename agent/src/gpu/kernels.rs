@@ -14,7 +14,7 @@ use super::{
     stream::Stream,
     values::{Part, Values},
 };
-use crate::memory::pattern;
+use crate::memory::{fault, pattern};
 
 /// The source, with the end mark that the driver looks for.
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
@@ -98,35 +98,45 @@ fn launch(stream: &Stream, function: Handle, items: u64, arguments: &mut [Argume
     device.check(status, "launching a kernel")
 }
 
-fn whole(buffer: &Buffer, length: u64) -> Result<(), Failure> {
-    if length <= buffer.len() {
+fn inside(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
+    if at.is_multiple_of(8) && at.checked_add(length).is_some_and(|end| end <= buffer.len()) {
         return Ok(());
     }
-    let cause = format!("{length} bytes of a GPU buffer of {}", buffer.len());
+    let cause = format!("{length} bytes at {at} of a GPU buffer of {}", buffer.len());
     Err(Failure::new(Stage::Verify, Kind::Internal, cause))
 }
 
-/// Writes the pattern of queue pair `qp` into the first `pattern.size` bytes, and waits for it.
+/// Writes the pattern of queue pair `qp` into `pattern.size` bytes from offset `at` on, and waits for it. For the side
+/// that sends; a test's fault is put in here too (see [`fault`]).
 ///
 /// # Errors
 /// The buffer is too short, or the driver refuses.
-pub fn fill(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-    write(stream, buffer, pattern, qp, 0)
+pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+    write(stream, buffer, at, pattern, qp, 0)?;
+    if fault::asked() && pattern.size > 0 {
+        let (mut byte, at) = ([0], at + pattern.size / 2);
+        stream.to_host(&mut byte, buffer, at)?;
+        stream.wait()?;
+        fault::apply(&mut byte);
+        stream.to_device(buffer, at, &byte)?;
+        stream.wait()?;
+    }
+    Ok(())
 }
 
 /// Overwrites the same bytes with the complement of the pattern, and waits for it.
 ///
 /// # Errors
 /// As [`fill`].
-pub fn poison(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-    write(stream, buffer, pattern, qp, u64::MAX)
+pub fn poison(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+    write(stream, buffer, at, pattern, qp, u64::MAX)
 }
 
-fn write(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32, flip: u64) -> Result<(), Failure> {
-    whole(buffer, pattern.size)?;
+fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, flip: u64) -> Result<(), Failure> {
+    inside(buffer, at, pattern.size)?;
     stream.device().enter()?;
     let arguments = &mut [
-        Argument::Long(buffer.address()),
+        Argument::Long(buffer.address() + at),
         Argument::Long(pattern.size),
         Argument::Long(pattern::key(pattern, qp)),
         Argument::Long(flip),
@@ -135,15 +145,15 @@ fn write(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32, flip: u64
     stream.wait()
 }
 
-/// Compares the first `pattern.size` bytes with the pattern, on the GPU.
+/// Compares `pattern.size` bytes from offset `at` on with the pattern, on the GPU.
 ///
 /// # Errors
 /// As [`fill`].
-pub fn check(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
-    whole(buffer, pattern.size)?;
+pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
+    inside(buffer, at, pattern.size)?;
     let mut tally = Tally::new(stream)?;
     let arguments = &mut [
-        Argument::Long(buffer.address()),
+        Argument::Long(buffer.address() + at),
         Argument::Long(pattern.size),
         Argument::Long(pattern::key(pattern, qp)),
         Argument::Long(tally.address()),
@@ -158,7 +168,7 @@ pub fn check(stream: &Stream, buffer: &Buffer, pattern: &Pattern, qp: u32) -> Re
 /// # Errors
 /// As [`fill`].
 pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<(), Failure> {
-    whole(buffer, part.end(values))?;
+    inside(buffer, 0, part.end(values))?;
     stream.device().enter()?;
     let function = stream.device().kernels()?.write_values;
     launch(stream, function, part.count, &mut arguments(buffer, values, part))
@@ -169,7 +179,7 @@ pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
 /// # Errors
 /// As [`fill`].
 pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<Checked, Failure> {
-    whole(buffer, part.end(values))?;
+    inside(buffer, 0, part.end(values))?;
     let mut tally = Tally::new(stream)?;
     let mut arguments = arguments(buffer, values, part);
     arguments.push(Argument::Long(tally.address()));

@@ -6,6 +6,7 @@
 //! | [`device`] | one GPU and its context |
 //! | [`buffer`] | memory on it, and its dma-buf |
 //! | [`stream`] | streams, graphs, copies, page-locked host memory |
+//! | [`reach`] | memory as a NIC reaches it: by itself, or through host memory |
 //! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`) |
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`values`], [`table`] | the data of collectives, and its numbers as elements of every type |
@@ -19,6 +20,7 @@ pub mod distance;
 pub mod driver;
 pub mod facts;
 pub mod kernels;
+pub mod reach;
 pub mod stream;
 pub mod table;
 pub mod values;

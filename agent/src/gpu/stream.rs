@@ -98,6 +98,36 @@ impl Stream {
         self.device.check(status, "copying from the GPU")
     }
 
+    /// Queues a copy of device bytes to the same offset in page-locked host memory, which devices may read meanwhile.
+    ///
+    /// # Errors
+    /// The copy does not fit, or the driver refuses.
+    pub fn fetch(&self, to: &Pinned, from: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
+        fits(from, at, length)?;
+        within(to.buffer.len() as u64, at, length)?;
+        // SAFETY: both ranges are valid for this length, checked above; no reference is made to the host's bytes.
+        let status = unsafe {
+            let to = to.address().add(at as usize).cast::<c_void>();
+            (self.device.driver().copy_to_host)(to, from.address() + at, length as usize, self.handle)
+        };
+        self.device.check(status, "copying from the GPU")
+    }
+
+    /// Queues a copy of page-locked host memory, which devices may write meanwhile, to the same offset on the device.
+    ///
+    /// # Errors
+    /// The copy does not fit, or the driver refuses.
+    pub fn deliver(&self, to: &Buffer, from: &Pinned, at: u64, length: u64) -> Result<(), Failure> {
+        fits(to, at, length)?;
+        within(from.buffer.len() as u64, at, length)?;
+        // SAFETY: as in `fetch`.
+        let status = unsafe {
+            let from = from.address().add(at as usize).cast::<c_void>();
+            (self.device.driver().copy_to_device)(to.address() + at, from, length as usize, self.handle)
+        };
+        self.device.check(status, "copying to the GPU")
+    }
+
     /// Queues a copy between two buffers on this device.
     ///
     /// # Errors
@@ -155,10 +185,14 @@ impl Stream {
 }
 
 fn fits(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
-    if at.checked_add(length).is_some_and(|end| end <= buffer.len()) {
+    within(buffer.len(), at, length)
+}
+
+fn within(room: u64, at: u64, length: u64) -> Result<(), Failure> {
+    if at.checked_add(length).is_some_and(|end| end <= room) {
         return Ok(());
     }
-    let cause = format!("{length} bytes at {at} of a GPU buffer of {}", buffer.len());
+    let cause = format!("{length} bytes at {at} of a buffer of {room}");
     Err(Failure::new(Stage::Measure, Kind::Internal, cause))
 }
 
@@ -222,6 +256,11 @@ impl Pinned {
         let status = unsafe { (device.driver().host_register)(start.cast(), length, 0) };
         device.check(status, &format!("locking {length} bytes of host memory"))?;
         Ok(Self { device: Arc::clone(device), buffer })
+    }
+
+    /// Where the bytes start.
+    pub fn address(&self) -> *mut u8 {
+        self.buffer.address()
     }
 
     /// The bytes.

@@ -15,7 +15,8 @@ pub fn apply(bytes: &mut [u8]) {
     }
 }
 
-fn asked() -> bool {
+/// Whether the environment asks for it.
+pub fn asked() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
     *ASKED.get_or_init(|| match std::env::var_os("RAILGAUGE_FAULT") {
         None => false,

@@ -5,10 +5,12 @@
 //! | [`host`] | page-aligned host memory, on huge pages if asked for |
 //! | [`available`] | how much of it may be taken |
 //! | [`place`] | near which NIC, on which core |
+//! | [`backing`] | what devices reach of it, whatever kind it is |
 //! | [`pattern`] | the bytes of a verify pass: fill, poison, check |
 //! | [`fault`] | a flipped bit, for the tests that prove that `check` finds it |
 
 pub mod available;
+pub mod backing;
 pub mod fault;
 pub mod host;
 pub mod pattern;

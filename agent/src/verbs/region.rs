@@ -1,66 +1,16 @@
 //! A memory region: bytes a device may read and write, with the keys that allow it.
 
-use std::{fmt, ptr::NonNull, sync::Arc};
+use std::{ptr::NonNull, sync::Arc};
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
-use crate::memory::host::Buffer;
+use crate::memory::backing::Backing;
 
 use super::{
     domain::Domain,
     words::{self, Doing},
 };
-
-/// Bytes that stay where they are for as long as this value lives.
-///
-/// # Safety
-/// `address` must be valid for reads and writes of `length` bytes until the value is dropped, by anybody: the CPU (if
-/// it is host memory) and every device it is registered with, at the same time.
-pub unsafe trait Backing: fmt::Debug + Send + Sync {
-    /// Where the bytes start; a device address for GPU memory.
-    fn address(&self) -> u64;
-    /// How many there are.
-    fn length(&self) -> usize;
-    /// Copies `bytes` to offset `at`. Panics if they do not fit.
-    fn put(&self, at: usize, bytes: &[u8]);
-    /// Copies what is at offset `at` into `bytes`. Panics if there are not so many.
-    fn get(&self, at: usize, bytes: &mut [u8]);
-    /// Whether the CPU can read and write the bytes at `address` directly.
-    fn host(&self) -> bool;
-    /// A dma-buf holding the bytes and the offset of the first one, where that is how devices reach them.
-    fn dma_buf(&self) -> Option<(std::os::fd::RawFd, u64)> {
-        None
-    }
-}
-
-// SAFETY: the mapping is the buffer's own and stays until it is dropped; devices and the CPU share it by raw access
-// only, because nothing here makes references to its bytes.
-unsafe impl Backing for Buffer {
-    fn address(&self) -> u64 {
-        Self::address(self) as u64
-    }
-
-    fn length(&self) -> usize {
-        self.len()
-    }
-
-    fn put(&self, at: usize, bytes: &[u8]) {
-        assert!(at <= self.len() && bytes.len() <= self.len() - at, "outside of the buffer");
-        // SAFETY: the range was just checked, and `bytes` is no part of the mapping.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), Self::address(self).add(at), bytes.len()) };
-    }
-
-    fn get(&self, at: usize, bytes: &mut [u8]) {
-        assert!(at <= self.len() && bytes.len() <= self.len() - at, "outside of the buffer");
-        // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(Self::address(self).add(at), bytes.as_mut_ptr(), bytes.len()) };
-    }
-
-    fn host(&self) -> bool {
-        true
-    }
-}
 
 /// What a peer may do with a region beyond writing and reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,10 +50,10 @@ impl Region {
         let (pd, address, length) = (domain.handle.as_ptr(), backing.address(), backing.length());
         // Optional flags may only be given to the newer entry point; C does this in a macro named ibv_reg_mr.
         let optional = if access.relaxed_ordering { ibv_access_flags::IBV_ACCESS_RELAXED_ORDERING.0 } else { 0 };
-        let handle = if let Some((fd, offset)) = backing.dma_buf() {
+        let handle = if let Some(fd) = backing.dma_buf() {
             let register = library.ibv_reg_dmabuf_mr.ok_or_else(|| unsupported("ibv_reg_dmabuf_mr (rdma-core 34)"))?;
             // SAFETY: the domain is alive and `Backing` vouches for descriptor and range.
-            unsafe { register(pd, offset, length, address, fd, (flags.0 | optional).cast_signed()) }
+            unsafe { register(pd, 0, length, address, fd, (flags.0 | optional).cast_signed()) }
         } else if optional != 0 {
             let register = library.ibv_reg_mr_iova2.ok_or_else(|| unsupported("relaxed ordering (rdma-core 28)"))?;
             // SAFETY: the domain is alive and `Backing` vouches for the range.
@@ -117,6 +67,37 @@ impl Region {
             Failure { cause: format!("{} ({length} bytes)", failure.cause), ..failure }
         })?;
         Ok(Self { handle, domain: Arc::clone(domain), backing })
+    }
+
+    /// Whether the device takes dma-bufs, asked as NCCL asks: a descriptor that is none is refused as a descriptor
+    /// (`EBADF`) by drivers that would take a good one, and as an operation by those that know no dma-bufs.
+    ///
+    /// # Errors
+    /// Library, driver or kernel know none; in words.
+    pub fn takes_dma_buf(domain: &Arc<Domain>) -> Result<(), Failure> {
+        let (device, library) = (domain.device().name(), domain.device().library());
+        let refused = |why: String| {
+            Failure::new(Stage::Open, Kind::Unsupported, format!("{device}: no dma-buf: {why}")).help(
+                "dma-buf needs a driver that offers it (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34",
+            )
+        };
+        let register = library
+            .ibv_reg_dmabuf_mr
+            .ok_or_else(|| refused(format!("{} has no ibv_reg_dmabuf_mr (rdma-core 34)", library.file())))?;
+        // SAFETY: the domain is alive; no descriptor and no bytes are given.
+        let handle = unsafe { register(domain.handle.as_ptr(), 0, 0, 0, -1, 0) };
+        let error = std::io::Error::last_os_error();
+        if let Some(handle) = NonNull::new(handle) {
+            // SAFETY: came from the registration above.
+            unsafe { (library.ibv_dereg_mr)(handle.as_ptr()) };
+            return Ok(());
+        }
+        match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP | libc::EPROTONOSUPPORT | libc::ENOSYS) => {
+                Err(refused(format!("its driver registers none ({error})")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The bytes behind it.

@@ -78,8 +78,10 @@ const KEYS: &[Key] = &[
     key(
         "gpu_path",
         Shape::Word(|| vec!["gdr-dmabuf", "gdr-peermem", "staged"]),
-        Preset::Words("the best there is"),
-        "Demanded way of GPU memory to the fabric; only with `memory = \"cuda\"`.",
+        Preset::Words("over verbs dma-buf, else peermem, as far as the NIC goes; over TCP staged"),
+        "Demanded way of GPU memory to the fabric; only with `memory = \"cuda\"`. `gdr-dmabuf` and `gdr-peermem`: \
+             the NIC reads and writes it (GPUDirect RDMA). `staged`: every message is copied through page-locked \
+             host memory, at both ends; over verbs it must be asked for, and there are `send` and `write_imm`.",
     )
     .known_as("perftest `--use_cuda_dmabuf`; `NCCL_DMABUF_ENABLE`, `NCCL_NET_GDR_LEVEL`"),
     key(

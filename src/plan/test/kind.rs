@@ -40,18 +40,9 @@ pub fn read(test: &Table<'_>) -> Kind {
     {
         return of_group(test, op, aim, fabric.as_ref(), memory.as_ref());
     }
-    if let (Some(memory), Some(fabric)) = (&memory, &fabric)
-        && memory.value == Memory::Cuda
-        && fabric.value == Fabric::Verbs
-    {
-        // An inherited transport is no excuse: the case would fail on every host.
-        let mistake = Mistake::at(memory.span.clone(), "RDMA between GPU memories is not there yet");
-        let help = "measure memory = \"host\" over verbs, or memory = \"cuda\" over tcp (staged)";
-        test.book.add(mistake.help(help));
-    }
     Kind {
         service: service(test, op.as_ref(), fabric.as_ref()),
-        gpu_path: gpu_path(test, memory.as_ref()),
+        gpu_path: gpu_path(test, memory.as_ref(), fabric.as_ref(), op.as_ref()),
         bidirectional: bidirectional(test, aim.as_ref()),
         qps: qps(test, aim.as_ref()),
         op: op.and_then(|op| carried(test, op, tcp)),
@@ -123,17 +114,36 @@ fn service(test: &Table<'_>, op: Option<&At<Op>>, fabric: Option<&At<Fabric>>) -
     None
 }
 
-fn gpu_path(test: &Table<'_>, memory: Option<&At<Memory>>) -> Option<GpuPath> {
+/// The path of GPU memory: a socket has one only, and what is staged needs a target that hears of every message.
+fn gpu_path(
+    test: &Table<'_>,
+    memory: Option<&At<Memory>>,
+    fabric: Option<&At<Fabric>>,
+    op: Option<&At<Op>>,
+) -> Option<GpuPath> {
     let path = test.term("gpu_path", GpuPath::from_word)?;
-    match memory.map(|memory| memory.value) {
-        Some(Memory::Cuda) => Some(path.value),
-        Some(Memory::Host) if path.own => {
+    let memory = memory?.value;
+    if memory == Memory::Host {
+        if path.own {
             let mistake = Mistake::at(path.span, "`gpu_path` has no meaning for host memory");
             test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
-            None
         }
-        _ => None,
+        return None;
     }
+    let mistake = match (fabric.map(|fabric| fabric.value), path.value, op) {
+        (Some(Fabric::Tcp), GpuPath::GdrDmabuf | GpuPath::GdrPeermem, _) => {
+            let mistake = Mistake::at(path.span, format!("a socket cannot reach GPU memory by {}", path.value));
+            mistake.help("over TCP it is gpu_path = \"staged\": through page-locked host memory")
+        }
+        (Some(Fabric::Verbs), GpuPath::Staged, Some(op)) if !matches!(op.value, Op::Send | Op::WriteImm) => {
+            let message = format!("{} does not tell its target, so nothing there can be staged", op.value);
+            let mistake = Mistake::at(op.span.clone(), message).also(path.span, "the path");
+            mistake.help("with gpu_path = \"staged\" there are send and write_imm")
+        }
+        _ => return Some(path.value),
+    };
+    test.book.add(mistake);
+    None
 }
 
 fn bidirectional(test: &Table<'_>, aim: Option<&At<Aim>>) -> bool {

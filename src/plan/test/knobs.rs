@@ -2,9 +2,10 @@
 
 use railgauge_wire::{
     link::{Completion, Footprint, Joining, Knobs},
-    terms::{Aim, Fabric, Op},
+    terms::{Aim, Fabric, GpuPath, Memory, Op},
 };
 
+use super::kind::Kind;
 use crate::plan::{
     format::{Key, Preset, Section, Shape, key},
     mistakes::Mistake,
@@ -116,12 +117,19 @@ const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "foo
 const DEPTH: u32 = 128;
 
 /// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
-pub fn read(table: &Table<'_>, fabric: Option<Fabric>, op: Option<Op>, aim: Option<Aim>) -> Knobs {
+pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
+    let (fabric, op, aim) = (kind.fabric, kind.op, kind.aim);
+    // Memory that the NIC reaches and the CPU does not.
+    let direct = kind.memory == Some(Memory::Cuda) && kind.gpu_path != Some(GpuPath::Staged);
     let book = table.book;
     // A knob without meaning is a mistake where the test turns it, and left out where a default does.
     let meaningless = |name: &str| match (fabric, op) {
         (Some(Fabric::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
         (Some(Fabric::Nccl), _) => Some("has no meaning for NCCL, which is turned by `env`"),
+        (Some(Fabric::Verbs), _) if direct && name == "inline" => {
+            Some("cannot be used: the CPU does not reach a payload in GPU memory")
+        }
+        (Some(Fabric::Verbs), _) if direct && name == "huge_pages" => Some("has no meaning for GPU memory"),
         (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
             Some("cannot be used: reads and atomics carry no payload inside the work request")
         }

@@ -99,7 +99,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
         service: kind.service.unwrap_or(Service::Rc),
         memory: kind.memory.unwrap_or(Memory::Host),
         gpu_path: kind.gpu_path,
-        knobs: knobs::read(knobs, kind.fabric, kind.op, kind.aim),
+        knobs: knobs::read(knobs, &kind),
         gpus,
         collective,
         qps: kind.qps,

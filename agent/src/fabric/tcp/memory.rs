@@ -43,13 +43,12 @@ pub fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
 /// The copies fail.
 pub fn settings(device: &Arc<Device>) -> Result<BTreeMap<String, String>, Failure> {
     let copies = gpu::copies::measure(device, TRIAL)?;
-    Ok(BTreeMap::from([
-        ("gpu".into(), device.index().to_string()),
-        ("gpu_name".into(), device.name().to_owned()),
-        ("gpu_pci".into(), device.pci().to_owned()),
+    let mut settings = device.record();
+    settings.extend([
         ("copy_to_gpu".into(), format!("{:.1} GB/s", copies.to_device)),
         ("copy_from_gpu".into(), format!("{:.1} GB/s", copies.to_host)),
-    ]))
+    ]);
+    Ok(settings)
 }
 
 /// The bytes of one stream.
@@ -93,7 +92,7 @@ impl Bytes {
     pub fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
-            Self::Staged(_, stage) => kernels::fill(&stage.stream, &stage.there, pattern, qp)?,
+            Self::Staged(_, stage) => kernels::fill(&stage.stream, &stage.there, 0, pattern, qp)?,
         }
         Ok(())
     }
@@ -105,7 +104,7 @@ impl Bytes {
     pub fn poison(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::poison(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
-            Self::Staged(_, stage) => kernels::poison(&stage.stream, &stage.there, pattern, qp)?,
+            Self::Staged(_, stage) => kernels::poison(&stage.stream, &stage.there, 0, pattern, qp)?,
         }
         Ok(())
     }
@@ -117,7 +116,7 @@ impl Bytes {
     pub fn check(&self, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
         match self {
             Self::Host(buffer) => Ok(pattern::check(&buffer.bytes()[..pattern.size as usize], pattern, qp)),
-            Self::Staged(_, stage) => kernels::check(&stage.stream, &stage.there, pattern, qp),
+            Self::Staged(_, stage) => kernels::check(&stage.stream, &stage.there, 0, pattern, qp),
         }
     }
 }

@@ -57,9 +57,7 @@ impl End {
         let like = self.template(i, Op::AtomicFadd, 8, Walk::default(), batches)?;
         let mut sends = self.ring(i, Template { verb, ..like })?;
         self.move_once(std::slice::from_mut(&mut sends), control)?;
-        let mut word = [0; 8];
-        self.region.backing().get(self.layout.incoming(i) as usize, &mut word);
-        Ok(u64::from_ne_bytes(word))
+        self.region.backing().word(self.layout.incoming(i))
     }
 }
 

@@ -116,9 +116,11 @@ impl End {
         if !takes_receives(op) {
             return stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut Nothing);
         }
-        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service);
+        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service).staged(self.stage(op, size));
+        let stage = self.stage(op, size);
         let tally = if bidirectional {
-            let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+            let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+            let mut sink = sink.staged(stage);
             stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut sink)
         } else {
             stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut Nothing)

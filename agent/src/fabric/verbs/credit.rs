@@ -9,6 +9,7 @@ use railgauge_wire::{
 use super::{
     layout::HEADER,
     mailbox::{Mailbox, Reader, Slot},
+    stage::Stage as Copies,
     stream::{Credits, Incoming},
 };
 use crate::verbs::{
@@ -30,6 +31,7 @@ pub struct Granted {
     lost: Vec<u64>,
     stalled: Vec<Option<u64>>,
     lossy: bool,
+    stage: Option<Copies>,
 }
 
 impl Granted {
@@ -37,11 +39,18 @@ impl Granted {
     pub fn new(reader: Reader, before: &[u64], service: Service) -> Self {
         let flows = before.len();
         let (lost, stalled) = (vec![0; flows], vec![None; flows]);
-        let mut granted = Self { reader, before: before.to_vec(), lost, stalled, lossy: service != Service::Rc };
+        let mut granted =
+            Self { reader, before: before.to_vec(), lost, stalled, lossy: service != Service::Rc, stage: None };
         for (flow, sent) in before.iter().enumerate() {
             granted.forgive(flow, *sent);
         }
         granted
+    }
+
+    /// The same, with messages that are copied before they are sent.
+    #[must_use]
+    pub fn staged(self, stage: Option<Copies>) -> Self {
+        Self { stage, ..self }
     }
 
     /// Counts what was sent and has not arrived as lost.
@@ -57,6 +66,11 @@ impl Credits for Granted {
     fn allowed(&self, flow: usize) -> u64 {
         let may = self.reader.read(Slot::Posted(flow)) + self.lost[flow];
         may.saturating_sub(self.before[flow])
+    }
+
+    #[inline]
+    fn prepare(&mut self, flow: usize, messages: u64) -> Result<(), Failure> {
+        self.stage.as_ref().map_or(Ok(()), |stage| stage.fetch(flow, messages))
     }
 
     fn idle(&mut self, flows: &[Sends], now: u64) {
@@ -86,6 +100,7 @@ pub struct Sink<'a> {
     ahead: u64,
     header: u64,
     lossy: bool,
+    stage: Option<Copies>,
     fresh: Vec<u64>,
     told: Vec<u64>,
     /// Messages that arrived.
@@ -100,7 +115,13 @@ impl<'a> Sink<'a> {
         let (fresh, told) = (vec![0; receives.len()], vec![u64::MAX; receives.len()]);
         let header = if service == Service::Ud { HEADER } else { 0 };
         let (ahead, lossy) = (u64::from(ahead), service != Service::Rc);
-        Self { receives, mailbox, ahead, header, lossy, fresh, told, operations: 0, bytes: 0 }
+        Self { receives, mailbox, ahead, header, lossy, stage: None, fresh, told, operations: 0, bytes: 0 }
+    }
+
+    /// The same, for messages that are copied after they have come.
+    #[must_use]
+    pub fn staged(self, stage: Option<Copies>) -> Self {
+        Self { stage, ..self }
     }
 
     /// The mailbox it grants credits by.
@@ -152,6 +173,10 @@ impl Incoming for Sink<'_> {
         let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the receiving queue pair", errno);
         for (i, (receives, fresh)) in self.receives.iter_mut().zip(&mut self.fresh).enumerate() {
             let count = std::mem::take(fresh);
+            if let Some(stage) = &self.stage {
+                let first = receives.consumed();
+                (first..first + count).try_for_each(|n| stage.deliver(i, receives.place(n)))?;
+            }
             if count > 0 && receives.consume(count, self.ahead).map_err(refused)? {
                 self.mailbox.write(Slot::Posted(i), receives.posted())?;
                 if self.lossy {

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Role, VerbsEndpoint},
-    terms::{Op, Service},
+    terms::{GpuPath, Op, Service},
 };
 
 use super::{
+    bandwidth::takes_receives,
     choice::Choice,
     cm::Manager,
     layout::{HEADER, Layout},
@@ -31,6 +32,9 @@ use crate::{
     },
 };
 
+/// Largest message that mlx5 puts into a completion, in bytes.
+const SCATTERED: u64 = 64;
+
 /// One end.
 pub struct End {
     /// Which end.
@@ -47,6 +51,10 @@ pub struct End {
     pub region: Arc<Region>,
     /// The same buffer without relaxed ordering; `region` itself where that has none.
     pub ordered: Arc<Region>,
+    /// How GPU memory is reached.
+    pub gpu_path: GpuPath,
+    /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
+    pub scatters: bool,
     /// Where everything completes.
     pub queue: Arc<CompletionQueue>,
     /// Takes from `queue`.
@@ -130,6 +138,15 @@ impl End {
         };
         if !fits {
             return unsupported(format!("service {} has no operation {op}", self.service), "use service rc");
+        }
+        if self.gpu_path == GpuPath::Staged && !takes_receives(op) {
+            let cause = format!("{op} does not tell its target, so nobody there would take the bytes on to the GPU");
+            return unsupported(cause, "with gpu_path = \"staged\" there are send and write_imm");
+        }
+        if self.scatters && op == Op::Send && size <= SCATTERED {
+            let cause =
+                format!("{}: its driver copies messages of up to {SCATTERED} bytes with the CPU", self.device());
+            return unsupported(cause, "set env = { MLX5_SCATTER_TO_CQE = \"0\" } in [launch]");
         }
         if op.is_atomic() && !self.choice.domain.device().limits()?.atomics {
             let cause = format!("{} has no atomics", self.device());
@@ -219,8 +236,12 @@ impl End {
     /// The link is not joined.
     pub fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
         let area = self.layout.area.min(self.peer()?.area);
-        // All atomics work on one word, so that their sum can be checked.
-        Ok(if op.is_atomic() { Walk::default() } else { self.layout.walk(size, area) })
+        // All atomics work on one word, so that their sum can be checked; staged messages all have one place.
+        Ok(if op.is_atomic() || self.gpu_path == GpuPath::Staged {
+            Walk::default()
+        } else {
+            self.layout.walk(size, area)
+        })
     }
 
     /// Waits on this end's completion queue.

@@ -13,6 +13,7 @@ use super::{
     end::{Batches, End},
     phase::Phase,
     pingpong::{ByCompletion, ByMemory, ByReceive, Paddle, SIGNAL_EVERY, serve_first},
+    stage::Stage as Copies,
     waiter::Waiter,
 };
 use crate::{
@@ -48,7 +49,8 @@ impl End {
                 self.post_receives()?;
                 self.drain()?;
                 self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
-                let mut paddle = self.by_receive(&mut sends);
+                let stage = self.stage(op, timing.size);
+                let mut paddle = self.by_receive(&mut sends, stage);
                 play(&mut paddle, &mut waiter, timing, control, 2)
             }
             _ => {
@@ -133,9 +135,9 @@ impl End {
     }
 
     /// A paddle for messages that take receives.
-    pub fn by_receive<'a>(&'a mut self, sends: &'a mut Sends) -> ByReceive<'a> {
+    pub fn by_receive<'a>(&'a mut self, sends: &'a mut Sends, stage: Option<Copies>) -> ByReceive<'a> {
         let (ahead, receives) = (u64::from(self.settings.receives), &mut self.receives[0]);
-        ByReceive { sends, poller: &mut self.poller, receives, ahead, waiting: 0, used: 0 }
+        ByReceive { sends, poller: &mut self.poller, receives, ahead, waiting: 0, used: 0, stage }
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`choice`], [`settings`], [`layout`] | which device, which knobs, where the bytes lie |
+//! | [`choice`], [`settings`], [`layout`], [`memory`] | which device, which knobs, where the bytes lie, how it reaches them |
 //! | [`end`], [`open`], [`join`], [`cm`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
 //! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
+//! | [`stage`] | copies around messages that go through host memory |
 //! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
 
 pub mod atomic;
@@ -18,11 +19,13 @@ pub mod join;
 pub mod latency;
 pub mod layout;
 pub mod mailbox;
+pub mod memory;
 pub mod open;
 pub mod phase;
 pub mod pingpong;
 pub mod serve;
 pub mod settings;
+pub mod stage;
 pub mod stream;
 pub mod verify;
 pub mod waiter;

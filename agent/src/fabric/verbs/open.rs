@@ -14,18 +14,17 @@ use super::{
     end::End,
     layout::Layout,
     mailbox::{self, Mailbox},
+    memory::{self, Bytes},
     phase::{Announcer, Listener},
     settings::{SPARE, Settings},
 };
 use crate::{
     facts::{machine, tree::Tree},
-    memory::{host::Buffer, place},
+    memory::place,
     verbs::{
         completion::CompletionQueue,
-        domain::Domain,
         poll::Poller,
         queue_pair::{Capacity, QueuePair},
-        region::{Access, Backing, Region},
         transition::Change,
     },
 };
@@ -39,13 +38,13 @@ impl End {
     /// # Errors
     /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
     pub fn open(spec: &LinkSpec) -> Result<Self, Failure> {
-        if spec.memory != Memory::Host {
-            let cause = "verbs links on GPU memory are not built yet";
-            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use memory = \"host\""));
-        }
         let mut choice = Choice::new(spec)?;
         let limits = choice.domain.device().limits()?;
-        let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
+        let mut settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
+        if spec.memory != Memory::Host && spec.gpu_path != Some(GpuPath::Staged) {
+            // A payload inside the work request is copied there by the CPU, which does not reach it.
+            (settings.inline_bandwidth, settings.inline_latency) = (0, 0);
+        }
         let manager = match settings.joining {
             Joining::RdmaCm if spec.service != Service::Rc => {
                 let cause = format!("service {} is not joined by rdma_cm", spec.service);
@@ -77,9 +76,12 @@ impl End {
             })?,
         };
         let layout = Layout::new(spec.qps, spec.max_size, settings.footprint, cache, datagrams);
-        let buffer: Arc<dyn Backing> = Arc::new(Buffer::new(layout.length(), settings.huge_pages)?);
+        let Bytes { region, ordered, path, scatters, notes: of_memory } =
+            memory::take(spec, &domain, &settings, limits.atomics, layout.length())?;
         note("buffer_bytes", layout.length().to_string());
-        let (region, ordered) = regions(&domain, &buffer, &settings, limits.atomics)?;
+        for (name, value) in of_memory {
+            note(&name, value);
+        }
 
         let receives = settings.receives.saturating_mul(spec.qps);
         let entries = settings.depth.saturating_add(SPARE).saturating_mul(spec.qps).saturating_add(receives);
@@ -104,8 +106,9 @@ impl End {
             }
         }
         // An emulation copies packet by packet, in order, with the CPU.
-        let in_order = choice.software || landing == Some(true);
-        note("write_latency", detection(in_order, landing).to_owned());
+        let watched = region.backing().host();
+        let in_order = watched && (choice.software || landing == Some(true));
+        note("write_latency", detection(watched, in_order, landing).to_owned());
         note("port", choice.name());
         if let Some(gid) = choice.gid {
             note("gid_index", gid.index.to_string());
@@ -122,6 +125,8 @@ impl End {
             layout,
             region,
             ordered,
+            gpu_path: path,
+            scatters,
             poller: Poller::new(&queue),
             queue,
             psns: psns(layout.qps as usize + 1),
@@ -156,7 +161,7 @@ impl End {
                 Service::Ud => Transport::VerbsUd,
             },
             link_layer: self.choice.link_layer,
-            gpu_path: GpuPath::None,
+            gpu_path: self.gpu_path,
             rate_gbps: self.choice.rate_gbps,
             mtu,
             software: self.choice.software,
@@ -191,28 +196,10 @@ impl End {
     }
 }
 
-/// The buffer registered as the plan wants it, and without relaxed ordering.
-fn regions(
-    domain: &Arc<Domain>,
-    buffer: &Arc<dyn Backing>,
-    settings: &Settings,
-    atomics: bool,
-) -> Result<(Arc<Region>, Arc<Region>), Failure> {
-    let register =
-        |relaxed_ordering| Region::register(domain, buffer.clone(), Access { atomics, relaxed_ordering }).map(Arc::new);
-    let ordered = register(false)?;
-    let relaxed = match settings.relaxed_ordering {
-        Some(false) => None,
-        Some(true) => Some(register(true)?),
-        // As NCCL does: where it is not refused.
-        None => register(true).ok(),
-    };
-    Ok((relaxed.unwrap_or_else(|| ordered.clone()), ordered))
-}
-
 /// How the latency of RDMA WRITE will be taken, and why.
-const fn detection(in_order: bool, landing: Option<bool>) -> &'static str {
+const fn detection(watched: bool, in_order: bool, landing: Option<bool>) -> &'static str {
     match (in_order, landing) {
+        _ if !watched => "immediate data (the CPU does not watch GPU memory)",
         (true, _) => "polls the last byte",
         (false, Some(_)) => "immediate data (the device does not vouch that the last byte lands last)",
         (false, None) => "immediate data (libibverbs is too old to say whether the last byte lands last)",

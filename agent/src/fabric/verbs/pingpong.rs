@@ -8,7 +8,7 @@ use railgauge_wire::{
     step::Window as Rule,
 };
 
-use super::waiter::Waiter;
+use super::{stage::Stage as Copies, waiter::Waiter};
 use crate::{
     bench::{Recorder, Tally, Window, clock},
     verbs::{
@@ -137,6 +137,8 @@ pub struct ByReceive<'a> {
     pub waiting: u64,
     /// Receives to be replaced, off the critical path.
     pub used: u64,
+    /// Copies around each message, where the device does not reach its memory.
+    pub stage: Option<Copies>,
 }
 
 impl ByReceive<'_> {
@@ -160,6 +162,9 @@ impl Paddle for ByReceive<'_> {
         while self.sends.in_flight() >= u64::from(DEPTH) {
             self.look()?;
         }
+        if let Some(stage) = &self.stage {
+            stage.fetch(0, 1)?;
+        }
         post(self.sends)?;
         // The message is on its way: now there is time to replace receives.
         if self.used > 0 {
@@ -174,6 +179,10 @@ impl Paddle for ByReceive<'_> {
             self.look()?;
         }
         let here = self.waiting > 0;
+        if let Some(stage) = self.stage.as_ref().filter(|_| here) {
+            let next = self.receives.consumed() + self.used - self.waiting;
+            stage.deliver(0, self.receives.place(next))?;
+        }
         self.waiting -= u64::from(here);
         Ok(here)
     }

@@ -46,8 +46,8 @@ impl End {
                     self.mailbox.reap()?;
                     std::thread::sleep(NAP);
                 }
-                Some(Phase::Transfer) => self.take_one_each(op, control)?,
-                Some(Phase::Stream) => account = Some(self.sink(size, control)?),
+                Some(Phase::Transfer) => self.take_one_each(op, size, control)?,
+                Some(Phase::Stream) => account = Some(self.sink(op, size, control)?),
                 Some(Phase::BothWays) => account = Some(self.both_ways(op, size, control)?),
                 Some(Phase::PingPong) => account = Some(self.return_pings(op, size, control)?),
                 Some(phase @ (Phase::Counted | Phase::Over)) => return Err(unexpected(phase)),
@@ -63,14 +63,15 @@ impl End {
     }
 
     /// Takes one message per queue pair.
-    fn take_one_each(&mut self, op: Op, control: &Control) -> Result<(), Failure> {
+    fn take_one_each(&mut self, op: Op, size: u64, control: &Control) -> Result<(), Failure> {
         for (received, receives) in self.received.iter_mut().zip(&self.receives) {
             // What is written with immediate data lies where it was written to, not in the receive it took.
             *received = (op == Op::Send).then(|| receives.consumed());
         }
-        let wanted = self.pairs.len() as u64;
+        let (wanted, stage) = (self.pairs.len() as u64, self.stage(op, size));
         let mut waiter = Waiter::new(&self.queue, control, Stage::Verify);
-        let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let mut sink = sink.staged(stage);
         self.listener.acknowledge(sink.mailbox())?;
         while sink.operations < wanted {
             let stopped = waiter.stopped();
@@ -87,9 +88,11 @@ impl End {
     }
 
     /// Takes a stream of messages, and counts what arrives between the initiator's marks.
-    fn sink(&mut self, size: u64, control: &Control) -> Result<Measurement, Failure> {
+    fn sink(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut waiter = Waiter::new(&self.queue, control, Stage::Measure);
-        let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let stage = self.stage(op, size);
+        let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let mut sink = sink.staged(stage);
         let mut count = Count::default();
         self.listener.acknowledge(sink.mailbox())?;
         loop {
@@ -129,8 +132,10 @@ impl End {
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
         let how = (Rule::Iterations(u64::MAX), size, self.settings.pace(size).depth);
-        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service);
+        let (fetching, delivering) = (self.stage(op, size), self.stage(op, size));
+        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service).staged(fetching);
         let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let sink = sink.staged(delivering);
         let count = Count::default();
         let mut led = Led { listener: &mut self.listener, sink, count, size, over: false, control };
         led.listener.acknowledge(led.sink.mailbox())?;
@@ -167,7 +172,8 @@ impl End {
             self.drain()?;
             self.listener.acknowledge(&mut self.mailbox)?;
             count.begin(size);
-            return_all(&mut self.by_receive(&mut sends), &mut waiter, over)?
+            let stage = self.stage(op, size);
+            return_all(&mut self.by_receive(&mut sends, stage), &mut waiter, over)?
         };
         if takes_receives(op) {
             self.sent[0] += sends.posted();

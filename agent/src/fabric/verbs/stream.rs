@@ -24,6 +24,15 @@ pub trait Credits {
     /// Messages of this pass that the peer can take on flow `flow`.
     fn allowed(&self, flow: usize) -> u64;
 
+    /// So many messages are going to be posted on flow `flow`.
+    ///
+    /// # Errors
+    /// They cannot be made ready.
+    #[inline]
+    fn prepare(&mut self, _flow: usize, _messages: u64) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Nothing has completed for a while.
     fn idle(&mut self, flows: &[Sends], now: u64);
 }
@@ -94,11 +103,13 @@ pub fn stream(
                 let list = u64::from(flow.list());
                 let allowed = quota.min(credits.allowed(i));
                 while flow.in_flight() + list <= depth && flow.posted() + list < allowed {
+                    credits.prepare(i, list)?;
                     flow.post().map_err(refused)?;
                 }
                 // The rest of a quota or of the peer's receives: at most a list, and the last one completes.
                 let left = allowed - flow.posted().min(allowed);
                 if left > 0 && left <= list && flow.in_flight() + left <= depth {
+                    credits.prepare(i, left)?;
                     flow.post_last(left).map_err(refused)?;
                 }
             }

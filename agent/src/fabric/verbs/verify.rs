@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     fabric::Control,
-    memory::pattern,
     verbs::{
         send::{Sends, Walk},
         words::{self, Doing},
@@ -24,38 +23,33 @@ use crate::{
 };
 
 impl End {
-    fn bytes(&self, pattern: &Pattern) -> Result<Vec<u8>, Failure> {
+    fn fits(&self, pattern: &Pattern) -> Result<(), Failure> {
         if pattern.size > self.layout.max_size {
             let cause = format!("{} bytes to verify on a link opened for {}", pattern.size, self.layout.max_size);
             return Err(Failure::new(Stage::Verify, Kind::Internal, cause));
         }
-        Ok(vec![0; pattern.size as usize])
+        Ok(())
     }
 
     /// Puts the pattern where every queue pair sends from, and where its peer reads.
     ///
     /// # Errors
-    /// The pattern is too long for this link.
+    /// The pattern is too long for this link, or the GPU fails.
     pub fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
-        let mut bytes = self.bytes(pattern)?;
-        for i in 0..self.pairs.len() {
-            pattern::fill(&mut bytes, pattern, i as u32);
-            self.region.backing().put(self.layout.outgoing(i) as usize, &bytes);
-        }
-        Ok(())
+        self.fits(pattern)?;
+        (0..self.pairs.len()).try_for_each(|i| self.region.backing().fill(self.layout.outgoing(i), pattern, i as u32))
     }
 
     /// Overwrites the places where the pattern can arrive: where the peer writes, and where the next receive lands.
     ///
     /// # Errors
-    /// The pattern is too long for this link.
+    /// The pattern is too long for this link, or the GPU fails.
     pub fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
-        let mut bytes = self.bytes(pattern)?;
+        self.fits(pattern)?;
         for i in 0..self.pairs.len() {
-            pattern::poison(&mut bytes, pattern, i as u32);
             let next = self.receives.get(i).map_or(0, |receives| receives.consumed());
             for place in [self.layout.incoming(i), self.receive_place(i, next)] {
-                self.region.backing().put(place as usize, &bytes);
+                self.region.backing().poison(place, pattern, i as u32)?;
             }
             self.received[i] = None;
         }
@@ -71,14 +65,13 @@ impl End {
     /// Compares what arrived on every queue pair with the pattern.
     ///
     /// # Errors
-    /// The pattern is too long for this link.
+    /// The pattern is too long for this link, or the GPU fails.
     pub fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
-        let mut bytes = self.bytes(pattern)?;
+        self.fits(pattern)?;
         let mut sum = Checked::default();
         for i in 0..self.pairs.len() {
             let place = self.received[i].map_or_else(|| self.layout.incoming(i), |n| self.receive_place(i, n));
-            self.region.backing().get(place as usize, &mut bytes);
-            let checked = pattern::check(&bytes, pattern, i as u32);
+            let checked = self.region.backing().check(place, pattern, i as u32)?;
             sum.verified += checked.verified;
             sum.wrong += checked.wrong;
             sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
@@ -107,6 +100,9 @@ impl End {
         while (0..flows.len()).any(|i| granted.allowed(i) == 0) {
             control.check(Stage::Verify)?;
             std::thread::yield_now();
+        }
+        if let Some(stage) = self.stage(op, pattern.size) {
+            (0..flows.len()).try_for_each(|i| stage.fetch(i, 1))?;
         }
         let moved = self.move_once(&mut flows, control);
         self.account(&flows);

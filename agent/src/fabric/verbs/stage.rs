@@ -1,0 +1,54 @@
+//! Messages of GPU memory that go through host memory: brought there before each is posted, taken back after each came.
+
+use std::sync::Arc;
+
+use railgauge_wire::{
+    failure::Failure,
+    terms::{GpuPath, Op},
+};
+
+use super::{end::End, layout::HEADER};
+use crate::verbs::region::Region;
+
+/// The copies around the messages of one pass.
+pub struct Stage {
+    region: Arc<Region>,
+    outgoing: Vec<u64>,
+    /// Where messages land that do not land in the receives they take.
+    incoming: Option<Vec<u64>>,
+    /// Bytes in front of the payload of a receive.
+    header: u64,
+    size: u64,
+}
+
+impl End {
+    /// The copies that a pass of `op` with messages of `size` bytes needs; none where the device reaches the memory.
+    pub fn stage(&self, op: Op, size: u64) -> Option<Stage> {
+        (self.gpu_path == GpuPath::Staged).then(|| Stage {
+            region: self.region.clone(),
+            outgoing: (0..self.pairs.len()).map(|i| self.layout.outgoing(i)).collect(),
+            incoming: (op != Op::Send).then(|| (0..self.pairs.len()).map(|i| self.layout.incoming(i)).collect()),
+            header: if self.layout.datagrams { HEADER } else { 0 },
+            size,
+        })
+    }
+}
+
+impl Stage {
+    /// Before so many messages are posted on queue pair `i`: every one of them is copied.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
+        (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
+    }
+
+    /// After a message has come on queue pair `i` and taken the receive at `place`.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
+        let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
+        self.region.backing().deliver(place, self.size)
+    }
+}

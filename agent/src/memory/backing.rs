@@ -1,0 +1,154 @@
+//! Bytes that devices reach: host memory, GPU memory, or host memory in front of GPU memory.
+
+use std::{fmt, os::fd::RawFd};
+
+use railgauge_wire::{
+    failure::Failure,
+    step::{Checked, Pattern},
+};
+
+use super::{host::Buffer, pattern};
+
+/// Bytes that stay where they are for as long as this value lives.
+///
+/// # Safety
+/// `address` must be valid for reads and writes of `length` bytes until the value is dropped, by anybody: the CPU (if
+/// it is host memory) and every device it is registered with, at the same time.
+pub unsafe trait Backing: fmt::Debug + Send + Sync {
+    /// Where the bytes start; a device address for GPU memory.
+    fn address(&self) -> u64;
+
+    /// How many there are.
+    fn length(&self) -> usize;
+
+    /// Writes the pattern of queue pair `qp` to offset `at`, where the data lives. Offsets are multiples of 8.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
+
+    /// Overwrites the same bytes with something else.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
+
+    /// Compares them, where the data lives.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure>;
+
+    /// The eight bytes at offset `at`, as this host orders them.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    fn word(&self, at: u64) -> Result<u64, Failure>;
+
+    /// Whether the data is in host memory at `address`, where the CPU sees a device's writes as they land.
+    fn host(&self) -> bool {
+        false
+    }
+
+    /// A dma-buf holding the bytes from its first one on, where that is how devices reach them.
+    fn dma_buf(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// Brings bytes from where the data lives to where devices read them. Nothing to do where that is one place.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    fn fetch(&self, _at: u64, _length: u64) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Takes bytes from where devices wrote them to where the data lives.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    fn deliver(&self, _at: u64, _length: u64) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Buffer {
+    /// Copies `bytes` to offset `at`. Panics if they do not fit.
+    fn put(&self, at: u64, bytes: &[u8]) {
+        let at = self.inside(at, bytes.len());
+        // SAFETY: the range was just checked, and `bytes` is no part of the mapping.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address().add(at), bytes.len()) };
+    }
+
+    /// Copies what is at offset `at` into `bytes`. Panics if there are not so many.
+    fn get(&self, at: u64, bytes: &mut [u8]) {
+        let at = self.inside(at, bytes.len());
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(self.address().add(at), bytes.as_mut_ptr(), bytes.len()) };
+    }
+
+    fn inside(&self, at: u64, length: usize) -> usize {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        assert!(at <= self.len() && length <= self.len() - at, "outside of the buffer");
+        at
+    }
+}
+
+// SAFETY: the mapping is the buffer's own and stays until it is dropped; devices and the CPU share it by raw access
+// only, because nothing here makes references to its bytes.
+unsafe impl Backing for Buffer {
+    fn address(&self) -> u64 {
+        Self::address(self) as u64
+    }
+
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+        let mut bytes = vec![0; pattern.size as usize];
+        pattern::fill(&mut bytes, pattern, qp);
+        self.put(at, &bytes);
+        Ok(())
+    }
+
+    fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+        let mut bytes = vec![0; pattern.size as usize];
+        pattern::poison(&mut bytes, pattern, qp);
+        self.put(at, &bytes);
+        Ok(())
+    }
+
+    fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
+        let mut bytes = vec![0; pattern.size as usize];
+        self.get(at, &mut bytes);
+        Ok(pattern::check(&bytes, pattern, qp))
+    }
+
+    fn word(&self, at: u64) -> Result<u64, Failure> {
+        let mut word = [0; 8];
+        self.get(at, &mut word);
+        Ok(u64::from_ne_bytes(word))
+    }
+
+    fn host(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_found_where_it_was_put_and_nowhere_else() {
+        let buffer = Buffer::new(4096, false).unwrap();
+        let pattern = Pattern { size: 101, seed: 3, iteration: 1 };
+        buffer.fill(512, &pattern, 2).unwrap();
+        assert_eq!(buffer.check(512, &pattern, 2).unwrap(), Checked { verified: 101, wrong: 0, first_wrong: None });
+        assert!(buffer.check(520, &pattern, 2).unwrap().wrong > 80);
+        buffer.poison(512, &pattern, 2).unwrap();
+        assert_eq!(buffer.check(512, &pattern, 2).unwrap().wrong, 101);
+        assert_eq!(buffer.word(0).unwrap(), 0);
+    }
+}
