@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
+mod example;
+
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    process::Command,
     sync::{Arc, LazyLock, Mutex},
     time::{Duration, Instant},
 };
@@ -16,30 +17,10 @@ use railgauge::{
 };
 use railgauge_wire::failure::Failure;
 
-/// The fake agent's file. Cargo builds examples for `cargo test`, but not for `cargo test --test NAME`, so it is asked
-/// once; a fresh build is a matter of half a second. What cargo tells this test in its environment is kept from that
-/// cargo: build scripts that look at `CARGO_MANIFEST_DIR` would run again, and polars with them.
+/// The fake agent's file.
 pub fn fake_agent() -> PathBuf {
-    static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let test = std::env::current_exe().unwrap();
-        let profile = test.ancestors().nth(2).unwrap();
-        let name = profile.file_name().unwrap().to_str().unwrap();
-        let build = ["build", "--quiet", "--package", "railgauge", "--example", "fake_agent", "--profile"];
-        // cargo's profile `dev` writes to `debug`.
-        let name = if name == "debug" { "dev" } else { name };
-        let mut cargo = Command::new(cargo);
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("CARGO") && text != "CARGO_HOME" && text != "CARGO_TARGET_DIR" {
-                cargo.env_remove(name);
-            }
-        }
-        cargo.args(build).arg(name).arg("--target-dir").arg(profile.parent().unwrap());
-        let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
-        assert!(status.success(), "the fake agent does not build");
-        profile.join("examples/fake_agent")
-    });
+    static FILE: LazyLock<PathBuf> =
+        LazyLock::new(|| example::folder_with("railgauge", "fake_agent").join("fake_agent"));
     FILE.clone()
 }
 

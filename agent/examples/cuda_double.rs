@@ -1,0 +1,209 @@
+//! A double of NVIDIA's driver library for tests on hosts without a GPU: what `agent/src/gpu/driver.rs` looks up, with
+//! host memory in place of device memory and the kernels' work done here. Never part of the product.
+//!
+//! Put beside an agent as `libcuda.so.1` and named by `LD_LIBRARY_PATH`. Its memory can be registered with a device by
+//! its address, as GPU memory can with nvidia-peermem. The environment makes it another GPU or a bad one:
+//! `CUDA_DOUBLE_GPUS` (2), `CUDA_DOUBLE_VERSION` (13000), `CUDA_DOUBLE_FREE` (free bytes, 1 GiB), `CUDA_DOUBLE_MANAGED`
+//! (1: memory says that it is managed).
+#![allow(non_snake_case, missing_docs, reason = "the names are CUDA's, and so is their meaning")]
+#![allow(unused_unsafe, reason = "some of these functions do nothing")]
+#![allow(clippy::missing_safety_doc, reason = "the contracts are CUDA's")]
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    collections::BTreeMap,
+    ffi::{CStr, c_char, c_int, c_uint, c_void},
+    os::fd::IntoRawFd,
+    slice,
+    sync::{Mutex, PoisonError},
+};
+
+type Status = c_int;
+type Handle = *mut c_void;
+
+const SUCCESS: Status = 0;
+const INVALID_VALUE: Status = 1;
+const OUT_OF_MEMORY: Status = 2;
+const NOT_FOUND: Status = 500;
+const NOT_SUPPORTED: Status = 801;
+
+/// Alignment of device memory: that of dma-bufs.
+const GRANULE: usize = 65_536;
+
+const KERNELS: [&CStr; 4] = [c"write_pattern", c"check_pattern", c"write_values", c"check_values"];
+
+/// Lengths of what is allocated, by address.
+static MEMORY: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
+
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(1).next_multiple_of(GRANULE), GRANULE).ok()
+}
+
+/// Writes an answer where the caller wants it.
+unsafe fn answer<T>(to: *mut T, value: T) -> Status {
+    // SAFETY: the caller of the driver's function vouches for the place.
+    unsafe { to.write(value) };
+    SUCCESS
+}
+
+unsafe fn text(to: *mut c_char, length: c_int, text: &str) -> Status {
+    let length = usize::try_from(length).unwrap_or(0);
+    if text.len() >= length {
+        return INVALID_VALUE;
+    }
+    // SAFETY: the caller gives `length` bytes, which hold the text and its end.
+    unsafe {
+        to.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
+        to.add(text.len()).write(0);
+    }
+    SUCCESS
+}
+
+macro_rules! driver {
+    ($($name:ident($($arg:ident: $type:ty),*) $body:block)+) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $type),*) -> Status {
+                // SAFETY: callers keep to cuda.h, as they must with the driver itself.
+                unsafe { $body }
+            }
+        )+
+    };
+}
+
+driver! {
+    cuInit(_flags: c_uint) { SUCCESS }
+    cuDriverGetVersion(to: *mut c_int) { answer(to, setting("CUDA_DOUBLE_VERSION", 13_000) as c_int) }
+    cuDeviceGetCount(to: *mut c_int) { answer(to, setting("CUDA_DOUBLE_GPUS", 2) as c_int) }
+    cuDeviceGet(to: *mut c_int, ordinal: c_int) { answer(to, ordinal) }
+    cuDeviceGetName(to: *mut c_char, length: c_int, _device: c_int) { text(to, length, "double of a GPU") }
+    cuDeviceGetPCIBusId(to: *mut c_char, length: c_int, device: c_int) {
+        text(to, length, &format!("0000:{:02x}:00.0", 0xd0 + device))
+    }
+    cuDeviceGetAttribute(to: *mut c_int, attribute: c_int, _device: c_int) {
+        // CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED: it exports them; whether anybody takes them is another matter.
+        answer(to, c_int::from(attribute == 124))
+    }
+    cuDevicePrimaryCtxRetain(to: *mut Handle, _device: c_int) { answer(to, std::ptr::without_provenance_mut(1)) }
+    cuDevicePrimaryCtxRelease_v2(_device: c_int) { SUCCESS }
+    cuCtxSetCurrent(_context: Handle) { SUCCESS }
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        let room = setting("CUDA_DOUBLE_FREE", 1 << 30) as usize;
+        let taken: usize = MEMORY.lock().unwrap_or_else(PoisonError::into_inner).values().sum();
+        answer(free, room.saturating_sub(taken));
+        answer(total, room)
+    }
+    cuMemAlloc_v2(to: *mut u64, bytes: usize) {
+        let Some(layout) = layout(bytes) else { return OUT_OF_MEMORY };
+        let address = alloc_zeroed(layout) as u64;
+        if address == 0 {
+            return OUT_OF_MEMORY;
+        }
+        MEMORY.lock().unwrap_or_else(PoisonError::into_inner).insert(address, bytes);
+        answer(to, address)
+    }
+    cuMemFree_v2(address: u64) {
+        let freed = MEMORY.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+        let Some(layout) = freed.and_then(layout) else { return INVALID_VALUE };
+        dealloc(address as *mut u8, layout);
+        SUCCESS
+    }
+    cuMemHostRegister_v2(_start: *mut c_void, _bytes: usize, _flags: c_uint) { SUCCESS }
+    cuMemHostUnregister(_start: *mut c_void) { SUCCESS }
+    cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, _stream: Handle) {
+        (to as *mut u8).copy_from(from.cast(), bytes);
+        SUCCESS
+    }
+    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, _stream: Handle) {
+        to.cast::<u8>().copy_from(from as *const u8, bytes);
+        SUCCESS
+    }
+    cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, _stream: Handle) {
+        (to as *mut u8).copy_from(from as *const u8, bytes);
+        SUCCESS
+    }
+    cuMemsetD8Async(to: u64, byte: u8, bytes: usize, _stream: Handle) {
+        (to as *mut u8).write_bytes(byte, bytes);
+        SUCCESS
+    }
+    cuPointerGetAttribute(to: *mut c_void, attribute: c_int, _address: u64) {
+        // CU_POINTER_ATTRIBUTE_IS_MANAGED.
+        match attribute {
+            8 => answer(to.cast::<c_int>(), setting("CUDA_DOUBLE_MANAGED", 0) as c_int),
+            _ => NOT_SUPPORTED,
+        }
+    }
+    cuMemGetHandleForAddressRange(to: *mut c_void, _address: u64, _bytes: usize, _kind: c_int, _flags: u64) {
+        match std::fs::File::open("/dev/null") {
+            Ok(file) => answer(to.cast::<c_int>(), file.into_raw_fd()),
+            Err(_) => NOT_SUPPORTED,
+        }
+    }
+    cuStreamCreate(to: *mut Handle, _flags: c_uint) { answer(to, std::ptr::without_provenance_mut(2)) }
+    cuStreamDestroy_v2(_stream: Handle) { SUCCESS }
+    cuStreamQuery(_stream: Handle) { SUCCESS }
+    cuStreamSynchronize(_stream: Handle) { SUCCESS }
+    cuModuleLoadDataEx(to: *mut Handle, source: *const c_void, _n: c_uint, _names: *mut c_int, _values: *mut Handle) {
+        let source = CStr::from_ptr(source.cast()).to_bytes();
+        let has = |name: &CStr| source.windows(name.count_bytes()).any(|window| window == name.to_bytes());
+        if KERNELS.into_iter().all(has) { answer(to, std::ptr::without_provenance_mut(3)) } else { INVALID_VALUE }
+    }
+    cuModuleGetFunction(to: *mut Handle, _module: Handle, name: *const c_char) {
+        match KERNELS.iter().position(|kernel| *kernel == CStr::from_ptr(name)) {
+            Some(number) => answer(to, std::ptr::without_provenance_mut(number + 1)),
+            None => NOT_FOUND,
+        }
+    }
+    cuLaunchKernel(
+        function: Handle, _gx: c_uint, _gy: c_uint, _gz: c_uint, _bx: c_uint, _by: c_uint, _bz: c_uint,
+        _shared: c_uint, _stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
+    ) {
+        let argument = |i: usize| (*arguments.add(i)).cast::<u64>().read_unaligned();
+        let (at, length) = (argument(0) as *mut u8, argument(1) as usize);
+        match function.addr() {
+            1 => write_pattern(slice::from_raw_parts_mut(at, length), argument(2), argument(3)),
+            2 => {
+                let tally = slice::from_raw_parts_mut(argument(3) as *mut u64, 2);
+                check_pattern(slice::from_raw_parts(at, length), argument(2), tally);
+            }
+            // Nobody has collectives without a GPU.
+            _ => return NOT_SUPPORTED,
+        }
+        SUCCESS
+    }
+    cuGetErrorName(status: Status, to: *mut *const c_char) {
+        let name = match status {
+            INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
+            OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
+            NOT_SUPPORTED => c"CUDA_ERROR_NOT_SUPPORTED",
+            _ => c"CUDA_ERROR_UNKNOWN",
+        };
+        answer(to, name.as_ptr())
+    }
+    cuGetErrorString(_status: Status, to: *mut *const c_char) { answer(to, c"said by a double".as_ptr()) }
+}
+
+/// Byte `i` of the pattern: SplitMix64 over the words, written anew from kernels.ptx.
+fn byte(key: u64, i: usize) -> u8 {
+    let mut word = key.wrapping_add((i as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (word ^ (word >> 31)).to_le_bytes()[i % 8]
+}
+
+fn write_pattern(bytes: &mut [u8], key: u64, flip: u64) {
+    for (i, place) in bytes.iter_mut().enumerate() {
+        *place = byte(key, i) ^ flip as u8;
+    }
+}
+
+fn check_pattern(bytes: &[u8], key: u64, tally: &mut [u64]) {
+    for (i, _) in bytes.iter().enumerate().filter(|(i, got)| **got != byte(key, *i)) {
+        tally[0] += 1;
+        tally[1] = tally[1].min(i as u64);
+    }
+}

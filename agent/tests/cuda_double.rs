@@ -1,0 +1,93 @@
+//! GPU memory on a host without a GPU: the agent with a double of NVIDIA's driver library (`examples/cuda_double.rs`).
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
+
+mod controller;
+#[path = "../../tests/support/example.rs"]
+mod example;
+
+use std::{path::Path, sync::LazyLock};
+
+use controller::{
+    Agent, command,
+    pair::{Pair, opened, spec, timing},
+};
+use railgauge_wire::{
+    failure::{Failure, Kind},
+    link::{LinkSpec, Opened, Role},
+    message::Ask,
+    step::{Checked, Window},
+    terms::{Aim, GpuPath, Memory, Op},
+};
+
+/// The folder that holds the double as `libcuda.so.1`.
+fn folder() -> &'static Path {
+    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
+        folder
+    });
+    FOLDER.path()
+}
+
+/// An agent that finds the double, made what `settings` say.
+fn agent(settings: &[(&str, &str)]) -> Agent {
+    let mut command = command();
+    command.env("LD_LIBRARY_PATH", folder()).envs(settings.iter().copied());
+    Agent::greeted(&mut command)
+}
+
+fn gpu(path: Option<GpuPath>) -> impl Fn(&mut LinkSpec) {
+    move |spec| (spec.memory, spec.gpu, spec.gpu_path) = (Memory::Cuda, Some(1), path)
+}
+
+/// What opening a link on GPU memory says.
+fn open(settings: &[(&str, &str)], change: impl Fn(&mut LinkSpec)) -> Result<Opened, Failure> {
+    let mut spec = spec(Role::Initiator, 1, 1 << 20);
+    gpu(None)(&mut spec);
+    change(&mut spec);
+    agent(settings).ask(Ask::Open { link: 1, spec: Box::new(spec) }).map(|answer| opened(Ok(answer)))
+}
+
+#[test]
+fn bytes_go_from_gpu_to_gpu_through_host_memory_and_are_verified_there() {
+    let mut pair = Pair { initiator: agent(&[]), responder: agent(&[]) };
+    let (near, far) = pair.open(gpu(Some(GpuPath::Staged)), 2, 1 << 20).unwrap();
+    for end in [&near, &far] {
+        assert_eq!((end.gpu_path, &*end.settings["gpu"]), (GpuPath::Staged, "1"));
+        assert_eq!((&*end.settings["gpu_name"], &*end.settings["gpu_pci"]), ("double of a GPU", "0000:d1:00.0"));
+    }
+    for (op, size) in [(Op::Write, 7), (Op::Read, 100_003), (Op::Send, 1 << 20)] {
+        let right = Checked { verified: 2 * size, wrong: 0, first_wrong: None };
+        assert_eq!(pair.verify(op, size, 1), right, "{op}");
+        let (near, _) = pair.time(timing(op, Aim::Bandwidth, size, Window::Iterations(20)));
+        assert_eq!((near.operations, near.bytes), (40, 40 * size));
+        assert_eq!(pair.verify(op, size, 2), right, "{op}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_gpu_memory_is_found() {
+    let flipping = agent(&[("RAILGAUGE_FAULT", "flip-bit")]);
+    let mut pair = Pair { initiator: flipping, responder: agent(&[]) };
+    pair.open(gpu(None), 1, 4096).unwrap();
+    assert_eq!(pair.verify(Op::Write, 4096, 1), Checked { verified: 4096, wrong: 1, first_wrong: Some(2048) });
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    let refused = |settings: &[(&str, &str)], change: &dyn Fn(&mut LinkSpec)| open(settings, change).unwrap_err();
+    let failure = refused(&[], &|spec| spec.gpu = Some(5));
+    assert!(failure.cause.contains("GPU 5 does not exist: this host has GPUs 0 to 1"), "{failure}");
+    let failure = refused(&[("CUDA_DOUBLE_GPUS", "0")], &|_| ());
+    assert!(failure.cause.contains("no GPU that CUDA sees"), "{failure}");
+    let failure = refused(&[("CUDA_DOUBLE_VERSION", "10020")], &|_| ());
+    assert!(failure.cause.contains("too old: 10.2") && failure.help.contains("11.0"), "{failure}");
+    let failure = refused(&[("CUDA_DOUBLE_FREE", "300000000")], &|spec| spec.max_size = 256 << 20);
+    assert!(failure.cause.contains("268435456 bytes are wanted, and 300000000 of"), "{failure}");
+    let failure = refused(&[("CUDA_DOUBLE_MANAGED", "1")], &|_| ());
+    assert_eq!(failure.kind, Kind::Unsupported);
+    assert!(failure.cause.contains("managed memory") && failure.cause.contains("moves"), "{failure}");
+    let failure = refused(&[], &|spec| spec.gpu_path = Some(GpuPath::GdrPeermem));
+    assert!(failure.cause.contains("a socket cannot reach GPU memory"), "{failure}");
+}
