@@ -15,6 +15,7 @@ pub mod results;
 pub mod row;
 pub mod rows;
 pub mod together;
+pub mod trend;
 pub mod truth;
 pub mod value;
 pub mod verdict;

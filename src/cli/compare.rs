@@ -58,8 +58,13 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let mut table = Table::default();
     for (when, runs) in [(When::Before, before), (When::After, after)] {
-        for directory in runs {
-            table.add(when, history::read(&directory, metrics)?);
+        let mut failed = None;
+        history::read_all(&runs, metrics, |_, run| match run {
+            Ok(run) => table.add(when, run),
+            Err(error) => failed = failed.take().or(Some(error)),
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
         }
     }
     let comparison = compare(table, &Options { margin_percent: args.margin })

@@ -11,6 +11,7 @@ mod preflight;
 pub mod report;
 mod run;
 mod schema;
+mod trend;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,8 @@ enum Command {
     Report(report::Args),
     /// Compare two sets of runs: improved, regressed, equivalent, or not enough data
     Compare(compare::Args),
+    /// Watch nightly runs: what changed when, which changed together, and whether it is still so
+    Trend(trend::Args),
     /// Connect, collect facts and judge every host's configuration; no traffic
     Preflight(preflight::Args),
     /// Deploy agents, measure, judge and report
@@ -55,6 +58,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),
         Command::Compare(args) => compare::run(args, &common),
+        Command::Trend(args) => trend::run(args, &common),
         Command::Preflight(args) => preflight::run(args, &common),
         Command::Run(args) => run::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),

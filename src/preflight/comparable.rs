@@ -26,6 +26,16 @@ pub fn comparable(facts: &HostFacts) -> Vec<(String, String)> {
     list.0
 }
 
+/// Those that somebody changes on purpose, and with which new levels come: system, kernel, drivers, firmware, libraries.
+pub fn software(facts: &HostFacts) -> Vec<(String, String)> {
+    let chosen = |name: &str| {
+        ["operating system", "kernel"].contains(&name)
+            || ["module ", "lib"].iter().any(|start| name.starts_with(start))
+            || [" driver", " firmware"].iter().any(|end| name.ends_with(end))
+    };
+    comparable(facts).into_iter().filter(|(name, _)| chosen(name)).collect()
+}
+
 /// Names and values as they are gathered.
 #[derive(Default)]
 struct List(Vec<(String, String)>);

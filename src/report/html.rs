@@ -4,11 +4,12 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, context, value::Serd
 use serde::Serialize;
 
 /// What pages are made of: their templates, and the parts they share.
-const TEMPLATES: [(&str, &str); 4] = [
+const TEMPLATES: [(&str, &str); 5] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("report.html", include_str!("../../templates/report.html")),
     ("compare.html", include_str!("../../templates/compare.html")),
+    ("trend.html", include_str!("../../templates/trend.html")),
 ];
 
 /// The page of a view by one of the templates.

@@ -14,6 +14,7 @@ pub mod compare;
 mod html;
 mod junit;
 pub mod text;
+pub mod trend;
 pub mod view;
 mod write;
 

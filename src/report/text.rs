@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use super::view::{Parts, TestView, View};
+use super::view::{Parts, Table, TestView, View};
 use crate::analysis::verdict::Status;
 
 /// The summary. `colour` puts ANSI colours on the verdicts.
@@ -128,4 +128,46 @@ pub(super) fn mark(status: Status, colour: bool) -> String {
         Status::Inconclusive | Status::NotRun => 33,
     };
     if colour { format!("\x1b[{code};1m{word}\x1b[0m") } else { word }
+}
+
+/// These columns of a table, aligned; `most` of its rows, since the page has them all.
+pub(super) fn aligned(
+    out: &mut String,
+    title: &str,
+    table: &Table,
+    columns: &[usize],
+    most: usize,
+) -> std::fmt::Result {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    if !title.is_empty() {
+        writeln!(out, "{title}:")?;
+    }
+    let head: Vec<String> = columns
+        .iter()
+        .map(|&at| {
+            let column = &table.columns[at];
+            if column.unit.is_empty() { column.name.clone() } else { format!("{} {}", column.name, column.unit) }
+        })
+        .collect();
+    let shown: Vec<Vec<&str>> =
+        table.rows.iter().take(most).map(|row| columns.iter().map(|&at| row[at].as_str()).collect()).collect();
+    let width = |at: usize| {
+        shown.iter().map(|row| row[at].chars().count()).chain([head[at].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    for row in [&head].into_iter().chain(&shown) {
+        let cell = |(at, text): (usize, &&str)| {
+            let width = widths[at];
+            if table.columns[columns[at]].number { format!("{text:>width$}") } else { format!("{text:<width$}") }
+        };
+        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
+        writeln!(out, "  {}", cells.join("  ").trim_end())?;
+    }
+    if table.rows.len() > most {
+        writeln!(out, "  and {} more: see the page", table.rows.len() - most)?;
+    }
+    writeln!(out)
 }

@@ -10,4 +10,5 @@ mod journals;
 mod localise;
 mod pages;
 mod scale;
+mod trend;
 mod verdicts;

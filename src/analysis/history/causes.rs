@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use super::Subject;
 
+/// Days without a change that no cause reaches over.
+const QUIET: i64 = 4;
+
 /// What subjects have in common, in words: hosts, NICs, rails, links, tests, named groups, or everything.
 #[derive(Debug, Default)]
 pub struct Labels {
@@ -68,16 +71,27 @@ impl Labels {
         })
     }
 
-    /// The common causes of these changes, those that explain most first; a change has one cause at most. Three series
-    /// at least make one.
+    /// The common causes of these changes, the latest first; a change has one cause at most. Three series at least make
+    /// one.
     pub fn causes(&self, changes: &[Moved]) -> Vec<Cause> {
-        let members: Vec<Member> =
-            changes.iter().map(|c| Member { series: c.series, day: c.day, effect: c.better }).collect();
+        let mut order: Vec<usize> = (0..changes.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(changes[at].day));
+        // Changes of one cause lie at most four days apart, so quiet days divide the work.
+        let days = order.chunk_by(|&later, &earlier| changes[later].day - changes[earlier].day <= QUIET);
+        days.flat_map(|cluster| self.causes_at_once(changes, cluster)).collect()
+    }
+
+    fn causes_at_once(&self, changes: &[Moved], cluster: &[usize]) -> Vec<Cause> {
+        let member = |&at: &usize| {
+            let Moved { series, day, better } = changes[at];
+            Member { series, day, effect: better }
+        };
+        let members: Vec<Member> = cluster.iter().map(member).collect();
         let cause = |shared: Shared| Cause {
             name: self.names[shared.label].clone(),
             series: (shared.members.len(), shared.of),
             day: shared.day,
-            members: shared.members,
+            members: shared.members.into_iter().map(|member| cluster[member]).collect(),
         };
         together(&members, &self.of).into_iter().map(cause).collect()
     }

@@ -5,6 +5,7 @@
 //! | `places` | a word of the command line becomes run directories |
 //! | `head` | the beginning of a journal: what the run is, its hosts and its cases |
 //! | `subject` | what a case measures: equal subjects of two runs are compared |
+//! | `read_all` | many runs read at the same time |
 //! | `causes` | changes at the same time become one line: what they have in common |
 //!
 //! Identity comes from the head of the journal, values from `records.parquet`, of which only the needed columns are
@@ -13,6 +14,7 @@
 mod causes;
 mod head;
 mod places;
+mod read_all;
 mod subject;
 
 use std::{
@@ -35,6 +37,7 @@ use crate::{plan::Plan, run::event::Case};
 
 pub use causes::{Cause, Labels, Moved};
 pub use places::run_directories;
+pub use read_all::read_all;
 pub use subject::Subject;
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm

@@ -9,6 +9,7 @@ pub(super) mod flows;
 pub(super) mod forest;
 pub(super) mod matrix;
 mod plot;
+pub(super) mod series;
 pub(super) mod slices;
 mod theme;
 mod ticks;

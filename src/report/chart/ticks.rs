@@ -50,6 +50,20 @@ pub(super) fn decades(title: String, least: f64, most: f64) -> Axis {
     Axis { title, range, marks: marks.collect() }
 }
 
+/// Days, with about eight marks a round number of days apart; `text` writes one.
+pub(super) fn dates((first, last): (i64, i64), text: fn(i64) -> String) -> Axis {
+    let span = (last - first).max(1);
+    let step = [1, 2, 7, 14, 28, 56, 91, 182].into_iter().find(|step| span / step < 9).unwrap_or(365);
+    let room = span as f64 * 0.015;
+    // Counted from the last, which is the one people look for.
+    let shown = (0..).map(|n| last - n * step).take_while(|day| *day >= first);
+    Axis {
+        title: String::new(),
+        range: (first as f64 - room, last as f64 + room),
+        marks: shown.map(|day| (day as f64, text(day))).collect(),
+    }
+}
+
 /// Logarithms to base two of message sizes, with at most eight marks.
 pub(super) fn sizes(title: String, list: &[u64]) -> Axis {
     let place = |bytes: u64| (bytes.max(1) as f64).log2();

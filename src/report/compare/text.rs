@@ -3,7 +3,10 @@
 use std::{fmt::Write, path::Path};
 
 use super::CompareView;
-use crate::report::{text::mark, view::Table};
+use crate::report::{
+    text::{aligned, mark},
+    view::Table,
+};
 
 /// Rows shown of a table: the page has them all.
 const ROWS: usize = 20;
@@ -24,7 +27,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
         writeln!(out, "note   {remark}")?;
     }
     writeln!(out)?;
-    table(out, "", &view.groups, &[0, 1, 2, 4, 5, 6, 7, 8])?;
+    aligned(out, "", &view.groups, &[0, 1, 2, 4, 5, 6, 7, 8], ROWS)?;
     for cause in &view.causes {
         writeln!(out, "{} {}: {}", cause.word, cause.name, cause.text)?;
     }
@@ -50,42 +53,6 @@ fn lines(out: &mut String, title: &str, table: &Table, columns: &[usize]) -> std
     for row in table.rows.iter().take(ROWS) {
         let cells: Vec<&str> = columns.iter().map(|&column| row[column].as_str()).collect();
         writeln!(out, "  {}", cells.join(" | "))?;
-    }
-    if table.rows.len() > ROWS {
-        writeln!(out, "  and {} more: see the page", table.rows.len() - ROWS)?;
-    }
-    writeln!(out)
-}
-
-/// A table with aligned columns.
-fn table(out: &mut String, title: &str, table: &Table, columns: &[usize]) -> std::fmt::Result {
-    if table.rows.is_empty() {
-        return Ok(());
-    }
-    if !title.is_empty() {
-        writeln!(out, "{title}:")?;
-    }
-    let head: Vec<String> = columns
-        .iter()
-        .map(|&at| {
-            let column = &table.columns[at];
-            if column.unit.is_empty() { column.name.clone() } else { format!("{} {}", column.name, column.unit) }
-        })
-        .collect();
-    let shown: Vec<Vec<&str>> =
-        table.rows.iter().take(ROWS).map(|row| columns.iter().map(|&at| row[at].as_str()).collect()).collect();
-    let width = |at: usize| {
-        shown.iter().map(|row| row[at].chars().count()).chain([head[at].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    for row in [&head].into_iter().chain(&shown) {
-        let cell = |(at, text): (usize, &&str)| {
-            let width = widths[at];
-            if table.columns[columns[at]].number { format!("{text:>width$}") } else { format!("{text:<width$}") }
-        };
-        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
-        writeln!(out, "  {}", cells.join("  ").trim_end())?;
     }
     if table.rows.len() > ROWS {
         writeln!(out, "  and {} more: see the page", table.rows.len() - ROWS)?;

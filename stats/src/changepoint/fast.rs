@@ -39,18 +39,19 @@ pub enum Fast {
 /// Judges a night's first run by the median and 1.4826 · MAD of up to 40 nights before: beyond 3 it must be repeated, and
 /// alerts if the median of three repeats is beyond 2.5 on the same side. Where noise arises within runs, a 5 sigma drop is found the first
 /// night and false alarms are all but absent; where it arises between nights, repeats share the night's luck and confirm
-/// noise, so this must not be used there ([`variance_split`](super::variance_split)).
+/// noise, so this must not be used there ([`variance_split`](super::variance_split)). A deviation below `floor` counts as
+/// `floor`.
 ///
 /// # Errors
 /// Fewer than 20 nights before, or a value that is not finite.
-pub fn fast(before: &[f64], first: f64, repeats: &[f64]) -> Result<Fast, Refusal> {
+pub fn fast(before: &[f64], first: f64, repeats: &[f64], floor: f64) -> Result<Fast, Refusal> {
     demand(before, super::slow::FEWEST)?;
     demand(&[first], 1)?;
     demand(repeats, 0)?;
     let mut recent = before[before.len().saturating_sub(HISTORY)..].to_vec();
     let centre = median_in_place(&mut recent);
     recent.iter_mut().for_each(|v| *v = (*v - centre).abs());
-    let scale = MAD_TO_SIGMA * median_in_place(&mut recent);
+    let scale = (MAD_TO_SIGMA * median_in_place(&mut recent)).max(floor);
     let away = |value: f64| if value == centre { 0.0 } else { (value - centre) / scale };
     let z = away(first);
     if z.abs() <= CUT {

@@ -46,13 +46,13 @@ impl Slow {
     }
 }
 
-/// Both slow rules at the end of a series.
+/// Both slow rules at the end of a series; `floor` as in [`recent_median`].
 ///
 /// # Errors
 /// Fewer than 28 values, or one that is not finite.
-pub fn slow(series: &[f64]) -> Result<Slow, Refusal> {
+pub fn slow(series: &[f64], floor: f64) -> Result<Slow, Refusal> {
     let (rank, nights) = rank_max(series)?;
-    Ok(Slow { rank, nights, median: recent_median(series)? })
+    Ok(Slow { rank, nights, median: recent_median(series, floor)? })
 }
 
 /// Largest standardised rank sum of the last k of 60 values, k = 3 … 14, and its k:
@@ -101,17 +101,18 @@ pub fn rank_max(series: &[f64]) -> Result<(f64, usize), Refusal> {
 /// Median of the last 8 values, less the median of up to 120 values before them, over 1.4826 times their median absolute
 /// deviation. Half of a week must be far off for it to move: runs of bad nights shorter than that pass.
 ///
-/// If the values before are all equal it is infinite for any difference.
+/// A deviation below `floor` counts as `floor`: where values are whole nanoseconds, half of them may be equal, and the
+/// next one would be infinitely far away. With a floor of 0 it is.
 ///
 /// # Errors
 /// Fewer than 28 values, or one that is not finite.
-pub fn recent_median(series: &[f64]) -> Result<f64, Refusal> {
+pub fn recent_median(series: &[f64], floor: f64) -> Result<f64, Refusal> {
     demand(series, FEWEST + MEDIAN_OF)?;
     let (before, last) = series.split_at(series.len() - MEDIAN_OF);
     let mut before = before[before.len().saturating_sub(HISTORY)..].to_vec();
     let centre = median_in_place(&mut before);
     before.iter_mut().for_each(|v| *v = (*v - centre).abs());
-    let scale = MAD_TO_SIGMA * median_in_place(&mut before);
+    let scale = (MAD_TO_SIGMA * median_in_place(&mut before)).max(floor);
     let away = median_in_place(&mut last.to_vec()) - centre;
     Ok(if away == 0.0 { 0.0 } else { away / scale })
 }
@@ -141,11 +142,18 @@ pub fn wandering(history: &[f64]) -> Result<f64, Refusal> {
 /// How often chance would do the same: the share of `draws` series, drawn in blocks of five nights from `history`, whose
 /// [`Slow::excess`] is at least `excess` in size (moving block bootstrap, Künsch 1989). Blocks keep what neighbouring
 /// nights have in common, so a series that wanders by itself raises fewer alarms. Stops as soon as the share is certain to
-/// exceed `enough`.
+/// exceed `enough`; `floor` as in [`recent_median`].
 ///
 /// # Errors
 /// Fewer than 28 values, or one that is not finite.
-pub fn by_chance(history: &[f64], excess: f64, enough: f64, draws: usize, seed: u64) -> Result<f64, Refusal> {
+pub fn by_chance(
+    history: &[f64],
+    excess: f64,
+    enough: f64,
+    floor: f64,
+    draws: usize,
+    seed: u64,
+) -> Result<f64, Refusal> {
     demand(history, FEWEST + MEDIAN_OF)?;
     let length = history.len().min(HISTORY + MEDIAN_OF);
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
@@ -158,7 +166,7 @@ pub fn by_chance(history: &[f64], excess: f64, enough: f64, draws: usize, seed: 
             series.extend_from_slice(&history[start..start + BLOCK]);
         }
         series.truncate(length);
-        reached += usize::from(slow(&series)?.excess().abs() >= excess.abs());
+        reached += usize::from(slow(&series, floor)?.excess().abs() >= excess.abs());
         if reached as f64 > enough * draws as f64 {
             return Ok(reached as f64 / draw as f64);
         }

@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         if self.recent.len() < FEWEST + 8 {
             return Ok(());
         }
-        let found = slow(&self.recent)?;
+        let found = slow(&self.recent, self.floor())?;
         let excess = found.excess();
         if excess.abs() <= 1.0 {
             return Ok(());
@@ -209,10 +209,15 @@ impl<'a> Walk<'a> {
         let enough = self.recent[..place].len() >= FEWEST + 8;
         let before = if enough { &self.recent[..place] } else { &self.recent[..] };
         let near = excess.abs() <= wandering(&winsorise(before)?)?;
-        if near || by_chance(before, excess, CHANCE, DRAWS, at as u64)? > CHANCE {
+        if near || by_chance(before, excess, CHANCE, self.floor(), DRAWS, at as u64)? > CHANCE {
             return Ok(());
         }
         self.change(at, place, Kind::Slow, excess)
+    }
+
+    /// Smallest deviation that is believed. An alert needs a change of `least`, and the cuts then still are below it.
+    fn floor(&self) -> f64 {
+        self.rules.least / 4.0
     }
 
     /// The fast rule; the z of an alert.
@@ -221,7 +226,7 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         let runs = &self.nights[at].runs;
-        let found = fast(&self.recent, runs[0], &runs[1..])?;
+        let found = fast(&self.recent, runs[0], &runs[1..], self.floor())?;
         if found == Fast::Quiet {
             return Ok(None);
         }

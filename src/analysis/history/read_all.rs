@@ -1,0 +1,42 @@
+//! Many runs read at the same time and handed over in order.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::sync_channel,
+    thread,
+};
+
+use railgauge_wire::terms::Metric;
+
+use super::{Run, RunError, read};
+
+/// Runs that a thread may be ahead.
+const AHEAD: usize = 2;
+/// More threads than this wait for the disk and for memory, not for one another.
+const THREADS: usize = 8;
+
+/// Reads all directories on several threads and gives each to `take`, in their order.
+pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMut(&Path, Result<Run, RunError>)) {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(directories.len().max(1));
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..threads)
+            .map(|first| {
+                let (send, receive) = sync_channel(AHEAD);
+                scope.spawn(move || {
+                    for directory in directories.iter().skip(first).step_by(threads) {
+                        // Nobody takes any more: the caller panicked.
+                        if send.send(read(directory, metrics)).is_err() {
+                            return;
+                        }
+                    }
+                });
+                receive
+            })
+            .collect();
+        for (directory, reader) in directories.iter().zip(readers.iter().cycle()) {
+            if let Ok(run) = reader.recv() {
+                take(directory, run);
+            }
+        }
+    });
+}

@@ -1,0 +1,235 @@
+//! Nightly runs: what changed when, which changed together, and whether it is still so.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `history` | runs, in any order, become series of nights |
+//! | `calendar` | which runs are one night |
+//! | `epochs` | what was changed on purpose, from which night on |
+//! | `judge` | watches every series, groups what moved together |
+//! | `reason` | changes in sentences |
+//!
+//! The arithmetic is [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
+
+mod calendar;
+mod epochs;
+mod history;
+mod judge;
+mod reason;
+
+use railgauge_stats::Refusal;
+use railgauge_wire::terms::{Better, Metric};
+use serde::Serialize;
+
+use super::verdict::Status;
+
+pub use calendar::{date, day};
+pub use epochs::Epoch;
+pub use history::History;
+
+/// Version of the document.
+const VERSION: u32 = 1;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Smallest change in percent worth an alert.
+    pub least_percent: f64,
+    /// Days (counted from 1970) from which on everything is new, with the reason.
+    pub epochs: Vec<(i64, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { least_percent: 1.0, epochs: Vec::new() }
+    }
+}
+
+/// Which way a change went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// For the worse.
+    Worse,
+    /// For the better.
+    Better,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Still so.
+    Open,
+    /// Its series have no recent nights any more.
+    Ended,
+    /// Overtaken by another change or by a declared epoch.
+    Overtaken,
+    /// Back at the old level.
+    WentAway,
+}
+
+/// Which rule raised an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// One night, confirmed by its repeats.
+    Fast,
+    /// About a week.
+    Slow,
+}
+
+/// One alert of one series.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alert {
+    /// First night of the new level.
+    pub since: String,
+    /// The same, counted in days from 1970.
+    #[serde(skip)]
+    pub day: i64,
+    /// Night of the alert.
+    pub raised: String,
+    /// Rule.
+    pub rule: Rule,
+    /// Which way it went.
+    pub way: Way,
+    /// Change in percent of the level before.
+    pub percent: f64,
+    /// 95 % interval of it; `None` where the nights since were too few.
+    pub interval: Option<(f64, f64)>,
+    /// By how many standard deviations (fast), or how many times what alerts (slow).
+    pub strength: f64,
+    /// Nights before and since that it rested on.
+    pub nights: (usize, usize),
+    /// What became of it.
+    pub state: State,
+    /// Night of its end; `None` while it lasts.
+    pub end: Option<String>,
+    /// First night back at the old level, counted in days from 1970; `None` where it did not go away.
+    #[serde(skip)]
+    pub back: Option<i64>,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// One series: one metric of one link at one size, with one plan and one hardware.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Test, metric, size and variant.
+    pub kind: String,
+    /// The link, or the group of a collective.
+    pub link: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Which direction is better.
+    pub better: Better,
+    /// SHA-256 of the plan, shortened.
+    pub plan: String,
+    /// Ids of the devices, where they are known.
+    pub hardware: Vec<String>,
+    /// First and last night with a value.
+    pub span: (String, String),
+    /// Nights with a value.
+    pub nights: usize,
+    /// Whether there are values of the last two weeks.
+    pub alive: bool,
+    /// First night of the present level, and nights of it.
+    pub level: (String, usize),
+    /// Median of the present level, in the metric's unit.
+    pub centre: f64,
+    /// Standard deviation of its nights, in percent.
+    pub scale_percent: f64,
+    /// Whether the present level has nights enough for an alert.
+    pub watched: bool,
+    /// All alerts, in order.
+    pub alerts: Vec<Alert>,
+    /// How many standard deviations the last night is off, where it should be repeated at once.
+    pub repeat: Option<f64>,
+    /// Night (counted in days from 1970) and value of every night, for charts.
+    #[serde(skip)]
+    pub points: Vec<(i64, f64)>,
+}
+
+/// Alerts with one cause.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// What its series have in common, or the one series.
+    pub name: String,
+    /// First night of the new level: the median of its series.
+    pub since: String,
+    /// The same, counted in days from 1970.
+    #[serde(skip)]
+    pub day: i64,
+    /// Which way it went.
+    pub way: Way,
+    /// What became of it: open while one of its series still is.
+    pub state: State,
+    /// Series that changed, and those with the same in common.
+    pub series: (usize, usize),
+    /// Median change in percent by metric.
+    pub effects: Vec<(Metric, f64)>,
+    /// What was changed on purpose at about the same time.
+    pub epochs: Vec<String>,
+    /// It in a sentence.
+    pub sentence: String,
+    /// Position of the series and of the alert in it, the largest change first.
+    pub members: Vec<(usize, usize)>,
+}
+
+/// The whole trend.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trend {
+    /// Version of this document.
+    pub version: u32,
+    /// fail: something became worse and still is. inconclusive: nothing did, but no series has nights enough to tell.
+    pub status: Status,
+    /// The exit code of that.
+    pub exit_code: u8,
+    /// It in a sentence.
+    pub sentence: String,
+    /// Runs, and nights with a run.
+    pub runs: (usize, usize),
+    /// First and last night.
+    pub span: (String, String),
+    /// Directories whose run could not be read, and why.
+    pub unreadable: Vec<(String, String)>,
+    /// Changes, those that are still so first, then the latest first.
+    pub changes: Vec<Change>,
+    /// What was changed on purpose.
+    pub epochs: Vec<Epoch>,
+    /// Series-years that were watched: false alerts are counted by them.
+    pub series_years: f64,
+    /// Every series, in the order in which they began.
+    pub series: Vec<Series>,
+}
+
+/// Watches everything that was collected.
+///
+/// # Errors
+/// A statistic refuses what was collected, which is a mistake of ours.
+pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
+    let everything = history.finish(options);
+    let series = judge::watch_all(&everything, options)?;
+    let changes = judge::changes(&everything, &series);
+    let watched = series.iter().filter(|series| series.alive && series.watched).count();
+    let status = match () {
+        () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
+        () if watched == 0 => Status::Inconclusive,
+        () => Status::Pass,
+    };
+    let nights = &everything.nights;
+    let ends = nights.first().zip(nights.last()).map(|(first, last)| (date(*first), date(*last)));
+    let nights_watched: usize = series.iter().map(|series| series.nights).sum();
+    Ok(Trend {
+        version: VERSION,
+        status,
+        exit_code: status.exit_code(),
+        sentence: reason::sentence(&series, &changes),
+        runs: (everything.runs, nights.len()),
+        span: ends.unwrap_or_default(),
+        unreadable: everything.unreadable,
+        changes,
+        epochs: everything.epochs,
+        series_years: nights_watched as f64 / 365.25,
+        series,
+    })
+}

@@ -1,0 +1,70 @@
+//! Alerts and changes in sentences that a person on call understands.
+
+use super::{Alert, Change, Rule, Series, State, Way};
+use crate::analysis::words::{count, number, percent, signed};
+
+/// Why there is an alert.
+pub(super) fn alert(alert: &Alert) -> String {
+    let Alert { raised, nights: (before, since), strength, .. } = alert;
+    let moved = moved(alert.percent);
+    let interval =
+        alert.interval.map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", signed(low), signed(high)));
+    let strength = number(*strength);
+    match alert.rule {
+        Rule::Fast => format!(
+            "{moved}{interval} against the {before} nights before; the night of {raised} and its repeats are {strength} \
+             standard deviations off"
+        ),
+        Rule::Slow => format!(
+            "{moved}{interval}: {} against the {before} before, {strength} times what alerts, seen on {raised}",
+            count(*since, "night")
+        ),
+    }
+}
+
+/// What changed, since when, and whether it still is so.
+pub(super) fn change(change: &Change, series: &[Series]) -> String {
+    let effects: Vec<String> = change
+        .effects
+        .iter()
+        .map(|(metric, percent)| format!("{} {}", metric.word().replace('_', " "), moved(*percent)))
+        .collect();
+    let of = match change.series {
+        (1, 1) => String::new(),
+        (changed, all) => format!("; {changed} of {all} series"),
+    };
+    let open = change.members.iter().filter(|(at, alert)| series[*at].alerts[*alert].state == State::Open).count();
+    let state = match (change.state, change.members.first()) {
+        (State::Open, _) if open == change.members.len() => "still so".to_owned(),
+        (State::Open, _) => format!("{open} of them are still so"),
+        (State::WentAway, Some((at, alert))) => {
+            format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
+        }
+        (State::Overtaken, _) => "overtaken by another change or a declared epoch".to_owned(),
+        _ => "no recent nights".to_owned(),
+    };
+    format!("{} since {}{of}; {state}", effects.join(", "), change.since)
+}
+
+/// The trend in a sentence.
+pub(super) fn sentence(series: &[Series], changes: &[Change]) -> String {
+    let alive = series.iter().filter(|series| series.alive).count();
+    let watched = series.iter().filter(|series| series.alive && series.watched).count();
+    let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
+    let mut text = format!(
+        "Of {alive} series {watched} have nights enough to be watched: {} for the worse, {} for the better are still so, \
+         {} are over.",
+        count(open(Way::Worse), "change"),
+        open(Way::Better),
+        changes.iter().filter(|change| change.state != State::Open).count(),
+    );
+    let repeat = series.iter().filter(|series| series.repeat.is_some()).count();
+    if repeat > 0 {
+        text += &format!(" {repeat} of the last night should be repeated at once.");
+    }
+    text
+}
+
+fn moved(change: f64) -> String {
+    format!("{} by {} %", if change < 0.0 { "fell" } else { "rose" }, percent(change.abs()))
+}

@@ -1,0 +1,77 @@
+//! `railgauge trend RUNS`: what changed when, which changed together, and whether it is still so.
+
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+};
+
+use anyhow::Context;
+use railgauge_wire::terms::Metric;
+
+use super::{
+    Common, Exit, Misuse,
+    common::{metric, page_path, print},
+    report::exit_of,
+};
+use crate::{
+    analysis::{
+        history,
+        trend::{History, Options, day, trend},
+    },
+    report::trend as page,
+};
+
+/// Arguments of `trend`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A directory that holds run directories, or a quoted pattern
+    runs: String,
+    /// Smallest change in percent worth an alert
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    least: f64,
+    /// Watch this metric, again for more [default: bandwidth, busbw, latency_p50, latency_p99]
+    #[arg(long, value_name = "NAME", value_parser = metric)]
+    metric: Vec<Metric>,
+    /// A day from which on everything is new, with the reason: 2026-11-21 or "2026-11-21 new switches"
+    #[arg(long, value_name = "DATE", value_parser = epoch)]
+    epoch: Vec<(i64, String)>,
+    /// The page to write [default: reports/trend-<UTC time>.html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the whole trend as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+fn epoch(text: &str) -> Result<(i64, String), String> {
+    let (date, what) = text.split_once(' ').unwrap_or((text, "declared"));
+    Ok((day(date)?, what.trim().to_owned()))
+}
+
+/// Watches the runs of a directory.
+///
+/// # Errors
+/// It holds no run, or the page cannot be written. A single run that cannot be read is left out and said.
+pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    if !(args.least > 0.0 && args.least < 100.0) {
+        return Err(Misuse(format!("--least {}: more than 0 and less than 100 percent", args.least)).into());
+    }
+    let runs = history::run_directories(&args.runs).map_err(Misuse)?;
+    let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
+    let mut collected = History::default();
+    history::read_all(&runs, metrics, |directory, run| match run {
+        Ok(run) => collected.add(run),
+        Err(error) => collected.unreadable(directory, &error),
+    });
+    let options = Options { least_percent: args.least, epochs: args.epoch };
+    let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("the runs cannot be watched: {cause}"))?;
+    let path = page_path(args.output, "trend")?;
+    let view = page::write(&trend, &path)?;
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&trend).context("cannot write the trend")?))?;
+    } else if !common.quiet {
+        let colour = common.colour() && io::stdout().is_terminal();
+        print(&page::text::summary(&view, &path, colour))?;
+    }
+    Ok(exit_of(trend.status))
+}

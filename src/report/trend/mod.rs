@@ -1,0 +1,25 @@
+//! Everything shown of a trend: one page and the text on the terminal, of one view.
+
+pub mod text;
+mod view;
+
+use std::path::Path;
+
+use super::{
+    ReportError, html,
+    write::{drawing, text_file},
+};
+use crate::analysis::trend::Trend;
+
+pub use view::{ChangeView, TrendView, view};
+
+/// Writes the page of a trend. What was there before is replaced as a whole or not at all.
+///
+/// # Errors
+/// A chart cannot be drawn, or the file cannot be written.
+pub fn write(trend: &Trend, path: &Path) -> Result<TrendView, ReportError> {
+    let view = view(trend).map_err(|cause| drawing("the chart of a series", cause))?;
+    let page = html::page("trend.html", &view).map_err(|cause| drawing("the page of a trend", cause))?;
+    text_file(path, &page)?;
+    Ok(view)
+}

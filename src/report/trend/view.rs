@@ -1,0 +1,260 @@
+//! A trend as plain data that is ready to print, in the order it is read.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{
+    analysis::{
+        trend::{Change, Series, State, Trend, Way, date},
+        verdict::Status,
+        words::{self, count, number},
+    },
+    report::{
+        chart::series::{Drawing, Mark, series},
+        view::{Figure, Table, number_column, text_column},
+    },
+};
+
+/// Changes that are drawn.
+const DRAWN: usize = 16;
+/// Series listed of a change.
+const LISTED: usize = 12;
+/// Changes that are listed.
+const CHANGES: usize = 200;
+/// Rows of a table that may be long.
+const ROWS: usize = 200;
+/// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
+/// (docs/statistics.md).
+const FALSE_ALERTS: (f64, f64) = (0.02, 0.18);
+
+/// A whole trend.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrendView {
+    /// What it comes to.
+    pub status: Status,
+    /// That in a word or two.
+    pub word: &'static str,
+    /// That in a sentence.
+    pub sentence: String,
+    /// Nights and runs in a line.
+    pub span: String,
+    /// What must be borne in mind.
+    pub remarks: Vec<String>,
+    /// Changes that are still so.
+    pub open: Vec<ChangeView>,
+    /// Changes that are over.
+    pub over: Vec<ChangeView>,
+    /// How many changes are not listed.
+    pub more: usize,
+    /// Series whose last night should be repeated at once.
+    pub repeats: Table,
+    /// What was changed on purpose.
+    pub epochs: Table,
+    /// Series by test, metric and size.
+    pub kinds: Table,
+    /// Runs that could not be read.
+    pub unreadable: Table,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeView {
+    /// Class of the style sheet.
+    pub class: &'static str,
+    /// `worse` or `better`.
+    pub way: &'static str,
+    /// What its series have in common.
+    pub name: String,
+    /// It in a sentence.
+    pub sentence: String,
+    /// What was changed on purpose at about the same time.
+    pub epochs: Vec<String>,
+    /// The series that changed most, drawn.
+    pub figure: Option<Figure>,
+    /// Its series, the largest change first.
+    pub series: Table,
+    /// How many are not listed.
+    pub more: usize,
+}
+
+/// Makes the view.
+///
+/// # Errors
+/// A chart cannot be drawn.
+pub fn view(trend: &Trend) -> Result<TrendView, String> {
+    let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
+    let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
+    let views = views.collect::<Result<Vec<ChangeView>, String>>()?;
+    let open = listed.iter().take_while(|change| change.state == State::Open).count();
+    let (open, over) = views.split_at(open);
+    let (runs, nights) = trend.runs;
+    Ok(TrendView {
+        status: trend.status,
+        word: match trend.status {
+            Status::Fail => "worse",
+            Status::Pass => "steady",
+            Status::Inconclusive | Status::NotRun => "not enough nights",
+        },
+        sentence: trend.sentence.clone(),
+        span: format!(
+            "{} series, {} with {}, {} to {}",
+            trend.series.len(),
+            count(nights, "night"),
+            count(runs, "run"),
+            trend.span.0,
+            trend.span.1
+        ),
+        remarks: remarks(trend),
+        open: open.to_vec(),
+        over: over.to_vec(),
+        more: trend.changes.len() - listed.len(),
+        repeats: repeats(trend),
+        epochs: epochs(trend),
+        kinds: kinds(trend),
+        unreadable: Table {
+            columns: vec![text_column("directory"), text_column("why")],
+            rows: trend.unreadable.iter().map(|(directory, why)| vec![directory.clone(), why.clone()]).collect(),
+        },
+    })
+}
+
+fn remarks(trend: &Trend) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let alone = trend.changes.iter().filter(|change| change.series.0 == 1).count();
+    if alone > 0 {
+        let (low, high) = FALSE_ALERTS;
+        remarks.push(format!(
+            "{} of a single series: in {} series-years {} to {} false alerts are to be expected.",
+            count(alone, "change"),
+            number(trend.series_years),
+            (trend.series_years * low).round(),
+            (trend.series_years * high).round()
+        ));
+    }
+    let ended = trend.series.iter().filter(|series| !series.alive).count();
+    if ended > 0 {
+        remarks.push(format!("{ended} series have no values of the last two weeks: another plan or other hardware took their place, or a host is gone."));
+    }
+    let young = trend.series.iter().filter(|series| series.alive && !series.watched).count();
+    if young > 0 {
+        remarks.push(format!("{young} series are too young to be watched: a level needs 28 nights; until then only the plan's own limits guard them."));
+    }
+    if !trend.unreadable.is_empty() {
+        remarks.push(format!("{} could not be read.", count(trend.unreadable.len(), "run")));
+    }
+    remarks
+}
+
+fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, String> {
+    let most = change.members.first().map(|(at, _)| &trend.series[*at]);
+    let figure = most.filter(|_| drawn).map(|series| figure(trend, series)).transpose()?;
+    let columns = vec![
+        text_column("test, metric, size"),
+        text_column("link"),
+        text_column("since"),
+        text_column("why"),
+        text_column("now"),
+    ];
+    let row = |(at, alert): &(usize, usize)| {
+        let (series, alert) = (&trend.series[*at], &trend.series[*at].alerts[*alert]);
+        let now = match (&alert.state, &alert.end) {
+            (State::Open, _) => format!("{} {}", number(series.centre), series.metric.unit()),
+            (State::WentAway, Some(end)) => format!("went away on {end}"),
+            (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
+            _ => "no recent nights".to_owned(),
+        };
+        vec![series.kind.clone(), series.link.clone(), alert.since.clone(), alert.reason.clone(), now]
+    };
+    Ok(ChangeView {
+        class: match (change.state, change.way) {
+            (State::Open, Way::Worse) => "fail",
+            (State::Open, Way::Better) => "pass",
+            _ => "idle",
+        },
+        way: if change.way == Way::Worse { "worse" } else { "better" },
+        name: change.name.clone(),
+        sentence: change.sentence.clone(),
+        epochs: change.epochs.clone(),
+        figure,
+        series: Table { columns, rows: change.members.iter().take(LISTED).map(row).collect() },
+        more: change.members.len().saturating_sub(LISTED),
+    })
+}
+
+fn figure(trend: &Trend, of: &Series) -> Result<Figure, String> {
+    let marks = of.alerts.iter().flat_map(|alert| {
+        let worse = alert.way == Way::Worse;
+        let back = alert.back.map(|day| Mark { day, worse: !worse });
+        [Some(Mark { day: alert.day, worse }), back].into_iter().flatten()
+    });
+    let drawing = Drawing {
+        title: format!("{}, {}", of.metric.word().replace('_', " "), of.metric.unit()),
+        points: &of.points,
+        marks: marks.collect(),
+        epochs: trend.epochs.iter().map(|epoch| epoch.day).collect(),
+        date,
+    };
+    let legend = [
+        ("k-dot-main", "a night"),
+        ("k-level", "median of a level"),
+        ("k-worst", "change for the worse"),
+        ("k-good", "change for the better"),
+        ("k-epoch", "something was changed on purpose"),
+    ];
+    let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
+    Ok(Figure { title: format!("{}, {}", of.kind, of.link), svg: series(&drawing)?, legend })
+}
+
+fn repeats(trend: &Trend) -> Table {
+    let columns =
+        vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
+    let row = |series: &Series| Some(vec![series.kind.clone(), series.link.clone(), number(series.repeat?)]);
+    Table { columns, rows: trend.series.iter().filter_map(row).take(ROWS).collect() }
+}
+
+fn epochs(trend: &Trend) -> Table {
+    let columns = vec![text_column("since"), text_column("what"), text_column("where")];
+    let row = |epoch: &crate::analysis::trend::Epoch| {
+        let hosts = match epoch.hosts.as_slice() {
+            [] => "everywhere".to_owned(),
+            hosts => crate::plan::hostlist::fold(hosts.iter().map(String::as_str)),
+        };
+        vec![epoch.date.clone(), epoch.what.clone(), hosts]
+    };
+    Table { columns, rows: trend.epochs.iter().take(ROWS).map(row).collect() }
+}
+
+/// Series by test, metric and size: how many, where they are, how restless, and how often they changed.
+fn kinds(trend: &Trend) -> Table {
+    let mut kinds: BTreeMap<usize, Vec<&Series>> = BTreeMap::new();
+    let mut order: BTreeMap<&str, usize> = BTreeMap::new();
+    for series in trend.series.iter().filter(|series| series.alive) {
+        let next = order.len();
+        kinds.entry(*order.entry(&series.kind).or_insert(next)).or_default().push(series);
+    }
+    let columns = vec![
+        text_column("test, metric, size"),
+        number_column("series", ""),
+        number_column("watched", ""),
+        number_column("level, median", ""),
+        number_column("spread of nights", "%"),
+        number_column("changes", ""),
+        number_column("still so", ""),
+    ];
+    let middle = |values: Vec<f64>| railgauge_stats::robust::median(&values).ok();
+    let row = |all: &Vec<&Series>| {
+        let first = all.first()?;
+        let alerts = || all.iter().flat_map(|series| &series.alerts);
+        Some(vec![
+            first.kind.clone(),
+            all.len().to_string(),
+            all.iter().filter(|series| series.watched).count().to_string(),
+            format!("{} {}", number(middle(all.iter().map(|s| s.centre).collect())?), first.metric.unit()),
+            words::percent(middle(all.iter().map(|s| s.scale_percent).collect())?),
+            alerts().count().to_string(),
+            alerts().filter(|alert| alert.state == State::Open).count().to_string(),
+        ])
+    };
+    Table { columns, rows: kinds.values().filter_map(row).collect() }
+}
