@@ -16,6 +16,8 @@ pub struct Subject {
     pub test: String,
     /// Whether both directions ran at once.
     pub bidirectional: bool,
+    /// Whether all flows of a round ran at once.
+    pub at_once: bool,
     /// Ends or ranks.
     pub flow: Flow,
     /// Operation, size and the rest of the test's matrix.
@@ -25,8 +27,14 @@ pub struct Subject {
 impl Subject {
     /// The subjects of a run's cases, by their numbers. Takes the cases out of the run.
     pub fn take(run: &mut Run) -> Vec<Self> {
-        let both = |name: &str| run.plan.tests.iter().any(|test| test.name == name && test.bidirectional);
-        let subject = |Case { test, flow, cell, .. }: Case| Self { bidirectional: both(&test), test, flow, cell };
+        let of_test = |name: &str| {
+            let test = run.plan.tests.iter().find(|test| test.name == name);
+            test.map_or((false, false), |test| (test.bidirectional, test.at_once()))
+        };
+        let subject = |Case { test, flow, cell, .. }: Case| {
+            let (bidirectional, at_once) = of_test(&test);
+            Self { test, bidirectional, at_once, flow, cell }
+        };
         std::mem::take(&mut run.cases).into_iter().map(subject).collect()
     }
 
