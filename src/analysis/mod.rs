@@ -5,6 +5,7 @@
 //!                                        plan's expectations, rows, results ─ verdict ─▶ Verdicts
 //! ```
 
+pub mod baseline;
 pub mod ceiling;
 pub mod compare;
 pub mod frame;
@@ -14,6 +15,7 @@ pub mod localise;
 pub mod results;
 pub mod row;
 pub mod rows;
+pub mod settings;
 pub mod together;
 pub mod trend;
 pub mod truth;

@@ -2,6 +2,7 @@
 //!
 //! A new command is one file with `Args` and `run`, one variant of [`Command`] and one arm of [`dispatch`].
 
+mod baseline;
 mod check;
 mod common;
 mod compare;
@@ -33,6 +34,8 @@ struct CommandLine {
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Learn from earlier runs what plans are held against
+    Baseline(baseline::Args),
     /// Read a plan and print every mistake in it; touches no host
     Check(check::Args),
     /// Show what a run would do: hosts, rounds, cases, expected time and bytes; touches no host
@@ -54,6 +57,7 @@ enum Command {
 fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
     let common = line.common;
     match line.command {
+        Command::Baseline(args) => baseline::run(args, &common),
         Command::Check(args) => check::run(args, &common),
         Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),

@@ -7,13 +7,14 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `plan_table`, `launch`, `hosts`, `localise`, `preflight`, `test` | the tables of the format: their keys, and what they mean |
+//! | `plan_table`, `launch`, `hosts`, `localise`, `preflight`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
 //! | `read` | reading a table by its keys, and the book of mistakes |
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
 //! | `mistakes`, `render` | mistakes, and how they are shown |
 //! | [`model`] | the plan itself |
 
+pub mod baseline;
 pub mod format;
 mod grammar;
 mod hosts;
@@ -62,7 +63,7 @@ pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
         let help = match &fault {
             file::Fault::Io(_) => "is the path right?",
             file::Fault::NoFile(_) => "name the plan inside it",
-            file::Fault::TooLarge => "a plan is a short text: is this the right file?",
+            file::Fault::TooLarge(_) => "a plan is a short text: is this the right file?",
             file::Fault::NotText { .. } => "save the file as UTF-8 text: is this the right file?",
         };
         Mistakes::whole_file(&name, format!("the plan {fault}"), help)

@@ -11,6 +11,8 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::baseline::Baseline;
+
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -32,6 +34,9 @@ pub struct Plan {
     /// What the hosts' configuration is held against.
     #[serde(default)]
     pub preflight: Preflight,
+    /// What expectations are held against that ask for a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     /// Tests in the plan's order, every name once.
     pub tests: Vec<Test>,
 }
@@ -368,4 +373,6 @@ pub enum Limit {
     PercentOfCeiling(f64),
     /// Not worse than the robust centre of all peers by more than this percentage.
     WithinPercentOfPeers(f64),
+    /// Not worse than the plan's baseline by more than this percentage.
+    WithinPercentOfBaseline(f64),
 }

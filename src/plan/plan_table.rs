@@ -3,6 +3,7 @@
 use toml::{Spanned, de::DeTable};
 
 use super::{
+    baseline::{self, BASELINE},
     format::{Preset, Section, Shape, key},
     hosts::{self, HOSTS},
     launch::{self, LAUNCH},
@@ -47,6 +48,12 @@ pub static PLAN: Section = Section {
             Preset::Words("hosts are held against each other"),
             "What the hosts' configuration is held against.",
         ),
+        key(
+            "baseline",
+            Shape::Table(&BASELINE),
+            Preset::Words("none"),
+            "Values of earlier runs that expectations may be held against.",
+        ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
         key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
     ],
@@ -72,6 +79,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         launch::judge_command(&launch_table, words, &hosts.list);
     }
     let tests = test::read(&top, &hosts);
+    let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
@@ -81,6 +89,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         groups: hosts.groups,
         localise: localise::read(&top),
         preflight: preflight::read(&top),
+        baseline,
         tests,
     }
 }

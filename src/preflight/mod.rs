@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::facts::HostFacts;
 
 pub use check::{CHECKS, Check};
-pub use comparable::software;
+pub use comparable::{comparable, software};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};
 pub use judge::judge;

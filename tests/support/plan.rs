@@ -75,6 +75,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     Plan {
         localise: Default::default(),
         preflight: Default::default(),
+        baseline: None,
         name: "acceptance".into(),
         description: "Acceptance of the new pod: every pair, both rails".into(),
         seed: 7,

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
-    analysis::history::Run,
-    plan::model::Test,
+    analysis::{history::Run, settings},
     preflight::{self, Change},
 };
 
@@ -49,7 +47,7 @@ pub(super) struct Seen {
 impl Seen {
     /// Takes the facts out of a run.
     pub(super) fn take(run: &mut Run) -> Self {
-        let tests = run.plan.tests.iter().map(|test| (test.name.clone(), settings(test))).collect();
+        let tests = run.plan.tests.iter().map(|test| (test.name.clone(), settings::all(test))).collect();
         Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests }
     }
 }
@@ -82,44 +80,17 @@ fn different(test: &str, before: &BTreeMap<String, String>, after: &BTreeMap<Str
     keys.iter().filter_map(setting).collect()
 }
 
-/// Every setting of a test that bears on its values, by its key: what is demanded of them does not.
-fn settings(test: &Test) -> BTreeMap<String, String> {
-    let mut flat = BTreeMap::new();
-    let bare = Test { expect: Vec::new(), ..test.clone() };
-    // A test that was read from a journal can be written again.
-    if let Ok(value) = serde_json::to_value(&bare) {
-        flatten(String::new(), &value, &mut flat);
-    }
-    flat
-}
-
-fn flatten(key: String, value: &Value, into: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-                flatten(key, value, into);
-            }
-        }
-        Value::Null => {}
-        Value::String(text) => _ = into.insert(key, text.clone()),
-        other => _ = into.insert(key, other.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn settings_are_compared_key_by_key() {
-        let flat = |text: &str| {
-            let mut flat = BTreeMap::new();
-            flatten(String::new(), &serde_json::from_str(text).unwrap(), &mut flat);
-            flat
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
         };
-        let before = flat(r#"{"op": "write", "knobs": {"depth": 128}, "gpus": null}"#);
-        let after = flat(r#"{"op": "write", "knobs": {"depth": 256, "mtu": 1024}, "gpus": null}"#);
+        let before = map(&[("op", "write"), ("knobs.depth", "128")]);
+        let after = map(&[("op", "write"), ("knobs.depth", "256"), ("knobs.mtu", "1024")]);
         let setting = |key: &str, before: &str, after: &str| Setting {
             test: "bw".into(),
             key: key.into(),

@@ -38,7 +38,7 @@ use crate::{plan::Plan, run::event::Case};
 pub use causes::{Cause, Labels, Moved};
 pub use places::run_directories;
 pub use read_all::read_all;
-pub use subject::Subject;
+pub use subject::{Subject, cell_words};
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm
 /// bandwidth differ by a factor) or is a single extreme value of a window.

@@ -45,17 +45,7 @@ impl Subject {
 
     /// What sets it apart beside test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; empty for most.
     pub fn variant(&self) -> String {
-        let mut words = Vec::new();
-        if self.cell.qps > 1 {
-            let noun = if self.cell.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
-            words.push(count(self.cell.qps as usize, noun));
-        }
-        if let Some(manner) = &self.cell.manner {
-            words.extend((manner.datatype != Datatype::F32).then(|| manner.datatype.to_string()));
-            words.extend(manner.reduction.filter(|r| *r != Reduction::Sum).map(|reduction| reduction.to_string()));
-            words.extend(manner.env.iter().map(|(name, value)| format!("{name}={value}")));
-        }
-        words.join(", ")
+        cell_words(&self.cell)
     }
 
     /// Test, metric, size and variant: `write-bw bandwidth, 64 KiB, 4 queue pairs`.
@@ -69,4 +59,19 @@ impl Subject {
     pub fn name(&self, metric: Metric) -> String {
         format!("{}, {}", self.kind(metric), self.flow.name())
     }
+}
+
+/// What sets a cell apart beside its size, in words that are the same in every run.
+pub fn cell_words(cell: &Cell) -> String {
+    let mut words = Vec::new();
+    if cell.qps > 1 {
+        let noun = if cell.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
+        words.push(count(cell.qps as usize, noun));
+    }
+    if let Some(manner) = &cell.manner {
+        words.extend((manner.datatype != Datatype::F32).then(|| manner.datatype.to_string()));
+        words.extend(manner.reduction.filter(|r| *r != Reduction::Sum).map(|reduction| reduction.to_string()));
+        words.extend(manner.env.iter().map(|(name, value)| format!("{name}={value}")));
+    }
+    words.join(", ")
 }

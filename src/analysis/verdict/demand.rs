@@ -8,6 +8,8 @@ use super::{
 };
 use crate::{
     analysis::{
+        baseline::Held,
+        journal::Journal,
         results::{CaseResult, State},
         row::Row,
         words::{count, number, sizes},
@@ -31,9 +33,12 @@ struct Judged<'r> {
     violates: bool,
 }
 
+/// Why a row has no ceiling.
+const NO_CEILING: &str = "no ceiling is known for the link (its rate is not reported, or it is emulated in software)";
+
 /// Judges one expectation. `results` and `rows` are those of its test.
 pub(super) fn judge<'r>(
-    plan: &Plan,
+    journal: &Journal,
     test: &Test,
     wanted: &Expectation,
     results: &[&'r CaseResult<'r>],
@@ -50,7 +55,11 @@ pub(super) fn judge<'r>(
         Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(trusted))),
         _ => None,
     };
-    let scope: Vec<Scoped<'_>> = of_metric().filter(|(_, row)| in_scope(plan, wanted, row)).collect();
+    let held = match wanted.limit {
+        Limit::WithinPercentOfBaseline(_) => Held::new(journal, test),
+        _ => None,
+    };
+    let scope: Vec<Scoped<'_>> = of_metric().filter(|(_, row)| in_scope(&journal.plan, wanted, row)).collect();
 
     let mut judged = Vec::new();
     let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -60,9 +69,9 @@ pub(super) fn judge<'r>(
             _ if row.value.is_none() => missing.push(*one),
             State::Contaminated | State::Unverified => doubtful.push(*one),
             state => {
-                match held_against(wanted.limit, *one, peers.as_ref()) {
-                    Some(one) => judged.push(one),
-                    None => unlimited.push(*one),
+                match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
+                    Ok(one) => judged.push(one),
+                    Err(why) => unlimited.push(why),
                 }
                 if state == State::Short {
                     doubtful.push(*one);
@@ -97,12 +106,8 @@ pub(super) fn judge<'r>(
         if let Some(one) = doubtful.first() {
             reasons.push(format!("{} of {total} not to be trusted: {}", doubtful.len(), named(one)));
         }
-        if !unlimited.is_empty() {
-            reasons.push(format!(
-                "{} of {total} cannot be held against it: {}",
-                unlimited.len(),
-                no_limit(wanted.limit)
-            ));
+        if let Some(why) = unlimited.first() {
+            reasons.push(format!("{} of {total} cannot be held against it: {why}", unlimited.len()));
         }
         if !judged.is_empty() {
             reasons.push(format!("the other {} kept it", judged.len()));
@@ -115,6 +120,7 @@ pub(super) fn judge<'r>(
         reasons.push(format!("{all}{total} kept it{nearest}"));
         Status::Pass
     };
+    reasons.extend(held.map(|held| held.words()).filter(|words| !words.is_empty()));
     Verdict {
         test: test.name.clone(),
         demand: demand(wanted),
@@ -148,21 +154,31 @@ fn in_scope(plan: &Plan, wanted: &Expectation, row: &Row) -> bool {
         && wanted.group.as_ref().is_none_or(|group| member(group, &row.src_host) && member(group, &row.dst_host))
 }
 
-/// Holds a measured row against its limit; `None` where there is none for it.
-fn held_against<'r>(limit: Limit, (result, row): Scoped<'r>, peers: Option<&Peers>) -> Option<Judged<'r>> {
-    let value = row.value?;
+/// Holds a measured row against its limit, or says why there is none for it.
+fn held_against<'r>(
+    limit: Limit,
+    (result, row): Scoped<'r>,
+    peers: Option<&Peers>,
+    held: Option<&Held<'_>>,
+) -> Result<Judged<'r>, String> {
+    let value = row.value.ok_or_else(|| error(row).to_owned())?;
     let higher = row.better == railgauge_wire::terms::Better::Higher;
     let (limit, floor) = match limit {
         Limit::AtLeast(limit) => (limit, true),
         Limit::AtMost(limit) => (limit, false),
-        Limit::PercentOfCeiling(percent) => (row.ceiling? * percent / 100.0, true),
+        Limit::PercentOfCeiling(percent) => (row.ceiling.ok_or(NO_CEILING)? * percent / 100.0, true),
         Limit::WithinPercentOfPeers(percent) => {
-            let centre = peers?.centre(result, row)?;
+            let few = || format!("fewer than {AT_LEAST} other links of the same size and rail were measured");
+            let centre = peers.and_then(|peers| peers.centre(result, row)).ok_or_else(few)?;
             (centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 }, higher)
+        }
+        Limit::WithinPercentOfBaseline(percent) => {
+            let held = held.ok_or("the plan has no baseline")?;
+            (held.limit(result, row, percent)?, higher)
         }
     };
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
-    Some(Judged { result, row, limit, quality, violates })
+    Ok(Judged { result, row, limit, quality, violates })
 }
 
 /// `bandwidth at least 90 Gb/s`.
@@ -175,6 +191,9 @@ fn demand(wanted: &Expectation) -> String {
         Limit::PercentOfCeiling(percent) => format!("{metric} at least {percent} % of the ceiling"),
         Limit::WithinPercentOfPeers(percent) => {
             format!("{metric} not worse than the median of its peers by more than {percent} %")
+        }
+        Limit::WithinPercentOfBaseline(percent) => {
+            format!("{metric} not worse than the baseline by more than {percent} %")
         }
     }
 }
@@ -200,15 +219,6 @@ fn no_match(test: &Test, wanted: &Expectation) -> String {
     }
 }
 
-fn no_limit(limit: Limit) -> String {
-    match limit {
-        Limit::WithinPercentOfPeers(_) => {
-            format!("fewer than {AT_LEAST} other links of the same size and rail were measured")
-        }
-        _ => "no ceiling is known for the link (its rate is not reported, or it is emulated in software)".to_owned(),
-    }
-}
-
 fn error(row: &Row) -> &str {
     row.error.as_deref().unwrap_or("no reason was recorded")
 }
@@ -224,7 +234,9 @@ fn compared(wanted: &Expectation, one: &Judged<'_>) -> String {
     let place = Offender::new(one.result, one.row, None).place();
     let limit = match wanted.limit {
         Limit::AtLeast(limit) | Limit::AtMost(limit) => limit.to_string(),
-        Limit::PercentOfCeiling(_) | Limit::WithinPercentOfPeers(_) => number(one.limit),
+        Limit::PercentOfCeiling(_) | Limit::WithinPercentOfPeers(_) | Limit::WithinPercentOfBaseline(_) => {
+            number(one.limit)
+        }
     };
     let share = match one.row.value.map(|value| value / one.limit).filter(|share| share.is_finite()) {
         Some(share) if share >= 10.0 => format!(", {} times", number(share)),

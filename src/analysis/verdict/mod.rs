@@ -260,7 +260,7 @@ pub fn verdicts(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
         let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();
-        verdicts.extend(test.expect.iter().map(|wanted| demand::judge(&journal.plan, test, wanted, &results, &rows)));
+        verdicts.extend(test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
         verdicts.push(every_case::judge(test, &results));
     }
     let status = verdicts.iter().map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);

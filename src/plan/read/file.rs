@@ -14,9 +14,9 @@ pub enum Fault {
     /// A directory, a socket, …
     #[error("cannot be read: it is {0}, not a file")]
     NoFile(&'static str),
-    /// More than [`LARGEST`].
-    #[error("is larger than 1 MiB and was not read")]
-    TooLarge,
+    /// More than what is read of such a file.
+    #[error("is larger than {} MiB and was not read", .0 >> 20)]
+    TooLarge(u64),
     /// The byte at this offset begins no character.
     #[error("is not UTF-8: byte {at} (line {line}) begins no character")]
     NotText {
@@ -32,18 +32,26 @@ pub enum Fault {
 /// # Errors
 /// It is not there, not readable, not a file, too large or not UTF-8.
 pub fn read(path: &Path) -> Result<String, Fault> {
+    read_up_to(path, LARGEST)
+}
+
+/// The text of a file of at most `largest` bytes.
+///
+/// # Errors
+/// It is not there, not readable, not a file, too large or not UTF-8.
+pub fn read_up_to(path: &Path, largest: u64) -> Result<String, Fault> {
     let about = std::fs::metadata(path)?;
     if about.is_dir() {
         return Err(Fault::NoFile("a directory"));
     }
-    if about.len() > LARGEST {
-        return Err(Fault::TooLarge);
+    if about.len() > largest {
+        return Err(Fault::TooLarge(largest));
     }
     // A pipe such as <(generate) has no length: it is read up to the limit.
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(Fault::TooLarge);
+    File::open(path)?.take(largest + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > largest {
+        return Err(Fault::TooLarge(largest));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -15,8 +15,8 @@ use crate::plan::{
 /// Keys of `[[test.expect]]`.
 pub static EXPECT: Section = Section {
     header: "[[test.expect]]",
-    about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling` and \
-     `within_percent_of_peers`. It is judged for every row it matches; one that matches no row is never a pass.",
+    about: "One demand on one metric: exactly one of `at_least`, `at_most`, `percent_of_ceiling`, \
+     `within_percent_of_peers` and `within_percent_of_baseline`. It is judged for every row it matches; one that matches no row is never a pass.",
     keys: &[
         key(
             "metric",
@@ -52,6 +52,12 @@ pub static EXPECT: Section = Section {
             "Not worse than the median of all comparable links by more than this.",
         ),
         key(
+            "within_percent_of_baseline",
+            Shape::Percent(0.1, 100.0),
+            Preset::Words("none"),
+            "Not worse than what the runs of the plan's `[baseline]` came to by more than this.",
+        ),
+        key(
             "sizes",
             Shape::SizeRange,
             Preset::Words("all sizes of the test"),
@@ -77,9 +83,12 @@ pub struct Subject<'a> {
     pub members: Option<&'a Members<'a>>,
     /// All hosts and groups.
     pub hosts: &'a Hosts,
+    /// Whether the plan points to a baseline.
+    pub baseline: bool,
 }
 
-const LIMITS: &[&str] = &["at_least", "at_most", "percent_of_ceiling", "within_percent_of_peers"];
+const LIMITS: &[&str] =
+    &["at_least", "at_most", "percent_of_ceiling", "within_percent_of_peers", "within_percent_of_baseline"];
 
 /// Reads one expectation; `None` after saying what is wrong.
 pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
@@ -91,7 +100,7 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
         let message = format!("this test does not produce {}", metric.value);
         table.book.add(Mistake::at(metric.span.clone(), message).help(format!("it produces {}", one_of(&produced))));
     }
-    let limit = limit(table, metric.as_ref());
+    let limit = limit(table, metric.as_ref(), subject);
     let sizes = sizes(table, subject);
     let rails = rails(table, subject);
     let group = group(table, subject);
@@ -105,7 +114,7 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     })
 }
 
-fn limit(table: &Table<'_>, metric: Option<&At<Metric>>) -> Option<Limit> {
+fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) -> Option<Limit> {
     let given: Vec<_> = LIMITS.iter().filter_map(|name| Some((*name, table.name_span(name)?))).collect();
     let (name, span) = match given.as_slice() {
         [] => {
@@ -143,6 +152,14 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>) -> Option<Limit> {
             table.percent(name).map(|at| Limit::PercentOfCeiling(at.value))
         }
         "within_percent_of_peers" => table.percent(name).map(|at| Limit::WithinPercentOfPeers(at.value)),
+        "within_percent_of_baseline" => {
+            if !subject.baseline {
+                let mistake = Mistake::at(span, format!("`{name}`, and the plan has no baseline"));
+                table.book.add(mistake.help("point to one: [baseline] file = \"baseline.json\""));
+                return None;
+            }
+            table.percent(name).map(|at| Limit::WithinPercentOfBaseline(at.value))
+        }
         _ => {
             let value = table.parsed(name, |text| quantity::limit(text, metric))?;
             if value.value <= 0.0 {

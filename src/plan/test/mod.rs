@@ -56,7 +56,7 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
     for table in tables {
         let knobs = table.table("knobs").inherit(&default_knobs);
         let table = table.inherit(&defaults);
-        let test = one(&table, &knobs, hosts);
+        let test = one(&table, &knobs, hosts, top.written("baseline").is_some());
         let span = table.written("name").unwrap_or(table.span.clone());
         if let Some(first) = names.get(&test.name) {
             let mistake =
@@ -71,7 +71,7 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
 }
 
 /// Reads one test. Where something is missing or wrong, and has been said, any value stands for it.
-fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
+fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Test {
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
     let sizes = sizes::read(table, &kind);
@@ -88,6 +88,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts) -> Test {
         pattern: pattern.as_ref(),
         members: members.as_ref(),
         hosts,
+        baseline,
     };
     let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
     let time = |name| Duration::from_nanos(table.time(name).map_or(0, |at| at.value));

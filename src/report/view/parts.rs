@@ -111,12 +111,20 @@ fn sentence(found: &[Localisation], named: &[(Standing, PartView)]) -> String {
         words.push(format!("Suspect, not settled: {}.", open.join("; ")));
     }
     if confirmed.is_empty() && open.is_empty() {
-        words.push(if judged { "No part stands out." } else { "No part can be told from the others." }.to_owned());
+        let why = || found.iter().flat_map(|test| test.remarks.last()).next().map(|remark| capital(remark) + ".");
+        let told = if judged { None } else { why() };
+        words.push(told.unwrap_or_else(|| "No part stands out.".to_owned()));
     }
     if !cleared.is_empty() {
         words.push(format!("Suspected, and good when measured again: {}.", cleared.join("; ")));
     }
     words.join(" ")
+}
+
+/// With its first letter as a capital.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }
 
 /// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s ± 0.6 %`.

@@ -62,6 +62,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
     Plan {
         localise: Default::default(),
         preflight: Default::default(),
+        baseline: None,
         name: "p".into(),
         description: String::new(),
         seed,

@@ -1,0 +1,23 @@
+//! What links have in common of which one value is expected.
+
+use railgauge_wire::terms::Transport;
+
+use crate::{
+    analysis::{history::cell_words, row::Reading},
+    plan::baseline::Class,
+    run::event::Case,
+};
+
+/// The class of a reading; `None` if nothing carried its bytes.
+pub(super) fn class(case: &Case, reading: &Reading) -> Option<Class> {
+    let flow = &case.flow;
+    Some(Class {
+        test: case.test.clone(),
+        metric: reading.metric,
+        size_bytes: case.cell.size,
+        ranks: flow.ranks(),
+        variant: cell_words(&case.cell),
+        rails: if flow.members.is_empty() { (flow.from.rail, flow.to.rail) } else { (0, 0) },
+        transport: Transport::from_word(&reading.transport)?,
+    })
+}

@@ -1,0 +1,114 @@
+//! What the ends of a link are: hardware, and how it is set up.
+
+use std::collections::{BTreeMap, HashMap};
+
+use railgauge_wire::{facts::HostFacts, terms::Memory};
+use sha2::{Digest, Sha256};
+
+use crate::{analysis::row::Reading, plan::baseline::End, preflight::comparable, run::event::Case};
+
+/// Facts of a machine that make it another one if they differ.
+const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
+/// The same of a NIC.
+const NIC: [&str; 2] = ["driver", "board"];
+/// The same of a GPU.
+const GPU: [&str; 2] = ["model", "memory"];
+
+/// What a reading's ends are, each host and device looked at once.
+pub(super) struct Ends<F> {
+    facts: F,
+    known: HashMap<(String, String, bool), Option<(String, End)>>,
+}
+
+impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
+    /// Over what hosts were.
+    pub(super) fn new(facts: F) -> Self {
+        Self { facts, known: HashMap::new() }
+    }
+
+    /// Names of what the ends are, the initiator first; every kind once for a collective. `None` if a host's facts are not
+    /// known.
+    pub(super) fn of(&mut self, case: &Case, reading: &Reading) -> Option<Vec<String>> {
+        let cuda = case.cell.memory == Memory::Cuda;
+        if case.flow.members.is_empty() {
+            let [from, to] = &reading.devices;
+            let from = self.end(&case.flow.from.host, from, cuda)?.0.clone();
+            return Some(vec![from, self.end(&case.flow.to.host, to, cuda)?.0.clone()]);
+        }
+        let kind = |host: &std::sync::Arc<str>| Some(self.end(host, "", cuda)?.0.clone());
+        let mut kinds = case.flow.hosts().into_iter().map(kind).collect::<Option<Vec<_>>>()?;
+        kinds.sort_unstable();
+        kinds.dedup();
+        Some(kinds)
+    }
+
+    /// What one end is, with its name. Without a device it is all of the host.
+    pub(super) fn end(&mut self, host: &str, device: &str, cuda: bool) -> Option<&(String, End)> {
+        let facts = &self.facts;
+        let key = (host.to_owned(), device.to_owned(), cuda);
+        self.known.entry(key).or_insert_with(|| facts(host).map(|facts| named(end(facts, device, cuda)))).as_ref()
+    }
+
+    /// An end of this name among those that were looked at.
+    pub(super) fn named(&self, name: &str) -> Option<&End> {
+        self.known.values().flatten().find(|(known, _)| known == name).map(|(_, end)| end)
+    }
+
+    /// Everything that was looked at, by name; a name stands once for every end of its kind.
+    pub(super) fn known(self) -> impl Iterator<Item = (String, End)> {
+        self.known.into_values().flatten()
+    }
+}
+
+/// An end with the name that its hardware gives it.
+fn named(end: End) -> (String, End) {
+    let mut digest = Sha256::new();
+    for (fact, value) in &end.hardware {
+        digest.update(format!("{fact}={value}\n"));
+    }
+    let name = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    (name, end)
+}
+
+fn end(facts: &HostFacts, device: &str, cuda: bool) -> End {
+    // A link's record names a port only where it is not the first.
+    let device = device.split(':').next().unwrap_or_default();
+    let mut end = End::default();
+    for (fact, value) in comparable(facts) {
+        let of = |name: &str| fact.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')).map(str::to_owned);
+        let own = of(device).filter(|_| !device.is_empty());
+        let other = facts.rdma.iter().any(|known| known.name != device && of(&known.name).is_some());
+        let gpu = fact.strip_prefix("GPU ").map(|rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest).to_owned());
+        let (name, hardware) = match (own, gpu) {
+            (Some(own), _) => (format!("NIC {own}"), NIC.contains(&own.as_str())),
+            _ if other && !device.is_empty() => continue,
+            (None, Some(_)) if !cuda => continue,
+            (None, Some(gpu)) => (fact, GPU.contains(&gpu.as_str())),
+            (None, None) => {
+                let hardware = MACHINE.contains(&fact.as_str());
+                (fact, hardware)
+            }
+        };
+        if hardware { &mut end.hardware } else { &mut end.configuration }.insert(name, value);
+    }
+    // TCP runs over an interface, of which nothing stands among the facts above.
+    if let Some(interface) = facts.interface(device) {
+        let driver = interface.driver.as_ref().map(|(name, _)| ("interface driver", name.clone()));
+        end.hardware.extend(driver.map(|(fact, value)| (fact.to_owned(), value)));
+        let speed = interface.speed_mbps.map(|speed| ("interface speed", format!("{speed} Mb/s")));
+        let mtu = interface.mtu.map(|mtu| ("interface MTU", mtu.to_string()));
+        end.configuration.extend(speed.into_iter().chain(mtu).map(|(fact, value)| (fact.to_owned(), value)));
+    }
+    end
+}
+
+/// What is not the same, in words: `kernel 6.1 → 6.12`.
+pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let absent = || "unknown".to_owned();
+    let of = |side: &BTreeMap<String, String>, fact: &String| side.get(fact).cloned().unwrap_or_else(absent);
+    let mut facts: Vec<&String> = before.keys().chain(now.keys()).collect();
+    facts.sort_unstable();
+    facts.dedup();
+    let different = facts.into_iter().filter(|fact| before.get(*fact) != now.get(*fact));
+    different.map(|fact| format!("{fact} {} → {}", of(before, fact), of(now, fact))).collect()
+}

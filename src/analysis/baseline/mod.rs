@@ -1,0 +1,104 @@
+//! Values of earlier runs: learned from them, and held against later ones.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `class` | what links have in common of which one value is expected |
+//! | `ends` | what the ends of a link are: hardware, and how it is set up |
+//! | `held` | holds a value against a baseline, or says why that cannot be done |
+
+mod class;
+mod ends;
+mod held;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use railgauge_stats::robust::Level;
+
+use super::{history::Run, settings};
+use crate::plan::baseline::{Baseline, Class, End, Entry, Source, VERSION};
+use class::class;
+use ends::Ends;
+
+pub use held::{Held, LEAST_VALUES};
+
+/// Values of one class between ends of a kind: link, run, and natural logarithm.
+type Values = Vec<(String, usize, f64)>;
+
+/// Learns a baseline from runs: for every metric and class of links the robust centre of all trusted values, with its
+/// spread. A link that was bad in some runs, or some bad links among many, do not move it.
+///
+/// # Errors
+/// The runs measured a test with different settings, in words.
+pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, String> {
+    runs.sort_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
+    let mut baseline = Baseline {
+        version: VERSION,
+        railgauge: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: runs.iter().map(source).collect(),
+        ..Baseline::default()
+    };
+    let mut values: BTreeMap<(Class, Vec<String>), Values> = BTreeMap::new();
+    let mut configurations: HashMap<String, Vec<BTreeMap<String, String>>> = HashMap::new();
+    for (number, run) in runs.iter().enumerate() {
+        for test in &run.plan.tests {
+            let settings = settings::bearing(test);
+            let known = baseline.settings.entry(test.name.clone()).or_insert_with(|| settings.clone());
+            if let Some(different) = settings::difference(known, &settings) {
+                let Source { run_id, .. } = &baseline.runs[number];
+                return Err(format!(
+                    "{run_id} measured test {} with other settings than the runs before it: {different}",
+                    test.name
+                ));
+            }
+        }
+        let mut ends = Ends::new(|host| run.hosts.get(host));
+        for reading in &run.readings {
+            let case = usize::try_from(reading.case).ok().and_then(|case| run.cases.get(case));
+            let (Some(case), Ok(value)) = (case, &reading.value) else { continue };
+            let Some(class) = class(case, reading) else { continue };
+            let Some(kinds) = ends.of(case, reading) else { continue };
+            values.entry((class, kinds)).or_default().push((case.flow.name(), number, value.ln()));
+        }
+        for (name, end) in ends.known() {
+            baseline.ends.entry(name.clone()).or_insert_with(|| End { hardware: end.hardware, ..End::default() });
+            configurations.entry(name).or_default().push(end.configuration);
+        }
+    }
+    for (name, end) in &mut baseline.ends {
+        end.configuration = usual(configurations.get(name).map_or(&[][..], Vec::as_slice));
+    }
+    baseline.entries = values.into_iter().filter_map(|((class, ends), values)| entry(class, ends, &values)).collect();
+    Ok(baseline)
+}
+
+fn source(run: &Run) -> Source {
+    Source { run_id: run.run_id.clone(), started: run.started.to_string(), plan_hash: run.plan_hash.clone() }
+}
+
+fn entry(class: Class, ends: Vec<String>, values: &Values) -> Option<Entry> {
+    let logarithms: Vec<f64> = values.iter().map(|(_, _, value)| *value).collect();
+    let level = Level::of(&logarithms, 0.0).ok()?;
+    Some(Entry {
+        unit: class.metric.unit().to_owned(),
+        class,
+        ends,
+        centre: level.centre.exp(),
+        spread_percent: 100.0 * level.scale.exp_m1(),
+        n: values.len(),
+        links: values.iter().map(|(link, ..)| link).collect::<BTreeSet<_>>().len(),
+        runs: values.iter().map(|(_, run, _)| run).collect::<BTreeSet<_>>().len(),
+    })
+}
+
+/// The value of each fact that most have, of those facts that more than half have.
+fn usual(all: &[BTreeMap<String, String>]) -> BTreeMap<String, String> {
+    let mut votes: BTreeMap<&String, BTreeMap<&String, usize>> = BTreeMap::new();
+    for (fact, value) in all.iter().flatten() {
+        *votes.entry(fact).or_default().entry(value).or_default() += 1;
+    }
+    let most = |(fact, votes): (&String, BTreeMap<&String, usize>)| {
+        let (value, count) = votes.into_iter().max_by_key(|(_, count)| *count)?;
+        (2 * count > all.len()).then(|| (fact.clone(), value.clone()))
+    };
+    votes.into_iter().filter_map(most).collect()
+}

@@ -1,0 +1,81 @@
+//! What a plan says of a test, as keys and values that can be held against those of another run.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::plan::model::Test;
+
+/// Keys that say how much is measured, of whom and how often, and not how.
+const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
+
+/// Every setting of a test, by its key in the resolved plan (`knobs.depth`); what is demanded of its values is none.
+pub fn all(test: &Test) -> BTreeMap<String, String> {
+    let mut flat = BTreeMap::new();
+    let bare = Test { expect: Vec::new(), ..test.clone() };
+    // A test that was read from a journal can be written again.
+    if let Ok(value) = serde_json::to_value(&bare) {
+        flatten(String::new(), &value, &mut flat);
+    }
+    flat
+}
+
+/// The settings that bear on each single value: other hosts, sizes, repeats and rounds of pairs do not. The pattern does
+/// where its flows run at once and share NICs.
+pub fn bearing(test: &Test) -> BTreeMap<String, String> {
+    let mut settings = all(test);
+    settings.retain(|key, _| !AMOUNT.contains(&key.split('.').next().unwrap_or_default()));
+    if test.at_once() {
+        let pattern = serde_json::to_string(&test.pattern).unwrap_or_default();
+        settings.insert("pattern".to_owned(), pattern);
+    }
+    settings
+}
+
+/// The first setting that is not the same, in words; `None` if all are.
+pub fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<String> {
+    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
+    keys.sort_unstable();
+    let value = |side: &BTreeMap<String, String>, key: &String| side.get(key).cloned().unwrap_or("unset".to_owned());
+    let key = keys.into_iter().find(|key| before.get(*key) != now.get(*key))?;
+    Some(format!("{key} {} → {}", value(before, key), value(now, key)))
+}
+
+fn flatten(key: String, value: &Value, into: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                flatten(key, value, into);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => _ = into.insert(key, text.clone()),
+        other => _ = into.insert(key, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(text: &str) -> BTreeMap<String, String> {
+        let mut flat = BTreeMap::new();
+        flatten(String::new(), &serde_json::from_str(text).unwrap(), &mut flat);
+        flat
+    }
+
+    #[test]
+    fn tables_become_dotted_keys_and_what_is_unset_is_left_out() {
+        let settings = flat(r#"{"op": "write", "knobs": {"depth": 128}, "gpus": null, "sizes": [8, 16]}"#);
+        let pairs: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("knobs.depth", "128"), ("op", "write"), ("sizes", "[8,16]")]);
+    }
+
+    #[test]
+    fn the_first_difference_is_told() {
+        let (one, other) = (flat(r#"{"a": "1", "b": 2}"#), flat(r#"{"a": "1", "c": 3}"#));
+        assert_eq!(difference(&one, &other).as_deref(), Some("b 2 → unset"));
+        assert_eq!(difference(&one, &one), None);
+    }
+}

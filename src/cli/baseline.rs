@@ -1,0 +1,83 @@
+//! `railgauge baseline RUNS`: what earlier runs came to, for plans to be held against.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Context;
+use railgauge_wire::terms::Metric;
+
+use super::{
+    Common, Exit, Misuse,
+    common::{metric, print},
+};
+use crate::{
+    analysis::{
+        baseline::{LEAST_VALUES, learn},
+        history,
+        words::count,
+    },
+    plan::baseline::Baseline,
+};
+
+/// Arguments of `baseline`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The runs to learn from, each word a run directory, a directory of them, or a quoted pattern
+    #[arg(required = true)]
+    runs: Vec<String>,
+    /// The file to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Learn this metric, again for more [default: all]
+    #[arg(long, value_name = "NAME", value_parser = metric)]
+    metric: Vec<Metric>,
+}
+
+/// Learns a baseline.
+///
+/// # Errors
+/// No run is named, a run cannot be read, runs contradict each other, or the file cannot be written.
+pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    let mut directories = Vec::new();
+    for word in &args.runs {
+        directories.extend(history::run_directories(word).map_err(Misuse)?);
+    }
+    directories.sort();
+    directories.dedup();
+    let metrics = if args.metric.is_empty() { Metric::ALL } else { &args.metric };
+    let runs = directories.iter().map(|directory| history::read(directory, metrics)).collect::<Result<Vec<_>, _>>()?;
+    let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("no baseline can be learned: {cause}"))?;
+    let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
+    match &args.output {
+        Some(path) => {
+            fs::write(path, &document).with_context(|| format!("cannot write {}", path.display()))?;
+            common.say(format!("{}: {}", path.display(), summary(&baseline)));
+        }
+        None => {
+            print(&document)?;
+            common.say(summary(&baseline));
+        }
+    }
+    Ok(if baseline.entries.is_empty() { Exit::Inconclusive } else { Exit::Passed })
+}
+
+/// `1 run, 2 tests, 24 entries of 6 to 24 values; 3 entries have fewer than the 5 values that are needed`.
+fn summary(baseline: &Baseline) -> String {
+    let entries = &baseline.entries;
+    let values = || entries.iter().map(|entry| entry.n);
+    let of = match values().min().zip(values().max()) {
+        Some((least, most)) if least == most => format!(" of {}", count(least, "value")),
+        Some((least, most)) => format!(" of {least} to {most} values"),
+        None => String::new(),
+    };
+    let few = match values().filter(|n| *n < LEAST_VALUES).count() {
+        0 => String::new(),
+        few => format!("; {few} of them with fewer than the {LEAST_VALUES} values that are needed"),
+    };
+    let entry = if entries.len() == 1 { "entry" } else { "entries" };
+    format!(
+        "{}, {}, {} {entry}{of}{few}",
+        count(baseline.runs.len(), "run"),
+        count(baseline.settings.len(), "test"),
+        entries.len()
+    )
+}
