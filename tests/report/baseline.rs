@@ -156,7 +156,7 @@ fn other_settings_and_unknown_tests_classes_and_hosts_are_inconclusive() {
 fn too_few_values_are_no_baseline() {
     // Three hosts have three links.
     let tiny = Scenario { sizes: vec![1 << 20], ..Scenario::healthy(3, 1) };
-    let baseline = learned(&[tiny.clone()]);
+    let baseline = learned(std::slice::from_ref(&tiny));
     let verdict = held(&mut journal(&tiny), 0, Metric::Bandwidth, 50.0, &baseline);
     assert_eq!(verdict.status, Status::Inconclusive);
     assert!(verdict.reason.contains("rests on 3 values of such a link, and 5 are needed"), "{}", verdict.reason);

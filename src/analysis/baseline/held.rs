@@ -32,11 +32,14 @@ const ORDINARY: f64 = 3.0;
 /// Differences named.
 const NAMED: usize = 3;
 
+/// What a host was.
+type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
+
 /// A baseline as it is held against the rows of one test.
 pub struct Held<'a> {
     baseline: &'a Baseline,
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
-    ends: RefCell<Ends<Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>>>,
+    ends: RefCell<Ends<Facts<'a>>>,
     /// Why nothing of the test can be held against it.
     refusal: Option<String>,
     /// What is set up differently, and on which hosts, as far as rows were held against it.
@@ -56,8 +59,7 @@ impl<'a> Held<'a> {
             Some(then) => settings::difference(then, &settings::bearing(test))
                 .map(|different| format!("the baseline was measured with other settings: {different}")),
         };
-        let facts: Box<dyn Fn(&str) -> Option<&'a HostFacts>> =
-            Box::new(|host: &str| journal.hosts.get(host).map(|up| &up.facts));
+        let facts: Facts<'a> = Box::new(|host: &str| journal.hosts.get(host).map(|up| &up.facts));
         Some(Self { baseline, entries, ends: RefCell::new(Ends::new(facts)), refusal, differences: RefCell::default() })
     }
 
