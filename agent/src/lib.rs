@@ -12,6 +12,7 @@
 //! | [`verbs`] | libibverbs in safe hands |
 //! | [`memory`] | where the bytes live, and whether they are the right ones |
 //! | [`gpu`] | CUDA's driver API at run time, kernels, NVML's facts |
+//! | [`collective`] | collectives over host memory, and what all collectives share |
 //! | [`nccl`] | collectives between GPUs, a process for each rank |
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
@@ -19,6 +20,7 @@
 //! | [`system`] | the kernel's calls, each behind a safe function |
 
 pub mod bench;
+pub mod collective;
 pub mod conversation;
 pub mod counters;
 pub mod fabric;

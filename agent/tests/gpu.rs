@@ -3,10 +3,8 @@
 use std::os::fd::AsRawFd;
 
 use railgauge_agent::{
-    gpu::{
-        Buffer, Device, Stream, copies, kernels,
-        values::{Part, Values},
-    },
+    collective::values::Part,
+    gpu::{Buffer, Device, Stream, copies, kernels, values::Values},
     memory::pattern,
 };
 use railgauge_wire::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     failure::{Failure, Kind},
-    terms::{Fabric, Transport},
+    terms::{Algorithm, Fabric, Transport},
 };
 
 use super::{
@@ -111,6 +111,9 @@ impl CaseResult<'_> {
             }
             if let Some(reduction) = manner.reduction.filter(|_| collective.reductions.len() > 1) {
                 words.push(reduction.to_string());
+            }
+            if collective.algorithms.len() > 1 {
+                words.push(manner.algorithm.map_or("automatic algorithm", Algorithm::word).to_owned());
             }
             if collective.env.len() > 1 {
                 let env =

@@ -1,5 +1,7 @@
 //! Cases become rows: one per metric a case produces, also where nothing was measured.
 
+use std::collections::HashSet;
+
 use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Memory, Metric};
 
@@ -28,6 +30,7 @@ pub fn ceilings<'j>(
     move |result, metric| match (&result.part, metric) {
         (Some(_), metric) => shared.of(result.case.id, metric),
         (None, Metric::Bandwidth) => ceiling(journal, result),
+        (None, Metric::Busbw) => ceiling_of_group(journal, result),
         (None, _) => None,
     }
 }
@@ -38,6 +41,25 @@ fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
     let flow = &result.case.flow;
     let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
     ceiling::of_case(result.link?, from, to, &result.case.cell, result.test.bidirectional).map(|found| found.gbps)
+}
+
+/// The ceiling of a collective's bus bandwidth, computed from its link and the facts of its first and its last host.
+fn ceiling_of_group(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
+    let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
+    let flow = &result.case.flow;
+    let hosts = u32::try_from(flow.hosts().len()).unwrap_or(u32::MAX);
+    let group = (flow.ranks(), hosts, ports(result)?);
+    let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
+    ceiling::of_group(result.link?, from, to, &result.case.cell, group)
+}
+
+/// Ports of a host that the ranks of a collective use.
+fn ports(result: &CaseResult<'_>) -> Option<u32> {
+    let (_, sample) = result.samples.last()?;
+    let host = &sample.ranks.first()?.host;
+    let devices: HashSet<&str> =
+        sample.ranks.iter().filter(|rank| rank.host == *host).map(|rank| rank.device.as_str()).collect();
+    u32::try_from(devices.len()).ok()
 }
 
 /// The rows of all cases, in the order of the cases; within a case in the order of [`metrics_of`].
@@ -142,10 +164,14 @@ fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
     result.link?.settings.get(name)?.parse().ok()
 }
 
-/// The case's cell of the matrix of environments.
+/// How a collective works on its data, as far as no column of its own says it, and its cell of the matrix of
+/// environments.
 fn env(case: &Case) -> String {
-    let env = case.cell.manner.iter().flat_map(|manner| &manner.env);
-    env.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    let Some(manner) = &case.cell.manner else { return String::new() };
+    let reduction = manner.reduction.map(|word| format!("reduction={word}"));
+    let algorithm = manner.algorithm.map(|word| format!("algorithm={word}"));
+    let words = [Some(format!("datatype={}", manner.datatype)), reduction, algorithm].into_iter().flatten();
+    words.chain(manner.env.iter().map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(" ")
 }
 
 /// How the accounts of both ends of a sample are joined, with their clocks where both directions or several flows ran.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use railgauge_wire::{
     link::Knobs,
     step::Window,
-    terms::{Aim, Datatype, Fabric, GpuPath, Memory, Metric, Op, Reduction, Service, Transport},
+    terms::{Aim, Algorithm, Datatype, Fabric, GpuPath, Memory, Metric, Op, Reduction, Service, Transport},
 };
 use serde::{Deserialize, Serialize};
 
@@ -245,6 +245,8 @@ pub struct Collective {
     pub datatypes: Vec<Datatype>,
     /// Reductions: one set of cases for each; empty for operations that only move data.
     pub reductions: Vec<Reduction>,
+    /// Algorithms over host memory: one set of cases for each; `None` leaves it to the agents, or to the library.
+    pub algorithms: Vec<Option<Algorithm>>,
     /// Whether the result takes the place of the input.
     pub in_place: bool,
     /// Whether a CUDA graph launches the operations.

@@ -55,7 +55,6 @@ pub struct Links {
     largest: Vec<u64>,
     idle: HashMap<Key, (Link, u64)>,
     clock: u64,
-    seed: u64,
 }
 
 /// Idle links kept per host. A host keeps its buffers and queue pairs for each of them.
@@ -80,7 +79,7 @@ impl Links {
             largest[class] = largest[class].max(test.sizes.iter().copied().max().unwrap_or(8));
             classes.push(class);
         }
-        Self { classes, largest, idle: HashMap::new(), clock: 0, seed: plan.seed }
+        Self { classes, largest, idle: HashMap::new(), clock: 0 }
     }
 
     /// The link for a flow of a test if it is warm, and the specification to open it if not.
@@ -117,16 +116,6 @@ impl Links {
         self.largest[self.classes[test]]
     }
 
-    /// A secret for one link: SHA-256 of what only this controller knows at this moment.
-    pub fn token(&self, id: LinkId) -> String {
-        use sha2::{Digest, Sha256};
-        let mut hash = Sha256::new();
-        hash.update(self.seed.to_le_bytes());
-        hash.update(id.to_le_bytes());
-        hash.update(secret());
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
     fn crowded(&self, host: &str) -> bool {
         let (mut links, mut bytes) = (0, 0_u64);
         for key in self.idle.keys().filter(|key| touches(key, host)) {
@@ -146,6 +135,16 @@ fn touches(key: &Key, host: &str) -> bool {
 fn shares(a: &Test, b: &Test) -> bool {
     let class = |test: &Test| (test.fabric, test.service, test.memory, test.gpu_path);
     class(a) == class(b) && a.knobs == b.knobs && a.gpus == b.gpus
+}
+
+/// A secret for one link or group: SHA-256 of what only this controller knows at this moment.
+pub fn token(seed: u64, id: LinkId) -> String {
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    hash.update(seed.to_le_bytes());
+    hash.update(id.to_le_bytes());
+    hash.update(secret());
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// 32 bytes from the kernel, once per process.
@@ -248,7 +247,10 @@ async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) 
 }
 
 /// What one end has to open.
-fn spec(
+///
+/// # Errors
+/// The host has no such rail.
+pub fn spec(
     wanted: &Wanted<'_>,
     role: Role,
     port: &Port,

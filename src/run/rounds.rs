@@ -270,7 +270,7 @@ impl Floor<'_> {
         let (from, to) = (end(&case.flow.from.host)?, end(&case.flow.to.host)?);
         let warm = self.links.take(index, &case.flow, case.cell.qps);
         let id = links::fresh_id();
-        let (max_size, token) = (self.links.largest(index), self.links.token(id));
+        let (max_size, token) = (self.links.largest(index), links::token(self.work.plan.seed, id));
         Some(Ready { plan: self.work.plan.clone(), index, case: case.clone(), from, to, warm, id, max_size, token })
     }
 
@@ -302,7 +302,7 @@ impl Floor<'_> {
                     if let Some(old) = old {
                         group::close(old).await;
                     }
-                    group::open(test, collective, &case.flow, &env, &ends).await
+                    group::open(&plan, test, collective, &case.flow, &env, &ends).await
                 }
                 (_, None) => {
                     let cause = "the case is a collective, and its test is none".to_owned();

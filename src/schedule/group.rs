@@ -54,7 +54,9 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
     let mut cells = Vec::new();
     for env in &collective.env {
         for &datatype in &collective.datatypes {
-            for &reduction in &reductions {
+            for (&reduction, &algorithm) in
+                reductions.iter().flat_map(|r| collective.algorithms.iter().map(move |a| (r, a)))
+            {
                 cells.extend(test.sizes.iter().map(|&size| Cell {
                     op: test.op,
                     aim: test.aim,
@@ -69,6 +71,7 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
                         in_place: collective.in_place,
                         graph: collective.graph,
                         ranks_per_host: collective.ranks_per_host,
+                        algorithm,
                         env: env.clone(),
                     })),
                 }));

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    link::{Endpoint, LinkSpec},
     step::{Checked, Window},
-    terms::{Aim, Datatype, Fabric, GpuPath, LinkLayer, Op, Reduction, Transport},
+    terms::{Aim, Algorithm, Datatype, Fabric, GpuPath, LinkLayer, Op, Reduction, Transport},
 };
 
 /// What an agent opens for one rank.
@@ -34,6 +35,19 @@ pub struct MemberSpec {
     pub env: BTreeMap<String, String>,
     /// Largest size this rank will be asked for, in bytes (see [`Exercise::size`]).
     pub max_size: u64,
+    /// Ranks of the group on this rank's host: they share its memory.
+    pub siblings: u32,
+    /// What a rank over host memory sends and receives by, and the host it is on; `None` where a library sees to that.
+    pub seat: Option<Box<Seat>>,
+}
+
+/// Where a rank over host memory sits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seat {
+    /// The host's name in the plan, for the words of the other ranks.
+    pub host: String,
+    /// Device or address, secret and settings. Its role and number of queue pairs have no meaning here.
+    pub link: LinkSpec,
 }
 
 /// What one rank gives to all others.
@@ -44,10 +58,17 @@ pub enum Ticket {
         /// The id.
         id: Option<String>,
     },
+    /// Of a rank over host memory: the others connect to it, or their queue pairs to its own.
+    Host {
+        /// Host the rank is on.
+        host: String,
+        /// Where it listens; or its queue pairs, one for each rank of the group, by rank.
+        endpoint: Endpoint,
+    },
 }
 
 /// What was opened for a rank.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemberOpened {
     /// What the other ranks must know.
     pub ticket: Ticket,
@@ -55,6 +76,15 @@ pub struct MemberOpened {
     pub device: String,
     /// Resolved settings and versions, by name.
     pub settings: BTreeMap<String, String>,
+    /// Link rate in Gb/s as the port reports it, where the rank's own port is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_gbps: Option<f64>,
+    /// MTU of that port in bytes; 0 where it is not known.
+    #[serde(default)]
+    pub mtu: u32,
+    /// Whether the port's device is an emulation in software.
+    #[serde(default)]
+    pub software: bool,
 }
 
 /// How a collective works on its data, beside operation and size.
@@ -70,6 +100,9 @@ pub struct Manner {
     pub graph: bool,
     /// Ranks on every host.
     pub ranks_per_host: u32,
+    /// Algorithm over host memory; `None` leaves it to size and number of ranks, or to the library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
     /// One cell of the plan's matrix of environments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -111,6 +144,8 @@ pub struct Exercised {
     pub cpu: u64,
     /// What carried the bytes, where this rank found evidence of it.
     pub carried: Option<Carried>,
+    /// The algorithm that was used, where it is ours.
+    pub algorithm: Option<Algorithm>,
 }
 
 /// What carried the bytes, by evidence.
@@ -148,6 +183,7 @@ mod tests {
             in_place: false,
             graph: false,
             ranks_per_host: 1,
+            algorithm: None,
             env: BTreeMap::new(),
         };
         let exercise = |op, size| Exercise {

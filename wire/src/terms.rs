@@ -286,10 +286,46 @@ words! {
 }
 
 impl Reduction {
+    /// Whether there is such a reduction over host memory: means, scaled sums and arithmetic in 8 bits of floating
+    /// point are NCCL's.
+    pub const fn is_plain(self, datatype: Datatype) -> bool {
+        !matches!(self, Self::Avg | Self::Mulsum) && !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2)
+    }
+
     /// Whether the mean of exactly representable elements is exactly representable too: of floating-point numbers
     /// only where the number of ranks is a power of two.
     pub const fn is_exact(self, datatype: Datatype, ranks: u32) -> bool {
         !matches!(self, Self::Avg) || !datatype.is_float() || ranks.is_power_of_two()
+    }
+}
+
+words! {
+    /// How the ranks of a collective over host memory work together (see docs/collectives.md).
+    Algorithm {
+        /// Blocks travel round a ring of all ranks: fewest bytes, most steps.
+        Ring = "ring",
+        /// Everything is exchanged with ever farther partners: fewest steps, most bytes.
+        RecursiveDoubling = "recursive-doubling",
+        /// Halves are exchanged and reduced, then gathered the same way back: few steps, fewest bytes.
+        HalvingDoubling = "halving-doubling",
+        /// A stream from rank to rank.
+        Chain = "chain",
+        /// A binomial tree.
+        Tree = "tree",
+        /// With every other rank in turn.
+        Pairwise = "pairwise",
+    }
+}
+
+impl Algorithm {
+    /// Whether there is such a way of doing `op`.
+    pub const fn does(self, op: Op) -> bool {
+        match self {
+            Self::Ring => matches!(op, Op::AllReduce | Op::AllGather | Op::ReduceScatter),
+            Self::RecursiveDoubling | Self::HalvingDoubling => matches!(op, Op::AllReduce),
+            Self::Chain | Self::Tree => matches!(op, Op::Broadcast),
+            Self::Pairwise => matches!(op, Op::AllToAll),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ranks of collectives this agent holds: a thread and a process for each.
+//! The ranks of collectives this agent holds: a thread for each, and for NCCL's a process.
 
 use std::{
     collections::HashMap,
@@ -21,8 +21,9 @@ use railgauge_wire::{
 
 use super::{answering::caught, pipes::Outlet};
 use crate::{
+    collective,
     nccl::{
-        process::Rank,
+        process,
         words::{Said, Wish},
     },
     system::wait::Doorbell,
@@ -64,10 +65,6 @@ impl Members {
 
     fn start(&self, id: u64, link: LinkId, spec: MemberSpec) -> Result<(), Failure> {
         let refused = |kind, cause: String| Failure::new(Stage::Open, kind, cause);
-        if spec.fabric != Fabric::Nccl {
-            let cause = format!("this agent has no collectives over {}", spec.fabric);
-            return Err(refused(Kind::Unsupported, cause));
-        }
         let mut register = self.locked();
         if register.contains_key(&link) {
             return Err(refused(Kind::Internal, format!("rank {link} is open already")));
@@ -111,8 +108,45 @@ impl Members {
     }
 }
 
+/// A rank of either kind.
+enum Rank {
+    /// A process, since NCCL reads its environment once.
+    Process(process::Rank),
+    /// The thread itself.
+    Here(collective::rank::Rank),
+}
+
+impl Rank {
+    fn start(spec: &MemberSpec) -> Result<Self, Failure> {
+        Ok(match spec.fabric {
+            Fabric::Nccl => Self::Process(process::Rank::start(spec)?),
+            Fabric::Tcp | Fabric::Verbs => Self::Here(collective::rank::Rank::new(spec.clone())),
+        })
+    }
+
+    fn ask(
+        &mut self,
+        wish: Wish,
+        limit: Duration,
+        abort: &Arc<AtomicBool>,
+        bell: &Arc<Doorbell>,
+    ) -> Result<Said, Failure> {
+        match self {
+            Self::Process(rank) => rank.ask(wish, limit, abort, bell),
+            Self::Here(rank) => rank.ask(wish, limit, abort, bell),
+        }
+    }
+}
+
 /// The thread of one rank.
-fn serve(id: u64, spec: MemberSpec, inbox: &Receiver<Work>, abort: &AtomicBool, bell: &Doorbell, outlet: &Outlet) {
+fn serve(
+    id: u64,
+    spec: MemberSpec,
+    inbox: &Receiver<Work>,
+    abort: &Arc<AtomicBool>,
+    bell: &Arc<Doorbell>,
+    outlet: &Outlet,
+) {
     let opening = || {
         let mut rank = Rank::start(&spec)?;
         let said = rank.ask(Wish::Open(Box::new(spec.clone())), OPEN, abort, bell)?;

@@ -1,7 +1,7 @@
 //! How bytes travel. A fabric opens links; a link is one end of a measured connection and lives on a thread of its
 //! own, so that several rails of a host are measured at once.
 
-mod tcp;
+pub mod tcp;
 pub mod verbs;
 
 use std::sync::{

@@ -7,14 +7,11 @@ use railgauge_wire::{
     step::{Checked, Pattern},
 };
 
-use super::{
-    buffer::Buffer,
-    device::Device,
-    driver::Handle,
-    stream::Stream,
-    values::{Part, Values},
+use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, values::Values};
+use crate::{
+    collective::values::Part,
+    memory::{fault, pattern},
 };
-use crate::memory::{fault, pattern};
 
 /// The source, with the end mark that the driver looks for.
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
@@ -168,7 +165,7 @@ pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u
 /// # Errors
 /// As [`fill`].
 pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<(), Failure> {
-    inside(buffer, 0, part.end(values))?;
+    inside(buffer, 0, end(part, values))?;
     stream.device().enter()?;
     let function = stream.device().kernels()?.write_values;
     launch(stream, function, part.count, &mut arguments(buffer, values, part))
@@ -179,7 +176,7 @@ pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
 /// # Errors
 /// As [`fill`].
 pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<Checked, Failure> {
-    inside(buffer, 0, part.end(values))?;
+    inside(buffer, 0, end(part, values))?;
     let mut tally = Tally::new(stream)?;
     let mut arguments = arguments(buffer, values, part);
     arguments.push(Argument::Long(tally.address()));
@@ -191,6 +188,11 @@ pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
         wrong: wrong * width,
         first_wrong: first_wrong.map(|at| at + part.at * width),
     })
+}
+
+/// End of a part in its buffer, in bytes.
+fn end(part: &Part, values: &Values) -> u64 {
+    part.at.saturating_add(part.count) << values.shift()
 }
 
 fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<Argument> {

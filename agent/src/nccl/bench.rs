@@ -12,30 +12,23 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Exercise, Exercised},
-    step::{Checked, Window},
+    step::Checked,
     terms::{Aim, Datatype, Op, Reduction},
 };
 
 use super::{
     communicator::{Call, Communicator},
-    layout::Layout,
     library,
 };
 use crate::{
     bench::{clock, cpu},
+    collective::{
+        cut::{Cut, TRIAL},
+        layout::Layout,
+    },
     gpu::{Buffer, Stream, kernels, values::Values},
 };
 
-/// Operations of a batch, as nccl-tests' default.
-const BATCH: u64 = 20;
-/// A batch of a timed window lasts at least this long, in nanoseconds: otherwise starting and ending it would count.
-const SHORTEST: u64 = 1_000_000;
-/// Most operations of a batch.
-const MOST: u64 = 1_000;
-/// Most batches of a window; the account of each travels to the controller.
-const BATCHES: u64 = 20_000;
-/// Operations timed to learn how long one takes.
-const TRIAL: u64 = 5;
 /// Polls of the stream between two looks at the communicator's health.
 const POLLS: u32 = 4_096;
 
@@ -96,13 +89,13 @@ impl Bench {
             add(&mut checked, self.compare(&layout, &values, 0)?);
         }
         self.say("warming up");
-        let plan = self.agree(&layout, exercise)?;
+        let cut = self.agree(&layout, exercise)?;
         if manner.in_place {
             self.fill(&layout, &values, exercise)?;
         }
         let verify_timed = exercise.verify && layout.repeats(reduction);
-        let last = (plan.batch - 1) % layout.slots;
-        let (times, spent) = self.time(&layout, exercise, &plan, verify_timed.then_some(last))?;
+        let last = (cut.batch - 1) % layout.slots;
+        let (times, spent) = self.time(&layout, exercise, &cut, verify_timed.then_some(last))?;
         if verify_timed {
             self.say("verifying what the last timed operation left behind");
             add(&mut checked, self.compare(&layout, &values, last)?);
@@ -113,7 +106,7 @@ impl Bench {
             add(&mut checked, self.compare(&layout, &values, 0)?);
         }
         self.say("idle");
-        Ok(Exercised { times, batch: plan.batch, checked, cpu: spent, carried: None })
+        Ok(Exercised { times, batch: cut.batch, checked, cpu: spent, carried: None, algorithm: None })
     }
 
     fn say(&self, words: &str) {
@@ -133,7 +126,7 @@ impl Bench {
         }
         self.filled = None;
         // All of the buffer, whatever this size needs of it: the next sizes find it filled.
-        let whole = crate::gpu::values::Part { count: self.send.len() / layout.width, ..layout.input() };
+        let whole = crate::collective::values::Part { count: self.send.len() / layout.width, ..layout.input() };
         kernels::write_values(&self.stream, &self.send, values, &whole)?;
         self.stream.wait()?;
         self.filled = Some(key);
@@ -206,7 +199,7 @@ impl Bench {
     }
 
     /// Warms up and agrees on batches.
-    fn agree(&self, layout: &Layout, exercise: &Exercise) -> Result<Plan, Failure> {
+    fn agree(&self, layout: &Layout, exercise: &Exercise) -> Result<Cut, Failure> {
         let repeat = |operations: u64| {
             for k in 0..operations {
                 self.communicator.queue(&self.call(layout, exercise, k % layout.slots), &self.stream)?;
@@ -217,18 +210,10 @@ impl Bench {
         self.largest(0)?;
         let begin = clock::now();
         repeat(TRIAL)?;
-        let one = self.largest((clock::now() - begin) / TRIAL)?.max(1);
-        repeat((exercise.warm_up / one).min(MOST * 10))?;
-        let single = exercise.aim == Aim::Latency;
-        let (batch, batches) = match exercise.window {
-            Window::Iterations(count) if single => (1, count),
-            Window::Iterations(count) => (BATCH.min(count), count.div_ceil(BATCH)),
-            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => {
-                let batch = if single { 1 } else { (SHORTEST / one).clamp(BATCH, MOST) };
-                (batch, time / (batch * one))
-            }
-        };
-        Ok(Plan { batch: batch.max(1), batches: batches.clamp(1, BATCHES) })
+        let one = self.largest((clock::now() - begin) / TRIAL)?;
+        let cut = Cut::new(exercise, one);
+        repeat(cut.warm_up)?;
+        Ok(cut)
     }
 
     /// The timed batches, and the CPU time they took. The slot of the last operation of the last batch is overwritten
@@ -237,10 +222,10 @@ impl Bench {
         &self,
         layout: &Layout,
         exercise: &Exercise,
-        plan: &Plan,
+        cut: &Cut,
         verified: Option<u64>,
     ) -> Result<(Vec<u64>, u64), Failure> {
-        let calls: Vec<Call<'_>> = (0..plan.batch).map(|k| self.call(layout, exercise, k % layout.slots)).collect();
+        let calls: Vec<Call<'_>> = (0..cut.batch).map(|k| self.call(layout, exercise, k % layout.slots)).collect();
         let queue = || calls.iter().try_for_each(|call| self.communicator.queue(call, &self.stream));
         let graph = match exercise.manner.graph {
             true => Some(self.stream.capture(queue)?),
@@ -252,14 +237,14 @@ impl Bench {
             self.settle()?;
         }
         self.say("timed operations");
-        let mut times = Vec::with_capacity(plan.batches as usize);
+        let mut times = Vec::with_capacity(cut.batches as usize);
         let before = cpu::thread();
-        for number in 0..plan.batches {
-            if let Some(slot) = verified.filter(|_| number + 1 == plan.batches && !exercise.manner.in_place) {
+        for number in 0..cut.batches {
+            if let Some(slot) = verified.filter(|_| number + 1 == cut.batches && !exercise.manner.in_place) {
                 self.poison(layout, exercise, slot)?;
             }
             // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
-            if number == 0 || number + 1 == plan.batches || exercise.aim == Aim::Latency {
+            if number == 0 || number + 1 == cut.batches || exercise.aim == Aim::Latency {
                 self.largest(0)?;
             }
             let begin = clock::now();
@@ -279,12 +264,6 @@ impl Bench {
         self.stream.set(&self.receive, 0xff, end.min(layout.extent()))?;
         self.stream.wait()
     }
-}
-
-/// How the timed operations are cut.
-struct Plan {
-    batch: u64,
-    batches: u64,
 }
 
 fn add(sum: &mut Checked, more: Checked) {

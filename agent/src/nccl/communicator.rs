@@ -14,10 +14,10 @@ use railgauge_wire::{
 };
 
 use super::library::{self, Nccl, SUCCESS, UniqueId};
-use crate::gpu::{Buffer, Stream};
-
-/// The rank that broadcasts, and that a reduction ends at.
-pub const ROOT: u32 = 0;
+use crate::{
+    collective::ROOT,
+    gpu::{Buffer, Stream},
+};
 
 /// A communicator, as seen by the thread that uses it. Its handle is shared with the one that may have to abort it.
 pub struct Communicator {

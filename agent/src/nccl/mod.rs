@@ -1,7 +1,7 @@
 //! Collectives between GPUs with the host's own NCCL. One rank is one process, since NCCL reads its environment once.
 //!
 //! ```text
-//! controller ─ conversation/member ─ process ═ pipe ═ worker ─ bench ─ communicator, layout, gpu::kernels
+//! controller ─ conversation/member ─ process ═ pipe ═ worker ─ bench ─ communicator, collective::layout, gpu::kernels
 //! ```
 //!
 //! | file | holds |
@@ -11,13 +11,11 @@
 //! | [`words`] | what the two say to each other |
 //! | [`library`] | NCCL opened at run time |
 //! | [`communicator`] | one communicator and the collectives on it |
-//! | [`layout`] | where operations stand in the buffers, and what they must leave behind |
 //! | [`bench`] | one measurement |
 //! | [`log`] | NCCL's log as evidence of what carried the bytes |
 
 pub mod bench;
 pub mod communicator;
-pub mod layout;
 pub mod library;
 pub mod log;
 pub mod process;

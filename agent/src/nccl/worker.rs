@@ -230,6 +230,9 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
             ("gpu_pci".to_owned(), device.pci().to_owned()),
         ]
         .into(),
+        rate_gbps: None,
+        mtu: 0,
+        software: false,
     };
     let _ = watched.nccl.set(nccl);
     say(watched, "idle");

@@ -11,6 +11,7 @@
 //! | [`ethtool`] | SIOCETHTOOL |
 //! | [`netlink`], [`dcb`] | netlink: data centre bridging |
 //! | [`library`] | dlopen |
+//! | [`socket`] | send, recv |
 
 pub mod affinity;
 pub mod dcb;
@@ -20,5 +21,6 @@ pub mod library;
 pub mod limits;
 pub mod netlink;
 pub mod process;
+pub mod socket;
 pub mod time;
 pub mod wait;

@@ -2,10 +2,10 @@
 
 use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
-    terms::{Aim, LinkLayer, Transport},
+    terms::{Aim, Algorithm, LinkLayer, Op, Transport},
 };
 
-use super::{Ceiling, Link, Pcie, Traffic, bandwidth, wire};
+use super::{Ceiling, Group, Link, Pcie, Traffic, bandwidth, busbw, wire};
 use crate::{run::event::LinkRecord, schedule::Cell};
 
 /// The bandwidth ceiling of a case, from what its link turned out to be and what its two hosts said of themselves.
@@ -43,6 +43,30 @@ pub fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell,
     *(if counts_from { &mut link.to_pcie } else { &mut link.from_pcie }) = None;
     bandwidth(&link, &traffic).map(|ceiling| ceiling.gbps)
 }
+
+/// The ceiling of the bus bandwidth of a collective in GB/s, from the port of its first and of its last rank; `nics`
+/// ports of every host take part. `None` as for [`of_case`], and for a group on one host.
+pub fn of_group(
+    record: &LinkRecord,
+    from: Option<&HostFacts>,
+    to: Option<&HostFacts>,
+    cell: &Cell,
+    (ranks, hosts, nics): (u32, u32, u32),
+) -> Option<f64> {
+    if cell.aim != Aim::Bandwidth {
+        return None;
+    }
+    // Data is cut into messages by the algorithm: packets are full, as in one long message.
+    let stream = Cell { op: Op::Send, size: STREAM, ..cell.clone() };
+    let (link, traffic) = described(record, from, to, &stream, false)?;
+    let port = bandwidth(&link, &traffic)?.gbps;
+    let halving = Algorithm::HalvingDoubling.word();
+    let ring = record.settings.get("algorithm").is_some_and(|algorithm| algorithm != halving);
+    busbw(cell.op, Group { ranks, hosts, nics, ring }, port)
+}
+
+/// A message long enough to have no edges, in bytes.
+const STREAM: u64 = 1 << 30;
 
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
 /// no wire or its packets are not known.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::{Datatype, Fabric, Memory, Op, Reduction, Transport};
+use railgauge_wire::terms::{Algorithm, Datatype, Fabric, Memory, Op, Reduction, Transport};
 use toml::de::DeValue;
 
 use super::{kind::Kind, members::Members};
@@ -22,6 +22,7 @@ const OWN: &[&str] = &[
     "ranks_per_host",
     "datatype",
     "reduction",
+    "algorithm",
     "in_place",
     "graph",
     "env",
@@ -32,12 +33,23 @@ const OWN: &[&str] = &[
 const OF_PAIRS: &[&str] =
     &["service", "gpu_path", "qps", "bidirectional", "pattern", "rounds", "from", "to", "between", "pairs", "rails"];
 
+/// Keys that only collectives of NCCL have.
+const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
+
+/// The word that leaves the algorithm to the agents.
+const AUTO: &str = "auto";
+
 /// Most cells of a matrix of environments.
 const MOST: usize = 1000;
 
 /// Words of `carried_by`.
 pub fn carriers() -> Vec<&'static str> {
     [Transport::NcclIb, Transport::NcclSocket, Transport::NcclP2p, Transport::NcclShm].map(Transport::word).into()
+}
+
+/// Words of `algorithm`.
+pub fn algorithms() -> Vec<&'static str> {
+    std::iter::once(AUTO).chain(Algorithm::ALL.iter().map(|word| word.word())).collect()
 }
 
 /// Reads what makes a test a collective; `None` for a pair, whose table must hold nothing of it.
@@ -60,6 +72,13 @@ pub fn read(
         }
     }
     let op = op?;
+    let host = kind.memory == Some(Memory::Host);
+    for name in OF_NCCL.iter().filter(|_| host) {
+        if let Some(span) = test.name_span(name) {
+            let mistake = Mistake::at(span, format!("`{name}` has a meaning only with transport = \"nccl\""));
+            test.book.add(mistake.help("leave it out"));
+        }
+    }
     let datatypes = words(test, "datatype", Datatype::from_word);
     let reductions = if op.reduces() {
         words(test, "reduction", Reduction::from_word)
@@ -69,6 +88,9 @@ pub fn read(
         }
         Vec::new()
     };
+    if host {
+        plain(test, &datatypes, &reductions);
+    }
     let ranks_per_host = ranks_per_host(test, gpus);
     let grouping = grouping(test, members, ranks_per_host);
     let collective = Collective {
@@ -76,11 +98,12 @@ pub fn read(
         ranks_per_host,
         datatypes,
         reductions,
+        algorithms: chosen(test, op, host),
         in_place: in_place(test, op),
-        graph: test.flag("graph").is_some_and(|at| at.value),
-        env: environments(test),
-        library: test.text("library").map(|at| at.value),
-        carried_by: test.word("carried_by").and_then(|at| Transport::from_word(at.value)),
+        graph: test.flag("graph").is_some_and(|at| at.value && !host),
+        env: if host { vec![BTreeMap::new()] } else { environments(test) },
+        library: test.text("library").map(|at| at.value).filter(|_| !host),
+        carried_by: test.word("carried_by").and_then(|at| Transport::from_word(at.value)).filter(|_| !host),
     };
     // Without a grouping, which has been said, nothing is known of what must divide.
     if grouping.is_some() {
@@ -88,6 +111,17 @@ pub fn read(
         verifiable(test, &collective, members);
     }
     Some(collective)
+}
+
+/// Says which reductions there are not over host memory.
+fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
+    let mut all = reductions.iter().flat_map(|reduction| datatypes.iter().map(move |datatype| (reduction, datatype)));
+    if let Some((reduction, datatype)) = all.find(|(reduction, datatype)| !reduction.is_plain(**datatype))
+        && let Some(span) = test.written("reduction").or(test.written("datatype"))
+    {
+        let mistake = Mistake::at(span, format!("there is no {reduction} of {datatype} over host memory"));
+        test.book.add(mistake.help("take sum, prod, min or max of another type than 8-bit floating point, or nccl"));
+    }
 }
 
 /// What `gpus` lists, each once.
@@ -146,13 +180,34 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
     list
 }
 
+/// The algorithms of a collective over host memory, each of which must do the operation.
+fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
+    if !host {
+        if let Some(span) = test.name_span("algorithm") {
+            let mistake = Mistake::at(span, "NCCL has algorithms of its own");
+            test.book.add(mistake.help("leave `algorithm` out, or say env = { NCCL_ALGO = \"Ring\" }"));
+        }
+        return vec![None];
+    }
+    let word = |word: &str| if word == AUTO { Some(None) } else { Algorithm::from_word(word).map(Some) };
+    let list = words(test, "algorithm", word);
+    if let Some(wrong) = list.iter().flatten().find(|algorithm| !algorithm.does(op))
+        && let Some(span) = test.written("algorithm").or(test.written("op"))
+    {
+        let fitting: Vec<_> = Algorithm::ALL.iter().filter(|other| other.does(op)).map(|word| word.word()).collect();
+        let mistake = Mistake::at(span, format!("there is no {op} by {wrong}"));
+        test.book.add(mistake.help(format!("it is done by {}, or \"{AUTO}\"", fitting.join(", "))));
+    }
+    list
+}
+
 fn in_place(test: &Table<'_>, op: Op) -> bool {
     let Some(flag) = test.flag("in_place").filter(|flag| flag.value) else { return false };
     // nccl-tests runs these in place by giving the library the same buffer twice, which NCCL does not promise.
     if matches!(op, Op::AllToAll | Op::SendRecv) {
         if flag.own {
             let mistake = Mistake::at(flag.span, format!("{op} cannot be done in place"));
-            test.book.add(mistake.help("leave `in_place` out: NCCL's sends and receives need two buffers"));
+            test.book.add(mistake.help("leave `in_place` out: its sends and receives need two buffers"));
         }
         return false;
     }
@@ -308,12 +363,17 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
     }
 }
 
-/// Says which transports carry collectives, and what NCCL cannot carry.
+/// Says what a transport cannot carry.
 pub fn carried(test: &Table<'_>, op: &At<Op>, fabric: Fabric) -> bool {
+    let known = |op: Op| Algorithm::ALL.iter().any(|algorithm| algorithm.does(op));
     let mistake = match (op.value.is_collective(), fabric) {
         (true, Fabric::Nccl) | (false, Fabric::Verbs | Fabric::Tcp) => return true,
-        (true, other) => Mistake::at(op.span.clone(), format!("{} over {other} is not there yet", op.value))
-            .help("collectives run between GPUs: transport = \"nccl\""),
+        (true, Fabric::Verbs | Fabric::Tcp) if known(op.value) => return true,
+        (true, other) => {
+            let there: Vec<_> = Op::ALL.iter().filter(|op| known(**op)).map(|op| op.word()).collect();
+            Mistake::at(op.span.clone(), format!("there is no {} over {other}", op.value))
+                .help(format!("between GPUs it is transport = \"nccl\"; over {other} there are {}", there.join(", ")))
+        }
         (false, Fabric::Nccl) => Mistake::at(op.span.clone(), format!("NCCL has no operation {}", op.value))
             .help("with transport = \"nccl\" there are all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all and send_recv"),
     };
@@ -325,7 +385,7 @@ pub fn carried(test: &Table<'_>, op: &At<Op>, fabric: Fabric) -> bool {
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::terms::{Datatype, Reduction};
+    use railgauge_wire::terms::{Algorithm, Datatype, Memory, Reduction};
 
     use crate::plan::{Mistakes, Plan, model::Grouping, parse};
 
@@ -371,6 +431,7 @@ mod tests {
             ("datatype = \"fp8\"", "`datatype` cannot be"),
             ("gpus = [0, 1, 2]\nreduction = \"avg\"\ndatatype = [\"i32\", \"f8e4m3\"]", "over 12 ranks is rounded"),
             ("carried_by = \"verbs-rc\"", "cannot be"),
+            ("algorithm = \"ring\"", "NCCL has algorithms of its own"),
         ] {
             let mistakes = format!("{:?}", read(rest).expect_err(rest));
             assert!(mistakes.contains(words), "{rest}: {mistakes}");
@@ -386,6 +447,34 @@ mod tests {
     }
 
     #[test]
+    fn host_memory_has_algorithms_and_no_library() {
+        let host = HEAD.replace("nccl", "tcp");
+        let read = |rest: &str| parse("p.toml", &format!("{host}{rest}\n"), Path::new("")).map(|(plan, _)| plan);
+        let plan = read("algorithm = [\"ring\", \"auto\"]\nranks_per_host = 2").unwrap();
+        let collective = plan.tests[0].collective.as_ref().unwrap();
+        assert_eq!(collective.algorithms, [Some(Algorithm::Ring), None]);
+        assert_eq!((plan.tests[0].memory, collective.env.len()), (Memory::Host, 1));
+        assert_eq!(read("").unwrap().tests[0].collective.as_ref().unwrap().algorithms, [None]);
+        for (rest, words) in [
+            ("algorithm = \"butterfly\"", "`algorithm` cannot be"),
+            ("algorithm = \"chain\"", "no all_reduce by chain"),
+            ("algorithm = [\"ring\", \"ring\"]", "listed twice"),
+            ("memory = \"cuda\"", "work on host memory"),
+            ("gpus = [0, 1]", "no meaning for host memory"),
+            ("graph = true", "only with transport = \\\"nccl\\\""),
+            ("env = { A = \"1\" }", "only with transport"),
+            ("rails = \"aligned\"", "belongs to pairs"),
+            ("datatype = \"fp8\"", "`datatype` cannot be"),
+            ("reduction = \"avg\"", "no avg of f32 over host memory"),
+            ("datatype = \"f8e4m3\"", "no sum of f8e4m3 over host memory"),
+            ("sizes = 6", "no whole number of f32 elements"),
+        ] {
+            let refused = format!("{:?}", read(rest).expect_err(rest));
+            assert!(refused.contains(words), "{rest}: {refused}");
+        }
+    }
+
+    #[test]
     fn keys_of_collectives_and_carriers_belong_to_collectives() {
         let pair = HEAD.replace("all_reduce", "write").replace("nccl", "tcp");
         for (rest, words) in [
@@ -396,9 +485,9 @@ mod tests {
             let refused = parse("p.toml", &format!("{pair}{rest}\n"), Path::new("")).expect_err(rest);
             assert!(format!("{refused:?}").contains(words), "{rest}: {refused:?}");
         }
-        let wrong = [HEAD.replace("all_reduce", "write"), HEAD.replace("\"nccl\"", "\"verbs\"")];
-        for (text, words) in wrong.iter().zip(["NCCL has no operation write", "all_reduce over verbs is not there yet"])
-        {
+        let wrong =
+            [HEAD.replace("all_reduce", "write"), HEAD.replace("nccl", "verbs").replace("all_reduce", "reduce")];
+        for (text, words) in wrong.iter().zip(["NCCL has no operation write", "there is no reduce over verbs"]) {
             let refused = parse("p.toml", text, Path::new("")).expect_err(words);
             assert!(format!("{refused:?}").contains(words), "{refused:?}");
         }

@@ -40,7 +40,9 @@ const KEYS: &[Key] = &[
         Shape::Word(operations),
         Preset::Required,
         "What is done to the bytes. `read` and atomics need the service `rc`; TCP carries `write`, `read` \
-             and `send`; from `all_reduce` on they are collectives, for the transport `nccl`.",
+             and `send`; from `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and \
+             `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` \
+             between host memories.",
     )
     .known_as("perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`"),
     key(
@@ -72,7 +74,8 @@ const KEYS: &[Key] = &[
         "memory",
         Shape::Word(|| Memory::ALL.iter().map(|word| word.word()).collect()),
         Preset::Value("\"host\""),
-        "Where the bytes live. Collectives of `nccl` always work on GPU memory.",
+        "Where the bytes live. Collectives of `nccl` always work on GPU memory, those over `tcp` and `verbs` on \
+             host memory.",
     )
     .known_as("perftest `--use_cuda`"),
     key(
@@ -110,7 +113,9 @@ const KEYS: &[Key] = &[
         "ranks_per_host",
         Shape::Whole(1, 64),
         Preset::Words("as many as `gpus` lists, else 1"),
-        "Ranks of a collective on every host, each a process with a GPU of its own.",
+        "Ranks of a collective on every host. With `nccl` each is a process with a GPU of its own; over `tcp` and \
+             `verbs` each is a thread, rank i uses the host's device i (beginning again where there are fewer), \
+             and with the knob `core` it runs on that core plus i.",
     )
     .known_as("nccl-tests `-t`, `-g`; `mpirun -N`"),
     key(
@@ -129,6 +134,16 @@ const KEYS: &[Key] = &[
     )
     .known_as("nccl-tests `-o`"),
     key(
+        "algorithm",
+        Shape::Words(super::collective::algorithms),
+        Preset::Value("\"auto\""),
+        "How the ranks of a collective over `tcp` or `verbs` work together; a list is one set of cases for each. \
+             `all_reduce`: `ring`, `recursive-doubling`, `halving-doubling`; `all_gather`, `reduce_scatter`: \
+             `ring`; `broadcast`: `chain`, `tree`; `all_to_all`: `pairwise`. `auto` goes by size and number of \
+             ranks; the records say what was used.",
+    )
+    .known_as("`coll_tuned_allreduce_algorithm`; `NCCL_ALGO`"),
+    key(
         "in_place",
         Shape::Flag,
         Preset::Value("false"),
@@ -140,7 +155,7 @@ const KEYS: &[Key] = &[
         "graph",
         Shape::Flag,
         Preset::Value("false"),
-        "Whether a collective's operations are captured into a CUDA graph, which is launched.",
+        "Whether the operations of a collective of NCCL are captured into a CUDA graph, which is launched.",
     )
     .known_as("nccl-tests `-G`"),
     key(

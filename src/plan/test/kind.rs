@@ -61,16 +61,20 @@ fn of_group(
     memory: Option<&At<Memory>>,
 ) -> Kind {
     let fits = fabric.is_some_and(|fabric| super::collective::carried(test, op, fabric.value));
-    if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value == Memory::Host) {
-        let mistake = Mistake::at(memory.span.clone(), "NCCL works on GPU memory");
-        test.book.add(mistake.help("leave `memory` out, or say memory = \"cuda\""));
+    let (lives, words) = match fabric.map(|fabric| fabric.value) {
+        Some(Fabric::Verbs | Fabric::Tcp) => (Memory::Host, "collectives over verbs and TCP work on host memory"),
+        _ => (Memory::Cuda, "NCCL works on GPU memory"),
+    };
+    if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value != lives) {
+        let mistake = Mistake::at(memory.span.clone(), words);
+        test.book.add(mistake.help(format!("leave `memory` out, or say memory = \"{lives}\"")));
     }
     Kind {
         op: fits.then_some(op.value),
         aim: aim.map(|at| at.value),
         fabric: fabric.filter(|_| fits).map(|fabric| fabric.value),
         service: Some(Service::Rc),
-        memory: Some(Memory::Cuda),
+        memory: Some(lives),
         gpu_path: None,
         bidirectional: false,
         qps: vec![1],

@@ -20,6 +20,7 @@ fn collective(hosts: usize, grouping: Grouping, ranks_per_host: u32) -> Plan {
         ranks_per_host,
         datatypes: vec![Datatype::F32, Datatype::F16],
         reductions: vec![Reduction::Sum],
+        algorithms: vec![None],
         in_place: false,
         graph: false,
         env: vec![env("Ring"), env("Tree")],

@@ -160,18 +160,30 @@ pub fn connect(
     token: &str,
     control: &Control,
 ) -> Result<Vec<TcpStream>, Failure> {
-    let mut streams = Vec::with_capacity(count);
-    for number in 0..count {
-        control.check(Stage::Join)?;
-        let mut stream = one(origin, to, control).map_err(|error| unreachable(origin, to, &error))?;
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        stream.write_all(&greeting(number, token)).map_err(|error| unreachable(origin, to, &error))?;
-        streams.push(stream);
-    }
+    let numbers = 0..u32::try_from(count).unwrap_or(u32::MAX);
+    let mut streams =
+        numbers.map(|number| greet(origin, to, number, token, control)).collect::<Result<Vec<_>, Failure>>()?;
     for stream in &mut streams {
         welcomed(stream, to, control)?;
     }
     Ok(streams)
+}
+
+/// Connects stream `number` and shows the token. It is joined once it is [`welcomed`].
+///
+/// # Errors
+/// The responder cannot be reached, or the controller ends it.
+pub fn greet(
+    origin: &Origin,
+    to: SocketAddr,
+    number: u32,
+    token: &str,
+    control: &Control,
+) -> Result<TcpStream, Failure> {
+    control.check(Stage::Join)?;
+    let mut stream = one(origin, to, control).map_err(|error| unreachable(origin, to, &error))?;
+    stream.write_all(&greeting(number, token)).map_err(|error| unreachable(origin, to, &error))?;
+    Ok(stream)
 }
 
 fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStream> {
@@ -205,7 +217,10 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
 }
 
 /// Waits for the responder's answer to a greeting; it comes when all connections are there.
-fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
+///
+/// # Errors
+/// The responder refuses the token, goes away or does not answer in time, or the controller ends it.
+pub fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
     let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
     loop {
         control.check(Stage::Join)?;

@@ -92,7 +92,11 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, device, front, back, spin, broken: None }))
 }
 
-fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
+/// Listens for `streams` connections at a port of the kernel's choice.
+///
+/// # Errors
+/// The address is not this host's, or the process has no descriptors left.
+pub fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
     let to = SocketAddr::new(address, 0);
     let listen = || {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;

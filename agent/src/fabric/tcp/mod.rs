@@ -22,15 +22,15 @@
 
 mod account;
 mod conduct;
-mod greeting;
+pub(crate) mod greeting;
 mod link;
 mod memory;
 mod ping;
-mod place;
+pub(crate) mod place;
 mod shared;
 mod signal;
 mod sink;
-mod socket;
+pub(crate) mod socket;
 mod source;
 
-pub use link::open;
+pub use link::{listen, open};

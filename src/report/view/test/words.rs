@@ -94,6 +94,7 @@ fn how_together(test: &Test, collective: &Collective) -> String {
         count(collective.ranks_per_host as usize, "rank") + " per host",
         list(collective.datatypes.iter().map(ToString::to_string).collect()),
         list(collective.reductions.iter().map(ToString::to_string).collect()),
+        list(collective.algorithms.iter().flatten().map(ToString::to_string).collect()),
         (if collective.in_place { "in place" } else { "out of place" }).to_owned(),
         (if collective.graph { "launched by a CUDA graph" } else { "" }).to_owned(),
         format!("{} memory", test.memory),

@@ -1,31 +1,38 @@
 //! The ranks of one collective: opened, joined, exercised together, closed. See `wire/src/group.rs`.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
-    group::{Carried, Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
-    link::LinkId,
+    group::{Exercise, Exercised, MemberOpened, MemberSpec, Seat, Ticket},
+    link::{LinkId, Role},
     message::{Answer, Ask},
-    terms::{GpuPath, LinkLayer, Transport},
+    terms::Fabric,
 };
 use tokio::task::JoinSet;
 
+mod blame;
+mod record;
+
+use blame::on_all;
+use record::record;
+
 use super::{
     event::{LinkRecord, RankAccount, Sample},
-    hosts::unexpected,
-    links::{CLOSE_LIMIT, fresh_id},
+    hosts::{devices, unexpected},
+    links::{self, CLOSE_LIMIT, Wanted, fresh_id},
     times,
 };
 use crate::{
     cluster::Agent,
-    plan::model::{Collective, Test},
+    plan::{
+        Plan,
+        model::{Collective, Test},
+    },
     schedule::{Cell, Flow, Port},
 };
 
-/// How long other ranks may still speak after one failed: the first to notice is not always the one to blame.
-const ATTRIBUTION: Duration = Duration::from_millis(2500);
 /// What the controller waits longer than the agent, which gives up first and in its own words.
 const GRACE: Duration = Duration::from_secs(8);
 
@@ -46,7 +53,8 @@ struct Member {
     facts: Arc<HostFacts>,
     link: LinkId,
     port: Port,
-    gpu: u32,
+    /// CUDA device, where the rank has one.
+    gpu: Option<u32>,
     opened: Option<MemberOpened>,
 }
 
@@ -55,6 +63,7 @@ struct Member {
 /// # Errors
 /// The failure of the rank to blame, with its host's name. Whatever was opened is closed again.
 pub async fn open(
+    plan: &Plan,
     test: &Test,
     collective: &Collective,
     flow: &Flow,
@@ -67,10 +76,11 @@ pub async fn open(
             Failure::new(Stage::Open, Kind::Internal, format!("{}: the host is not there", port.host))
         })?;
         let gpu = test.gpus.get(port.rail as usize).copied().unwrap_or(port.rail);
+        let gpu = (test.fabric == Fabric::Nccl).then_some(gpu);
         group.members.push(Member { agent, facts, link: fresh_id(), port: port.clone(), gpu, opened: None });
     }
     one_gpu_each(&group.members)?;
-    match raise(&mut group, test, collective).await {
+    match raise(&mut group, plan, test, collective, flow).await {
         Ok(()) => Ok(group),
         Err(failure) => {
             close(group).await;
@@ -82,9 +92,10 @@ pub async fn open(
 /// GPUs that do not exist, and two ranks on one GPU: said before anything is started, where the facts tell.
 fn one_gpu_each(members: &[Member]) -> Result<(), Failure> {
     let mut seen: BTreeMap<String, &Port> = BTreeMap::new();
-    for Member { facts, port, gpu, .. } in members.iter().filter(|member| !member.facts.gpus.is_empty()) {
+    let with_facts = members.iter().filter(|member| !member.facts.gpus.is_empty());
+    for (Member { facts, port, .. }, gpu) in with_facts.filter_map(|member| member.gpu.map(|gpu| (member, gpu))) {
         let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, format!("{}: {cause}", port.host));
-        let Some(found) = facts.gpus.get(*gpu as usize) else {
+        let Some(found) = facts.gpus.get(gpu as usize) else {
             let count = facts.gpus.len();
             return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))
                 .help("GPUs count from 0; take fewer ranks_per_host, or name others in `gpus`"));
@@ -101,21 +112,33 @@ fn one_gpu_each(members: &[Member]) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn raise(group: &mut Group, test: &Test, collective: &Collective) -> Result<(), Failure> {
+async fn raise(
+    group: &mut Group,
+    plan: &Plan,
+    test: &Test,
+    collective: &Collective,
+    flow: &Flow,
+) -> Result<(), Failure> {
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
     let max_size = test.sizes.iter().copied().max().unwrap_or(8);
-    let specs: Vec<MemberSpec> = (0..)
-        .zip(&group.members)
-        .map(|(rank, member)| MemberSpec {
+    let id = group.members[0].link;
+    let token = links::token(plan.seed, id);
+    let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token };
+    let spec = |(rank, member): (u32, &Member)| {
+        let seat = if member.gpu.is_some() { None } else { Some(Box::new(seat(&wanted, member)?)) };
+        Ok(MemberSpec {
             rank,
             ranks,
             fabric: test.fabric,
-            gpu: Some(member.gpu),
+            gpu: member.gpu,
             library: collective.library.clone(),
             env: group.env.clone(),
             max_size,
+            siblings: collective.ranks_per_host,
+            seat,
         })
-        .collect();
+    };
+    let specs = (0..).zip(&group.members).map(spec).collect::<Result<Vec<_>, Failure>>()?;
     let limit = test.deadline;
     let opened = on_all(group, |rank, agent, link| {
         let spec = Box::new(specs[rank].clone());
@@ -141,6 +164,19 @@ async fn raise(group: &mut Group, test: &Test, collective: &Collective) -> Resul
     .map(drop)
 }
 
+/// Where a rank over host memory sits: by the host's devices in turn, and on cores next to each other if the plan
+/// names one.
+fn seat(wanted: &Wanted<'_>, member: &Member) -> Result<Seat, Failure> {
+    let name = &member.port.host;
+    let host = wanted.plan.hosts.iter().find(|host| *host.name == **name);
+    let rails = host.map_or(0, |host| devices(host, Some(&member.facts), wanted.test.fabric).len());
+    let rail = member.port.rail % u32::try_from(rails).unwrap_or(u32::MAX).max(1);
+    let port = Port { host: name.clone(), rail };
+    let mut link = links::spec(wanted, Role::Initiator, &port, &member.facts)?;
+    link.knobs.core = link.knobs.core.map(|core| core.saturating_add(member.port.rail));
+    Ok(Seat { host: name.to_string(), link })
+}
+
 /// Ranks with different versions of the library would hang, or worse.
 fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> {
     let version = |opened: &MemberOpened| opened.settings.get("nccl_version").cloned();
@@ -160,72 +196,6 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
                 .help("install one version on all hosts, or name one with `library`"))
         }
     }
-}
-
-/// Asks the same of every rank at once. After a first failure the others have a moment to say what they know.
-async fn on_all<T: Send + 'static, F>(group: &Group, ask: impl Fn(usize, Agent, LinkId) -> F) -> Result<Vec<T>, Failure>
-where
-    F: Future<Output = Result<T, Failure>> + Send + 'static,
-{
-    let mut running = JoinSet::new();
-    for (rank, member) in group.members.iter().enumerate() {
-        let asked = ask(rank, member.agent.clone(), member.link);
-        running.spawn(async move { (rank, asked.await) });
-    }
-    let mut answers: Vec<Option<T>> = group.members.iter().map(|_| None).collect();
-    let mut failures: Vec<(usize, Failure)> = Vec::new();
-    let mut until = None;
-    loop {
-        let next = match until {
-            None => running.join_next().await,
-            Some(until) => tokio::time::timeout_at(until, running.join_next()).await.unwrap_or(None),
-        };
-        match next {
-            None => break,
-            Some(Ok((rank, Ok(answer)))) => answers[rank] = Some(answer),
-            Some(Ok((rank, Err(failure)))) => {
-                until.get_or_insert_with(|| tokio::time::Instant::now() + ATTRIBUTION);
-                failures.push((rank, failure));
-            }
-            Some(Err(error)) => {
-                let cause = format!("a rank's request was dropped: {error}");
-                failures.push((0, Failure::new(Stage::Converse, Kind::Internal, cause)));
-            }
-        }
-    }
-    let answers: Vec<T> = answers.into_iter().flatten().collect();
-    if failures.is_empty() && answers.len() == group.members.len() {
-        return Ok(answers);
-    }
-    Err(to_blame(group, failures))
-}
-
-/// The failure that explains the others: a lost host, then one of a rank's own, then a host that does not answer, and
-/// only then a rank that waited for the others in vain.
-fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>) -> Failure {
-    for member in &group.members {
-        if let Some(lost) = member.agent.lost() {
-            return lost;
-        }
-    }
-    failures.sort_by_key(|(rank, failure)| {
-        let order = match (failure.kind, failure.stage) {
-            (Kind::Lost, _) => 0,
-            (Kind::Deadline, Stage::Converse) => 2,
-            (Kind::Deadline, _) => 3,
-            (Kind::Fabric | Kind::Aborted, _) => 2,
-            _ => 1,
-        };
-        (order, *rank)
-    });
-    let others = failures.len().saturating_sub(1);
-    let Some((_, mut failure)) = failures.into_iter().next() else {
-        return Failure::new(Stage::Measure, Kind::Internal, "a rank gave no answer".to_owned());
-    };
-    if others > 0 && failure.kind == Kind::Deadline {
-        failure.cause.push_str(&format!("; {others} other ranks of {} gave up too", group.members.len()));
-    }
-    failure
 }
 
 /// Measures one cell.
@@ -292,7 +262,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
             rank,
             host: member.port.host.to_string(),
             device: member.opened.as_ref().map_or_else(String::new, |opened| opened.device.clone()),
-            gpu: Some(member.gpu),
+            gpu: member.gpu,
             p50: own.p50,
             max: own.max,
         }
@@ -318,57 +288,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
     })
 }
 
-/// What carried the bytes of the group: the slowest kind any rank has evidence of.
-fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord, Failure> {
-    let slowness = |carried: &&Carried| match carried.transport {
-        Transport::NcclSocket => 3,
-        Transport::NcclIb => 2,
-        Transport::NcclShm => 1,
-        _ => 0,
-    };
-    let first = &group.members[0];
-    let Some(carried) = accounts.iter().filter_map(|account| account.carried.as_ref()).max_by_key(slowness) else {
-        let cause = format!("{}: NCCL's log does not say what carried the bytes", first.port.host);
-        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause)
-            .help("the library may be built without its log, or an environment file of NCCL turns it off"));
-    };
-    let nvlink = group.members.iter().all(|member| {
-        member.facts.gpus.get(member.gpu as usize).and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0)
-    });
-    let link_layer = carried.link_layer.unwrap_or(match carried.transport {
-        Transport::NcclP2p if nvlink => LinkLayer::Nvlink,
-        Transport::NcclP2p => LinkLayer::Pcie,
-        Transport::NcclSocket => LinkLayer::Ethernet,
-        _ => LinkLayer::Loopback,
-    });
-    // A network without GPUDirect copies through the host: nothing of it was demanded, and the record says so.
-    let gpu_path =
-        accounts.iter().filter_map(|a| a.carried.as_ref()).map(|c| c.gpu_path).max_by_key(|path| match path {
-            GpuPath::Staged => 2,
-            GpuPath::None => 0,
-            _ => 1,
-        });
-    let mut settings = first.opened.as_ref().map(|opened| opened.settings.clone()).unwrap_or_default();
-    for account in accounts {
-        for (words, count) in account.carried.iter().flat_map(|carried| &carried.evidence) {
-            settings.insert(format!("carried: {words}"), count.to_string());
-        }
-    }
-    let device = |member: &Member| member.opened.as_ref().map_or_else(String::new, |opened| opened.device.clone());
-    Ok(LinkRecord {
-        transport: carried.transport,
-        link_layer,
-        gpu_path: gpu_path.unwrap_or(GpuPath::None),
-        software: false,
-        from_device: device(first),
-        to_device: group.members.last().map(device).unwrap_or_default(),
-        rate_gbps: None,
-        mtu: 0,
-        settings,
-    })
-}
-
-/// Ends every rank's process. An agent that does not answer is left to its end of life.
+/// Ends every rank. An agent that does not answer is left to its end of life.
 pub async fn close(group: Group) {
     let mut closing = JoinSet::new();
     for Member { agent, link, .. } in group.members {

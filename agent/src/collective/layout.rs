@@ -9,8 +9,7 @@ use railgauge_wire::{
     terms::{Op, Reduction},
 };
 
-use super::communicator::ROOT;
-use crate::gpu::values::Part;
+use super::{ROOT, values::Part};
 
 /// The places of one exercise on one rank. All in elements unless said otherwise.
 #[derive(Debug, Clone, Copy)]
@@ -118,6 +117,7 @@ mod tests {
             in_place,
             graph: false,
             ranks_per_host: 4,
+            algorithm: None,
             env: BTreeMap::new(),
         };
         let (window, aim) = (Window::Iterations(20), Aim::Bandwidth);

@@ -1,0 +1,244 @@
+//! One rank's part of a measurement over host memory: verify, warm up, time, verify what the last timed operation left
+//! behind. All ranks agree over the group itself, so that all do the same number of operations.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    group::{Exercise, Exercised},
+    link::Footprint,
+    step::Checked,
+    terms::{Aim, Algorithm, Datatype, Op, Reduction},
+};
+
+use super::{
+    cut::{Cut, TRIAL},
+    engine::{self, Sides},
+    job::Job,
+    layout::Layout,
+    memory::Memory,
+    reduce::{Kernel, kernel},
+    script::Script,
+    table::{Source, Table, poison},
+    wire::Wire,
+};
+use crate::{
+    bench::{clock, cpu},
+    fabric::Control,
+    memory::fault,
+};
+
+/// Trial operations take no longer than this together, in nanoseconds, unless one alone does.
+const SLOW: u64 = 200_000_000;
+
+/// Group and memory of one rank.
+pub struct Bench {
+    rank: u32,
+    ranks: u32,
+    wire: Box<dyn Wire>,
+    memory: Memory,
+    footprint: Footprint,
+    /// What tells the largest of the ranks' numbers.
+    agreement: Script,
+}
+
+/// One exercise, ready to be repeated.
+struct Ready<'e> {
+    exercise: &'e Exercise,
+    layout: Layout,
+    script: Script,
+    kernel: Option<Kernel>,
+    source: Source,
+}
+
+impl Bench {
+    /// Puts a rank together.
+    pub fn new(rank: u32, ranks: u32, wire: Box<dyn Wire>, memory: Memory, footprint: Footprint) -> Self {
+        let (own, all) = (rank as usize, ranks as usize);
+        let job = Job { op: Op::AllReduce, rank: own, ranks: all, count: 1, width: 8, in_place: true };
+        let agreement = job.script(Algorithm::RecursiveDoubling).unwrap_or_default();
+        Self { rank, ranks, wire, memory, footprint, agreement }
+    }
+
+    /// Does one measurement.
+    ///
+    /// # Errors
+    /// The size does not divide or fit, there is no such algorithm, or the group fails.
+    pub fn run(&mut self, exercise: &Exercise, control: &Control) -> Result<Exercised, Failure> {
+        let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
+        let manner = &exercise.manner;
+        let (rank, ranks, capacity) = (self.rank, self.ranks, self.memory.capacity());
+        let mut layout = Layout::new(exercise, rank, ranks, capacity).ok_or_else(|| {
+            refused(format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", exercise.size))
+        })?;
+        if self.footprint == Footprint::Cache {
+            layout.slots = 1;
+        }
+        let reduction = manner.reduction.filter(|_| exercise.op.reduces());
+        let fits = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let job = Job {
+            op: exercise.op,
+            rank: rank as usize,
+            ranks: ranks as usize,
+            count: fits(layout.count),
+            width: fits(layout.width),
+            in_place: manner.in_place,
+        };
+        let algorithm = manner.algorithm.or_else(|| job.suited());
+        let script = algorithm.and_then(|algorithm| job.script(algorithm)).ok_or_else(|| {
+            let how = algorithm.map_or(String::new(), |algorithm| format!(" by {algorithm}"));
+            refused(format!("there is no {}{how} over host memory", exercise.op))
+        })?;
+        self.memory.scratch(job.scratch())?;
+        let source = Source { datatype: manner.datatype, reduction, ranks, key: exercise.seed };
+        let kernel =
+            match reduction {
+                Some(reduction) => Some(kernel(manner.datatype, reduction).ok_or_else(|| {
+                    refused(format!("there is no {reduction} of {} over host memory", manner.datatype))
+                })?),
+                None => None,
+            };
+        let ready = Ready { exercise, layout, script, kernel, source };
+        let (times, cut, checked, cpu) = self.measured(&ready, reduction, control)?;
+        Ok(Exercised { times, batch: cut.batch, checked, cpu, carried: None, algorithm })
+    }
+
+    fn measured(
+        &mut self,
+        ready: &Ready<'_>,
+        reduction: Option<Reduction>,
+        control: &Control,
+    ) -> Result<(Vec<u64>, Cut, Checked, u64), Failure> {
+        let (exercise, layout) = (ready.exercise, &ready.layout);
+        let mut checked = Checked::default();
+        self.fill(ready);
+        if exercise.verify {
+            self.once(ready, control)?;
+            add(&mut checked, self.compare(ready, 0));
+        }
+        let cut = self.agree(ready, control)?;
+        if exercise.manner.in_place {
+            self.fill(ready);
+        }
+        let verify_timed = exercise.verify && layout.repeats(reduction);
+        let last = (cut.batch - 1) % layout.slots;
+        let (times, spent) = self.time(ready, &cut, verify_timed.then_some(last), control)?;
+        if verify_timed {
+            add(&mut checked, self.compare(ready, last));
+        } else if exercise.verify {
+            self.fill(ready);
+            self.once(ready, control)?;
+            add(&mut checked, self.compare(ready, 0));
+        }
+        Ok((times, cut, checked, spent))
+    }
+
+    /// Input data. Results in place have overwritten it.
+    fn fill(&mut self, ready: &Ready<'_>) {
+        let part = ready.layout.input();
+        let bytes = bytes(part.at, part.count, ready.layout.width);
+        let table = Table::new(&ready.source, &part);
+        let into = match ready.exercise.manner.in_place {
+            true => &mut self.memory.output_mut()[bytes],
+            false => &mut self.memory.input_mut()[bytes],
+        };
+        table.fill(into);
+        fault::apply(&mut into[..(ready.layout.count * ready.layout.width) as usize]);
+    }
+
+    /// One operation in slot 0, on a result that was overwritten before.
+    fn once(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(), Failure> {
+        if !ready.exercise.manner.in_place {
+            self.poison(ready, 0);
+        }
+        self.operation(ready, 0, control)
+    }
+
+    fn poison(&mut self, ready: &Ready<'_>, slot: u64) {
+        let whole = ready.exercise.size / ready.layout.width;
+        poison(&mut self.memory.output_mut()[bytes(slot * whole, whole, ready.layout.width)]);
+    }
+
+    #[inline]
+    fn operation(&mut self, ready: &Ready<'_>, slot: u64, control: &Control) -> Result<(), Failure> {
+        let whole = ready.exercise.size / ready.layout.width;
+        let at = bytes(slot * whole, whole, ready.layout.width);
+        let mut sides = self.memory.sides(at);
+        let width = ready.layout.width as usize;
+        engine::play(&ready.script, &mut sides, ready.kernel, width, self.wire.as_mut(), control)
+    }
+
+    fn compare(&self, ready: &Ready<'_>, slot: u64) -> Checked {
+        let mut sum = Checked::default();
+        for part in ready.layout.output(slot) {
+            let bytes = bytes(part.at, part.count, ready.layout.width);
+            let start = bytes.start as u64;
+            let mut found = Table::new(&ready.source, &part).check(&self.memory.output()[bytes]);
+            found.first_wrong = found.first_wrong.map(|at| start + at);
+            add(&mut sum, found);
+        }
+        sum
+    }
+
+    /// The largest of what the ranks say; also a barrier.
+    fn largest(&mut self, mine: u64, control: &Control) -> Result<u64, Failure> {
+        let most = kernel(Datatype::U64, Reduction::Max);
+        let mut word = mine.to_le_bytes();
+        let mut sides = Sides { input: &[], output: &mut word, scratch: &mut [] };
+        engine::play(&self.agreement, &mut sides, most, 8, self.wire.as_mut(), control)?;
+        Ok(u64::from_le_bytes(word))
+    }
+
+    /// Warms up and agrees on batches.
+    fn agree(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Cut, Failure> {
+        let begin = clock::now();
+        self.repeat(ready, 1, control)?;
+        let first = self.largest(clock::now() - begin, control)?;
+        // One of a slow operation says enough.
+        let trial = (SLOW / first.max(1)).clamp(1, TRIAL);
+        let begin = clock::now();
+        self.repeat(ready, trial, control)?;
+        let one = self.largest((clock::now() - begin) / trial, control)?;
+        let cut = Cut::new(ready.exercise, one);
+        self.repeat(ready, cut.warm_up, control)?;
+        Ok(cut)
+    }
+
+    fn repeat(&mut self, ready: &Ready<'_>, operations: u64, control: &Control) -> Result<(), Failure> {
+        (0..operations).try_for_each(|k| self.operation(ready, k % ready.layout.slots, control))
+    }
+
+    /// The timed batches, and the CPU time they took. The slot of the last operation of the last batch is overwritten
+    /// before that batch if it is going to be verified.
+    fn time(
+        &mut self,
+        ready: &Ready<'_>,
+        cut: &Cut,
+        verified: Option<u64>,
+        control: &Control,
+    ) -> Result<(Vec<u64>, u64), Failure> {
+        let mut times = Vec::with_capacity(cut.batches as usize);
+        let before = cpu::thread();
+        for number in 0..cut.batches {
+            if let Some(slot) = verified.filter(|_| number + 1 == cut.batches && !ready.exercise.manner.in_place) {
+                self.poison(ready, slot);
+            }
+            // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
+            if number == 0 || number + 1 == cut.batches || ready.exercise.aim == Aim::Latency {
+                self.largest(0, control)?;
+            }
+            let begin = clock::now();
+            self.repeat(ready, cut.batch, control)?;
+            times.push((clock::now() - begin).max(1));
+        }
+        Ok((times, cpu::thread() - before))
+    }
+}
+
+fn bytes(at: u64, count: u64, width: u64) -> std::ops::Range<usize> {
+    (at * width) as usize..((at + count) * width) as usize
+}
+
+fn add(sum: &mut Checked, more: Checked) {
+    sum.verified += more.verified;
+    sum.wrong += more.wrong;
+    sum.first_wrong = sum.first_wrong.or(more.first_wrong);
+}

@@ -1,0 +1,177 @@
+//! Plays a [`Script`] over a [`Wire`]: what can be sent is sent and what has come is received, piece by piece, until
+//! both lists are done.
+
+use std::ops::Range;
+
+use railgauge_wire::failure::Failure;
+
+use super::{
+    reduce::Kernel,
+    script::{How, Script, Side, Stretch},
+    wire::Wire,
+};
+use crate::fabric::Control;
+
+/// Most bytes sent or received in one go, before the other direction has its turn. Small enough to be reduced while it
+/// is in a core's cache.
+const PIECE: usize = 128 << 10;
+
+/// The memories of one operation, each from where the operation's share of it begins.
+pub struct Sides<'m> {
+    /// What the rank gives; empty for an operation in place.
+    pub input: &'m [u8],
+    /// What it gets.
+    pub output: &'m mut [u8],
+    /// Partial results.
+    pub scratch: &'m mut [u8],
+}
+
+impl Sides<'_> {
+    fn bytes(&self, side: Side, at: Range<usize>) -> &[u8] {
+        match side {
+            Side::Input => &self.input[at],
+            Side::Output => &self.output[at],
+            Side::Scratch => &self.scratch[at],
+        }
+    }
+
+    fn bytes_mut(&mut self, side: Side, at: Range<usize>) -> &mut [u8] {
+        match side {
+            Side::Output => &mut self.output[at],
+            Side::Scratch => &mut self.scratch[at],
+            // Algorithms never write to what a rank gives.
+            Side::Input => &mut [],
+        }
+    }
+
+    /// Writes what `given` and `incoming` make to `into`.
+    fn reduce(&mut self, kernel: Kernel, into: (Side, usize), given: (Side, usize), incoming: &[u8]) {
+        let stretch = |start: usize| start..start + incoming.len();
+        let (target, source) = (stretch(into.1), stretch(given.1));
+        match (into.0, given.0) {
+            _ if into == given => (kernel.into)(self.bytes_mut(into.0, target), incoming),
+            (Side::Output, Side::Input) => (kernel.of)(&mut self.output[target], &self.input[source], incoming),
+            (Side::Scratch, Side::Input) => (kernel.of)(&mut self.scratch[target], &self.input[source], incoming),
+            (Side::Scratch, Side::Output) => (kernel.of)(&mut self.scratch[target], &self.output[source], incoming),
+            (Side::Output, Side::Scratch) => (kernel.of)(&mut self.output[target], &self.scratch[source], incoming),
+            // Two places of one memory.
+            (side, _) => {
+                let own = self.bytes(side, source).to_vec();
+                (kernel.of)(self.bytes_mut(side, target), &own, incoming);
+            }
+        }
+    }
+}
+
+/// Where a list of messages stands: its number, and the next byte of it in its memory.
+#[derive(Clone, Copy)]
+struct Cursor {
+    number: usize,
+    at: usize,
+}
+
+impl Cursor {
+    fn new(first: Option<&Stretch>) -> Self {
+        Self { number: 0, at: first.map_or(0, |stretch| stretch.at.start) }
+    }
+
+    /// Goes on by `bytes` within `current`, and to the start of `next` at its end.
+    fn advance(&mut self, bytes: usize, current: &Stretch, next: Option<&Stretch>) {
+        self.at += bytes;
+        if self.at == current.at.end {
+            *self = Self { number: self.number + 1, at: next.map_or(0, |stretch| stretch.at.start) };
+        }
+    }
+
+    /// Up to where bytes from `at` to `end` of `side` may be touched, when message `number` of another list, whose
+    /// cursor this is, must have passed them.
+    fn passed(&self, number: usize, other: &Stretch, side: Side, at: usize, end: usize) -> usize {
+        if self.number != number {
+            return if self.number > number { end } else { at };
+        }
+        let pending = self.at..other.at.end;
+        match other.side == side {
+            true if pending.contains(&at) => at,
+            true if at < pending.start => end.min(pending.start),
+            _ => end,
+        }
+    }
+}
+
+/// Does one operation. The script must be of a group that runs the same operation at every rank.
+///
+/// # Errors
+/// The wire's, among them the deadline.
+pub fn play<W: Wire + ?Sized>(
+    script: &Script,
+    sides: &mut Sides<'_>,
+    kernel: Option<Kernel>,
+    width: usize,
+    wire: &mut W,
+    control: &Control,
+) -> Result<(), Failure> {
+    for (from, to) in &script.copies {
+        if from.side == Side::Input {
+            let given = &sides.input[from.at.clone()];
+            match to.side {
+                Side::Scratch => sides.scratch[to.at.clone()].copy_from_slice(given),
+                _ => sides.output[to.at.clone()].copy_from_slice(given),
+            }
+        } else {
+            sides.output.copy_within(from.at.clone(), to.at.start);
+        }
+    }
+    let (sends, receives) = (&script.sends, &script.receives);
+    let mut sent = Cursor::new(sends.first().map(|send| &send.what));
+    let mut received = Cursor::new(receives.first().map(|receive| &receive.into));
+    let mut tries = 0;
+    loop {
+        let mut moved = 0;
+        let (mut wants_to, mut wants_from) = (None, None);
+        if let Some(send) = sends.get(sent.number) {
+            let end = send.what.at.end.min(sent.at + PIECE);
+            let end = match send.after {
+                Some(n) => received.passed(n, &receives[n].into, send.what.side, sent.at, end),
+                None => end,
+            };
+            if end > sent.at {
+                let bytes = wire.offer(send.to, sides.bytes(send.what.side, sent.at..end))?;
+                if bytes < end - sent.at {
+                    wants_to = Some(send.to);
+                }
+                sent.advance(bytes, &send.what, sends.get(sent.number + 1).map(|next| &next.what));
+                moved += bytes;
+            }
+        }
+        if let Some(receive) = receives.get(received.number) {
+            let (side, at) = (receive.into.side, received.at);
+            let end = receive.into.at.end.min(at + PIECE);
+            let end = match receive.behind {
+                Some(n) => sent.passed(n, &sends[n].what, side, at, end),
+                None => end,
+            };
+            let most = (end - at) / width * width;
+            if most > 0 {
+                let bytes = match (receive.how, kernel) {
+                    (How::Reduce(given, start), Some(kernel)) => {
+                        let given = (given, start + at - receive.into.at.start);
+                        let mut reduce = |incoming: &[u8]| sides.reduce(kernel, (side, at), given, incoming);
+                        wire.lend(receive.from, most, width, &mut reduce)?
+                    }
+                    _ => wire.take(receive.from, sides.bytes_mut(side, at..end))?,
+                };
+                received.advance(bytes, &receive.into, receives.get(received.number + 1).map(|next| &next.into));
+                moved += bytes;
+                wants_from = Some(receive.from);
+            }
+        }
+        if moved > 0 {
+            tries = 0;
+        } else if sent.number == sends.len() && received.number == receives.len() {
+            return Ok(());
+        } else {
+            wire.rest(wants_from, wants_to, tries, control)?;
+            tries += 1;
+        }
+    }
+}

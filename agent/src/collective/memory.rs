@@ -1,0 +1,123 @@
+//! The memory of a rank, and whether all ranks of a host find room.
+
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use super::engine::Sides;
+use crate::{
+    facts::tree::Tree,
+    memory::{available, host::Buffer},
+};
+
+/// Bytes the ranks of this process hold or are about to take.
+static HELD: Mutex<u64> = Mutex::new(0);
+
+/// Buffers of one rank.
+pub struct Memory {
+    input: Buffer,
+    output: Buffer,
+    scratch: Buffer,
+    held: u64,
+}
+
+impl Memory {
+    /// Two buffers of `capacity` bytes. That `siblings` ranks find as much is looked at before any of them takes
+    /// anything, so that a lack of memory is known before anything moves.
+    ///
+    /// # Errors
+    /// There is less memory than that.
+    pub fn new(capacity: u64, siblings: u32, huge_pages: bool) -> Result<Self, Failure> {
+        let need = capacity.saturating_mul(2);
+        let all = need.saturating_mul(siblings.max(1).into());
+        {
+            let mut held = held();
+            let room = available::bytes(&Tree::new("/")).map(|free| free.saturating_add(*held));
+            if let Some(room) = room.filter(|room| all > *room) {
+                let cause = format!(
+                    "{siblings} ranks with two buffers of {capacity} bytes each need {all} bytes of memory on this \
+                     host, {room} are available"
+                );
+                return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+                    .help("take smaller sizes or fewer ranks_per_host"));
+            }
+            *held += need;
+        }
+        let buffers = Buffer::new(capacity, huge_pages)
+            .and_then(|input| Ok((input, Buffer::new(capacity, huge_pages)?, Buffer::new(0, false)?)));
+        match buffers {
+            Ok((input, output, scratch)) => Ok(Self { input, output, scratch, held: need }),
+            Err(failure) => {
+                *self::held() -= need;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Bytes of each buffer.
+    pub fn capacity(&self) -> u64 {
+        self.input.len() as u64
+    }
+
+    /// Makes room for partial results.
+    ///
+    /// # Errors
+    /// There is too little memory.
+    pub fn scratch(&mut self, bytes: usize) -> Result<(), Failure> {
+        if bytes > self.scratch.len() {
+            self.scratch = Buffer::new(bytes as u64, false)?;
+        }
+        Ok(())
+    }
+
+    /// What the rank gives.
+    pub fn input_mut(&mut self) -> &mut [u8] {
+        self.input.bytes_mut()
+    }
+
+    /// What it has got.
+    pub fn output(&self) -> &[u8] {
+        self.output.bytes()
+    }
+
+    /// What it gets.
+    pub fn output_mut(&mut self) -> &mut [u8] {
+        self.output.bytes_mut()
+    }
+
+    /// The memories of one operation, which has the bytes `at` of both buffers.
+    pub fn sides(&mut self, at: Range<usize>) -> Sides<'_> {
+        Sides {
+            input: &self.input.bytes()[at.clone()],
+            output: &mut self.output.bytes_mut()[at],
+            scratch: self.scratch.bytes_mut(),
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        *held() -= self.held;
+    }
+}
+
+fn held() -> MutexGuard<'static, u64> {
+    // Nothing that may panic is done under this lock.
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_would_not_find_room_together_are_refused_before_the_first_takes_any() {
+        let free = available::bytes(&Tree::new("/")).unwrap();
+        let failure = Memory::new(free / 4, 1_000, false).map(drop).unwrap_err();
+        assert!(failure.cause.contains("1000 ranks"), "{failure}");
+        assert!(Memory::new(4096, 2, false).is_ok());
+    }
+}

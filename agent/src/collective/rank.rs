@@ -1,0 +1,137 @@
+//! A rank over host memory: opened, joined with its group, exercised. It lives on a thread of the agent.
+//!
+//! After a failure its connections stay as they are until it is closed: the others then wait for it, instead of taking
+//! the first to notice for the one to blame.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    group::{Carried, Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
+    link::{Footprint, Opened},
+    terms::{Fabric, GpuPath},
+};
+
+use super::{
+    bench::Bench,
+    memory::Memory,
+    tcp::TcpSeat,
+    wire::{Neighbour, Seat},
+};
+use crate::{
+    fabric::Control,
+    nccl::words::{Said, Wish},
+    system::wait::Doorbell,
+};
+
+/// One rank.
+pub struct Rank {
+    spec: MemberSpec,
+    state: State,
+}
+
+enum State {
+    Nothing,
+    Open { seat: Box<dyn Seat>, memory: Memory },
+    Joined { bench: Box<Bench>, opened: Box<Opened>, broken: Option<Failure> },
+}
+
+impl Rank {
+    /// A rank that nothing has been opened for yet.
+    pub fn new(spec: MemberSpec) -> Self {
+        Self { spec, state: State::Nothing }
+    }
+
+    /// Does one thing within `limit`; ends early once `abort` is set and the bell rung.
+    ///
+    /// # Errors
+    /// Port, memory, group or deadline: whatever stands in the way, in words.
+    pub fn ask(
+        &mut self,
+        wish: Wish,
+        limit: Duration,
+        abort: &Arc<AtomicBool>,
+        bell: &Arc<Doorbell>,
+    ) -> Result<Said, Failure> {
+        let control = Control::new(Arc::default(), abort.clone(), Instant::now() + limit).ringing(bell.clone());
+        let said = match wish {
+            Wish::Open(_) => self.open().map(|opened| Said::Opened(Box::new(opened))),
+            Wish::Join(tickets) => self.join(tickets, &control).map(|()| Said::Joined),
+            Wish::Exercise(exercise) => self.exercise(&exercise, &control).map(|done| Said::Exercised(Box::new(done))),
+        };
+        said.map_err(|failure| Failure { cause: format!("rank {}: {}", self.spec.rank, failure.cause), ..failure })
+    }
+
+    fn open(&mut self) -> Result<MemberOpened, Failure> {
+        let refused = |kind, cause: &str| Failure::new(Stage::Open, kind, cause);
+        let Some(place) = self.spec.seat.clone() else {
+            return Err(refused(Kind::Internal, "nothing says what it sends and receives by"));
+        };
+        let huge = place.link.knobs.huge_pages == Some(true);
+        let seat: Box<dyn Seat> = match self.spec.fabric {
+            Fabric::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks)?),
+            Fabric::Verbs | Fabric::Nccl => {
+                return Err(refused(Kind::Unsupported, "this agent has no such collectives over host memory"));
+            }
+        };
+        // After the seat, which moves the thread: pages are taken near the port.
+        let memory = Memory::new(self.spec.max_size, self.spec.siblings, huge)?;
+        let opened = seat.opened().clone();
+        self.state = State::Open { seat, memory };
+        Ok(MemberOpened {
+            ticket: Ticket::Host { host: place.host, endpoint: opened.endpoint },
+            device: opened.device,
+            settings: opened.settings,
+            rate_gbps: opened.rate_gbps,
+            mtu: opened.mtu,
+            software: opened.software,
+        })
+    }
+
+    fn join(&mut self, tickets: Vec<Ticket>, control: &Control) -> Result<(), Failure> {
+        let State::Open { seat, memory } = std::mem::replace(&mut self.state, State::Nothing) else {
+            return Err(Failure::new(Stage::Join, Kind::Internal, "it is not ready to join"));
+        };
+        let neighbour = |(number, ticket)| match ticket {
+            Ticket::Host { host, endpoint } => Ok(Neighbour { name: format!("rank {number} ({host})"), endpoint }),
+            Ticket::Nccl { .. } => Err(Failure::new(Stage::Join, Kind::Internal, "another rank is one of NCCL")),
+        };
+        let group = tickets.into_iter().enumerate().map(neighbour).collect::<Result<Vec<_>, _>>()?;
+        let (rank, ranks) = (self.spec.rank, self.spec.ranks);
+        if group.len() != ranks as usize {
+            let cause = format!("{} tickets for {ranks} ranks", group.len());
+            return Err(Failure::new(Stage::Join, Kind::Internal, cause));
+        }
+        let (wire, opened) = seat.join(rank as usize, &group, control)?;
+        let footprint = self.spec.seat.as_ref().and_then(|seat| seat.link.knobs.footprint);
+        let bench = Bench::new(rank, ranks, wire, memory, footprint.unwrap_or(Footprint::Cache));
+        self.state = State::Joined { bench: Box::new(bench), opened: Box::new(opened), broken: None };
+        Ok(())
+    }
+
+    fn exercise(&mut self, exercise: &Exercise, control: &Control) -> Result<Exercised, Failure> {
+        let State::Joined { bench, opened, broken } = &mut self.state else {
+            return Err(Failure::new(Stage::Measure, Kind::Internal, "it has not joined its group"));
+        };
+        if let Some(failure) = broken {
+            // Bytes of an unfinished operation are still on their way.
+            return Err(Failure { cause: format!("its group broke earlier: {}", failure.cause), ..failure.clone() });
+        }
+        let exercised = bench.run(exercise, control).inspect_err(|failure| {
+            // A question that cannot be answered is refused before a byte moves.
+            *broken = (failure.kind != Kind::Configuration).then(|| failure.clone());
+        })?;
+        Ok(Exercised {
+            carried: Some(Carried {
+                transport: opened.transport,
+                link_layer: Some(opened.link_layer),
+                gpu_path: GpuPath::None,
+                evidence: [].into(),
+            }),
+            ..exercised
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! What one rank does in one collective: its sends and its receives, each in order, and what waits for what.
+//!
+//! Algorithms write scripts; [`super::engine`] plays them over a wire. Sends and receives go on side by side, piece by
+//! piece: a send that hands on what a receive brings follows it within the stretch, so that blocks stream through a
+//! rank and transfer and reduction overlap without the algorithm saying how large a piece is.
+
+use std::ops::Range;
+
+/// The memories of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// What it gives.
+    Input,
+    /// What it gets.
+    Output,
+    /// Partial results that are nobody's.
+    Scratch,
+}
+
+/// A stretch of one of the memories, in bytes from where the operation's share of it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// Which memory.
+    pub side: Side,
+    /// Where in it.
+    pub at: Range<usize>,
+}
+
+/// One message out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Send {
+    /// The rank that gets it.
+    pub to: usize,
+    /// The bytes.
+    pub what: Stretch,
+    /// Number of the receive that brings (some of) them: a byte goes out once that receive has passed it.
+    pub after: Option<usize>,
+}
+
+/// One message in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receive {
+    /// The rank that sends it.
+    pub from: usize,
+    /// Where it goes.
+    pub into: Stretch,
+    /// What becomes of it there.
+    pub how: How,
+    /// Number of the send that still reads the same bytes: one is written once that send has passed it.
+    pub behind: Option<usize>,
+}
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It is stored.
+    Place,
+    /// It is reduced with as many bytes of this memory from this place on, and the result is stored.
+    Reduce(Side, usize),
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Script {
+    /// Copied inside the rank before anything moves.
+    pub copies: Vec<(Stretch, Stretch)>,
+    /// Messages out, in order.
+    pub sends: Vec<Send>,
+    /// Messages in, in order.
+    pub receives: Vec<Receive>,
+}
+
+impl Stretch {
+    /// A stretch of the input.
+    pub fn input(at: Range<usize>) -> Self {
+        Self { side: Side::Input, at }
+    }
+
+    /// A stretch of the output.
+    pub fn output(at: Range<usize>) -> Self {
+        Self { side: Side::Output, at }
+    }
+}
+
+impl Script {
+    /// Adds a message out, unless it is empty.
+    pub fn send(&mut self, to: usize, what: Stretch, after: Option<usize>) {
+        if !what.at.is_empty() {
+            self.sends.push(Send { to, what, after });
+        }
+    }
+
+    /// Adds a message in, unless it is empty.
+    pub fn receive(&mut self, from: usize, into: Stretch, how: How, behind: Option<usize>) {
+        if !into.at.is_empty() {
+            self.receives.push(Receive { from, into, how, behind });
+        }
+    }
+
+    /// Adds a copy inside the rank, unless it is empty or would copy bytes onto themselves.
+    pub fn copy(&mut self, from: Stretch, to: Stretch) {
+        if !from.at.is_empty() && from != to {
+            self.copies.push((from, to));
+        }
+    }
+
+    /// Number of the last receive so far, for sends that follow it.
+    pub fn last_receive(&self) -> Option<usize> {
+        self.receives.len().checked_sub(1)
+    }
+
+    /// Number of the last send so far, for receives that must not overtake it.
+    pub fn last_send(&self) -> Option<usize> {
+        self.sends.len().checked_sub(1)
+    }
+}

@@ -1,0 +1,123 @@
+//! A collective's data in host memory: written, spoilt and compared from tables.
+//!
+//! What a rank gives, and what a reduction of ranks makes of it, is a function of the element's number modulo
+//! [`PERIOD`]: so it is worked out once for that many elements, and buffers are filled and compared at the speed of
+//! memory. The period is a prime: blocks, chunks and slots are not multiples of it, so a part that arrives in another
+//! part's place differs.
+
+use railgauge_wire::{
+    step::Checked,
+    terms::{Datatype, Reduction},
+};
+
+use super::values::{Part, value};
+use crate::gpu::table::{given, largest_sum};
+
+/// Elements after which the data repeats.
+const PERIOD: u64 = 65_521;
+
+/// What all ranks' data is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// Type of the elements.
+    pub datatype: Datatype,
+    /// What they are reduced by; `None` where they are only moved.
+    pub reduction: Option<Reduction>,
+    /// Ranks of the group.
+    pub ranks: u32,
+    /// Seed.
+    pub key: u64,
+}
+
+/// A stretch of one rank's data, or of what is reduced from several: one period of it at most.
+pub struct Table {
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    /// What a part of a buffer holds.
+    pub fn new(source: &Source, part: &Part) -> Self {
+        let Source { datatype, reduction, ranks, key } = *source;
+        let width = datatype.bytes() as usize;
+        let numbers: Vec<[u8; 8]> = given(datatype, reduction).map(u64::to_le_bytes).collect();
+        let kind = (reduction, largest_sum(datatype, reduction));
+        let elements = part.count.min(PERIOD);
+        let mut bytes = Vec::with_capacity(elements as usize * width);
+        for i in part.offset..part.offset + elements {
+            let givers = part.first..part.first.saturating_add(part.many);
+            let given = givers.map(|rank| value(key, i % PERIOD, kind, ranks, rank));
+            let number = match reduction {
+                Some(Reduction::Prod) => given.product(),
+                Some(Reduction::Min) => given.min().unwrap_or(0),
+                Some(Reduction::Max) | None => given.max().unwrap_or(0),
+                Some(_) => given.sum::<u32>(),
+            };
+            // By the bounds of `values` it is at most 127.
+            let element = numbers.get(number as usize).copied().unwrap_or_default();
+            bytes.extend_from_slice(&element[..width]);
+        }
+        Self { bytes }
+    }
+
+    /// Writes the part.
+    pub fn fill(&self, into: &mut [u8]) {
+        for piece in into.chunks_mut(self.bytes.len().max(1)) {
+            piece.copy_from_slice(&self.bytes[..piece.len()]);
+        }
+    }
+
+    /// Compares the part. The offset of the first wrong byte counts from its start.
+    pub fn check(&self, found: &[u8]) -> Checked {
+        let mut checked = Checked { verified: found.len() as u64, ..Checked::default() };
+        let mut at = 0;
+        for here in found.chunks(self.bytes.len().max(1)) {
+            let piece = &self.bytes[..here.len()];
+            if here != piece {
+                let differs = |(one, other): &(&u8, &u8)| one != other;
+                checked.wrong += here.iter().zip(piece).filter(differs).count() as u64;
+                let first = here.iter().zip(piece).position(|pair| differs(&pair)).map(|byte| (at + byte) as u64);
+                checked.first_wrong = checked.first_wrong.or(first);
+            }
+            at += piece.len();
+        }
+        checked
+    }
+}
+
+/// Makes bytes differ from everything a table holds.
+pub fn poison(bytes: &mut [u8]) {
+    bytes.fill(0xff);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: Source = Source { datatype: Datatype::F32, reduction: Some(Reduction::Sum), ranks: 3, key: 7 };
+
+    #[test]
+    fn what_was_filled_is_found_and_nothing_else() {
+        let part = Part { at: 0, count: PERIOD * 2 + 3, offset: 65_000, first: 0, many: 3 };
+        let table = Table::new(&SOURCE, &part);
+        let mut bytes = vec![0; part.count as usize * 4];
+        table.fill(&mut bytes);
+        assert_eq!(table.check(&bytes), Checked { verified: bytes.len() as u64, wrong: 0, first_wrong: None });
+        let later = Part { count: part.count - 600, offset: 65_600, ..part };
+        assert_eq!(Table::new(&SOURCE, &later).check(&bytes[2_400..]).wrong, 0);
+        assert!(Table::new(&SOURCE, &Part { offset: 65_001, ..part }).check(&bytes).wrong > 0);
+        bytes[400_001] ^= 1;
+        assert_eq!(table.check(&bytes).first_wrong, Some(400_001));
+        poison(&mut bytes[..8]);
+        assert_eq!(table.check(&bytes[..8]).first_wrong, Some(0));
+    }
+
+    #[test]
+    fn a_sum_is_the_sum_of_its_ranks() {
+        let table = |first, many| Table::new(&SOURCE, &Part { at: 0, count: 100, offset: 5, first, many });
+        let number = |table: &Table, i: usize| f32::from_le_bytes(table.bytes.as_chunks::<4>().0[i]);
+        let (sum, ranks) = (table(0, 3), [0, 1, 2].map(|rank| table(rank, 1)));
+        for i in [0, 1, 77, 99] {
+            assert_eq!(number(&sum, i), ranks.iter().map(|table| number(table, i)).sum::<f32>());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Ranks joined by TCP: one connection between any two of them.
+//!
+//! Every rank listens. It connects to the ranks above it and accepts those below it; the secret of the group keeps
+//! strangers out, as for pairs. Bytes go by the kernel's own buffers: what a send call took is free to be overwritten.
+
+use std::{io, net::TcpStream, os::fd::AsFd, time::Duration};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+mod seat;
+
+pub use seat::TcpSeat;
+
+use super::wire::Wire;
+use crate::{
+    fabric::Control,
+    system::{
+        socket::{receive_now, send_now},
+        wait::{self, READABLE, WRITABLE},
+    },
+};
+
+/// Bytes received at once for a reduction: they are reduced while they are in a core's cache.
+const GULP: usize = 64 << 10;
+/// How often a rank lets others run before it goes to sleep.
+const YIELDS: u32 = 200;
+/// Tries in vain between two looks at the controller's flags, for a rank that never sleeps.
+const LOOK: u32 = 4096;
+/// Longest sleep before the controller's flags are looked at.
+const NAP: Duration = Duration::from_millis(100);
+
+/// The connections of one rank.
+pub struct Tcp {
+    /// By rank; this rank itself has none.
+    streams: Vec<Option<TcpStream>>,
+    names: Vec<String>,
+    gulp: Vec<u8>,
+    /// Bytes of an incomplete element at the front of `gulp`.
+    odd: usize,
+    patience: Patience,
+}
+
+/// How a rank waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// It lets others run a while, then sleeps.
+    Mixed,
+    /// It never sleeps.
+    Poll,
+    /// It sleeps at once.
+    Sleep,
+}
+
+impl Tcp {
+    fn new(streams: Vec<Option<TcpStream>>, names: Vec<String>, patience: Patience) -> Self {
+        Self { streams, names, gulp: vec![0; GULP], odd: 0, patience }
+    }
+
+    fn stream(&self, rank: usize) -> Result<&TcpStream, Failure> {
+        self.streams.get(rank).and_then(Option::as_ref).ok_or_else(|| {
+            Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
+        })
+    }
+
+    /// What a call moved; nothing if it would have had to wait.
+    #[inline]
+    fn moved(&self, rank: usize, outcome: io::Result<usize>) -> Result<usize, Failure> {
+        match outcome {
+            Ok(bytes) => Ok(bytes),
+            Err(error) => self.nothing(rank, &error),
+        }
+    }
+
+    #[cold]
+    fn nothing(&self, rank: usize, error: &io::Error) -> Result<usize, Failure> {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+            _ => Err(self.broke(rank, &error.to_string())),
+        }
+    }
+
+    /// The failure, with whom this rank waits for.
+    fn waiting(&self, failure: Failure, from: Option<usize>, to: Option<usize>) -> Failure {
+        let name = |rank: usize| self.names.get(rank).map_or("another rank", String::as_str);
+        let whom = match (from, to) {
+            (Some(from), _) => format!("waiting for bytes from {}", name(from)),
+            (None, Some(to)) => format!("waiting for {} to take bytes", name(to)),
+            (None, None) => return failure,
+        };
+        Failure { cause: format!("{}, {whom}", failure.cause), ..failure }
+    }
+
+    fn broke(&self, rank: usize, why: &str) -> Failure {
+        let name = self.names.get(rank).map_or("another rank", String::as_str);
+        Failure::new(Stage::Measure, Kind::Fabric, format!("the connection to {name} broke: {why}"))
+            .help("see whether the agent on that host still runs and the link between the hosts is up")
+    }
+}
+
+impl Wire for Tcp {
+    #[inline]
+    fn offer(&mut self, to: usize, bytes: &[u8]) -> Result<usize, Failure> {
+        let outcome = send_now(self.stream(to)?.as_fd(), bytes);
+        self.moved(to, outcome)
+    }
+
+    #[inline]
+    fn take(&mut self, from: usize, into: &mut [u8]) -> Result<usize, Failure> {
+        match receive_now(self.stream(from)?.as_fd(), into) {
+            Ok(0) => Err(self.broke(from, "it was closed there")),
+            outcome => self.moved(from, outcome),
+        }
+    }
+
+    fn lend(
+        &mut self,
+        from: usize,
+        most: usize,
+        width: usize,
+        reader: &mut dyn FnMut(&[u8]),
+    ) -> Result<usize, Failure> {
+        let mut gulp = std::mem::take(&mut self.gulp);
+        let end = most.min(gulp.len());
+        let outcome = self.take(from, &mut gulp[self.odd..end]);
+        let shown = outcome.map(|bytes| {
+            let held = self.odd + bytes;
+            self.odd = held % width;
+            let whole = held - self.odd;
+            if whole > 0 {
+                reader(&gulp[..whole]);
+                gulp.copy_within(whole..held, 0);
+            }
+            whole
+        });
+        self.gulp = gulp;
+        shown
+    }
+
+    fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure> {
+        let awake = match self.patience {
+            Patience::Mixed => tries < YIELDS,
+            Patience::Poll => tries % LOOK != LOOK - 1,
+            Patience::Sleep => false,
+        };
+        if awake {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        control.check(Stage::Measure).map_err(|failure| self.waiting(failure, from, to))?;
+        if self.patience == Patience::Poll {
+            return Ok(());
+        }
+        let from = from.map(|rank| self.stream(rank)).transpose()?;
+        let to = to.map(|rank| self.stream(rank)).transpose()?;
+        let on = from.map(|stream| (stream.as_fd(), READABLE)).into_iter();
+        let on = on.chain(to.map(|stream| (stream.as_fd(), WRITABLE)));
+        let on = on.chain(control.bell().map(|bell| (bell.as_fd(), READABLE)));
+        wait::wait_any(on, Some(NAP))
+            .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))
+    }
+}

@@ -1,0 +1,143 @@
+//! Opening a rank's listener and joining it with the others.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Completion, Endpoint, LinkSpec, Opened, TcpEndpoint},
+    terms::{GpuPath, LinkLayer, Transport},
+};
+
+use super::{Patience, Tcp};
+use crate::{
+    collective::wire::{Neighbour, Seat, Wire},
+    fabric::{
+        Control,
+        tcp::{
+            self,
+            greeting::{self, Origin},
+            place::{self, Place},
+            socket,
+        },
+    },
+    facts::{interfaces, tree::Tree},
+    memory::place as settling,
+};
+
+/// A rank that listens.
+pub struct TcpSeat {
+    spec: LinkSpec,
+    place: Place,
+    listener: TcpListener,
+    opened: Opened,
+}
+
+impl TcpSeat {
+    /// Chooses the address and listens there, on the calling thread, which is moved beside the interface.
+    ///
+    /// # Errors
+    /// The address, the interface or the core is not to be had.
+    pub fn open(spec: &LinkSpec, ranks: u32) -> Result<Self, Failure> {
+        let place = place::choose(spec)?;
+        let tree = Tree::new("/");
+        let numa = format!("sys/class/net/{}/device/numa_node", place.device);
+        let mut settings = settling::settle(&tree, spec.knobs.core, &numa)?;
+        let completion = match spec.knobs.completion {
+            None => "poll, then events",
+            Some(Completion::Poll) => "poll",
+            Some(Completion::Events) => "events",
+        };
+        settings.insert("completion".into(), completion.into());
+        let listener = tcp::listen(place.address, ranks)?;
+        let port = listener.local_addr().map_or(0, |address| address.port());
+        let opened = Opened {
+            endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
+            device: place.device.clone(),
+            transport: Transport::Tcp,
+            link_layer: LinkLayer::Ethernet,
+            gpu_path: GpuPath::None,
+            rate_gbps: interfaces::speed(&tree, &place.device).map(|megabits| megabits as f64 / 1000.0),
+            mtu: interfaces::mtu(&tree, &place.device).unwrap_or(0),
+            software: false,
+            settings,
+        };
+        Ok(Self { spec: spec.clone(), place, listener, opened })
+    }
+
+    fn origin(&self, peer: IpAddr) -> Origin {
+        let device = (self.place.named_device && !place::is_own(peer)).then(|| self.place.device.clone());
+        let named = self.place.named_address || self.place.named_device;
+        Origin { address: named.then_some(self.place.address), device }
+    }
+
+    /// The connections, by rank.
+    fn connect(
+        &self,
+        rank: usize,
+        addresses: &[SocketAddr],
+        names: &[String],
+        control: &Control,
+    ) -> Result<Vec<Option<TcpStream>>, Failure> {
+        let number = u32::try_from(rank).unwrap_or(u32::MAX);
+        let above = || addresses.iter().zip(names).skip(rank + 1);
+        let about = |name: &str, failure: Failure| {
+            let cause = format!("{name}: {}", failure.cause);
+            Failure { cause, ..failure }
+        };
+        let connect = |(address, name): (&SocketAddr, &String)| {
+            let stream = greeting::greet(&self.origin(address.ip()), *address, number, &self.spec.token, control);
+            stream.map_err(|failure| about(name, failure))
+        };
+        // All greet before any waits for a welcome, which comes when those below have greeted too.
+        let mut connected = above().map(connect).collect::<Result<Vec<_>, _>>()?;
+        // Those below connect as what they are: their numbers are 0 to rank - 1.
+        let accepted = greeting::accept(&self.listener, rank, &self.spec.token, control)?;
+        for (stream, (address, name)) in connected.iter_mut().zip(above()) {
+            greeting::welcomed(stream, *address, control).map_err(|failure| about(name, failure))?;
+        }
+        for stream in accepted.iter().chain(&connected) {
+            socket::prepare(stream, self.spec.knobs.traffic_class).map_err(|error| {
+                Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}"))
+            })?;
+        }
+        Ok(accepted.into_iter().map(Some).chain([None]).chain(connected.into_iter().map(Some)).collect())
+    }
+}
+
+impl Seat for TcpSeat {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    fn join(
+        mut self: Box<Self>,
+        rank: usize,
+        group: &[Neighbour],
+        control: &Control,
+    ) -> Result<(Box<dyn Wire>, Opened), Failure> {
+        let mut addresses = Vec::new();
+        for neighbour in group {
+            let Endpoint::Tcp(endpoint) = &neighbour.endpoint else {
+                let cause = format!("{} has no TCP endpoint", neighbour.name);
+                return Err(Failure::new(Stage::Join, Kind::Internal, cause));
+            };
+            let ip: IpAddr = endpoint.address.parse().map_err(|_| {
+                Failure::new(Stage::Join, Kind::Internal, format!("the address of {} is none", neighbour.name))
+            })?;
+            addresses.push(SocketAddr::new(ip, endpoint.port));
+        }
+        let names: Vec<String> = group.iter().map(|neighbour| neighbour.name.clone()).collect();
+        let streams = self.connect(rank, &addresses, &names, control)?;
+        let patience = match self.spec.knobs.completion {
+            None => Patience::Mixed,
+            Some(Completion::Poll) => Patience::Poll,
+            Some(Completion::Events) => Patience::Sleep,
+        };
+        // Between two addresses of one host the kernel uses the loopback interface, whatever has them.
+        if addresses.iter().all(|address| place::is_own(address.ip())) {
+            self.opened.link_layer = LinkLayer::Loopback;
+            self.opened.rate_gbps = None;
+        }
+        Ok((Box::new(Tcp::new(streams, names, patience)), self.opened))
+    }
+}

@@ -1,0 +1,172 @@
+//! Ranks of one group in one process, over TCP: every operation, algorithm, number of ranks and type, verified.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Barrier, atomic::AtomicBool, mpsc},
+    thread,
+    time::Duration,
+};
+
+use railgauge_agent::{
+    collective::rank::Rank,
+    nccl::words::{Said, Wish},
+    system::wait::Doorbell,
+};
+use railgauge_wire::{
+    failure::{Failure, Kind},
+    group::{Exercise, Exercised, Manner, MemberSpec, Seat, Ticket},
+    link::{Knobs, LinkSpec, Role},
+    step::Window,
+    terms::{Aim, Algorithm, Datatype, Fabric, LinkLayer, Memory, Op, Reduction, Service, Transport},
+};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
+    let link = LinkSpec {
+        role: Role::Initiator,
+        fabric: Fabric::Tcp,
+        service: Service::Rc,
+        device: None,
+        port: 1,
+        address: Some("127.0.0.1".into()),
+        memory: Memory::Host,
+        gpu: None,
+        gpu_path: None,
+        qps: 1,
+        max_size,
+        token: "secret".into(),
+        knobs: Knobs::default(),
+    };
+    let seat = Some(Box::new(Seat { host: format!("h{rank}"), link }));
+    let (gpu, library, env, siblings) = (None, None, BTreeMap::new(), ranks);
+    MemberSpec { rank, ranks, fabric: Fabric::Tcp, gpu, library, env, max_size, siblings, seat }
+}
+
+fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>) -> Exercise {
+    let manner = Manner {
+        datatype,
+        reduction,
+        in_place: false,
+        graph: false,
+        ranks_per_host: 1,
+        algorithm: None,
+        env: BTreeMap::new(),
+    };
+    let window = Window::Iterations(3);
+    Exercise { op, aim: Aim::Bandwidth, size, manner, window, warm_up: 0, verify: true, seed: 11 }
+}
+
+/// What all ranks say to each of the exercises.
+fn group(ranks: u32, max_size: u64, exercises: Vec<Exercise>) -> Vec<Vec<Result<Exercised, Failure>>> {
+    let exercises = Arc::new(exercises);
+    let opened = Arc::new(Barrier::new(ranks as usize));
+    let (tell, told) = mpsc::channel();
+    let mut threads = Vec::new();
+    for number in 0..ranks {
+        let (exercises, opened, tell) = (exercises.clone(), opened.clone(), tell.clone());
+        let (give, tickets) = mpsc::channel::<Vec<Ticket>>();
+        let thread = thread::spawn(move || {
+            let mut rank = Rank::new(spec(number, ranks, max_size));
+            let (abort, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(Doorbell::new().unwrap()));
+            let mut ask = |wish| rank.ask(wish, LIMIT, &abort, &bell);
+            let Ok(Said::Opened(said)) = ask(Wish::Open(Box::new(spec(number, ranks, max_size)))) else {
+                panic!("not opened")
+            };
+            tell.send((number, said.ticket, give)).unwrap();
+            ask(Wish::Join(tickets.recv().unwrap())).unwrap();
+            opened.wait();
+            let mut accounts = Vec::new();
+            for exercise in exercises.iter() {
+                accounts.push(ask(Wish::Exercise(Box::new(exercise.clone()))).map(|said| match said {
+                    Said::Exercised(account) => *account,
+                    other => panic!("{other:?}"),
+                }));
+            }
+            accounts
+        });
+        threads.push(thread);
+    }
+    let mut all: Vec<_> = (0..ranks).map(|_| told.recv().unwrap()).collect();
+    all.sort_by_key(|(number, ..)| *number);
+    let tickets: Vec<Ticket> = all.iter().map(|(_, ticket, _)| ticket.clone()).collect();
+    all.iter().for_each(|(.., give)| give.send(tickets.clone()).unwrap());
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+/// Runs all exercises and demands that every byte of every rank was right.
+fn all_right(ranks: u32, exercises: Vec<Exercise>) {
+    let max_size = exercises.iter().map(|exercise| exercise.size).max().unwrap();
+    for (rank, accounts) in group(ranks, max_size, exercises.clone()).into_iter().enumerate() {
+        for (account, exercise) in accounts.into_iter().zip(&exercises) {
+            let words = format!("rank {rank} of {ranks}: {exercise:?}");
+            let account = account.unwrap_or_else(|failure| panic!("{words}: {failure}"));
+            assert_eq!(account.checked.wrong, 0, "{words}: {:?}", account.checked);
+            let result =
+                if exercise.op == Op::ReduceScatter { exercise.size / u64::from(ranks) } else { exercise.size };
+            assert_eq!(account.checked.verified, 2 * result, "{words}: {:?}", account.checked);
+            assert_eq!((account.times.len(), account.batch), (1, 3), "{words}");
+            let carried = account.carried.unwrap();
+            assert_eq!((carried.transport, carried.link_layer), (Transport::Tcp, Some(LinkLayer::Loopback)));
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_is_right_for_every_number_of_ranks() {
+    for ranks in [1, 2, 3, 4, 6, 7] {
+        let mut exercises = Vec::new();
+        for algorithm in Algorithm::ALL {
+            for op in Op::ALL.iter().filter(|op| algorithm.does(**op)) {
+                let unit = if op.is_divided() { 4 * u64::from(ranks) } else { 4 };
+                for size in [unit, 3 * unit, 1000 * unit, 200_000 / unit * unit] {
+                    let reduction = op.reduces().then_some(Reduction::Sum);
+                    let mut plain = exercise(*op, size, Datatype::F32, reduction);
+                    plain.manner.algorithm = Some(*algorithm);
+                    let mut in_place = plain.clone();
+                    in_place.manner.in_place = *op != Op::AllToAll;
+                    exercises.extend([plain, in_place]);
+                }
+            }
+        }
+        all_right(ranks, exercises);
+    }
+}
+
+#[test]
+fn every_type_and_reduction_is_right_and_large_data_streams() {
+    let mut exercises = Vec::new();
+    for datatype in Datatype::ALL {
+        for reduction in Reduction::ALL.iter().filter(|reduction| reduction.is_plain(*datatype)) {
+            let size = u64::from(datatype.bytes()) * 1021;
+            exercises.push(exercise(Op::AllReduce, size, *datatype, Some(*reduction)));
+        }
+    }
+    for op in [Op::AllReduce, Op::Broadcast, Op::AllGather, Op::ReduceScatter, Op::AllToAll] {
+        let reduction = op.reduces().then_some(Reduction::Max);
+        exercises.push(exercise(op, 3 << 20, Datatype::Bf16, reduction));
+        let mut latency = exercise(op, 96, Datatype::F64, reduction);
+        latency.aim = Aim::Latency;
+        exercises.push(latency);
+    }
+    let count = exercises.len();
+    let accounts = group(3, 3 << 20, exercises);
+    for (exercise, account) in accounts.iter().flat_map(|accounts| accounts.iter().enumerate()) {
+        let account = account.as_ref().unwrap_or_else(|failure| panic!("exercise {exercise} of {count}: {failure}"));
+        assert_eq!(account.checked.wrong, 0, "exercise {exercise} of {count}: {:?}", account.checked);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_breaks_nothing() {
+    let mut unknown = exercise(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
+    unknown.manner.algorithm = Some(Algorithm::Chain);
+    let right = exercise(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
+    for accounts in group(2, 64, vec![unknown, right.clone(), Exercise { size: 1 << 20, ..right }]) {
+        let failures: Vec<_> = accounts.iter().map(|account| account.as_ref().err()).collect();
+        assert!(failures[0].unwrap().cause.contains("no all_reduce by chain"), "{failures:?}");
+        assert!(failures[1].is_none(), "{failures:?}");
+        assert_eq!(failures[2].unwrap().kind, Kind::Configuration, "{failures:?}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Asking all ranks of a group at once, and who is to blame when it fails.
+
+use std::{future::Future, time::Duration};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::LinkId,
+};
+use tokio::task::JoinSet;
+
+use super::Group;
+use crate::cluster::Agent;
+
+/// How long other ranks may still speak after one failed: the first to notice is not always the one to blame.
+const ATTRIBUTION: Duration = Duration::from_millis(2500);
+
+/// Asks the same of every rank at once. After a first failure the others have a moment to say what they know.
+pub(super) async fn on_all<T: Send + 'static, F>(
+    group: &Group,
+    ask: impl Fn(usize, Agent, LinkId) -> F,
+) -> Result<Vec<T>, Failure>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let mut running = JoinSet::new();
+    for (rank, member) in group.members.iter().enumerate() {
+        let asked = ask(rank, member.agent.clone(), member.link);
+        running.spawn(async move { (rank, asked.await) });
+    }
+    let mut answers: Vec<Option<T>> = group.members.iter().map(|_| None).collect();
+    let mut failures: Vec<(usize, Failure)> = Vec::new();
+    let mut until = None;
+    loop {
+        let next = match until {
+            None => running.join_next().await,
+            Some(until) => tokio::time::timeout_at(until, running.join_next()).await.unwrap_or(None),
+        };
+        match next {
+            None => break,
+            Some(Ok((rank, Ok(answer)))) => answers[rank] = Some(answer),
+            Some(Ok((rank, Err(failure)))) => {
+                until.get_or_insert_with(|| tokio::time::Instant::now() + ATTRIBUTION);
+                failures.push((rank, failure));
+            }
+            Some(Err(error)) => {
+                let cause = format!("a rank's request was dropped: {error}");
+                failures.push((0, Failure::new(Stage::Converse, Kind::Internal, cause)));
+            }
+        }
+    }
+    let silent = |rank: &usize| answers[*rank].is_none() && failures.iter().all(|(failed, _)| failed != rank);
+    let silent: Vec<usize> = (0..answers.len()).filter(silent).collect();
+    let answers: Vec<T> = answers.into_iter().flatten().collect();
+    if failures.is_empty() && answers.len() == group.members.len() {
+        return Ok(answers);
+    }
+    Err(to_blame(group, failures, &silent))
+}
+
+/// The failure that explains the others: a lost host, then one of a rank's own, then a connection that broke or a host
+/// that does not answer, and only then a rank that waited for the others in vain. `silent` ranks have said nothing.
+fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]) -> Failure {
+    for member in &group.members {
+        if let Some(lost) = member.agent.lost() {
+            return lost;
+        }
+    }
+    failures.sort_by_key(|(rank, failure)| {
+        let order = match (failure.kind, failure.stage) {
+            (Kind::Lost, _) => 0,
+            (Kind::Deadline, Stage::Converse) => 2,
+            (Kind::Deadline, _) => 3,
+            (Kind::Fabric | Kind::Aborted, _) => 2,
+            _ => 1,
+        };
+        (order, *rank)
+    });
+    let others = failures.len().saturating_sub(1);
+    let Some((_, mut failure)) = failures.into_iter().next() else {
+        return Failure::new(Stage::Measure, Kind::Internal, "a rank gave no answer".to_owned());
+    };
+    // All had the same time: who could speak has given up by now, and in words.
+    if let (Kind::Deadline, Some(rank)) = (failure.kind, silent.first()) {
+        let host = &group.members[*rank].port.host;
+        let gave_up = others + 1;
+        let cause =
+            format!("{host}: rank {rank} does not answer, and {gave_up} ranks gave up waiting: {}", failure.cause);
+        return Failure::new(Stage::Converse, Kind::Deadline, cause)
+            .help("the host or its agent is stopped or hangs: look at its console and load");
+    }
+    if others > 0 && failure.kind == Kind::Deadline {
+        failure.cause.push_str(&format!("; {others} other ranks of {} gave up too", group.members.len()));
+    }
+    failure
+}

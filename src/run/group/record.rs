@@ -1,0 +1,67 @@
+//! What a group turned out to be.
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    group::{Carried, Exercised},
+    terms::{GpuPath, LinkLayer, Transport},
+};
+
+use super::{Group, Member};
+use crate::run::event::LinkRecord;
+
+/// What carried the bytes of the group: the slowest kind any rank has evidence of.
+pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord, Failure> {
+    // Of ranks over host memory those count whose bytes leave their host.
+    let slowness = |carried: &&Carried| match carried.transport {
+        Transport::NcclSocket => 3,
+        Transport::NcclIb => 2,
+        Transport::NcclShm => 1,
+        _ => u8::from(carried.link_layer != Some(LinkLayer::Loopback)),
+    };
+    let first = &group.members[0];
+    let Some(carried) = accounts.iter().filter_map(|account| account.carried.as_ref()).max_by_key(slowness) else {
+        let cause = format!("{}: NCCL's log does not say what carried the bytes", first.port.host);
+        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause)
+            .help("the library may be built without its log, or an environment file of NCCL turns it off"));
+    };
+    let nvlink = group.members.iter().all(|member| {
+        let gpu = member.gpu.and_then(|gpu| member.facts.gpus.get(gpu as usize));
+        gpu.and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0)
+    });
+    let link_layer = carried.link_layer.unwrap_or(match carried.transport {
+        Transport::NcclP2p if nvlink => LinkLayer::Nvlink,
+        Transport::NcclP2p => LinkLayer::Pcie,
+        Transport::NcclSocket => LinkLayer::Ethernet,
+        _ => LinkLayer::Loopback,
+    });
+    // A network without GPUDirect copies through the host: nothing of it was demanded, and the record says so.
+    let gpu_path =
+        accounts.iter().filter_map(|a| a.carried.as_ref()).map(|c| c.gpu_path).max_by_key(|path| match path {
+            GpuPath::Staged => 2,
+            GpuPath::None => 0,
+            _ => 1,
+        });
+    let mut settings = first.opened.as_ref().map(|opened| opened.settings.clone()).unwrap_or_default();
+    for account in accounts {
+        for (words, count) in account.carried.iter().flat_map(|carried| &carried.evidence) {
+            settings.insert(format!("carried: {words}"), count.to_string());
+        }
+    }
+    if let Some(algorithm) = accounts.iter().find_map(|account| account.algorithm) {
+        settings.insert("algorithm".into(), algorithm.to_string());
+    }
+    let opened = || group.members.iter().filter_map(|member| member.opened.as_ref());
+    let rates: Option<Vec<f64>> = opened().map(|opened| opened.rate_gbps).collect();
+    let device = |member: &Member| member.opened.as_ref().map_or_else(String::new, |opened| opened.device.clone());
+    Ok(LinkRecord {
+        transport: carried.transport,
+        link_layer,
+        gpu_path: gpu_path.unwrap_or(GpuPath::None),
+        software: opened().any(|opened| opened.software),
+        from_device: device(first),
+        to_device: group.members.last().map(device).unwrap_or_default(),
+        rate_gbps: rates.and_then(|rates| rates.into_iter().reduce(f64::min)),
+        mtu: opened().map(|opened| opened.mtu).min().unwrap_or(0),
+        settings,
+    })
+}
