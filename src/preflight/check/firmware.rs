@@ -14,7 +14,7 @@ pub(super) const CHECK: Check = Check {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut boards: BTreeMap<&str, Vec<Port<'_>>> = BTreeMap::new();
-    for port in scene.devices().filter(|port| port.is_hardware()) {
+    for port in scene.devices() {
         boards.entry(port.device.board.as_deref().unwrap_or_default()).or_default().push(port);
     }
     let mut found = Vec::new();

@@ -1,5 +1,8 @@
 //! Trees written for tests, after the kernel's ABI documents.
 
+mod fixture;
+mod hosts;
+
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
 
 use proptest::prelude::*;

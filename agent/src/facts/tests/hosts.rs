@@ -1,0 +1,107 @@
+//! Whole hosts: what is collected from them is what the controller's tests judge (`tests/hosts/*.json`).
+
+use std::path::Path;
+
+use railgauge_wire::{
+    facts::{Bridge, PciErrors, Sriov},
+    terms::Distance,
+};
+
+use super::{fixture::unpack, *};
+
+const HOSTS: [&str; 5] = ["roce8", "infiniband", "erdma", "softroce", "broken"];
+
+/// With `UPDATE_FACTS=1` the documents are written instead of compared.
+#[test]
+fn whole_hosts_are_read_as_their_documents_say() {
+    for name in HOSTS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/hosts/{name}.json"));
+        let facts = unpack(&format!("{name}.host")).facts();
+        if std::env::var_os("UPDATE_FACTS").is_some() {
+            fs::write(&path, serde_json::to_string_pretty(&facts).unwrap() + "\n").unwrap();
+        }
+        let known: HostFacts = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(facts, known, "{name}: run the tests with UPDATE_FACTS=1 and look at the difference");
+    }
+}
+
+#[test]
+fn settings_and_bridges_of_a_nic() {
+    let facts = unpack("roce8.host").facts();
+    let function = &facts.rdma[0].function;
+    assert_eq!((function.max_read_request, function.max_payload), (Some(4096), Some(256)));
+    assert_eq!((function.relaxed_ordering, function.ats), (Some(true), Some(false)));
+    assert_eq!((function.iommu.as_deref(), function.sriov.as_ref()), (Some("identity"), Some(&Sriov::Physical(0))));
+    assert_eq!(function.errors, Some(PciErrors::default()));
+    let addresses: Vec<&str> = function.bridges.iter().map(|bridge| bridge.pci.as_str()).collect();
+    assert_eq!(addresses, ["0000:15:01.0", "0000:16:00.0", "0000:17:01.0"]);
+    let acs: Vec<Option<&[String]>> = function.bridges.iter().map(|bridge| bridge.acs.as_deref()).collect();
+    assert_eq!(acs, [Some([].as_slice()), None, Some(&[])]);
+    assert!(facts.unreadable.is_empty(), "{:?}", facts.unreadable);
+}
+
+#[test]
+fn gpus_and_nics_behind_one_switch_are_near() {
+    let facts = unpack("roce8.host").facts();
+    assert_eq!(facts.gpu_distances.len(), 64);
+    for row in &facts.gpu_distances {
+        let nic: u32 = row.device.trim_start_matches("mlx5_").parse().unwrap();
+        let expected = match () {
+            () if nic == row.gpu => Distance::Pix,
+            () if nic / 4 == row.gpu / 4 => Distance::Node,
+            () => Distance::Sys,
+        };
+        assert_eq!(row.distance, expected, "{row:?}");
+    }
+}
+
+#[test]
+fn what_an_ordinary_user_cannot_read_is_said() {
+    let facts = unpack("infiniband.host").facts();
+    let function = &facts.rdma[0].function;
+    assert_eq!((function.max_read_request, function.ats), (None, None));
+    assert_eq!(function.bridges, [Bridge { pci: "0000:1a:01.0".into(), ..Bridge::default() }]);
+    assert_eq!(facts.unreadable["PCIe settings"], "only root may read configuration space beyond its first 64 bytes");
+    let port = &facts.rdma[3].ports[0];
+    assert_eq!((port.lid, port.subnet_manager, port.netdev.as_deref()), (Some(0x13), Some(1), Some("ib3")));
+    assert_eq!(port.partitions, ["0xffff"]);
+}
+
+#[test]
+fn a_broken_host_is_read_to_the_end() {
+    let facts = unpack("broken.host").facts();
+    assert_eq!((facts.gpus.len(), facts.xids.len()), (7, 1));
+    assert_eq!(facts.cpu.governor.as_deref(), Some("performance, powersave"));
+    let acs = facts.rdma[0].function.bridges[2].acs.clone().unwrap();
+    assert!(acs.contains(&"request redirect".to_owned()), "{acs:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Any files of a whole host replaced by anything, or gone.
+    #[test]
+    fn no_spoilt_host_makes_it_panic(
+        host in 0..HOSTS.len(),
+        spoilt in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![
+            Just(None),
+            Just(Some(None)),
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| Some(Some(bytes))),
+            "[-0-9x: ./KMGTsa-f,=\n]{0,60}".prop_map(|text| Some(Some(text.into_bytes()))),
+        ]), 1..40),
+    ) {
+        let host = unpack(&format!("{}.host", HOSTS[host]));
+        for (index, content) in spoilt {
+            let path = host.root.path().join(index.get(&host.files));
+            if path.is_file() {
+                fs::remove_file(&path).unwrap();
+            }
+            match content {
+                None => {}
+                Some(None) => fs::create_dir_all(&path).unwrap(),
+                Some(Some(bytes)) if !path.is_dir() => fs::write(&path, bytes).unwrap(),
+                Some(Some(_)) => {}
+            }
+        }
+        let _ = host.facts();
+    }
+}
