@@ -34,7 +34,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Whether the plan waives the check: it would be more serious otherwise.
     pub waived: bool,
-    /// Hosts it is about, in the order of their names.
+    /// Hosts it is about, in the plan's order.
     pub hosts: Vec<String>,
     /// Devices it is about, as plans name them; empty if it is about whole hosts.
     pub devices: Vec<String>,

@@ -1,6 +1,6 @@
 //! All checks over a cluster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{CHECKS, Check, Cluster, Finding, Severity, finding::Found, scene::Scene};
 use crate::plan::{Plan, hostlist, model::Preflight};
@@ -10,6 +10,10 @@ pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
     let scene = Scene::new(plan, cluster);
     let one = |check: &'static Check| fold(check, check.find(&scene), &plan.preflight);
     let mut found: Vec<Finding> = CHECKS.iter().flat_map(one).collect();
+    let place: HashMap<&str, usize> = plan.hosts.iter().map(|host| host.name.as_str()).zip(0..).collect();
+    for finding in &mut found {
+        finding.hosts.sort_by_key(|host| place.get(host.as_str()).copied().unwrap_or(usize::MAX));
+    }
     found.sort_by(|a, b| (b.severity, &a.check, &a.hosts).cmp(&(a.severity, &b.check, &b.hosts)));
     found
 }

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::facts::HostFacts;
 
-pub use check::{CHECKS, Check};
+pub use check::{CHECKS, Check, Spoils};
 pub use comparable::{comparable, software};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};

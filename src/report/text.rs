@@ -2,8 +2,8 @@
 
 use std::{fmt::Write, path::Path};
 
-use super::view::{Parts, Table, TestView, View};
-use crate::analysis::verdict::Status;
+use super::view::{FindingView, Parts, Table, TestView, View};
+use crate::{analysis::verdict::Status, plan::hostlist};
 
 /// The summary. `colour` puts ANSI colours on the verdicts.
 pub fn summary(view: &View, page: &Path, colour: bool) -> String {
@@ -55,6 +55,7 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
     if !view.troubles.is_empty() {
         writeln!(out)?;
     }
+    explained(out, view)?;
     for verdict in &view.expectations {
         let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
         let status = mark(verdict.status, colour);
@@ -64,6 +65,19 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
     writeln!(out)?;
     writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;
     writeln!(out, "report: {}", page.display())
+}
+
+/// Findings of the preflight with results that they probably explain; all of them stand in the report.
+fn explained(out: &mut String, view: &View) -> std::fmt::Result {
+    let told = || view.hosts.findings.iter().filter(|finding| !finding.explains.is_empty());
+    for FindingView { finding, explains } in told().take(TROUBLES) {
+        let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+        writeln!(out, "{} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check)?;
+        for sentence in explains.iter().take(TROUBLE_LINKS) {
+            writeln!(out, "    probably explains {sentence}")?;
+        }
+    }
+    if told().next().is_some() { writeln!(out) } else { Ok(()) }
 }
 
 /// Which part is bad; what was looked at stands in the report.

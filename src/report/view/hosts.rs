@@ -7,10 +7,13 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
+        explain::explained,
         journal::{HostUp, Journal},
         results::of_host,
+        row::Row,
         words::amount,
     },
+    plan::hostlist,
     preflight::{self, Cluster, Drift, Finding},
 };
 
@@ -22,9 +25,32 @@ pub struct Hosts {
     /// Facts that are not.
     pub differs: Vec<Difference>,
     /// What the checks of the configuration found, the most serious first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<FindingView>,
+    /// How far GPUs are from NICs, once for all hosts that are alike.
+    pub distances: Vec<Distances>,
     /// Every host of the plan, in its order.
     pub all: Vec<HostView>,
+}
+
+/// A finding, and what it probably explains.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingView {
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Results that coincide with it, a sentence for each test.
+    pub explains: Vec<String>,
+}
+
+/// How far the GPUs of a host are from its NICs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Distances {
+    /// Hosts on which it is so.
+    pub hosts: String,
+    /// Names of the NICs.
+    pub devices: Vec<String>,
+    /// A GPU's name, and its distance to each NIC in the words of `nvidia-smi topo`.
+    pub rows: Vec<(String, Vec<&'static str>)>,
 }
 
 /// One host of the plan.
@@ -63,7 +89,7 @@ pub struct Difference {
 const NAMED: usize = 10;
 
 /// Looks at every host of the plan.
-pub(super) fn hosts(journal: &Journal) -> Hosts {
+pub(super) fn hosts(journal: &Journal, rows: &[Row]) -> Hosts {
     let facts: BTreeMap<String, HostFacts> =
         journal.hosts.iter().map(|(name, up)| (name.clone(), up.facts.clone())).collect();
     let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
@@ -74,9 +100,40 @@ pub(super) fn hosts(journal: &Journal) -> Hosts {
     Hosts {
         same,
         differs: preflight::drift(&cluster.facts).into_iter().map(difference).collect(),
-        findings: preflight::judge(&journal.plan, &cluster),
+        findings: preflight::judge(&journal.plan, &cluster)
+            .into_iter()
+            .map(|finding| FindingView { explains: explained(&finding, &journal.plan, rows), finding })
+            .collect(),
+        distances: distances(journal),
         all: journal.plan.hosts.iter().map(|host| view(journal, &host.name)).collect(),
     }
+}
+
+/// Each matrix of distances there is, with the hosts that have it.
+fn distances(journal: &Journal) -> Vec<Distances> {
+    let mut alike: Vec<(Distances, Vec<&str>)> = Vec::new();
+    let hosts =
+        journal.plan.hosts.iter().filter_map(|host| Some((host.name.as_str(), &journal.hosts.get(&host.name)?.facts)));
+    for (host, facts) in hosts.filter(|(_, facts)| !facts.gpu_distances.is_empty()) {
+        let matrix = matrix(facts);
+        match alike.iter_mut().find(|(known, _)| *known == matrix) {
+            Some((_, hosts)) => hosts.push(host),
+            None => alike.push((matrix, vec![host])),
+        }
+    }
+    alike.into_iter().map(|(matrix, hosts)| Distances { hosts: hostlist::fold(hosts), ..matrix }).collect()
+}
+
+fn matrix(facts: &HostFacts) -> Distances {
+    let devices: Vec<String> = facts.rdma.iter().map(|device| device.name.clone()).collect();
+    let row = |gpu: &Gpu| {
+        let to = |device: &String| {
+            let pair = facts.gpu_distances.iter().find(|row| row.gpu == gpu.index && row.device == *device);
+            pair.map_or("?", |row| row.distance.word())
+        };
+        (format!("GPU {}", gpu.index), devices.iter().map(to).collect())
+    };
+    Distances { hosts: String::new(), rows: facts.gpus.iter().map(row).collect(), devices }
 }
 
 fn difference(drift: Drift) -> Difference {

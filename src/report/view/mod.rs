@@ -20,10 +20,9 @@ use crate::analysis::{
     verdict::{Cases, Status, Verdict, Verdicts},
     words::{number, size},
 };
-use crate::preflight::Finding;
 
 pub use carriers::Carrier;
-pub use hosts::{Difference, HostView, Hosts};
+pub use hosts::{Difference, Distances, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use test::{Column, Figure, Flapping, Map, Table, TestView};
 pub(super) use test::{number_column, text_column};
@@ -137,7 +136,7 @@ pub fn view(
     for verdict in &verdicts.verdicts {
         *counts.entry(verdict.status).or_default() += 1;
     }
-    let hosts = hosts::hosts(journal);
+    let hosts = hosts::hosts(journal, rows);
     Ok(View {
         run: run(journal),
         carriers: carriers::carriers(results),
@@ -155,9 +154,12 @@ pub fn view(
 }
 
 /// Notes of the journal without those that repeat a finding, which stands in a section of its own.
-fn notes(journal: &Journal, findings: &[Finding]) -> Vec<(String, String)> {
+fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
     let told = |(host, text): &&(String, String)| {
-        findings.iter().any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
+        findings
+            .iter()
+            .map(|view| &view.finding)
+            .any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
     };
     journal.notes.iter().filter(|note| !told(note)).cloned().collect()
 }
