@@ -18,6 +18,7 @@
 //! | [`counters`] | what its devices have counted |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
 //! | [`system`] | the kernel's calls, each behind a safe function |
+//! | [`fault`] | what tests ask the agent to do wrong, so that it is found |
 
 pub mod bench;
 pub mod collective;
@@ -25,6 +26,7 @@ pub mod conversation;
 pub mod counters;
 pub mod fabric;
 pub mod facts;
+pub mod fault;
 pub mod gpu;
 pub mod memory;
 pub mod nccl;

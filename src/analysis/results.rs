@@ -328,7 +328,10 @@ fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<String> {
     let CaseResult { case, test, link, samples, part, .. } = result;
     let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
     let ends = (facts(&case.flow.from.host), facts(&case.flow.to.host));
-    let mut found = Vec::new();
+    let mut found = match link {
+        Some(link) if !samples.is_empty() => truth::known_before(case, link, ends, test.knobs.mtu.is_some()),
+        _ => Vec::new(),
+    };
     for (repeat, sample) in samples {
         let Some(link) = link else {
             found.extend(sample.contaminated.clone());

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{facts::HostFacts, terms::Aim};
 
+mod ends;
+
 use super::ceiling::wire_efficiency;
 use crate::run::event::{Case, LinkRecord, Sample};
 
@@ -79,6 +81,8 @@ const SIGNS: &[&str] = &[
 /// The facts of both ends, where they are known.
 pub type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
+pub use ends::known_before;
+
 /// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
@@ -150,7 +154,8 @@ pub fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
 }
 
 /// The bytes the sending NIC counted must be the payload with its headers: more is foreign traffic or packets sent
-/// again, less means that something else carried the payload.
+/// again, less means that something else carried the payload. What the receiving NIC counted must not be more either:
+/// a stranger that sends to it takes its rate without the sender seeing it.
 fn foreign_bytes(
     case: &Case,
     bidirectional: bool,
@@ -158,48 +163,91 @@ fn foreign_bytes(
     (from, to): Ends<'_>,
     sample: &Sample,
     loads: &(Load, Load),
-) -> Option<String> {
-    sample.initiator.moved?;
-    if case.cell.aim != Aim::Bandwidth || bidirectional || case.cell.op.is_atomic() {
-        return None;
+) -> Vec<String> {
+    if sample.initiator.moved.is_none() || case.cell.aim != Aim::Bandwidth || bidirectional || case.cell.op.is_atomic()
+    {
+        return Vec::new();
     }
-    let (host, counters, load) = match case.cell.op.pulls() {
-        true => (&case.flow.to.host, &sample.to_counters, loads.1),
-        false => (&case.flow.from.host, &sample.from_counters, loads.0),
+    let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else { return Vec::new() };
+    let mut ends =
+        [(&case.flow.from.host, &sample.from_counters, loads.0), (&case.flow.to.host, &sample.to_counters, loads.1)];
+    if case.cell.op.pulls() {
+        ends.reverse();
+    }
+    let [(source, at_source, out), (sink, at_sink, inward)] = ends;
+    let sent = Passed {
+        host: source,
+        verb: "sent",
+        seen: bytes_of(at_source, "counters/port_xmit_data", "netdev/tx_bytes"),
+        payload: out.sent,
+        other_way: out.received,
     };
-    if load.sent < WIRE_MINIMUM {
-        return None;
-    }
-    let (name, seen) = sent_bytes(counters)?;
-    let efficiency = wire_efficiency(link, from, to, &case.cell, bidirectional)?;
-    let (moved, seen) = (load.sent as f64, seen as f64);
-    // What arrives on the same NIC is acknowledged, at most packet by packet.
-    let acknowledged = load.received as f64 / f64::from(link.mtu.max(1)) * ACKNOWLEDGEMENT;
-    let most = moved / efficiency * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE;
-    let mib = |bytes: f64| bytes / f64::from(1 << 20);
-    if seen > most {
-        return Some(format!(
-            "{host}: its NIC sent {:.1} MiB for {:.1} MiB of payload, {:.1} MiB with headers: foreign traffic, or \
-             packets sent again ({name})",
-            mib(seen),
-            mib(moved),
-            mib(moved / efficiency)
-        ));
-    }
-    (seen < moved * 0.999).then(|| {
-        let (seen, moved) = (mib(seen), mib(moved));
-        format!(
-            "{host}: its NIC sent only {seen:.1} MiB of {moved:.1} MiB of payload: the bytes took another way ({name})"
-        )
-    })
+    let received = Passed {
+        host: sink,
+        verb: "received",
+        seen: bytes_of(at_sink, "counters/port_rcv_data", "netdev/rx_bytes"),
+        payload: inward.received,
+        other_way: inward.sent,
+    };
+    let missing = sent.missing();
+    let foreign = [sent, received].into_iter().filter_map(|passed| passed.foreign(efficiency, link.mtu));
+    foreign.chain(missing).collect()
 }
 
-/// Bytes a NIC sent, from the counter that is closest to the wire.
-fn sent_bytes(counters: &BTreeMap<String, u64>) -> Option<(&'static str, u64)> {
-    // port_xmit_data counts words of four bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
-    let words =
-        counters.get("counters/port_xmit_data").map(|words| ("counters/port_xmit_data", words.saturating_mul(4)));
-    words.or_else(|| counters.get("netdev/tx_bytes").map(|bytes| ("netdev/tx_bytes", *bytes)))
+/// What one NIC counted in one direction, and what it should have.
+struct Passed<'a> {
+    host: &'a str,
+    verb: &'static str,
+    /// Name of the counter, and bytes.
+    seen: Option<(&'static str, u64)>,
+    /// Payload bytes of all flows in this direction, and in the other.
+    payload: u64,
+    other_way: u64,
+}
+
+impl Passed<'_> {
+    fn seen(&self) -> Option<(&'static str, f64)> {
+        self.seen.filter(|_| self.payload >= WIRE_MINIMUM).map(|(name, bytes)| (name, bytes as f64))
+    }
+
+    /// More than the payload with its headers.
+    fn foreign(&self, efficiency: f64, mtu: u32) -> Option<String> {
+        let (name, seen) = self.seen()?;
+        let whole = self.payload as f64 / efficiency;
+        // What goes the other way on the same NIC is acknowledged, at most packet by packet.
+        let acknowledged = self.other_way as f64 / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
+        let Self { host, verb, payload, .. } = self;
+        (seen > whole * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| {
+            format!(
+                "{host}: its NIC {verb} {:.1} MiB for {:.1} MiB of payload, {:.1} MiB with headers: foreign traffic, \
+                 or packets sent again ({name})",
+                mib(seen),
+                mib(*payload as f64),
+                mib(whole)
+            )
+        })
+    }
+
+    /// Less than the payload.
+    fn missing(&self) -> Option<String> {
+        let (name, seen) = self.seen()?;
+        let Self { host, verb, payload, .. } = self;
+        (seen < *payload as f64 * 0.999).then(|| {
+            let (seen, payload) = (mib(seen), mib(*payload as f64));
+            format!("{host}: its NIC {verb} only {seen:.1} MiB of {payload:.1} MiB of payload: the bytes took another way ({name})")
+        })
+    }
+}
+
+fn mib(bytes: f64) -> f64 {
+    bytes / f64::from(1 << 20)
+}
+
+/// Bytes that passed a NIC in one direction, from the counter that is closest to the wire: `words` counts words of four
+/// bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
+fn bytes_of(counters: &BTreeMap<String, u64>, words: &'static str, bytes: &'static str) -> Option<(&'static str, u64)> {
+    let of_words = counters.get(words).map(|count| (words, count.saturating_mul(4)));
+    of_words.or_else(|| counters.get(bytes).map(|count| (bytes, *count)))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     bench::{clock, cpu},
     fabric::Control,
-    memory::fault,
+    fault,
 };
 
 /// Trial operations take no longer than this together, in nanoseconds, unless one alone does.
@@ -141,7 +141,7 @@ impl Bench {
             false => &mut self.memory.input_mut()[bytes],
         };
         table.fill(into);
-        fault::apply(&mut into[..(ready.layout.count * ready.layout.width) as usize]);
+        fault::flip_bit(&mut into[..(ready.layout.count * ready.layout.width) as usize]);
     }
 
     /// One operation in slot 0, on a result that was overwritten before.

@@ -8,10 +8,7 @@ use railgauge_wire::{
 };
 
 use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, values::Values};
-use crate::{
-    collective::values::Part,
-    memory::{fault, pattern},
-};
+use crate::{collective::values::Part, fault, memory::pattern};
 
 /// The source, with the end mark that the driver looks for.
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
@@ -110,11 +107,11 @@ fn inside(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
 /// The buffer is too short, or the driver refuses.
 pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
     write(stream, buffer, at, pattern, qp, 0)?;
-    if fault::asked() && pattern.size > 0 {
+    if fault::flips_bits() && pattern.size > 0 {
         let (mut byte, at) = ([0], at + pattern.size / 2);
         stream.to_host(&mut byte, buffer, at)?;
         stream.wait()?;
-        fault::apply(&mut byte);
+        fault::flip_bit(&mut byte);
         stream.to_device(buffer, at, &byte)?;
         stream.wait()?;
     }

@@ -7,11 +7,9 @@
 //! | [`place`] | near which NIC, on which core |
 //! | [`backing`] | what devices reach of it, whatever kind it is |
 //! | [`pattern`] | the bytes of a verify pass: fill, poison, check |
-//! | [`fault`] | a flipped bit, for the tests that prove that `check` finds it |
 
 pub mod available;
 pub mod backing;
-pub mod fault;
 pub mod host;
 pub mod pattern;
 pub mod place;

@@ -9,7 +9,7 @@
 
 use railgauge_wire::step::{Checked, Pattern};
 
-use super::fault;
+use crate::fault;
 
 /// The word at position `i`, counted in words.
 #[inline]
@@ -33,7 +33,7 @@ pub(crate) fn key(pattern: &Pattern, qp: u32) -> u64 {
 /// 0). For the side that sends; this is where a test's fault is put in (see [`fault`]).
 pub fn fill(bytes: &mut [u8], pattern: &Pattern, qp: u32) {
     write(bytes, key(pattern, qp), 0);
-    fault::apply(bytes);
+    fault::flip_bit(bytes);
 }
 
 /// Overwrites the same bytes with the complement of the pattern: no byte that is left over can pass for one received.

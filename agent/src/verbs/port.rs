@@ -10,6 +10,7 @@ use super::{
     gid::{Gid, GidKind},
     words::{self, Doing},
 };
+use crate::fault;
 
 /// What a port was when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +152,7 @@ impl Port {
             if unsafe { query(context, u32::from(self.number), index, &raw mut entry, 0, size) } == 0 {
                 // SAFETY: both members of the union are the same 16 bytes.
                 let raw = unsafe { entry.gid.raw };
-                let kind = GidKind::from_code(entry.gid_type);
+                let kind = if fault::roce_v1() { GidKind::IbOrRoceV1 } else { GidKind::from_code(entry.gid_type) };
                 return Ok(set(raw).then_some(Gid { index: index as u8, raw, kind }));
             }
         }

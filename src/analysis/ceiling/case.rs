@@ -107,14 +107,18 @@ fn described(
 /// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second
 /// port, or a network interface.
 #[derive(Clone, Copy, Default)]
-struct End<'a> {
-    device: Option<&'a RdmaDevice>,
-    port: Option<&'a RdmaPort>,
-    interface: Option<&'a Interface>,
+pub struct End<'a> {
+    /// The RDMA device, or the one in the same slot as a plain interface.
+    pub device: Option<&'a RdmaDevice>,
+    /// Its port.
+    pub port: Option<&'a RdmaPort>,
+    /// The network interface below, or the one that was named.
+    pub interface: Option<&'a Interface>,
 }
 
 impl<'a> End<'a> {
-    fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
+    /// Looks the device `name` up in a host's facts; what is not known stays `None`.
+    pub fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
         let Some(facts) = facts else { return Self::default() };
         let interface = |wanted: &str| facts.interfaces.iter().find(|interface| interface.name == wanted);
         let (base, number) = match name.rsplit_once(':') {

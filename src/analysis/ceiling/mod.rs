@@ -18,7 +18,7 @@ mod pcie;
 mod tests;
 mod wire;
 
-pub use case::{of_case, of_group, of_nic, wire_efficiency};
+pub use case::{End, of_case, of_group, of_nic, wire_efficiency};
 pub use group::{Group, busbw};
 pub use pcie::Pcie;
 

@@ -6,7 +6,7 @@ use railgauge_wire::{
 use super::*;
 use crate::schedule::{Cell, Flow, Port};
 
-fn case(op: Op) -> Case {
+pub(super) fn case(op: Op) -> Case {
     let cell = Cell {
         op,
         aim: Aim::Bandwidth,
@@ -21,7 +21,7 @@ fn case(op: Op) -> Case {
     Case { id: 0, test: "t".into(), round: 0, flow, cell }
 }
 
-fn link() -> LinkRecord {
+pub(super) fn link() -> LinkRecord {
     LinkRecord {
         transport: Transport::VerbsRc,
         link_layer: LinkLayer::RoceV2,
@@ -96,4 +96,15 @@ fn only_telling_counters_are_shown() {
     let moved = [("counters/port_xmit_data", 5), ("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 2)];
     let counters = moved.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
     assert_eq!(of_interest(&counters), [("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 2)]);
+}
+
+#[test]
+fn a_stranger_that_sends_to_the_receiver_is_seen() {
+    let words = ((1_u64 << 30) as f64 * 1.02) as u64 / 4;
+    let found =
+        judged(Op::Write, &[("counters/port_xmit_data", words)], &[("counters/port_rcv_data", words + (1 << 26))]);
+    assert!(matches!(&found[..], [one] if one.starts_with("gpu02: its NIC received")), "{found:?}");
+    // What an unreliable service lost on the way is not missing from the wire.
+    let lossy = judged(Op::Write, &[("counters/port_xmit_data", words)], &[("counters/port_rcv_data", words / 2)]);
+    assert_eq!(lossy, Vec::<String>::new());
 }

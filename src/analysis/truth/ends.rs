@@ -1,0 +1,91 @@
+//! What the facts of both ends say against a case before a byte of it is sent.
+
+use railgauge_wire::facts::Traffic;
+
+use super::Ends;
+use crate::{
+    analysis::ceiling::End,
+    run::event::{Case, LinkRecord},
+};
+
+/// Share of a port's rate that something else may take while we are still idle: file systems and monitoring are below.
+const CARRIED: f64 = 0.05;
+/// The same in bits per second, where nobody knows the rate: what monitoring takes on the slowest of links.
+const CARRIED_UNKNOWN: f64 = 8e6;
+
+/// Reasons not to trust any sample of a case: a NIC that was busy when its host was looked at, before the run had sent
+/// anything; and path MTUs that differ, unless the plan names one (`mtu_named`).
+pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<String> {
+    let ends = [
+        (&*case.flow.from.host, &*link.from_device, End::find(from, &link.from_device)),
+        (&*case.flow.to.host, &*link.to_device, End::find(to, &link.to_device)),
+    ];
+    let mut found: Vec<String> = ends.iter().filter_map(|(host, device, end)| busy(host, device, end)).collect();
+    let mtus = ends.each_ref().map(|(_, _, end)| end.port.and_then(|port| port.mtu));
+    if let ([Some(near), Some(far)], false) = (mtus, mtu_named)
+        && near != far
+    {
+        let (small, large) = if near < far { (0, 1) } else { (1, 0) };
+        let ((host, device, _), (other, ..)) = (&ends[small], &ends[large]);
+        let (mtu, possible) = (near.min(far), near.max(far));
+        found.push(format!(
+            "{host}: the path MTU of {device} is {mtu}, that of {other} {possible}: the packets are smaller than they \
+             could be (a plan that means it says so with the knob `mtu`)"
+        ));
+    }
+    found
+}
+
+/// The idle look: what a port carried before the run began.
+fn busy(host: &str, device: &str, end: &End<'_>) -> Option<String> {
+    let port = end.port?;
+    let Traffic { received, sent } = port.traffic.or(end.interface.and_then(|interface| interface.traffic))?;
+    // An emulated device makes its rate up.
+    let rate = port.rate_gbps.filter(|_| end.device.is_some_and(|device| !device.software));
+    let most = rate.map_or(CARRIED_UNKNOWN, |gbps| gbps * 1e9 * CARRIED);
+    (received.max(sent) > most).then(|| {
+        let (sent, received) = (sent / 1e6, received / 1e6);
+        format!(
+            "{host}: {device} was busy before the run sent anything: {sent:.0} Mb/s sent, {received:.0} Mb/s received"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::{
+        facts::{HostFacts, RdmaDevice, RdmaPort},
+        terms::Op,
+    };
+
+    use super::{
+        super::tests::{case, link},
+        *,
+    };
+
+    fn host(mtu: u32, gigabits: f64) -> HostFacts {
+        let traffic = Some(Traffic { received: 1e6, sent: gigabits * 1e9 });
+        let port = RdmaPort { number: 1, mtu: Some(mtu), rate_gbps: Some(400.0), traffic, ..RdmaPort::default() };
+        let device = RdmaDevice { name: "mlx5_0".into(), ports: vec![port], ..RdmaDevice::default() };
+        HostFacts { rdma: vec![device], ..HostFacts::default() }
+    }
+
+    fn found(from: &HostFacts, to: &HostFacts, mtu_named: bool) -> Vec<String> {
+        known_before(&case(Op::Write), &link(), (Some(from), Some(to)), mtu_named)
+    }
+
+    #[test]
+    fn a_nic_that_is_busy_before_the_run_is_named() {
+        assert_eq!(found(&host(4096, 1.0), &host(4096, 19.0), false), Vec::<String>::new());
+        let busy = found(&host(4096, 1.0), &host(4096, 21.0), false);
+        assert!(matches!(&busy[..], [one] if one.starts_with("gpu02: mlx5_0 was busy")), "{busy:?}");
+    }
+
+    #[test]
+    fn the_end_with_the_smaller_mtu_is_named_unless_the_plan_means_it() {
+        let doubts = found(&host(1024, 0.0), &host(4096, 0.0), false);
+        assert!(matches!(&doubts[..], [one] if one.starts_with("gpu01: the path MTU of mlx5_0 is 1024")), "{doubts:?}");
+        assert_eq!(found(&host(1024, 0.0), &host(4096, 0.0), true), Vec::<String>::new());
+        assert_eq!(found(&host(1024, 0.0), &host(1024, 0.0), false), Vec::<String>::new());
+    }
+}
