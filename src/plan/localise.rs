@@ -23,7 +23,8 @@ pub static LOCALISE: Section = Section {
             "confirm",
             Shape::Flag,
             Preset::Value("true"),
-            "Whether the run measures suspects again after its tests: each with known-good partners, five times.",
+            "Whether the run measures suspects again after its tests, each with known-good partners, five times, and \
+             takes slow collectives apart.",
         ),
         key(
             "at_most",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use railgauge_wire::group::Manner;
 
-use super::{Cell, Flow, Port, ScheduleError, circle, pattern::Directory};
+use super::{Cell, Flow, ScheduleError, circle, pattern::Directory};
 use crate::plan::model::{Collective, Grouping, Test};
 
 /// Rounds of groups: in a round no host is in two groups. Rank r of a group is the r-th of its flow's members: ranks
@@ -26,14 +26,8 @@ pub(super) fn rounds(
         Grouping::Every(size) => vec![hosts.chunks(size.max(1) as usize).map(<[u32]>::to_vec).collect()],
     };
     let flow = |group: &Vec<u32>| {
-        let ports = |host: &u32| {
-            let name = names[*host as usize].clone();
-            (0..collective.ranks_per_host).map(move |rank| Port { host: Arc::clone(&name), rail: rank })
-        };
-        let members: Vec<Port> = group.iter().flat_map(ports).collect();
-        let (from, to) = (members.first()?.clone(), members.last()?.clone());
-        // One rank alone is no group: nothing would be exchanged.
-        (members.len() > 1).then_some(Flow { from, to, members })
+        let hosts: Vec<Arc<str>> = group.iter().map(|host| names[*host as usize].clone()).collect();
+        Flow::group(&hosts, collective.ranks_per_host)
     };
     let mut rounds: Vec<Vec<Flow>> =
         groups.iter().map(|round| round.iter().filter_map(flow).collect::<Vec<_>>()).collect();

@@ -53,6 +53,18 @@ impl Flow {
         Self { from, to, members: Vec::new() }
     }
 
+    /// A group: ranks of one host stand together, hosts in the given order, and a port's rail is the rank's number on its
+    /// host. `None` for one rank alone, which is no group: nothing would be exchanged.
+    pub fn group(hosts: &[Arc<str>], ranks_per_host: u32) -> Option<Self> {
+        let ports = |host: &Arc<str>| {
+            let host = Arc::clone(host);
+            (0..ranks_per_host).map(move |rail| Port { host: Arc::clone(&host), rail })
+        };
+        let members: Vec<Port> = hosts.iter().flat_map(ports).collect();
+        let (from, to) = (members.first()?.clone(), members.last()?.clone());
+        (members.len() > 1).then_some(Self { from, to, members })
+    }
+
     /// Ends or ranks: 2 for a pair.
     pub fn ranks(&self) -> u32 {
         u32::try_from(self.members.len().max(2)).unwrap_or(u32::MAX)

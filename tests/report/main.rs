@@ -5,6 +5,7 @@
 mod support;
 
 mod baseline;
+mod bisect;
 mod compare;
 mod frames;
 mod journals;

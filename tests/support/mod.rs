@@ -16,6 +16,8 @@ use railgauge_wire::{
     terms::{Fabric, GpuPath, LinkLayer, Transport},
 };
 
+pub use measured::Dice;
+
 /// A made-up cluster and what is wrong with it. Hosts are counted from 0.
 #[derive(Debug, Clone)]
 pub struct Scenario {

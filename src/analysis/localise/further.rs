@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Further, Localisation, localise, pick::trusted};
+use super::{Further, Localisation, groups, is_confirmed, localise, pick::trusted};
 use crate::{
     analysis::{
         journal::Journal,
         results::{self, CaseResult},
         row::Row,
-        rows::rows,
+        rows::rows as rows_of,
     },
     run::event::Case,
     schedule::{Flow, Port},
@@ -20,7 +20,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
     let mut cases = Vec::new();
     let first = (journal.cases.len() + journal.further.len()) as u64;
     for found in localise(journal, results, rows) {
-        let Some(cell) = &found.cell else { continue };
+        let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
         let known = || journal.further.iter().filter(|case| case.test == found.test && case.cell == *cell);
         let mut held: HashMap<&Flow, usize> = HashMap::new();
         known().for_each(|case| *held.entry(&case.flow).or_default() += 1);
@@ -42,8 +42,25 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
             }));
         }
     }
+    // Pairs are cheaper, and a bad one is reason enough for a slow collective.
+    if cases.is_empty() {
+        cases.extend(next_group(journal, results, rows));
+    }
     (first..).zip(&mut cases).for_each(|(id, case)| case.id = id);
     cases
+}
+
+/// The next group of the first collective that is searched, if no pair is known to be bad.
+fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Option<Case> {
+    let pairs: Vec<Localisation> =
+        localise(journal, results, rows).into_iter().filter(|found| found.counted == "pair").collect();
+    if is_confirmed(&pairs) {
+        return None;
+    }
+    let more = results::further(journal);
+    let more_rows = rows_of(journal, &more, &|_, _| None);
+    let mut tests = journal.plan.tests.iter();
+    tests.find_map(|test| groups::next(journal, test, (results, rows), (&more, &more_rows)))
 }
 
 /// Flows spread over rounds, each into the first in which both its ports are free.
@@ -62,10 +79,8 @@ fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
     rounds.into_iter().map(|(_, flows)| flows).collect()
 }
 
-/// Gives every suspect of `all` its standing from the further cases of the journal.
-pub(super) fn settle(journal: &Journal, all: &mut [Localisation]) {
-    let further = results::further(journal);
-    let values = rows(journal, &further, &|_, _| None);
+/// Gives every suspect of `all` its standing from the journal's further cases and their rows.
+pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], values: &[Row]) {
     for found in all {
         // Each further case answers for one probe, since some probes measure the same flow several times.
         let own =

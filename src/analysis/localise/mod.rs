@@ -5,6 +5,7 @@
 //! which pairs to measure again, and once the journal holds them every suspect is confirmed or cleared.
 
 mod further;
+mod groups;
 mod names;
 mod pick;
 mod probe;
@@ -19,7 +20,12 @@ use railgauge_stats::{
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::{journal::Journal, results::CaseResult, row::Row, words::number};
+use super::{
+    journal::Journal,
+    results::{self, CaseResult},
+    row::Row,
+    words::number,
+};
 use crate::schedule::Cell;
 use names::Names;
 
@@ -32,13 +38,15 @@ pub use told::{Confirmation, Further, Good, Named, Standing};
 pub struct Localisation {
     /// Name of the test.
     pub test: String,
+    /// What is counted: `pair`, or `group` for a collective.
+    pub counted: &'static str,
     /// The metric that was looked at.
     pub metric: Metric,
     /// Its unit.
     pub unit: String,
     /// Message size in bytes.
     pub size_bytes: u64,
-    /// Pairs with a value that may be trusted.
+    /// Pairs or groups with a value that may be trusted.
     pub pairs: usize,
     /// Pairs without one: they were not judged.
     pub missing: usize,
@@ -67,8 +75,8 @@ pub struct Localisation {
 }
 
 /// Looks for bad parts in every test of pairs, in the order of the plan, and settles suspects by the journal's further
-/// cases. Tests of a collective have none, and neither have flows at once: what they reach says as much of the others as
-/// of their own path.
+/// cases; then in every collective that is slow or fails, unless a confirmed part of the pairs is reason enough. Flows at once
+/// have none: what they reach says as much of the others as of their own path.
 pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Localisation> {
     let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
     for row in rows {
@@ -80,31 +88,27 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     let tests = journal.plan.tests.iter();
     let mut all: Vec<Localisation> =
         tests.filter_map(|test| of_test(journal, by_test.get(test.name.as_str())?)).collect();
-    further::settle(journal, &mut all);
+    let more = results::further(journal);
+    let more_rows = super::rows::rows(journal, &more, &|_, _| None);
+    further::settle(&mut all, &more, &more_rows);
+    if !is_confirmed(&all) {
+        let tests = journal.plan.tests.iter();
+        all.extend(tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))));
+    }
     all
+}
+
+/// Whether a part is known to be bad.
+fn is_confirmed(all: &[Localisation]) -> bool {
+    all.iter().flat_map(|test| &test.suspects).any(|suspect| suspect.standing == Standing::Confirmed)
 }
 
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
     let picked = pick::pick(rows)?;
     let names = Names::new(journal, &picked);
     let (first, row) = picked.first()?;
-    let mut found = Localisation {
-        test: row.test.clone(),
-        metric: row.metric,
-        unit: row.unit.clone(),
-        size_bytes: row.size_bytes,
-        pairs: 0,
-        missing: 0,
-        good: Vec::new(),
-        suspects: Vec::new(),
-        unjudged: Vec::new(),
-        remarks: names.remark.iter().cloned().collect(),
-        probes: Vec::new(),
-        cell: Some(first.case.cell.clone()),
-        raw: Vec::new(),
-        directed: !first.test.bidirectional,
-        least: (journal.plan.localise.least_percent / 100.0).ln_1p(),
-    };
+    let mut found = Localisation::of(journal, first, row, "pair");
+    found.remarks.extend(names.remark.iter().cloned());
     let (pairs, cases): (Vec<Pair>, Vec<u64>) =
         picked.iter().filter_map(|(result, row)| Some((pick::pair(&names, result, row)?, row.case))).unzip();
     found.pairs = pairs.len();
@@ -126,6 +130,28 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
 }
 
 impl Localisation {
+    /// Of the test and cell of this case, with nothing found yet.
+    fn of(journal: &Journal, first: &CaseResult<'_>, row: &Row, counted: &'static str) -> Self {
+        Self {
+            test: row.test.clone(),
+            counted,
+            metric: row.metric,
+            unit: row.unit.clone(),
+            size_bytes: row.size_bytes,
+            pairs: 0,
+            missing: 0,
+            good: Vec::new(),
+            suspects: Vec::new(),
+            unjudged: Vec::new(),
+            remarks: Vec::new(),
+            probes: Vec::new(),
+            cell: Some(first.case.cell.clone()),
+            raw: Vec::new(),
+            directed: !first.test.bidirectional,
+            least: (journal.plan.localise.least_percent / 100.0).ln_1p(),
+        }
+    }
+
     fn tell(&mut self, findings: &Findings, names: &Names, cases: &[u64], pairs: &[Pair], setting: &Setting<'_>) {
         let which = |at: usize| match (findings.levels.len(), at) {
             (1, _) => "all pairs",

@@ -24,6 +24,7 @@ use super::{
     together,
     words::{count, size},
 };
+use crate::plan::model::Test;
 
 /// The answer to one demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -279,6 +280,14 @@ pub fn verdicts(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         troubles,
         localisation: localise(journal, results, rows),
     }
+}
+
+/// Whether a value of a test breaks one of its expectations.
+pub fn is_broken(journal: &Journal, test: &Test, results: &[CaseResult<'_>], rows: &[Row]) -> bool {
+    let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();
+    let judged = test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows));
+    judged.into_iter().any(|verdict| verdict.status == Status::Fail)
 }
 
 fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {

@@ -130,9 +130,9 @@ fn capital(text: &str) -> String {
 /// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s ± 0.6 %`.
 fn looked_at(test: &Localisation) -> String {
     let mut words =
-        vec![format!("{} at {} by {}", count(test.pairs, "pair"), size(test.size_bytes), test.metric.word())];
+        vec![format!("{} at {} by {}", count(test.pairs, test.counted), size(test.size_bytes), test.metric.word())];
     for good in &test.good {
-        let which = if test.good.len() == 1 { "good pairs" } else { &good.which };
+        let which = if good.which == "all pairs" { "good pairs" } else { &good.which };
         words.push(format!("{which} reach {} {} ± {:.1} %", number(good.centre), test.unit, good.spread_percent));
     }
     if test.missing > 0 {

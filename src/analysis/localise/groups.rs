@@ -1,0 +1,301 @@
+//! A collective that is slow or fails, and the host or boundary that makes it so: [`railgauge_stats::bisect`] over the
+//! journal's further cases.
+//!
+//! The search is played again from its beginning each time, group by group in the order in which they were measured, so it
+//! needs no memory beside the journal and survives an interruption.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use railgauge_stats::{
+    Refusal,
+    bisect::{Search, Setting},
+    robust::{Level, median},
+};
+use railgauge_wire::terms::Better;
+
+use super::{Confirmation, Good, Localisation, Named, Standing, pick};
+use crate::{
+    analysis::{
+        journal::Journal,
+        results::{CaseResult, State},
+        row::Row,
+        verdict,
+        words::{count, number},
+    },
+    plan::model::Test,
+    run::event::Case,
+    schedule::{Cell, Flow},
+};
+
+/// Smallest effect on a collective that is searched for: what good groups of one size differ by anyway. 3 %.
+const LEAST: f64 = 0.03;
+/// Groups of one size from which on one of them can be the odd one out.
+const COMPANY: usize = 3;
+/// Standard deviations by which it then must be low.
+const LOW: f64 = 3.0;
+/// Results of a search that may be set aside because they must not be trusted, before it is given up.
+const PATIENCE: usize = 3;
+
+/// A search as far as the journal has come.
+struct Played {
+    search: Search,
+    hosts: Vec<Arc<str>>,
+    /// Groups by number of their hosts, with the case and the logarithm of its value on a scale where more is better.
+    answers: Vec<(Vec<u32>, u64, Option<f64>)>,
+    /// Why it does not go on although it is not over.
+    stopped: Option<String>,
+}
+
+/// One test of a collective.
+struct Scene<'a> {
+    journal: &'a Journal,
+    test: &'a Test,
+    cell: Cell,
+    /// Groups of the test in that cell.
+    screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
+}
+
+impl<'a> Scene<'a> {
+    /// A test that has something to search for; `None` for pairs, and where all is well.
+    fn new(journal: &'a Journal, test: &'a Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
+        test.collective.as_ref()?;
+        let metric = crate::plan::headline(test.aim, test.op);
+        let of_test = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
+        let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
+        let all: Vec<(&CaseResult<'_>, &Row)> = all.collect();
+        let sizes = all.iter().map(|(result, _)| result.case.cell.size);
+        let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
+        let cell = all.iter().find(|(result, _)| result.case.cell.size == size)?.0.case.cell.clone();
+        let screen: Vec<_> = all.into_iter().filter(|(result, _)| result.case.cell == cell).collect();
+        let scene = Self { journal, test, cell, screen };
+        let broken = || verdict::is_broken(journal, test, results, rows);
+        (scene.fails() || scene.one_is_low() || broken()).then_some(scene)
+    }
+
+    /// Whether a group did not come through although none of its hosts is gone.
+    fn fails(&self) -> bool {
+        let gone = |result: &CaseResult<'_>| {
+            result.case.flow.hosts().into_iter().any(|host| self.journal.lost.contains_key(&**host))
+        };
+        self.screen.iter().any(|(result, _)| result.state == State::Failed && !gone(result))
+    }
+
+    /// Whether one of several groups of a size is lower than the others.
+    fn one_is_low(&self) -> bool {
+        let mut sizes: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (result, row) in &self.screen {
+            sizes.entry(result.case.flow.hosts().len()).or_default().extend(value(result, row));
+        }
+        sizes.values().filter(|values| values.len() >= COMPANY).any(|values| {
+            let low = |level: Level| values.iter().any(|v| *v < level.centre - (LOW * level.scale).max(LEAST));
+            Level::of(values, 0.0).is_ok_and(low)
+        })
+    }
+
+    fn play(&self, further: &[CaseResult<'_>], rows: &[Row]) -> Result<Played, Refusal> {
+        // Hosts that took part at all: the same at every time the search is played.
+        let seen = |name: &&String| {
+            let of = |result: &CaseResult<'_>| result.case.flow.hosts().iter().any(|host| ***host == ***name);
+            self.screen.iter().any(|(result, _)| result.state != State::NotRun && of(result))
+        };
+        let hosts: Vec<Arc<str>> = self.test.hosts.iter().filter(seen).map(|name| name.as_str().into()).collect();
+        let numbers: Vec<u32> = (0..).take(hosts.len()).collect();
+        let least = LEAST.max((self.journal.plan.localise.least_percent / 100.0).ln_1p());
+        let setting = Setting {
+            least,
+            noise: pick::noise(self.journal, &self.screen).unwrap_or_default(),
+            references: BTreeMap::new(),
+        };
+        let search = Search::new(&numbers, setting)?;
+        let mut played = Played { search, hosts, answers: Vec::new(), stopped: None };
+        let mut aside = 0;
+        let own = |result: &&CaseResult<'_>| result.case.test == self.test.name && result.case.cell == self.cell;
+        for result in further.iter().filter(own) {
+            let group = played.numbers(&result.case.flow);
+            let wanted = played.search.next_group().map(|wanted| sorted(wanted.to_vec()));
+            let trusted = pick::trusted(result);
+            if wanted != group {
+                played.stopped = Some("what was measured again does not go on where the results now lead".to_owned());
+            } else if result.state == State::NotRun {
+                played.stopped = Some("a group was not run".to_owned());
+            } else if trusted || result.state == State::Failed {
+                let row = rows.iter().find(|row| row.case == result.case.id && self.is_headline(row));
+                let value = row.and_then(|row| value(result, row));
+                played.search.answer(value);
+                played.answers.push((group.unwrap_or_default(), result.case.id, value));
+            } else {
+                // Asked for again: a disturbed result says nothing of the group.
+                aside += 1;
+                if aside >= PATIENCE {
+                    played.stopped = Some(format!("{aside} results were not to be trusted"));
+                }
+            }
+            if played.stopped.is_some() {
+                break;
+            }
+        }
+        Ok(played)
+    }
+
+    fn is_headline(&self, row: &Row) -> bool {
+        row.metric == crate::plan::headline(self.test.aim, self.test.op)
+    }
+}
+
+impl Played {
+    fn numbers(&self, flow: &Flow) -> Option<Vec<u32>> {
+        let number = |host: &&Arc<str>| self.hosts.iter().position(|known| known == *host).map(|at| at as u32);
+        flow.hosts().iter().map(number).collect::<Option<Vec<_>>>().map(sorted)
+    }
+
+    fn names(&self, numbers: &[u32]) -> Vec<String> {
+        numbers.iter().map(|&number| self.hosts[number as usize].to_string()).collect()
+    }
+
+    /// What the smallest groups that hold some hosts of every side came to, as differences from good groups of their size.
+    fn evidence(&self, sides: &[&[u32]]) -> (Vec<f64>, Vec<u64>) {
+        let holds = |group: &[u32]| sides.iter().all(|side| side.iter().any(|host| group.contains(host)));
+        let known = |group: &[u32]| self.search.references().get(&group.len());
+        let held = || self.answers.iter().filter(|(group, ..)| holds(group) && known(group).is_some());
+        let smallest = held().map(|(group, ..)| group.len()).min();
+        let of = held().filter(|(group, ..)| Some(group.len()) == smallest);
+        let residual = |group: &[u32], value: f64| known(group).map(|level| value - level.centre);
+        of.filter_map(|(group, case, value)| Some((residual(group, (*value)?)?, *case))).unzip()
+    }
+}
+
+fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Logarithm of a row's value on a scale where more is better; `None` if it must not be trusted.
+fn value(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
+    let log = row.value.filter(|value| *value > 0.0 && pick::trusted(result))?.ln();
+    Some(if row.better == Better::Higher { log } else { -log })
+}
+
+/// The next group to measure for a test of a collective, as a case without its number.
+pub(super) fn next(
+    journal: &Journal,
+    test: &Test,
+    (results, rows): (&[CaseResult<'_>], &[Row]),
+    (further, further_rows): (&[CaseResult<'_>], &[Row]),
+) -> Option<Case> {
+    let scene = Scene::new(journal, test, results, rows)?;
+    let played = scene.play(further, further_rows).ok().filter(|played| played.stopped.is_none())?;
+    let hosts: Vec<Arc<str>> =
+        sorted(played.search.next_group()?.to_vec()).iter().map(|&n| played.hosts[n as usize].clone()).collect();
+    let flow = Flow::group(&hosts, test.collective.as_ref()?.ranks_per_host)?;
+    let round = u32::try_from(played.answers.len()).unwrap_or(u32::MAX);
+    Some(Case { id: 0, test: test.name.clone(), round, flow, cell: scene.cell })
+}
+
+/// What was found in a test of a collective; `None` where there was nothing to search for.
+pub(super) fn found(
+    journal: &Journal,
+    test: &Test,
+    (results, rows): (&[CaseResult<'_>], &[Row]),
+    (further, further_rows): (&[CaseResult<'_>], &[Row]),
+) -> Option<Localisation> {
+    let scene = Scene::new(journal, test, results, rows)?;
+    let (first, row) = scene.screen.first()?;
+    let mut found = Localisation::of(journal, first, row, "group");
+    found.pairs = scene.screen.iter().filter(|(result, row)| value(result, row).is_some()).count();
+    found.missing = scene.screen.len() - found.pairs;
+    match scene.play(further, further_rows) {
+        Ok(played) => found.tell_groups(&played),
+        Err(Refusal::TooFew { need, got }) => {
+            let words = format!("a slow collective cannot be taken apart among {got} hosts, {need} are needed");
+            found.remarks.push(words);
+        }
+        Err(refusal) => found.remarks.push(format!("a slow collective cannot be taken apart: {refusal}")),
+    }
+    Some(found)
+}
+
+impl Localisation {
+    fn tell_groups(&mut self, played: &Played) {
+        let result = played.search.found();
+        let good = |(size, level): (&usize, &Level)| Good {
+            which: format!("good groups of {}", count(*size, "host")),
+            centre: self.metric_value(level.centre),
+            spread_percent: 100.0 * level.scale.exp_m1(),
+            n: level.n,
+        };
+        self.good = played.search.references().iter().map(good).collect();
+        for &host in &result.hosts {
+            let names = played.names(&[host]);
+            let name = format!("host {}", names[0]);
+            self.suspects.push(self.bisected("host", name, names, played, &[&[host]]));
+        }
+        for (a, b) in &result.boundaries {
+            let (one, other) = (played.names(a), played.names(b));
+            let kind = if a.len() == 1 && b.len() == 1 { "path" } else { "boundary" };
+            let name = format!("{kind} between {} and {}", one.join(", "), other.join(", "));
+            self.suspects.push(self.bisected(kind, name, [one, other].concat(), played, &[a, b]));
+        }
+        self.suspects.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
+        let listed = |groups: &[Vec<u32>]| {
+            groups.iter().map(|group| played.names(group).join(", ")).collect::<Vec<_>>().join("; ")
+        };
+        if !result.transient.is_empty() {
+            self.remarks.push(format!("failed and then passed: {}", listed(&result.transient)));
+        }
+        if !result.open.is_empty() {
+            let few = "not taken apart, for too few hosts are known to be good";
+            self.remarks.push(format!("{few}: {}", listed(&result.open)));
+        }
+        let groups = count(result.tests, "group");
+        self.remarks.push(match (&played.stopped, played.search.next_group()) {
+            (Some(why), _) => format!("the bisection ended after {groups}: {why}"),
+            (None, Some(_)) => format!("the bisection is not over: {groups} measured"),
+            (None, None) => format!("bisected with {groups}"),
+        });
+    }
+
+    fn bisected(
+        &self,
+        kind: &'static str,
+        name: String,
+        hosts: Vec<String>,
+        played: &Played,
+        sides: &[&[u32]],
+    ) -> Named {
+        let (residuals, cases) = played.evidence(sides);
+        let effect = median(&residuals).unwrap_or_default();
+        let change = self.percent(effect);
+        let n = residuals.len();
+        let direction = if change < 0.0 { "below" } else { "above" };
+        let percent = number(change.abs());
+        let reason = match kind {
+            "host" => format!(
+                "every group with it is slow or fails, also beside hosts that are good by themselves: {percent} % {direction} good groups of that size in {}",
+                count(n, "group")
+            ),
+            _ => format!(
+                "both sides are good by themselves and slow together: {percent} % {direction} good groups of that size in {}",
+                count(n, "group")
+            ),
+        };
+        Named {
+            kind,
+            name,
+            hosts,
+            rail: None,
+            change_percent: change,
+            interval_percent: None,
+            n,
+            bad: residuals.iter().filter(|residual| **residual < effect / 2.0).count(),
+            partners: 0,
+            standard_errors: 0.0,
+            needed: LOW,
+            method: "bisection of a collective, two of three results each (docs/statistics.md)",
+            reason,
+            cases,
+            standing: Standing::Confirmed,
+            further: Vec::new(),
+            confirmation: Some(Confirmation { change_percent: change, interval_percent: None, n }),
+        }
+    }
+}
