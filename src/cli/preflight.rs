@@ -1,6 +1,6 @@
 //! `railgauge preflight PLAN`: connects, collects facts, judges every host's configuration; no traffic.
 
-use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
 use anyhow::Context;
 
@@ -49,11 +49,20 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     });
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     let cluster = Cluster { facts: met.facts.clone(), clocks: met.walls.clone() };
+    let started = Instant::now();
     let findings = preflight::judge(&loaded.plan, &cluster);
     let drift = preflight::drift(&cluster.facts);
+    common.say(format_args!(
+        "{} of {} hosts told what they are, within {:.2} s of their agents' greetings; judged in {:.3} s",
+        met.facts.len(),
+        loaded.plan.hosts.len(),
+        met.told_within.as_secs_f64(),
+        started.elapsed().as_secs_f64(),
+    ));
     if args.json {
         let document = serde_json::json!({
             "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
+            "told_within_s": met.told_within.as_secs_f64(),
         });
         print(&format!("{document:#}\n"))?;
     } else {

@@ -78,6 +78,17 @@ fn a_small_mtu_is_named_with_the_usual_one() {
 }
 
 #[test]
+fn an_rdma_mtu_below_what_the_interface_carries_is_named() {
+    let found = one(&cluster(|facts| facts.rdma[0].ports[0].mtu = Some(1024)));
+    assert_eq!(found.what, "mlx5_0: RDMA MTU is 1024, eth1 with MTU 9000 would carry 4096");
+    let mut small = cluster(|_| {});
+    for facts in small.facts.values_mut() {
+        (facts.interfaces[0].mtu, facts.rdma[0].ports[0].mtu) = (Some(1500), Some(1024));
+    }
+    assert_eq!(judge(&plan(), &small), [], "1500 carries 1024");
+}
+
+#[test]
 fn a_port_that_is_down_is_a_failure() {
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].state = Some("DOWN".into())));
     assert_eq!((found.check.as_str(), found.severity), ("port-state", Severity::Failure));

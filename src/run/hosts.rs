@@ -32,6 +32,8 @@ pub struct Hosts {
     pub walls: BTreeMap<String, i64>,
     /// Why a host cannot be used, by host name.
     pub lost: BTreeMap<String, Failure>,
+    /// Longest time from an agent's greeting until its host's facts and clock were known.
+    pub told_within: Duration,
 }
 
 /// How long a host may take to say what it is. Counters with a lifespan and library look-ups are the slow part.
@@ -56,22 +58,24 @@ pub async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Sp
             next = raised.recv(), if open => match next {
                 Some((name, Ok(agent))) => {
                     asking.spawn(async move {
+                        let greeted = Instant::now();
                         let known = meet(&agent).await;
-                        (name, agent, known)
+                        (name, agent, known, greeted.elapsed())
                     });
                 }
                 Some((name, Err(failure))) => hosts.lose(name, failure, spine),
                 None => open = false,
             },
             Some(met) = asking.join_next() => match met {
-                Ok((name, agent, Ok((facts, Clocks { offset, half, wall })))) => {
+                Ok((name, agent, Ok((facts, Clocks { offset, half, wall })), took)) => {
+                    hosts.told_within = hosts.told_within.max(took);
                     let (facts_copy, clock) = (Box::new(facts.clone()), Some((offset, half)));
                     spine.emit(Event::HostUp { host: name.clone(), facts: facts_copy, clock, wall: Some(wall) });
                     hosts.walls.insert(name.clone(), wall);
                     hosts.facts.insert(name.clone(), facts);
                     hosts.agents.insert(name, agent);
                 }
-                Ok((name, agent, Err(failure))) => {
+                Ok((name, agent, Err(failure), _)) => {
                     agent.close().await;
                     hosts.lose(name, failure, spine);
                 }

@@ -27,6 +27,12 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let remedy = format!("`ip link set {name} mtu {}`, and in the network configuration", usual.value);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
+            (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {
+                let active = port.port.mtu.unwrap_or(0);
+                let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
+                let remedy = "take the port down and up again; `ibv_devinfo` shows max_mtu and active_mtu";
+                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+            }
             (None, Some(usual)) if usual.wanted => {
                 found.push(unread(port.host, "the MTU", &usual.value.to_string()).device(port.name()));
             }
@@ -35,6 +41,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     found.extend(of_infiniband(scene));
     found
+}
+
+/// Largest RDMA MTU that an interface carries: what headers take at most is 96 bytes (the kernel's rdma/ib_addr.h,
+/// `iboe_get_mtu`).
+fn fits(mtu: u32) -> u32 {
+    let room = mtu.saturating_sub(96);
+    [4096, 2048, 1024, 512, 256].into_iter().find(|size| *size <= room).unwrap_or(0)
 }
 
 /// InfiniBand has no interface to follow: the active MTU itself is held against the others'.
