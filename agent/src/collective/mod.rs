@@ -15,7 +15,7 @@
 //! | [`script`] | what an algorithm makes: sends, receives, and what waits for what |
 //! | [`engine`] | plays a script over a wire, piece by piece |
 //! | [`wire`] | what carries messages between ranks |
-//! | [`tcp`] | one connection between any two ranks |
+//! | [`tcp`], [`verbs`] | one connection between any two ranks |
 //! | [`reduce`] | reduction kernels |
 //! | [`memory`] | a rank's buffers |
 //! | [`table`] | their data: filled and compared |
@@ -41,6 +41,7 @@ pub mod script;
 pub mod table;
 pub mod tcp;
 pub mod values;
+pub mod verbs;
 pub mod wire;
 
 /// The rank that broadcasts, and that a reduction ends at.

@@ -19,6 +19,7 @@ use super::{
     bench::Bench,
     memory::Memory,
     tcp::TcpSeat,
+    verbs::VerbsSeat,
     wire::{Neighbour, Seat},
 };
 use crate::{
@@ -73,9 +74,8 @@ impl Rank {
         let huge = place.link.knobs.huge_pages == Some(true);
         let seat: Box<dyn Seat> = match self.spec.fabric {
             Fabric::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks)?),
-            Fabric::Verbs | Fabric::Nccl => {
-                return Err(refused(Kind::Unsupported, "this agent has no such collectives over host memory"));
-            }
+            Fabric::Verbs => Box::new(VerbsSeat::open(&place.link, self.spec.rank, self.spec.ranks)?),
+            Fabric::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is no thread")),
         };
         // After the seat, which moves the thread: pages are taken near the port.
         let memory = Memory::new(self.spec.max_size, self.spec.siblings, huge)?;

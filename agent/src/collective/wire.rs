@@ -38,6 +38,16 @@ pub trait Wire {
     fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure>;
 }
 
+/// A failure to wait for rank `from` to send or rank `to` to take bytes, with their names.
+pub(super) fn waiting(failure: Failure, from: Option<&str>, to: Option<&str>) -> Failure {
+    let whom = match (from, to) {
+        (Some(from), _) => format!("waiting for bytes from {from}"),
+        (None, Some(to)) => format!("waiting for {to} to take bytes"),
+        (None, None) => return failure,
+    };
+    Failure { cause: format!("{}, {whom}", failure.cause), ..failure }
+}
+
 /// Another rank, or this one, as its ticket describes it.
 #[derive(Debug, Clone)]
 pub struct Neighbour {

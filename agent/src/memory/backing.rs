@@ -74,14 +74,14 @@ pub unsafe trait Backing: fmt::Debug + Send + Sync {
 
 impl Buffer {
     /// Copies `bytes` to offset `at`. Panics if they do not fit.
-    fn put(&self, at: u64, bytes: &[u8]) {
+    pub fn put(&self, at: u64, bytes: &[u8]) {
         let at = self.inside(at, bytes.len());
         // SAFETY: the range was just checked, and `bytes` is no part of the mapping.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address().add(at), bytes.len()) };
     }
 
     /// Copies what is at offset `at` into `bytes`. Panics if there are not so many.
-    fn get(&self, at: u64, bytes: &mut [u8]) {
+    pub fn get(&self, at: u64, bytes: &mut [u8]) {
         let at = self.inside(at, bytes.len());
         // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(self.address().add(at), bytes.as_mut_ptr(), bytes.len()) };

@@ -13,6 +13,7 @@
 //! | [`cm`], [`cm_library`] | connections made by librdmacm |
 //! | [`transition`] | the attributes of a queue pair's states, as data |
 //! | [`send`], [`receive`], [`poll`] | the fast path: prebuilt requests, batches of completions |
+//! | [`message`] | messages of any length, one request at a time |
 //! | [`flag`] | memory that a device writes and a loop watches |
 //! | [`cache`] | open devices, kept warm |
 //! | [`stub`] | a device that completes at once, to measure our own cost |
@@ -31,6 +32,7 @@ pub mod flag;
 pub mod gid;
 pub mod library;
 pub mod loader;
+pub mod message;
 pub mod natural;
 pub mod poll;
 pub mod port;

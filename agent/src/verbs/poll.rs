@@ -34,6 +34,13 @@ impl Completion<'_> {
         send::covered(self.0.wr_id)
     }
 
+    /// The word that came beside a message (receives of [`super::message::Messages`] only).
+    #[inline]
+    pub fn word(&self) -> u32 {
+        // SAFETY: both members of the union are 32 bits, and any bits are a number.
+        u32::from_be(unsafe { self.0.imm_data_invalidated_rkey_union.imm_data })
+    }
+
     /// Bytes that arrived (receives only).
     #[inline]
     pub fn bytes(&self) -> u64 {
@@ -49,6 +56,7 @@ pub struct Poller {
     queue: *mut ibv_cq,
     entries: Box<[MaybeUninit<ibv_wc>; BATCH]>,
     device: String,
+    failed: Option<usize>,
     _alive: Arc<dyn Any + Send + Sync>,
 }
 
@@ -68,7 +76,7 @@ impl Poller {
     /// `queue` must be one whose context can poll, for as long as `alive` lives.
     pub unsafe fn from_raw(queue: *mut ibv_cq, device: &str, alive: Arc<dyn Any + Send + Sync>) -> Self {
         let entries = Box::new([const { MaybeUninit::uninit() }; BATCH]);
-        Self { queue, entries, device: device.to_owned(), _alive: alive }
+        Self { queue, entries, device: device.to_owned(), failed: None, _alive: alive }
     }
 
     /// Takes what is there, at most [`BATCH`], and hands each completion on. Answers how many there were.
@@ -85,11 +93,17 @@ impl Poller {
             // SAFETY: the queue has written the first `taken` entries.
             let completion = unsafe { entry.assume_init_ref() };
             if completion.status != ibv_wc_status::IBV_WC_SUCCESS {
+                self.failed = Some(send::tag(completion.wr_id) as usize);
                 return Err(words::completion(Stage::Measure, &self.device, completion));
             }
             each(Completion(completion));
         }
         Ok(taken)
+    }
+
+    /// The tag of the ring whose work failed.
+    pub fn failed(&self) -> Option<usize> {
+        self.failed
     }
 
     #[cold]

@@ -126,6 +126,12 @@ pub(super) const fn covered(wr_id: u64) -> u32 {
     wr_id as u32
 }
 
+/// The `wr_id` of a request: its tag, and what [`covered`] reads.
+#[inline]
+pub(super) const fn sided(tag: u32, covered: u32) -> u64 {
+    (tag as u64) << 32 | covered as u64
+}
+
 /// The tag in a completion's `wr_id`.
 #[inline]
 pub(super) const fn tag(wr_id: u64) -> u32 {

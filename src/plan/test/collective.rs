@@ -468,6 +468,7 @@ mod tests {
             ("reduction = \"avg\"", "no avg of f32 over host memory"),
             ("datatype = \"f8e4m3\"", "no sum of f8e4m3 over host memory"),
             ("sizes = 6", "no whole number of f32 elements"),
+            ("knobs = { depth = 4 }", "no meaning for TCP"),
         ] {
             let refused = format!("{:?}", read(rest).expect_err(rest));
             assert!(refused.contains(words), "{rest}: {refused}");

@@ -113,6 +113,10 @@ pub static KNOBS: Section = Section {
 /// Knobs that mean something to TCP.
 const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint"];
 
+/// Knobs that mean nothing to collectives, whose messages and windows are their own.
+const OF_PAIRS: &[&str] =
+    &["depth", "post_list", "signal_every", "inline", "outstanding_reads", "relaxed_ordering", "joining"];
+
 /// Depth where neither the plan nor the device says otherwise: perftest's `--tx-depth`.
 const DEPTH: u32 = 128;
 
@@ -126,6 +130,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let meaningless = |name: &str| match (fabric, op) {
         (Some(Fabric::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
         (Some(Fabric::Nccl), _) => Some("has no meaning for NCCL, which is turned by `env`"),
+        (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("has no meaning for a collective"),
         (Some(Fabric::Verbs), _) if direct && name == "inline" => {
             Some("cannot be used: the CPU does not reach a payload in GPU memory")
         }

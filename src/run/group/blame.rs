@@ -79,12 +79,16 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
     let Some((_, mut failure)) = failures.into_iter().next() else {
         return Failure::new(Stage::Measure, Kind::Internal, "a rank gave no answer".to_owned());
     };
-    // All had the same time: who could speak has given up by now, and in words.
-    if let (Kind::Deadline, Some(rank)) = (failure.kind, silent.first()) {
+    // All had the same time: who could speak has given up by now, and in words. Where most are silent that is no
+    // sign: the hosts are slow.
+    let gave_up = others + 1;
+    if let (Kind::Deadline, Some(rank)) = (failure.kind, silent.first().filter(|_| silent.len() < gave_up)) {
         let host = &group.members[*rank].port.host;
-        let gave_up = others + 1;
-        let cause =
-            format!("{host}: rank {rank} does not answer, and {gave_up} ranks gave up waiting: {}", failure.cause);
+        let cause = format!(
+            "{host}: rank {rank} does not answer, {gave_up} of {} gave up: {}",
+            group.members.len(),
+            failure.cause
+        );
         return Failure::new(Stage::Converse, Kind::Deadline, cause)
             .help("the host or its agent is stopped or hangs: look at its console and load");
     }

@@ -82,12 +82,7 @@ impl Tcp {
     /// The failure, with whom this rank waits for.
     fn waiting(&self, failure: Failure, from: Option<usize>, to: Option<usize>) -> Failure {
         let name = |rank: usize| self.names.get(rank).map_or("another rank", String::as_str);
-        let whom = match (from, to) {
-            (Some(from), _) => format!("waiting for bytes from {}", name(from)),
-            (None, Some(to)) => format!("waiting for {} to take bytes", name(to)),
-            (None, None) => return failure,
-        };
-        Failure { cause: format!("{}, {whom}", failure.cause), ..failure }
+        super::wire::waiting(failure, from.map(name), to.map(name))
     }
 
     fn broke(&self, rank: usize, why: &str) -> Failure {

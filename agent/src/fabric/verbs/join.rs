@@ -9,8 +9,10 @@ use railgauge_wire::{
 };
 
 use super::{
+    choice::Choice,
     end::{End, Peer},
     layout::Layout,
+    settings::Settings,
 };
 use crate::fabric::Control;
 use crate::verbs::{
@@ -45,7 +47,9 @@ impl End {
         }
         let mtu = self.settings.mtu.min(peer.mtu);
         let (service, reads) = (self.service, self.settings.reads.min(peer.max_reads));
-        let paths = (0..self.pairs.len()).map(|i| self.path(peer, i)).collect::<Result<Vec<_>, _>>()?;
+        let paths = (0..self.pairs.len())
+            .map(|i| path(&self.choice, &self.settings, peer, i))
+            .collect::<Result<Vec<_>, _>>()?;
         for (i, (pair, path)) in self.pairs.iter().zip(&paths).enumerate() {
             self.connect(pair, path, mtu, (peer.qp_numbers[i], peer.psns[i]), self.psns[i], reads)?;
         }
@@ -72,46 +76,9 @@ impl End {
             let cause = format!("{own} queue pairs here, {} at the peer", peer.qp_numbers.len());
             return Err(unfit(cause, "both ends need the same number"));
         }
-        let own = self.choice.gid.map_or("", |gid| gid.kind.word());
-        if matches!(self.choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
-            let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);
-            return Err(unfit(
-                cause,
-                "set gid_index on one host so that both are of one type (RoCE v2 routes, v1 does not)",
-            ));
-        }
-        let link_local = |raw: &[u8; 16]| raw[0] == 0xfe && raw[1] & 0xc0 == 0x80;
-        let theirs = gid::from_hex(&peer.gid);
-        if let (Some(own), Some(theirs)) = (self.choice.gid, theirs)
-            && self.choice.port.ethernet
-            && link_local(&own.raw) != link_local(&theirs)
-        {
-            let cause = format!("one GID is link-local and the other is not: {own} here, {} there", peer.gid);
-            return Err(unfit(cause, "give both interfaces addresses of one subnet, or set gid_index"));
-        }
+        same_network(&self.choice, peer)?;
         peer.control
             .ok_or_else(|| unfit("the peer has no control queue pair".to_owned(), "both agents must be of one build"))
-    }
-
-    /// The path of queue pair `i`.
-    fn path(&self, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
-        let (own, theirs) = (self.choice.gid, gid::from_hex(&peer.gid));
-        let other_subnet = || own.zip(theirs).is_some_and(|(own, theirs)| own.raw[..8] != theirs[..8]);
-        let routed = self.choice.port.ethernet || other_subnet();
-        if routed && theirs.is_none() {
-            return Err(unfit("the peer has no GID".to_owned(), "give its network interface an address"));
-        }
-        let label = self.settings.flow_label;
-        Ok(Path {
-            port: self.choice.port.number,
-            gid_index: own.map_or(0, |gid| gid.index),
-            peer_gid: if routed { theirs } else { None },
-            peer_lid: peer.lid,
-            service_level: self.settings.service_level,
-            traffic_class: self.settings.traffic_class,
-            // Each queue pair has its own label, so that they spread over equal-cost paths; 0 leaves it to the driver.
-            flow_label: if label == 0 { 0 } else { (label + i as u32) & 0xf_ffff },
-        })
     }
 
     fn connect(
@@ -129,4 +96,53 @@ impl End {
         let (retries, timeout) = (self.settings.retries, self.settings.timeout);
         pair.change(&Change::Send { psn, reads, retries, timeout })
     }
+}
+
+/// `Err` unless the peer's GID is of a kind that this side's can reach.
+///
+/// # Errors
+/// As said, with what to set.
+pub fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
+    let own = choice.gid.map_or("", |gid| gid.kind.word());
+    if matches!(choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
+        let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);
+        return Err(unfit(
+            cause,
+            "set gid_index on one host so that both are of one type (RoCE v2 routes, v1 does not)",
+        ));
+    }
+    let link_local = |raw: &[u8; 16]| raw[0] == 0xfe && raw[1] & 0xc0 == 0x80;
+    let theirs = gid::from_hex(&peer.gid);
+    if let (Some(own), Some(theirs)) = (choice.gid, theirs)
+        && choice.port.ethernet
+        && link_local(&own.raw) != link_local(&theirs)
+    {
+        let cause = format!("one GID is link-local and the other is not: {own} here, {} there", peer.gid);
+        return Err(unfit(cause, "give both interfaces addresses of one subnet, or set gid_index"));
+    }
+    Ok(())
+}
+
+/// The path of queue pair `i`.
+///
+/// # Errors
+/// The peer has no address.
+pub fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
+    let (own, theirs) = (choice.gid, gid::from_hex(&peer.gid));
+    let other_subnet = || own.zip(theirs).is_some_and(|(own, theirs)| own.raw[..8] != theirs[..8]);
+    let routed = choice.port.ethernet || other_subnet();
+    if routed && theirs.is_none() {
+        return Err(unfit("the peer has no GID".to_owned(), "give its network interface an address"));
+    }
+    let label = settings.flow_label;
+    Ok(Path {
+        port: choice.port.number,
+        gid_index: own.map_or(0, |gid| gid.index),
+        peer_gid: if routed { theirs } else { None },
+        peer_lid: peer.lid,
+        service_level: settings.service_level,
+        traffic_class: settings.traffic_class,
+        // Each queue pair has its own label, so that they spread over equal-cost paths; 0 leaves it to the driver.
+        flow_label: if label == 0 { 0 } else { (label + i as u32) & 0xf_ffff },
+    })
 }

@@ -207,7 +207,7 @@ const fn detection(watched: bool, in_order: bool, landing: Option<bool>) -> &'st
 }
 
 /// Random first packet sequence numbers: packets of an earlier queue pair with the same number then do not fit.
-fn psns(count: usize) -> Vec<u32> {
+pub fn psns(count: usize) -> Vec<u32> {
     let random = std::hash::RandomState::new();
     (0..count).map(|i| random.hash_one(i) as u32 & 0x00ff_ffff).collect()
 }

@@ -1,0 +1,256 @@
+//! Ranks joined by RDMA: one reliable connection between any two of them.
+//!
+//! Bytes are sent in messages of at most [`SLOT`] bytes out of registered slots into registered slots, and copied out of
+//! them, or reduced out of them, on arrival. The word beside every message says how many messages with payload its
+//! sender has consumed so far: a rank never has more than [`WINDOW`] of them on the way, so every message finds a
+//! receive posted. A rank that has nothing to send says it with an empty message.
+
+mod seat;
+
+use std::{collections::VecDeque, os::fd::AsFd, sync::Arc, time::Duration};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+pub use seat::VerbsSeat;
+
+use super::wire::Wire;
+use crate::{
+    fabric::Control,
+    memory::host::Buffer,
+    system::wait::{self, READABLE},
+    verbs::{
+        completion::CompletionQueue,
+        message::Messages,
+        poll::Poller,
+        words::{self, Doing},
+    },
+};
+
+/// Largest message in bytes.
+const SLOT: u32 = 64 << 10;
+/// Messages with payload on the way from one rank to another.
+const WINDOW: u32 = 8;
+/// Empty messages on the way: one for every half window that is consumed, with room to spare.
+const EMPTY: u32 = 8;
+/// Receives posted, and sends in flight, for each other rank.
+const DEPTH: u32 = WINDOW + EMPTY;
+/// Slots for each other rank: received into, then sent from.
+const SLOTS: u32 = 2 * DEPTH;
+
+/// How often a rank lets others run before it goes to sleep.
+const YIELDS: u32 = 64;
+/// Tries in vain between two looks at the controller's flags, for a rank that never sleeps.
+const LOOK: u32 = 4096;
+/// Longest sleep before the controller's flags are looked at.
+const NAP: Duration = Duration::from_millis(100);
+
+/// The connections of one rank.
+pub struct Verbs {
+    /// By rank; this rank itself has none.
+    lanes: Vec<Option<Lane>>,
+    buffer: Arc<Buffer>,
+    queue: Arc<CompletionQueue>,
+    poller: Poller,
+    /// One message as it is reduced.
+    gulp: Vec<u8>,
+}
+
+/// The connection to one rank.
+struct Lane {
+    name: String,
+    messages: Messages,
+    /// Messages sent, those of them with payload, and those that have left their slot.
+    sent: u32,
+    loaded: u32,
+    left: u32,
+    /// Of the messages with payload, how many the other rank has consumed.
+    theirs: u32,
+    /// How many of its messages this rank has consumed, and how many it has told of.
+    consumed: u32,
+    told: u32,
+    /// Slots with payload, in order: slot and length.
+    arrived: VecDeque<(u32, usize)>,
+    /// Bytes consumed of the first of them.
+    at: usize,
+}
+
+impl Lane {
+    fn new(name: String, messages: Messages) -> Self {
+        let arrived = VecDeque::with_capacity(DEPTH as usize);
+        Self { name, messages, sent: 0, loaded: 0, left: 0, theirs: 0, consumed: 0, told: 0, arrived, at: 0 }
+    }
+
+    /// Whether a message may be posted: its slot is free, and, if it has payload, a receive waits for it. Counters wrap.
+    fn ready(&self, payload: bool) -> bool {
+        let free = self.sent.wrapping_sub(self.left) < DEPTH;
+        free && (!payload || self.loaded.wrapping_sub(self.theirs) < WINDOW)
+    }
+
+    fn post(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), Failure> {
+        let slot = DEPTH + self.sent % DEPTH;
+        buffer.put(self.messages.place(slot), bytes);
+        // A message is at most a slot long.
+        let posted = self.messages.send(slot, bytes.len() as u32, self.consumed);
+        posted.map_err(|errno| self.refused(errno))?;
+        self.sent = self.sent.wrapping_add(1);
+        self.loaded = self.loaded.wrapping_add(u32::from(!bytes.is_empty()));
+        self.told = self.consumed;
+        Ok(())
+    }
+
+    /// Gives the first slot back; tells the other rank now and then.
+    fn consume(&mut self, buffer: &Buffer) -> Result<(), Failure> {
+        let Some((slot, _)) = self.arrived.pop_front() else { return Ok(()) };
+        self.at = 0;
+        self.messages.receive(slot).map_err(|errno| self.refused(errno))?;
+        self.consumed = self.consumed.wrapping_add(1);
+        if self.consumed.wrapping_sub(self.told) >= WINDOW / 2 && self.ready(false) {
+            self.post(buffer, &[])?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, errno: i32) -> Failure {
+        let failure = words::verb(Stage::Measure, Doing::Post, "the queue pair", errno);
+        Failure { cause: format!("to {}: {}", self.name, failure.cause), ..failure }
+    }
+}
+
+impl Verbs {
+    /// Takes completions: messages that came, slots that are free again. Answers how many.
+    fn progress(&mut self) -> Result<usize, Failure> {
+        let (lanes, mut again) = (&mut self.lanes, Vec::new());
+        let taken = self.poller.poll(|completion| {
+            let Some(lane) = lanes.get_mut(completion.tag()).and_then(Option::as_mut) else { return };
+            if !completion.is_receive() {
+                lane.left = lane.left.wrapping_add(1);
+                return;
+            }
+            lane.theirs = completion.word();
+            match completion.bytes() {
+                0 => again.push((completion.tag(), completion.covered())),
+                length => lane.arrived.push_back((completion.covered(), length as usize)),
+            }
+        });
+        let taken = taken.map_err(|failure| self.failed(failure))?;
+        for (rank, slot) in again {
+            let lane = self.lane(rank)?;
+            lane.messages.receive(slot).map_err(|errno| lane.refused(errno))?;
+        }
+        Ok(taken)
+    }
+
+    /// The failure of a completion, with the rank at the other end.
+    fn failed(&self, failure: Failure) -> Failure {
+        let lane = self.poller.failed().and_then(|tag| self.lanes.get(tag)).and_then(Option::as_ref);
+        let name = lane.map_or("another rank", |lane| lane.name.as_str());
+        Failure { cause: format!("the connection to {name} broke: {}", failure.cause), ..failure }
+    }
+
+    fn lane(&mut self, rank: usize) -> Result<&mut Lane, Failure> {
+        self.lanes.get_mut(rank).and_then(Option::as_mut).ok_or_else(|| {
+            Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
+        })
+    }
+
+    /// What of the first message of rank `from` is to be taken: its place in the buffer, and at most `most` bytes.
+    fn first(&mut self, from: usize, most: usize) -> Result<Option<(u64, usize)>, Failure> {
+        if self.lane(from)?.arrived.is_empty() {
+            self.progress()?;
+        }
+        let lane = self.lane(from)?;
+        let Some((slot, length)) = lane.arrived.front() else { return Ok(None) };
+        Ok(Some((lane.messages.place(*slot) + lane.at as u64, (length - lane.at).min(most))))
+    }
+
+    fn taken(&mut self, from: usize, bytes: usize) -> Result<usize, Failure> {
+        let buffer = self.buffer.clone();
+        let lane = self.lane(from)?;
+        lane.at += bytes;
+        if lane.arrived.front().is_some_and(|(_, length)| lane.at == *length) {
+            lane.consume(&buffer)?;
+        }
+        Ok(bytes)
+    }
+}
+
+impl Wire for Verbs {
+    fn offer(&mut self, to: usize, bytes: &[u8]) -> Result<usize, Failure> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if !self.lane(to)?.ready(true) {
+                self.progress()?;
+            }
+            let buffer = self.buffer.clone();
+            let lane = self.lane(to)?;
+            if !lane.ready(true) {
+                break;
+            }
+            let (now, later) = rest.split_at(rest.len().min(SLOT as usize));
+            lane.post(&buffer, now)?;
+            rest = later;
+        }
+        Ok(bytes.len() - rest.len())
+    }
+
+    fn take(&mut self, from: usize, into: &mut [u8]) -> Result<usize, Failure> {
+        let Some((place, length)) = self.first(from, into.len())? else { return Ok(0) };
+        self.buffer.get(place, &mut into[..length]);
+        self.taken(from, length)
+    }
+
+    fn lend(
+        &mut self,
+        from: usize,
+        most: usize,
+        width: usize,
+        reader: &mut dyn FnMut(&[u8]),
+    ) -> Result<usize, Failure> {
+        let Some((place, length)) = self.first(from, most)? else { return Ok(0) };
+        // Messages are cut at multiples of 64 KiB, and so between elements.
+        let length = length / width * width;
+        self.buffer.get(place, &mut self.gulp[..length]);
+        reader(&self.gulp[..length]);
+        self.taken(from, length)
+    }
+
+    fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure> {
+        if self.progress()? > 0 {
+            return Ok(());
+        }
+        let queue = self.queue.clone();
+        let Some(channel) = queue.channel().filter(|_| tries >= YIELDS) else {
+            std::thread::yield_now();
+            let look = tries % LOOK == LOOK - 1;
+            return if look { control.check(Stage::Measure).map_err(|f| self.waiting(f, from, to)) } else { Ok(()) };
+        };
+        control.check(Stage::Measure).map_err(|failure| self.waiting(failure, from, to))?;
+        // What came between the last look and arming would wake nobody: look once more.
+        queue.arm()?;
+        if self.progress()? == 0 {
+            let bell = control.bell().map(|bell| (bell.as_fd(), READABLE));
+            let on = std::iter::once((channel.as_fd(), READABLE)).chain(bell);
+            wait::wait_any(on, Some(NAP))
+                .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
+        }
+        while queue.take_event()? {}
+        Ok(())
+    }
+}
+
+impl Verbs {
+    /// The failure, with whom this rank waits for.
+    fn waiting(&self, failure: Failure, from: Option<usize>, to: Option<usize>) -> Failure {
+        let name = |rank: usize| {
+            self.lanes.get(rank).and_then(Option::as_ref).map_or("another rank", |lane| lane.name.as_str())
+        };
+        super::wire::waiting(failure, from.map(name), to.map(name))
+    }
+}
+
+impl Drop for Verbs {
+    fn drop(&mut self) {
+        // An event that nobody takes would keep the queue from being destroyed.
+        while let Ok(true) = self.queue.take_event() {}
+    }
+}

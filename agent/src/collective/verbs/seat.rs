@@ -1,0 +1,182 @@
+//! Opening a rank's queue pairs and connecting them with the others'.
+
+use std::sync::Arc;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Completion, Endpoint, Joining, LinkSpec, Opened, VerbsEndpoint},
+    terms::{GpuPath, LinkLayer, Service, Transport},
+};
+
+use super::{DEPTH, Lane, SLOT, SLOTS, Verbs};
+use crate::{
+    collective::wire::{Neighbour, Seat, Wire},
+    fabric::{
+        Control,
+        verbs::{choice::Choice, join, open::psns, settings::Settings},
+    },
+    facts::tree::Tree,
+    memory::{host::Buffer, place},
+    verbs::{
+        completion::CompletionQueue,
+        message::Messages,
+        poll::Poller,
+        port::mtu_code,
+        queue_pair::{Capacity, QueuePair},
+        region::{Access, Region},
+        transition::Change,
+    },
+};
+
+/// Queue pairs that wait for their peers.
+pub struct VerbsSeat {
+    choice: Choice,
+    settings: Settings,
+    buffer: Arc<Buffer>,
+    region: Arc<Region>,
+    queue: Arc<CompletionQueue>,
+    /// By rank; this rank itself has none.
+    pairs: Vec<Option<Arc<QueuePair>>>,
+    opened: Opened,
+}
+
+impl VerbsSeat {
+    /// Opens the device and one queue pair for each other rank, on the calling thread, which is moved beside the device.
+    ///
+    /// # Errors
+    /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
+    pub fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
+        let choice = Choice::new(spec)?;
+        let device = choice.domain.device().clone();
+        let limits = device.limits()?;
+        let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
+        if settings.joining == Joining::RdmaCm {
+            let cause = "queue pairs of collectives are not joined by rdma_cm";
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause)
+                .help("iWARP has no other way: use transport = \"tcp\" there, else leave `joining` out"));
+        }
+        let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
+        let mut notes = place::settle(&Tree::new("/"), settings.core, &numa)?;
+        let bytes = u64::from(ranks) * u64::from(SLOTS) * u64::from(SLOT);
+        let buffer = Arc::new(Buffer::new(bytes, settings.huge_pages)?);
+        let region = Arc::new(Region::register(&choice.domain, buffer.clone(), Access::default())?);
+        let entries = (2 * DEPTH).saturating_mul(ranks);
+        if entries > limits.completions {
+            let cause =
+                format!("{ranks} ranks need {entries} completions, {} has {}", device.name(), limits.completions);
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use smaller groups"));
+        }
+        let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
+        let capacity = Capacity { sends: DEPTH, receives: DEPTH, inline: 0 };
+        let pair = |other: u32| -> Result<Option<Arc<QueuePair>>, Failure> {
+            if other == rank {
+                return Ok(None);
+            }
+            let pair = QueuePair::new(&choice.domain, &queue, &queue, Service::Rc, capacity)?;
+            pair.change(&Change::Initialise { port: choice.port.number, atomics: false, qkey: 0 })?;
+            Ok(Some(Arc::new(pair)))
+        };
+        let pairs = (0..ranks).map(pair).collect::<Result<Vec<_>, _>>()?;
+        notes.insert("port".into(), choice.name());
+        notes.insert("libibverbs".into(), device.library().file().to_owned());
+        notes.insert("buffer_bytes".into(), bytes.to_string());
+        for name in ["completion", "mtu", "traffic_class", "service_level", "retry_count", "timeout"] {
+            notes.extend(settings.record().remove(name).map(|value| (name.to_owned(), value)));
+        }
+        let gid = choice.gid;
+        notes.extend(gid.map(|gid| ("gid_index".to_owned(), gid.index.to_string())));
+        let endpoint = VerbsEndpoint {
+            qp_numbers: pairs.iter().map(|pair| pair.as_ref().map_or(0, |pair| pair.number())).collect(),
+            psns: psns(pairs.len()),
+            lid: choice.port.lid,
+            gid: gid.map(|gid| gid.hex()).unwrap_or_default(),
+            gid_type: gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
+            mtu: settings.mtu,
+            // Messages land where the receiver says: nobody writes or reads here by address.
+            address: 0,
+            length: 0,
+            rkey: 0,
+            ordered_rkey: None,
+            control: None,
+            max_reads: 1,
+            qkey: 0,
+            cm_port: None,
+            cm_address: None,
+        };
+        let opened = Opened {
+            endpoint: Endpoint::Verbs(endpoint),
+            device: choice.name(),
+            transport: Transport::VerbsRc,
+            link_layer: choice.link_layer,
+            gpu_path: GpuPath::None,
+            rate_gbps: choice.rate_gbps,
+            mtu: settings.mtu,
+            software: choice.software,
+            settings: notes,
+        };
+        Ok(Self { choice, settings, buffer, region, queue, pairs, opened })
+    }
+
+    /// Connects the queue pair for rank `other`, and posts its receives.
+    fn connect(&self, own: &VerbsEndpoint, rank: usize, other: usize, neighbour: &Neighbour) -> Result<Lane, Failure> {
+        let unfit = |cause: &str| Failure::new(Stage::Join, Kind::Internal, cause.to_owned());
+        let Endpoint::Verbs(peer) = &neighbour.endpoint else { return Err(unfit("it has no queue pairs")) };
+        join::same_network(&self.choice, peer)?;
+        let path = join::path(&self.choice, &self.settings, peer, other)?;
+        let number = peer.qp_numbers.get(rank).zip(peer.psns.get(rank)).zip(own.psns.get(other));
+        let (Some(pair), Some(((number, theirs), ours))) = (&self.pairs[other], number) else {
+            return Err(unfit("it has no queue pair for this rank"));
+        };
+        let mtu = mtu_code(self.settings.mtu.min(peer.mtu)).ok_or_else(|| unfit("its path MTU is none"))?;
+        pair.change(&Change::Receive { path, mtu, peer: *number, psn: *theirs, reads: 1 })?;
+        let (retries, timeout) = (self.settings.retries, self.settings.timeout);
+        pair.change(&Change::Send { psn: *ours, reads: 1, retries, timeout })?;
+        let first = other as u64 * u64::from(SLOTS) * u64::from(SLOT);
+        let messages = Messages::new(pair, &self.region, (first, SLOT, SLOTS), other as u32)
+            .ok_or_else(|| unfit("its slots leave the buffer"))?;
+        for slot in 0..DEPTH {
+            messages.receive(slot).map_err(|errno| unfit(&format!("a receive is refused: errno {errno}")))?;
+        }
+        Ok(Lane::new(neighbour.name.clone(), messages))
+    }
+}
+
+impl Seat for VerbsSeat {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    fn join(
+        mut self: Box<Self>,
+        rank: usize,
+        group: &[Neighbour],
+        _control: &Control,
+    ) -> Result<(Box<dyn Wire>, Opened), Failure> {
+        let Endpoint::Verbs(own) = self.opened.endpoint.clone() else {
+            return Err(Failure::new(Stage::Join, Kind::Internal, "this rank has no queue pairs"));
+        };
+        let lane = |(other, neighbour): (usize, &Neighbour)| {
+            if other == rank {
+                return Ok(None);
+            }
+            let lane = self.connect(&own, rank, other, neighbour);
+            lane.map(Some).map_err(|failure| {
+                let cause = format!("{}: {}", neighbour.name, failure.cause);
+                Failure { cause, ..failure }
+            })
+        };
+        let lanes = group.iter().enumerate().map(lane).collect::<Result<Vec<_>, Failure>>()?;
+        // All on one port: the device's own loopback carries the bytes.
+        let same = |neighbour: &Neighbour| match &neighbour.endpoint {
+            Endpoint::Verbs(other) => (&other.gid, other.lid) == (&own.gid, own.lid),
+            Endpoint::Tcp(_) => false,
+        };
+        if group.iter().all(same) {
+            self.opened.link_layer = LinkLayer::Loopback;
+        }
+        let poller = Poller::new(&self.queue);
+        let gulp = vec![0; SLOT as usize];
+        let wire = Verbs { lanes, buffer: self.buffer, queue: self.queue, poller, gulp };
+        Ok((Box::new(wire), self.opened))
+    }
+}

@@ -1,0 +1,120 @@
+"""Collectives side by side: a group of ranks in one agent over TCP loopback, and what both all-reduce benchmarks share."""
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .agent import Agent, build
+from .series import conclude, interleaved, median, noise, ratio
+
+RANKS = 4
+SIZES = [1 << power for power in range(10, 29, 2)]
+BAR, GOAL = 1.0, 1.5
+# A machine noisier than this cannot tell; its noise must not make a bar met.
+MOST_NOISE = 0.05
+
+
+def operations(size):
+    """Operations of a batch, and batches: as the agent cuts so many iterations."""
+    iterations = 400 if size <= 64 << 10 else 100 if size <= 1 << 20 else 20 if size <= 16 << 20 else 3
+    batch = min(20, iterations)
+    return batch, -(-iterations // batch)
+
+
+class Group:
+    """Ranks of one group over TCP loopback, threads of one agent, as on a host with so many `ranks_per_host`."""
+
+    numbers = 1 << 20
+
+    def __init__(self, agent, size):
+        self.agent = agent
+        Group.numbers += RANKS
+        self.links = range(Group.numbers, Group.numbers + RANKS)
+        opened = self.all(lambda rank: {"OpenMember": {"spec": self.spec(rank, size)}})
+        tickets = [each["MemberOpened"]["ticket"] for each in opened]
+        self.all(lambda rank: {"JoinMember": {"tickets": tickets, "limit_ms": 30_000}})
+
+    def spec(self, rank, size):
+        link = {"role": "initiator", "fabric": "tcp", "service": "rc", "device": None, "port": 1, "address": "127.0.0.1",
+                "memory": "host", "gpu": None, "gpu_path": None, "qps": 1, "max_size": size, "token": "bench", "knobs": {}}
+        return {"rank": rank, "ranks": RANKS, "fabric": "tcp", "gpu": None, "library": None, "env": {}, "max_size": size,
+                "siblings": RANKS, "seat": {"host": "here", "link": link}}
+
+    def all(self, ask):
+        """Asks every rank, and waits for all answers."""
+        posted = []
+        for rank, link in enumerate(self.links):
+            (name, body), = ask(rank).items()
+            posted.append(self.agent.post({name: {"link": link, **body}}))
+        return [self.agent.wait(number) for number in posted]
+
+    def measure(self, size, iterations):
+        """Microseconds per operation of each batch at its slowest rank; everything is verified."""
+        manner = {"datatype": "f32", "reduction": "sum", "in_place": False, "graph": False, "ranks_per_host": RANKS}
+        exercise = {"op": "all_reduce", "aim": "bandwidth", "size": size, "manner": manner,
+                    "window": {"Iterations": iterations}, "warm_up": 0, "verify": True, "seed": 1}
+        accounts = self.all(lambda rank: {"Exercise": {"exercise": exercise, "limit_ms": 120_000}})
+        accounts = [account["Exercised"] for account in accounts]
+        for account in accounts:
+            if account["checked"]["wrong"] or account["checked"]["verified"] != 2 * size:
+                sys.exit(f"wrong bytes: {account['checked']}")
+        self.algorithm = accounts[0]["algorithm"]
+        batches = zip(*(account["times"] for account in accounts))
+        return [max(times) / accounts[0]["batch"] / 1e3 for times in batches]
+
+    def close(self):
+        for link in self.links:
+            self.agent.ask({"Close": {"link": link}})
+
+
+def main(name, about, version, compile_peer, peer, also=None):
+    """A whole benchmark. `compile_peer(folder)` builds the peer's program; `peer(folder, size, batch, batches)` runs it
+    and returns microseconds per operation and batch. `also` is a further series that is only reported: (name, run)."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", metavar="FILE", help="write the raw numbers as JSON")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--agent", type=Path, help="an agent that is built already")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        compile_peer(Path(folder))
+        agent = Agent([str(options.agent or build())])
+        rows = [row(agent, Path(folder), size, options.rounds, peer, also) for size in SIZES]
+        agent.end()
+    gains = [each["gain"] for each in rows]
+    met = all(each["gain"] >= BAR - min(each["noise"], MOST_NOISE) for each in rows)
+    large = [each["gain"] for each in rows if each["size"] >= 1 << 20]
+    print(f"\nfrom 1 MiB: worst {min(large):.2f}, goal {GOAL:.2f} {'met' if min(large) >= GOAL else 'not met'}; "
+          f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {version}")
+    if options.o:
+        facts = {"kernel": os.uname().release, "peer": version, "ranks": RANKS, "rows": rows}
+        Path(options.o).write_text(json.dumps(facts, indent=1) + "\n")
+    return conclude(name, min(gains), median(gains), BAR, met)
+
+
+def row(agent, folder, size, rounds, peer, also):
+    """One size. Times of a run are its fastest batch: what takes the cores meanwhile only makes a batch slower."""
+    batch, batches = operations(size)
+    group = Group(agent, size)
+    runs = {"ours": lambda: group.measure(size, batch * batches), "peer": lambda: peer(folder, size, batch, batches)}
+    runs["again"] = runs["peer"]
+    raw = {who: [] for who in runs}
+
+    def measure(who):
+        raw[who].append(runs[who]())
+        return min(raw[who][-1])
+
+    series = interleaved(rounds, measure)
+    algorithm = group.algorithm
+    group.close()
+    gain = 1 / ratio(series)
+    found = {"size": size, "gain": gain, "noise": noise(series), "algorithm": algorithm, "batches_us": raw}
+    ours, theirs = median(series["ours"]), median(series["peer"] + series["again"])
+    text = f"{size:>10} B: ours {ours:11.1f} µs ({algorithm}), peer {theirs:11.1f} µs, ratio {gain:5.2f}, noise {found['noise']:.3f}"
+    if also:
+        other = min(min(also[1](folder, size, batch, batches)) for _ in range(2))
+        found[also[0]] = other
+        text += f"; {also[0]} {other:11.1f} µs"
+    print(text, flush=True)
+    return found
