@@ -79,7 +79,8 @@ impl Progress {
                 self.warn(&format!("{named}{text}"));
             }
             Event::Confirming { cases } => {
-                self.tell(&format!("measuring suspects again: {} further cases", cases.len()));
+                let plural = if cases.len() == 1 { "" } else { "s" };
+                self.tell(&format!("settling suspects: {} further case{plural}", cases.len()));
                 self.await_more(self.expected + cases.len() as u64);
             }
             Event::Interrupted => self.warn("interrupted: what was measured is kept"),
