@@ -72,6 +72,7 @@ mod tests {
                 verdicts: Vec::new(),
                 troubles: Vec::new(),
                 localisation: Vec::new(),
+                interleaved: Vec::new(),
             };
             assert_eq!(exit(&verdicts).code(), verdicts.exit_code);
         }

@@ -18,6 +18,7 @@ pub mod baseline;
 pub mod format;
 mod grammar;
 mod hosts;
+mod interleave;
 mod launch;
 mod localise;
 mod metrics;

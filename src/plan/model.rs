@@ -39,6 +39,20 @@ pub struct Plan {
     pub baseline: Option<Baseline>,
     /// Tests in the plan's order, every name once.
     pub tests: Vec<Test>,
+    /// Tests that are measured in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interleave: Vec<Interleave>,
+}
+
+/// Two tests that are measured in turn, and compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interleave {
+    /// Name of the first test.
+    pub a: String,
+    /// Name of the second test.
+    pub b: String,
+    /// How often both are measured twice, in the order A B B A or B A A B.
+    pub blocks: u32,
 }
 
 /// What the hosts' configuration is held against, and which checks are overruled.

@@ -6,6 +6,7 @@ use super::{
     baseline::{self, BASELINE},
     format::{Preset, Section, Shape, key},
     hosts::{self, HOSTS},
+    interleave::{self, INTERLEAVE},
     launch::{self, LAUNCH},
     localise::{self, LOCALISE},
     mistakes::Mistake,
@@ -56,6 +57,12 @@ pub static PLAN: Section = Section {
         ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
         key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
+        key(
+            "interleave",
+            Shape::Tables(&INTERLEAVE),
+            Preset::Words("none"),
+            "Tests that are measured in turn, and compared.",
+        ),
     ],
 };
 
@@ -78,7 +85,8 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     {
         launch::judge_command(&launch_table, words, &hosts.list);
     }
-    let tests = test::read(&top, &hosts);
+    let mut tests = test::read(&top, &hosts);
+    let interleave = interleave::read(&top, &mut tests);
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
@@ -91,6 +99,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         preflight: preflight::read(&top),
         baseline,
         tests,
+        interleave,
     }
 }
 

@@ -37,6 +37,10 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
     if let Some(found) = &view.parts {
         parts(out, found)?;
     }
+    for turns in &view.interleaved {
+        writeln!(out, "in turn, {}: {}", turns.title, turns.comparison.sentence)?;
+        aligned(out, "", &turns.comparison.groups, &[0, 1, 2, 4, 5, 6, 7, 8], TROUBLES)?;
+    }
     for group in view.troubles.iter().take(TROUBLES) {
         writeln!(out, "{} ({}): {}", group.state, cases(group.cases), group.error)?;
         if !group.help.is_empty() {

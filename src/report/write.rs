@@ -11,6 +11,7 @@ use super::{
     view::{self, View},
 };
 use crate::analysis::{
+    compare::interleaved,
     frame::{self, Frame, FrameError},
     journal::{self, Journal, JournalError},
     results::{further, results},
@@ -105,7 +106,8 @@ pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     // The frame has the settling of suspects too; nothing else of the report counts it among the tests.
     all.extend(of(&further(journal)));
     let rows = &all[..tested];
-    let verdicts = verdicts(journal, &results, rows);
+    let turns = interleaved(journal, &results).map_err(|cause| drawing("the comparison of tests in turn", cause))?;
+    let verdicts = verdicts(journal, &results, rows, turns);
     let frame = frame::frame(&all)?;
     let view = view::view(journal, &results, rows, &frame, &verdicts)?;
     Ok(Drawn { frame, verdicts, view })

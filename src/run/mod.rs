@@ -13,6 +13,7 @@
 //! | [`pair`] | one case on one link: verify, time, verify |
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
 //! | `group` | the ranks of one collective: opened, joined, exercised together |
+//! | `order` | in which order tests, repeats and rounds are run |
 //! | `together` | flows that run at once, from a planned start |
 //! | `times` | the slowest rank of each batch, and their distribution |
 //! | [`rounds`] | the loop over rounds, cells and flows |
@@ -27,6 +28,7 @@ mod group;
 pub mod hosts;
 pub mod journal;
 pub mod links;
+mod order;
 pub mod pair;
 pub mod progress;
 pub mod rounds;

@@ -22,6 +22,7 @@ use super::{
     group::{self, Group},
     hosts::Hosts,
     links::{self, Link, Links, Wanted},
+    order::{self, Step},
     pair,
     spine::{Spine, now},
     together::{self, Job},
@@ -90,21 +91,19 @@ pub async fn run<'a>(work: &'a Work, hosts: &mut Hosts, spine: &'a Spine) -> Flo
     let mut floor =
         Floor { work, links: Links::new(&work.plan), groups: HashMap::new(), facts: BTreeMap::new(), spine };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
-    for (index, test) in work.plan.tests.iter().enumerate() {
-        let rounds = work.rounds(test);
-        for repeat in 0..test.repeats {
-            for (number, cases) in &rounds {
-                let open = work.open(test, cases, repeat);
-                if open.is_empty() {
-                    continue;
-                }
-                spine.emit(Event::Round { test: test.name.clone(), round: *number, repeat });
-                floor.round(index, repeat, &open, hosts).await;
-                spine.sync();
-                if spine.halted().is_some() {
-                    return floor;
-                }
-            }
+    let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
+    let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
+    for Step { test: index, round, repeat } in order::steps(&work.plan, &numbers) {
+        let test = &work.plan.tests[index];
+        let open = work.open(test, rounds[index].get(&round).map_or(&[], Vec::as_slice), repeat);
+        if open.is_empty() {
+            continue;
+        }
+        spine.emit(Event::Round { test: test.name.clone(), round, repeat });
+        floor.round(index, repeat, &open, hosts).await;
+        spine.sync();
+        if spine.halted().is_some() {
+            return floor;
         }
     }
     floor

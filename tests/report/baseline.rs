@@ -51,7 +51,7 @@ fn held(journal: &mut Journal, test: usize, metric: Metric, percent: f64, baseli
     let results = results(journal).unwrap();
     let rows = rows(journal, &results, &|_, _| None);
     let name = &journal.plan.tests[test].name;
-    verdicts(journal, &results, &rows).verdicts.into_iter().find(|verdict| verdict.test == *name).unwrap()
+    verdicts(journal, &results, &rows, Vec::new()).verdicts.into_iter().find(|verdict| verdict.test == *name).unwrap()
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn other_settings_and_unknown_tests_classes_and_hosts_are_inconclusive() {
     none.plan.baseline = None;
     let results = results(&none).unwrap();
     let rows = rows(&none, &results, &|_, _| None);
-    assert_eq!(verdicts(&none, &results, &rows).verdicts[0].status, Status::Inconclusive);
+    assert_eq!(verdicts(&none, &results, &rows, Vec::new()).verdicts[0].status, Status::Inconclusive);
 }
 
 #[test]

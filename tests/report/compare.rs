@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 use railgauge::{
     analysis::{
-        compare::{Comparison, Options, Table, When, Word, compare},
+        compare::{Comparison, Design, Options, Table, When, Word, compare},
         history::{self, METRICS, RunError},
+        journal,
         verdict::Status,
     },
     report,
@@ -139,6 +140,42 @@ fn a_run_that_planned_nothing_is_refused_by_name() {
     fs::write(place.path().join("records.jsonl"), format!("{started}\n")).unwrap();
     let error = history::read(place.path(), &METRICS).unwrap_err();
     assert!(matches!(error, RunError::Unplanned { .. }) && error.to_string().contains("records.jsonl"), "{error}");
+}
+
+/// The comparison of two tests of one run that were measured in turn.
+fn in_turn(scenario: &Scenario) -> Comparison {
+    let path = Path::new("records.jsonl");
+    let drawn = report::draw(&journal::parse(scenario.jsonl().as_bytes(), path).unwrap(), path).unwrap();
+    assert_eq!(drawn.view.interleaved[0].title, "write-bw → write-bw-tc104, 8 blocks");
+    drawn.verdicts.interleaved.into_iter().next().unwrap().comparison
+}
+
+#[test]
+fn tests_measured_in_turn_are_compared_block_by_block() {
+    let scenario = |in_turn| Scenario { sizes: vec![1 << 20], in_turn: Some(in_turn), ..Scenario::healthy(4, 1) };
+    let worse = in_turn(&scenario(0.95));
+    assert_eq!((worse.design, worse.status), (Design::Blocks, Status::Fail), "{}", worse.sentence);
+    assert_eq!((worse.counts.regressed, worse.cells.len()), (6, 6));
+    for cell in &worse.cells {
+        assert_eq!(cell.n, (8, 8));
+        let (low, high) = cell.change.interval.unwrap();
+        assert!(
+            low < cell.change.percent && cell.change.percent < high && low < -4.0 && high > -6.0,
+            "{}",
+            cell.reason
+        );
+        assert!(cell.reason.contains("8 blocks"), "{}", cell.reason);
+    }
+    let headline = worse.headline.unwrap();
+    assert!((headline.percent + 4.8).abs() < 0.4, "{headline:?}");
+    let setting = &worse.configuration.tests[..];
+    assert!(setting.iter().any(|s| s.key == "knobs.traffic_class" && s.after == "104"), "{setting:?}");
+    let same = in_turn(&scenario(1.0));
+    assert_eq!((same.counts.regressed, same.counts.improved), (0, 0), "{}", same.sentence);
+    // A link that is down is named and not passed over.
+    let down = in_turn(&Scenario { down: Some(3), ..scenario(1.0) });
+    assert_eq!((down.cells.len(), down.one_sided.len(), down.status), (3, 3, Status::Inconclusive));
+    assert!(down.one_sided[0].reason.contains("No route to host"), "{}", down.one_sided[0].reason);
 }
 
 fn told() -> Comparison {

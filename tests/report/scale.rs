@@ -38,7 +38,7 @@ fn half_a_million_rows() {
     lap("parquet back");
     frame::spreads(&frame, &vec![frame::Mark { variant: 0, trusted: true }; results.len()]).unwrap();
     lap("spreads");
-    verdicts(&journal, &results, &rows);
+    verdicts(&journal, &results, &rows, Vec::new());
     lap("verdicts");
     draw(&journal, path).unwrap();
     lap("all of it and the view");

@@ -22,7 +22,7 @@ fn journal(scenario: &Scenario) -> Journal {
 fn judge(journal: &Journal, ceiling: Option<f64>) -> Verdicts {
     let results = results(journal).unwrap();
     let rows = rows(journal, &results, &|_, _| ceiling);
-    verdicts(journal, &results, &rows)
+    verdicts(journal, &results, &rows, Vec::new())
 }
 
 fn demand(metric: Metric, limit: Limit) -> Expectation {

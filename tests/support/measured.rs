@@ -76,7 +76,8 @@ fn bandwidth(scenario: &Scenario, case: &Case, slow: bool, flaps: bool, dice: &m
         (_, true) => (0.16, 3e3),
         (_, false) => (195.5, 4.0e6),
     };
-    let wire = line * if slow && case.cell.fabric == Fabric::Verbs { 0.6 } else { 1.0 };
+    let variant = scenario.in_turn.filter(|_| case.test == "write-bw-tc104").unwrap_or(1.0);
+    let wire = variant * line * if slow && case.cell.fabric == Fabric::Verbs { 0.6 } else { 1.0 };
     let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
     let elapsed = 2_000_000_000_u64;
     let mut slices: Vec<u64> =

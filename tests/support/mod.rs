@@ -51,6 +51,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Firmware of every NIC.
     pub firmware: &'static str,
+    /// Two tests measured in turn instead of the usual ones: what the second carries, in parts of the first.
+    pub in_turn: Option<f64>,
     /// First host's name, to try what a page does with it.
     pub odd_name: Option<String>,
 }
@@ -74,6 +76,7 @@ impl Scenario {
             day: 0,
             seed: 0,
             firmware: "28.41.1000",
+            in_turn: None,
             odd_name: None,
         }
     }
@@ -173,13 +176,15 @@ impl Scenario {
     fn outcomes(&self, plan: &Plan, cases: &[Case], writer: &mut Writer) {
         let index: HashMap<String, usize> = (0..self.hosts).map(|index| (self.name(index), index)).collect();
         let stop = if self.interrupted { cases.len() * 9 / 10 } else { cases.len() };
+        // Two for each of eight blocks.
+        let repeats = if self.in_turn.is_some() { 16 } else { self.repeats };
         let death = self.dies.map(|_| cases.len() * 85 / 100);
         let mut died = false;
         for (place, case) in cases.iter().enumerate().take(stop) {
             let ends = [index[&*case.flow.from.host], index[&*case.flow.to.host]];
             let gone = self.down.into_iter().chain(self.dies.filter(|_| death.is_some_and(|at| place >= at)));
             let lost = gone.clone().find(|host| ends.contains(host));
-            for repeat in 0..self.repeats {
+            for repeat in 0..repeats {
                 let (link, result) = match lost {
                     // What was never up is not tried at all.
                     Some(host) if self.down == Some(host) => continue,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use railgauge::plan::{
     Plan,
-    model::{Expectation, Host, Launch, Launcher, Limit, Pattern, Rails, Ssh, Test},
+    model::{Expectation, Host, Interleave, Launch, Launcher, Limit, Pattern, Rails, Ssh, Test},
 };
 use railgauge_wire::{
     step::Window,
@@ -72,6 +72,16 @@ pub fn plan(scenario: &Scenario) -> Plan {
         expect: Vec::new(),
         ..rdma.clone()
     };
+    let (tests, interleave) = match scenario.in_turn {
+        None => (vec![rdma, latency, tcp], Vec::new()),
+        Some(_) => {
+            let first = Test { repeats: 16, expect: Vec::new(), ..rdma };
+            let mut second = Test { name: "write-bw-tc104".into(), ..first.clone() };
+            second.knobs.traffic_class = Some(104);
+            let turns = Interleave { a: first.name.clone(), b: second.name.clone(), blocks: 8 };
+            (vec![first, second], vec![turns])
+        }
+    };
     Plan {
         localise: Default::default(),
         preflight: Default::default(),
@@ -100,7 +110,8 @@ pub fn plan(scenario: &Scenario) -> Plan {
                 tcp: Vec::new(),
             })
             .collect(),
-        tests: vec![rdma, latency, tcp],
+        tests,
+        interleave,
     }
 }
 

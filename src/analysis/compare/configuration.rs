@@ -68,7 +68,11 @@ pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> Configuration 
     }
 }
 
-fn different(test: &str, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<Setting> {
+pub(super) fn different(
+    test: &str,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<Setting> {
     let value = |side: &BTreeMap<String, String>, key: &str| side.get(key).cloned().unwrap_or_default();
     let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
     keys.sort_unstable();

@@ -11,13 +11,18 @@ use railgauge_stats::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Cell, Change, Counts, Group, Options, Word, reason,
+    Cell, Change, Counts, Design, Group, Options, Word, reason,
     table::{Collected, Pair},
 };
 
-/// How every cell is judged.
-pub const METHOD: &str = "Hodges–Lehmann shift of the logarithms of runs, Mann–Whitney for a change, two one-sided \
+/// How the cells of runs are judged.
+const OF_RUNS: &str = "Hodges–Lehmann shift of the logarithms of runs, Mann–Whitney for a change, two one-sided \
                           Mann–Whitney tests for its absence, Benjamini–Hochberg over all cells (docs/compare.md)";
+
+/// How the cells of blocks are judged.
+const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
+                         change, two one-sided signed rank tests for its absence, Benjamini–Hochberg over all cells \
+                         (docs/compare.md)";
 
 /// Cells of a group whose noise floor is looked at; the group's is their median.
 const SAMPLED: usize = 9;
@@ -47,8 +52,13 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     for (group, members) in groups.iter().zip(&members) {
         for &member in members {
             let cell = &collected.cells[member];
+            let margin = (group.margin_percent / 100.0).ln_1p();
             let [before, after] = logs(cell);
-            raw.push((stats::unpaired(&before, &after, (group.margin_percent / 100.0).ln_1p())?, member));
+            let found = match collected.design {
+                Design::Runs => stats::unpaired(&before, &after, margin)?,
+                Design::Blocks => stats::paired(&differences(cell), margin)?,
+            };
+            raw.push((found, member));
         }
     }
     let judged: Vec<(Comparison, bool)> =
@@ -67,7 +77,7 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     }
     let main = |pair: &&Pair| collected.subjects[pair.subject].headline() == pair.metric;
     let main: Vec<&Pair> = collected.cells.iter().filter(main).collect();
-    Ok(Verdicts { headline: headline(&main, collected.runs, true)?, groups, cells })
+    Ok(Verdicts { headline: headline(&main, collected, true)?, groups, cells })
 }
 
 /// Groups in the order of the plan, with the positions of their cells.
@@ -87,14 +97,14 @@ fn groups(collected: &Collected, options: &Options) -> Result<(Vec<Group>, Vec<V
     let asked = options.margin_percent.map(|percent| (percent / 100.0).ln_1p());
     let group = |((name, metric), members): ((String, Metric), &Vec<usize>)| {
         let pairs: Vec<&Pair> = members.iter().map(|&at| &collected.cells[at]).collect();
-        let floor = floor(&pairs)?;
+        let floor = floor(&pairs, collected.design)?;
         let Margin { value, raised } = stats::margin(asked, floor.unwrap_or(0.0));
         Ok(Group {
             name,
             metric,
             better: metric.better(),
             counts: Counts::default(),
-            change: headline(&pairs, collected.runs, false)?,
+            change: headline(&pairs, collected, false)?,
             noise_floor_percent: floor.map(percent),
             margin_percent: percent(value),
             margin_raised: raised,
@@ -104,8 +114,8 @@ fn groups(collected: &Collected, options: &Options) -> Result<(Vec<Group>, Vec<V
     Ok((groups, members))
 }
 
-/// The noise floor of a group: the median over some of its cells, evenly chosen. `None` below two runs a side.
-fn floor(pairs: &[&Pair]) -> Result<Option<f64>, Refusal> {
+/// The noise floor of a group: the median over some of its cells, evenly chosen. `None` below two runs a side, or blocks.
+fn floor(pairs: &[&Pair], design: Design) -> Result<Option<f64>, Refusal> {
     let enough: Vec<&&Pair> = pairs.iter().filter(|pair| pair.sides.iter().all(|side| side.len() >= 2)).collect();
     if enough.is_empty() {
         return Ok(None);
@@ -113,15 +123,18 @@ fn floor(pairs: &[&Pair]) -> Result<Option<f64>, Refusal> {
     let step = enough.len().div_ceil(SAMPLED);
     let floors = enough.iter().step_by(step).map(|pair| {
         let [before, after] = logs(pair);
-        stats::noise_floor_of_samples(&before, &after, DEALS, SEED)
+        match design {
+            Design::Runs => stats::noise_floor_of_samples(&before, &after, DEALS, SEED),
+            Design::Blocks => stats::noise_floor_of_differences(&differences(pair), DEALS, SEED),
+        }
     });
     median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
 }
 
 /// Geometric mean over cells, from each run's mean distance to the cells' centres: a run that lacks a cell is not
 /// pulled towards the cells it has.
-fn headline(pairs: &[&Pair], runs: [usize; 2], oriented: bool) -> Result<Option<Change>, Refusal> {
-    let mut sums = runs.map(|runs| vec![(0.0, 0_usize); runs]);
+fn headline(pairs: &[&Pair], collected: &Collected, oriented: bool) -> Result<Option<Change>, Refusal> {
+    let mut sums = collected.runs.map(|runs| vec![(0.0, 0_usize); runs]);
     for pair in pairs {
         let [before, after] = logs(pair);
         let centre = f64::midpoint(median(&before)?, median(&after)?);
@@ -133,14 +146,24 @@ fn headline(pairs: &[&Pair], runs: [usize; 2], oriented: bool) -> Result<Option<
             }
         }
     }
-    let means = sums.map(|sums| {
-        let mean = |(sum, n): (f64, usize)| (n > 0).then(|| sum / n as f64);
-        sums.into_iter().filter_map(mean).collect::<Vec<f64>>()
-    });
-    if means.iter().any(Vec::is_empty) {
-        return Ok(None);
-    }
-    let Headline { effect, interval } = stats::unpaired_headline(&means[0], &means[1], SEED)?;
+    let mean = |&(sum, n): &(f64, usize)| (n > 0).then(|| sum / n as f64);
+    let Headline { effect, interval } = match collected.design {
+        Design::Runs => {
+            let [before, after] = sums.map(|sums| sums.iter().filter_map(mean).collect::<Vec<f64>>());
+            if before.is_empty() || after.is_empty() {
+                return Ok(None);
+            }
+            stats::unpaired_headline(&before, &after, SEED)?
+        }
+        Design::Blocks => {
+            let [a, b] = &sums;
+            let blocks: Vec<f64> = a.iter().zip(b).filter_map(|(a, b)| Some(mean(b)? - mean(a)?)).collect();
+            if blocks.is_empty() {
+                return Ok(None);
+            }
+            stats::paired_headline(&blocks, SEED)?
+        }
+    };
     Ok(Some(change(effect, interval)))
 }
 
@@ -172,13 +195,22 @@ fn cell(
         p: found.p_change,
         p_adjusted,
         need: found.need.filter(|_| word == Word::NotEnoughData),
-        method: METHOD,
-        reason: reason::cell(found, verdict, p_adjusted, n),
+        method: match collected.design {
+            Design::Runs => OF_RUNS,
+            Design::Blocks => OF_BLOCKS,
+        },
+        reason: reason::cell(collected.design, found, verdict, p_adjusted, n),
     })
 }
 
 fn logs(pair: &Pair) -> [Vec<f64>; 2] {
     pair.sides.each_ref().map(|side| side.iter().map(|(_, value)| *value).collect())
+}
+
+/// After less before, block by block; both sides of a cell of blocks have the same blocks.
+fn differences(pair: &Pair) -> Vec<f64> {
+    let [before, after] = &pair.sides;
+    before.iter().zip(after).map(|((_, before), (_, after))| after - before).collect()
 }
 
 fn higher(metric: Metric) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! | file | does |
 //! | --- | --- |
+//! | `blocks` | the same of two tests that were measured in turn |
 //! | `configuration` | what else is not the same on both sides |
 //! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
 //! | `judge` | noise floor, margin, effect and verdict |
@@ -10,6 +11,7 @@
 //! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is
 //! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
 
+mod blocks;
 mod configuration;
 mod judge;
 mod reason;
@@ -23,12 +25,23 @@ use super::{
     verdict::Status,
 };
 
+pub use blocks::{Interleaved, interleaved};
 pub use configuration::{Configuration, Setting};
-pub use judge::METHOD;
+use table::Collected;
 pub use table::{Table, When};
 
 /// Version of the document.
 const VERSION: u32 = 1;
+
+/// What the values of a cell are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// One of each run; the runs of one side are independent of those of the other.
+    Runs,
+    /// Two of each block, one of either test, measured in turn: only their difference counts.
+    Blocks,
+}
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -169,13 +182,13 @@ pub struct Cell {
     pub change: Change,
     /// Level that the interval achieves; `None` without one.
     pub level: Option<f64>,
-    /// Runs with a value, before and after.
+    /// Runs with a value, before and after; or blocks.
     pub n: (usize, usize),
     /// p of no change, by ranks.
     pub p: f64,
     /// The same, adjusted for all cells that were looked at (Benjamini & Hochberg).
     pub p_adjusted: f64,
-    /// Runs a side that would probably settle it; `None` where it is settled or nobody can tell.
+    /// Runs a side, or blocks, that would probably settle it; `None` where it is settled or nobody can tell.
     pub need: Option<usize>,
     /// How it was judged.
     pub method: &'static str,
@@ -212,6 +225,8 @@ pub struct LeftOut {
 pub struct Comparison {
     /// Version of this document.
     pub version: u32,
+    /// What the values of a cell are.
+    pub design: Design,
     /// fail: something regressed. inconclusive: nothing did, but something could not be judged. pass: neither.
     pub status: Status,
     /// The exit code of that.
@@ -250,7 +265,11 @@ pub struct Comparison {
 /// # Errors
 /// A statistic refuses values that the table took, which is a mistake of ours; in words.
 pub fn compare(table: Table, options: &Options) -> Result<Comparison, String> {
-    let collected = table.finish();
+    tell(table.finish(), options)
+}
+
+/// Judges and tells what was collected.
+fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
     let judged = judge::judge(&collected, options).map_err(|refusal| refusal.to_string())?;
     let mut counts = Counts::default();
     judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
@@ -273,9 +292,10 @@ pub fn compare(table: Table, options: &Options) -> Result<Comparison, String> {
     };
     Ok(Comparison {
         version: VERSION,
+        design: collected.design,
         status,
         exit_code: status.exit_code(),
-        sentence: reason::sentence(&counts, judged.headline.as_ref(), collected.one_sided.len()),
+        sentence: reason::sentence(collected.design, &counts, judged.headline.as_ref(), collected.one_sided.len()),
         alternating: collected.alternating,
         carriers: collected.carriers,
         configuration: collected.configuration,

@@ -2,18 +2,24 @@
 
 use railgauge_stats::compare::{Comparison, LEVEL, Verdict};
 
-use super::{Change, Counts, judge::percent};
+use super::{Change, Counts, Design, judge::percent};
 use crate::analysis::words::{self, count, number};
 
 /// Why a cell has its verdict.
-pub(super) fn cell(found: &Comparison, verdict: Verdict, p_adjusted: f64, (before, after): (usize, usize)) -> String {
-    let runs = if before == after {
-        format!("{} a side", count(before, "run"))
-    } else {
-        format!("{before} before and {} after", count(after, "run"))
+pub(super) fn cell(
+    design: Design,
+    found: &Comparison,
+    verdict: Verdict,
+    p_adjusted: f64,
+    (before, after): (usize, usize),
+) -> String {
+    let runs = match design {
+        Design::Blocks => count(before, "block"),
+        Design::Runs if before == after => format!("{} a side", count(before, "run")),
+        Design::Runs => format!("{before} before and {} after", count(after, "run")),
     };
     let Some(interval) = found.interval95 else {
-        return format!("{runs}: nothing can be told from chance below 4 runs a side");
+        return format!("{runs}: nothing can be told from chance below {}", fewest(design));
     };
     let moved = format!("{} by {}", if found.effect < 0.0 { "fell" } else { "rose" }, share(found.effect));
     let between = range(interval.low, interval.high);
@@ -28,7 +34,8 @@ pub(super) fn cell(found: &Comparison, verdict: Verdict, p_adjusted: f64, (befor
             format!("{change}: {} lies within ±{margin} %, {runs}", range(shown.low, shown.high))
         }
         Verdict::Inconclusive => {
-            let more = found.need.map_or_else(String::new, |need| format!("; {need} runs a side would probably tell"));
+            let more =
+                found.need.map_or_else(String::new, |need| format!("; {need} {} would probably tell", units(design)));
             let seen = format!("{moved} ({between}), {runs}");
             if interval.holds(0.0) {
                 return format!("{seen}: neither a change nor its absence within ±{margin} % is shown{more}");
@@ -46,7 +53,7 @@ pub(super) fn cell(found: &Comparison, verdict: Verdict, p_adjusted: f64, (befor
 }
 
 /// The comparison in a sentence.
-pub(super) fn sentence(counts: &Counts, headline: Option<&Change>, one_sided: usize) -> String {
+pub(super) fn sentence(design: Design, counts: &Counts, headline: Option<&Change>, one_sided: usize) -> String {
     if counts.all() == 0 {
         return format!("Nothing could be compared: {} on one side only.", have(one_sided, "has", "have"));
     }
@@ -64,12 +71,26 @@ pub(super) fn sentence(counts: &Counts, headline: Option<&Change>, one_sided: us
     if let Some(Change { percent, interval }) = headline {
         let direction = if *percent < 0.0 { "lower" } else { "higher" };
         let interval = interval.map_or_else(
-            || "no interval below 4 runs a side".to_owned(),
+            || format!("no interval below 4 {}", units(design)),
             |(low, high)| format!("{} to {} %", words::signed(low), words::signed(high)),
         );
         text += &format!(" Over all, performance is {} % {direction} ({interval}).", words::percent(percent.abs()));
     }
     text
+}
+
+const fn units(design: Design) -> &'static str {
+    match design {
+        Design::Runs => "runs a side",
+        Design::Blocks => "blocks",
+    }
+}
+
+const fn fewest(design: Design) -> &'static str {
+    match design {
+        Design::Runs => "4 runs a side",
+        Design::Blocks => "6 blocks",
+    }
 }
 
 fn have(n: usize, one: &str, more: &str) -> String {

@@ -7,7 +7,7 @@ use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::{
-    LeftOut, OneSided, RunSummary, Side,
+    Design, LeftOut, OneSided, RunSummary, Side,
     configuration::{Configuration, Seen, configuration},
 };
 use crate::analysis::{
@@ -175,6 +175,7 @@ impl Table {
         let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
         let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
         Collected {
+            design: Design::Runs,
             alternating: alternating(&times),
             configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
@@ -196,15 +197,16 @@ pub(super) struct Pair {
     pub subject: usize,
     /// Metric.
     pub metric: Metric,
-    /// Number of the run in its side, and natural logarithm of the value.
+    /// Number of the run in its side, or of the block, and natural logarithm of the value.
     pub sides: [Vec<(usize, f64)>; 2],
 }
 
 /// What can be compared, and what cannot.
 pub(super) struct Collected {
+    pub design: Design,
     pub before: Side,
     pub after: Side,
-    /// Runs of each side.
+    /// Runs of each side, or blocks.
     pub runs: [usize; 2],
     pub alternating: bool,
     pub configuration: Configuration,

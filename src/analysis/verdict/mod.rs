@@ -17,6 +17,7 @@ use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
     results::{CaseResult, State},
@@ -238,6 +239,9 @@ pub struct Verdicts {
     /// Which parts stand out, for every test of pairs. They explain verdicts and are none: what may be how slow is for the
     /// plan to say.
     pub localisation: Vec<Localisation>,
+    /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interleaved: Vec<Interleaved>,
 }
 
 impl Verdicts {
@@ -256,7 +260,12 @@ impl Verdicts {
 }
 
 /// Judges a run. `rows` are those of `results`.
-pub fn verdicts(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Verdicts {
+pub fn verdicts(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    rows: &[Row],
+    interleaved: Vec<Interleaved>,
+) -> Verdicts {
     let mut verdicts = Vec::new();
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
@@ -279,6 +288,7 @@ pub fn verdicts(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         verdicts,
         troubles,
         localisation: localise(journal, results, rows),
+        interleaved,
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
-        compare::{Cell, Change, Comparison, Group, LeftOut, OneSided, Side, When, Word},
+        compare::{Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word},
         verdict::Status,
         words::{self, count, number},
     },
@@ -122,7 +122,7 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
         left_out: left_out(&comparison.left_out),
         configuration: configuration(comparison),
         within: within(comparison),
-        method: crate::analysis::compare::METHOD,
+        method: comparison.cells.first().map_or("", |cell| cell.method),
     })
 }
 
@@ -191,7 +191,7 @@ fn side(title: &'static str, side: &Side) -> SideView {
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = Vec::new();
     let least = comparison.before.runs.len().min(comparison.after.runs.len());
-    if least < 4 {
+    if least < 4 && comparison.design == Design::Runs {
         remarks.push(format!(
             "{} on the smaller side: 4 a side are the fewest that can show a change.",
             count(least, "run")

@@ -11,8 +11,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::ReportError;
+use super::{
+    ReportError,
+    compare::{self, CompareView},
+    write::drawing,
+};
 use crate::analysis::{
+    compare::Interleaved,
     frame::Frame,
     journal::{End, Journal},
     results::CaseResult,
@@ -47,6 +52,8 @@ pub struct View {
     pub expectations: Vec<ExpectationView>,
     /// Which part is bad; `None` without a test of pairs.
     pub parts: Option<Parts>,
+    /// Tests that were measured in turn.
+    pub interleaved: Vec<Turns>,
     /// Cases that were not simply measured, grouped by cause.
     pub troubles: Vec<TroubleGroup>,
     /// What ran where.
@@ -146,11 +153,26 @@ pub fn view(
         cases: verdicts.cases,
         expectations: verdicts.verdicts.iter().map(expectation).collect(),
         parts: parts::parts(&verdicts.localisation),
+        interleaved: verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?,
         troubles: troubles::groups(&verdicts.troubles),
         notes: notes(journal, &hosts.findings),
         hosts,
         tests: test::tests(journal, results, rows, frame, &verdicts.localisation)?,
     })
+}
+
+/// Two tests that were measured in turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Turns {
+    /// `from → to, 8 blocks`.
+    pub title: String,
+    /// The comparison.
+    pub comparison: CompareView,
+}
+
+fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
+    let comparison = compare::view(&of.comparison).map_err(|cause| drawing("the chart of changes", cause))?;
+    Ok(Turns { title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
 /// Notes of the journal without those that repeat a finding, which stands in a section of its own.

@@ -1,0 +1,177 @@
+//! Two tests of one run that were measured in turn: the first is before, the second after.
+
+use std::collections::{BTreeMap, HashMap};
+
+use railgauge_wire::terms::Metric;
+use serde::Serialize;
+
+use super::{
+    Comparison, Design, LeftOut, OneSided, Options, Side, When,
+    configuration::{Configuration, different},
+    table::{Collected, Pair},
+    tell,
+};
+use crate::{
+    analysis::{
+        history::{METRICS, Subject},
+        journal::Journal,
+        results::{CaseResult, State},
+        rows::direction,
+        settings, value,
+    },
+    plan::{metrics_of, model::Interleave},
+    schedule::Flow,
+};
+
+/// Two tests of one run that were measured in turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Interleaved {
+    /// Name of the first test.
+    pub a: String,
+    /// Name of the second test.
+    pub b: String,
+    /// Blocks that the plan asks for.
+    pub blocks: u32,
+    /// From the first to the second.
+    pub comparison: Comparison,
+}
+
+/// Compares the tests that a run measured in turn, in the order of the plan.
+///
+/// # Errors
+/// A statistic refuses what was collected, which is a mistake of ours; in words.
+pub fn interleaved(journal: &Journal, results: &[CaseResult<'_>]) -> Result<Vec<Interleaved>, String> {
+    let of = |pair: &Interleave| {
+        let comparison = tell(collect(journal, results, pair), &Options::default())?;
+        Ok(Interleaved { a: pair.a.clone(), b: pair.b.clone(), blocks: pair.blocks, comparison })
+    };
+    journal.plan.interleave.iter().map(of).collect()
+}
+
+fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> Collected {
+    let [before, after] = [&pair.a, &pair.b].map(|name| by_place(results, name));
+    let blocks = pair.blocks as usize;
+    let (mut subjects, mut cells) = (Vec::new(), Vec::new());
+    let (mut one_sided, mut left_out) = (Vec::new(), BTreeMap::new());
+    for (place, a) in &before {
+        let Some(b) = after.get(place) else { continue };
+        let subject = Subject {
+            test: format!("{} → {}", pair.a, pair.b),
+            bidirectional: a.test.bidirectional,
+            at_once: false,
+            flow: a.case.flow.clone(),
+            cell: a.case.cell.clone(),
+        };
+        let metrics = metrics_of(a.case.cell.aim, a.case.cell.op, false);
+        for &metric in metrics.iter().filter(|metric| METRICS.contains(metric)) {
+            let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
+                let refused = refusal(result);
+                if let Some(reason) = &refused {
+                    let out = left_out.entry((side, reason.clone())).or_insert_with(|| (0, subject.name(metric)));
+                    out.0 += result.samples.len();
+                }
+                if refused.is_some() { BTreeMap::new() } else { halves(journal, result, metric) }
+            });
+            // A block counts if both halves of it do.
+            let whole: Vec<usize> = sides[0].keys().filter(|block| sides[1].contains_key(block)).copied().collect();
+            if whole.is_empty() {
+                let reason = [a, b]
+                    .into_iter()
+                    .find_map(|result| refusal(result))
+                    .unwrap_or_else(|| "no block is whole".to_owned());
+                let has = sides.each_ref().map(|side| !side.is_empty());
+                let only = match has {
+                    [true, false] => Some(When::Before),
+                    [false, true] => Some(When::After),
+                    _ => None,
+                };
+                one_sided.push(OneSided { name: subject.name(metric), only, reason });
+                continue;
+            }
+            let sides = sides.map(|side| whole.iter().map(|&block| (block, side[&block])).collect());
+            cells.push(Pair { subject: subjects.len(), metric, sides });
+        }
+        subjects.push(subject);
+    }
+    let mut left_out: Vec<LeftOut> = left_out
+        .into_iter()
+        .map(|((side, reason), (values, example))| LeftOut { side, reason, values, example })
+        .collect();
+    left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
+    let tests = [&pair.a, &pair.b].map(|name| journal.plan.tests.iter().find(|test| test.name == *name));
+    let configuration = match tests {
+        [Some(a), Some(b)] => Configuration {
+            tests: different(&pair.b, &settings::all(a), &settings::all(b)),
+            ..Configuration::default()
+        },
+        _ => Configuration::default(),
+    };
+    Collected {
+        design: Design::Blocks,
+        before: Side::default(),
+        after: Side::default(),
+        runs: [blocks; 2],
+        alternating: true,
+        configuration,
+        carriers: carriers(&pair.b, &before, &after),
+        groups: journal.plan.groups.clone(),
+        subjects,
+        cells,
+        one_sided,
+        left_out,
+    }
+}
+
+/// The results of a test by flow and place among the cells of that flow: both tests have the same.
+fn by_place<'r>(results: &'r [CaseResult<'r>], test: &str) -> BTreeMap<(Flow, usize), &'r CaseResult<'r>> {
+    let mut seen: HashMap<&Flow, usize> = HashMap::new();
+    let mut found = BTreeMap::new();
+    for result in results.iter().filter(|result| result.test.name == test) {
+        let place = seen.entry(&result.case.flow).or_default();
+        found.insert((result.case.flow.clone(), *place), result);
+        *place += 1;
+    }
+    found
+}
+
+/// Why no sample of a case may be used.
+fn refusal(result: &CaseResult<'_>) -> Option<String> {
+    let trusted = matches!(result.state, State::Measured | State::Short);
+    (!trusted).then(|| result.error().unwrap_or_else(|| result.state.word().to_owned()))
+}
+
+/// Means of the logarithms of each block's two samples; a block with fewer is left out.
+fn halves(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> BTreeMap<usize, f64> {
+    let mut logs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (repeat, sample) in &result.samples {
+        let cell = &result.case.cell;
+        let value = match cell.manner {
+            Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
+            None => value::of(metric, sample, direction(journal, result, *repeat, sample)),
+        };
+        if let Some(value) = value.ok().flatten().filter(|value| *value > 0.0) {
+            logs.entry(*repeat as usize / 2).or_default().push(value.ln());
+        }
+    }
+    let whole = logs.into_iter().filter(|(_, logs)| logs.len() == 2);
+    whole.map(|(block, logs)| (block, f64::midpoint(logs[0], logs[1]))).collect()
+}
+
+/// What carried the bytes, where that is not the same for both.
+fn carriers<K>(
+    test: &str,
+    before: &BTreeMap<K, &CaseResult<'_>>,
+    after: &BTreeMap<K, &CaseResult<'_>>,
+) -> Vec<(String, String, String)> {
+    let words = |side: &BTreeMap<K, &CaseResult<'_>>| {
+        let mut words: Vec<&str> = side.values().filter_map(|r| Some(r.link?.transport.word())).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.join(", ")
+    };
+    let (before, after) = (words(before), words(after));
+    if before == after || before.is_empty() || after.is_empty() {
+        return Vec::new();
+    }
+    vec![(test.to_owned(), before, after)]
+}
