@@ -5,8 +5,12 @@ import sys
 PORT = 18515
 # Seconds after which a run of perftest is given up. With events it now and then sleeps for one that never comes, and
 # against a silent peer it retries without end.
-PATIENCE = 30
-TRIES = 3
+PATIENCE = 15
+TRIES = 2
+
+
+class Hung(Exception):
+    """perftest did not end, more than once."""
 
 
 def version():
@@ -28,9 +32,9 @@ class Perftest:
             if client.returncode == 0:
                 return client.stdout
             if client.returncode != 124:
-                break
+                sys.exit(f"{' '.join(client.args)} ended with {client.returncode}:\n{client.stdout}")
             self.hung += 1
-        sys.exit(f"{' '.join(client.args)} ended with {client.returncode}:\n{client.stdout}")
+        raise Hung
 
     def once(self, program, *options):
         place = self.place
