@@ -106,7 +106,8 @@ fn what_is_not_there_is_refused_before_it_is_used() {
 fn kernels_and_copies_have_their_speeds() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
-    let copies = copies::measure(&device, 512 << 20).unwrap();
+    let peers: Vec<u32> = (1..8).take_while(|gpu| Device::open(*gpu).is_ok()).collect();
+    let copies = copies::measure(0, &peers).unwrap();
     println!("copies of {}: {copies:.1?}", device.name());
     let size = 4_u64 << 30;
     let pattern = Pattern { size, seed: 1, iteration: 1 };

@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::{facts::HostFacts, failure::Failure};
+use railgauge_wire::{copies::Copies, facts::HostFacts, failure::Failure};
 use serde::Deserialize;
 
 use crate::{
@@ -41,6 +41,8 @@ pub struct Journal {
     pub hosts: BTreeMap<String, HostUp>,
     /// Hosts that were lost and did not come back, by name.
     pub lost: BTreeMap<String, Failure>,
+    /// Copies of GPUs that pairs used, by host and CUDA device; the last of each.
+    pub copies: BTreeMap<(String, u32), Copies>,
     /// Every planned case, in the order of the plan.
     pub cases: Vec<Case>,
     /// Cases that settle what the tests left open, numbered behind the planned ones. They are no part of the tests.
@@ -227,6 +229,7 @@ impl<'p> Reader<'p> {
                 time: (line.at.clone(), line.at),
                 hosts: BTreeMap::new(),
                 lost: BTreeMap::new(),
+                copies: BTreeMap::new(),
                 cases: Vec::new(),
                 further: Vec::new(),
                 tries: Vec::new(),
@@ -279,6 +282,9 @@ impl<'p> Reader<'p> {
                 let (case, repeat) = (outcome.case, outcome.repeat);
                 let result = outcome.result;
                 journal.tries.push(Try { case, repeat, started_at: outcome.started_at, link, result });
+            }
+            Event::Copies { host, copies } => {
+                journal.copies.insert((host, copies.gpu), copies);
             }
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed => {

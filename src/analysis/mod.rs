@@ -8,6 +8,7 @@
 pub mod baseline;
 pub mod ceiling;
 pub mod compare;
+pub mod copies;
 pub mod explain;
 pub mod frame;
 pub mod history;

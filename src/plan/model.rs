@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use railgauge_wire::{
     link::Knobs,
     step::Window,
-    terms::{Aim, Algorithm, Datatype, Fabric, GpuPath, Memory, Metric, Op, Reduction, Service, Transport},
+    terms::{Aim, Algorithm, Datatype, Distance, Fabric, GpuPath, Memory, Metric, Op, Reduction, Service, Transport},
 };
 use serde::{Deserialize, Serialize};
 
@@ -241,6 +241,9 @@ pub struct Test {
     /// the same numbers, if empty.
     #[serde(default)]
     pub gpus: Vec<u32>,
+    /// How far the GPU of each end must be from its NIC; the nearest one is taken if `None`.
+    #[serde(default)]
+    pub gpu_distance: Option<Distance>,
     /// What makes the test a collective; `None` for pairs.
     #[serde(default)]
     pub collective: Option<Collective>,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
+    copies::Copies,
     facts::HostFacts,
     failure::Failure,
     measure::Measurement,
@@ -80,6 +81,13 @@ pub enum Event {
     Confirming {
         /// The cases.
         cases: Vec<Case>,
+    },
+    /// Copies of a GPU that pairs will use, measured before the tests.
+    Copies {
+        /// Name of the host in the plan.
+        host: String,
+        /// What was measured.
+        copies: Copies,
     },
     /// A round begins.
     Round {

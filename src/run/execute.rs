@@ -10,8 +10,10 @@ use railgauge_wire::facts::HostFacts;
 
 use super::{
     confirm::FollowUp,
+    copies,
     directory::Directory,
     event::{Case, Event},
+    gpus,
     hosts::{self, Hosts},
     rounds::{self, Work},
     spine::{Halt, Spine},
@@ -98,6 +100,7 @@ async fn measure(
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
+    copies::measure(&work, hosts, spine).await;
     let mut floor = rounds::run(&work, hosts, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
@@ -125,10 +128,15 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 
 /// Every case of the plan on these hosts, with the schedule's remarks as notes.
 fn plan_cases(plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<Vec<Case>, String> {
-    let inventory = Inventory::of_run(plan, |host, fabric| {
+    let mut inventory = Inventory::of_run(plan, |host, fabric| {
         let facts = hosts.facts.get(&host.name)?;
         u32::try_from(hosts::devices(host, Some(facts), fabric).len()).ok()
     });
+    for host in &plan.hosts {
+        if let Some(facts) = hosts.facts.get(&host.name) {
+            inventory.set_distances(&host.name, gpus::distances(host, facts));
+        }
+    }
     let schedule = schedule(plan, &inventory).map_err(|error| error.to_string())?;
     for note in &schedule.notes {
         spine.emit(Event::Note { host: String::new(), text: note.text.clone() });

@@ -7,14 +7,16 @@ use std::{
 };
 
 use railgauge_wire::{
+    facts::HostFacts,
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkId, LinkSpec, Opened, Role},
     message::{Answer, Ask},
-    terms::{Fabric, LinkLayer, Memory},
+    terms::{Fabric, LinkLayer},
 };
 
 use super::{
     event::LinkRecord,
+    gpus,
     hosts::{devices, unexpected},
     pair::both_named,
 };
@@ -134,7 +136,7 @@ fn touches(key: &Key, host: &str) -> bool {
 /// Whether links of one test serve the other too.
 fn shares(a: &Test, b: &Test) -> bool {
     let class = |test: &Test| (test.fabric, test.service, test.memory, test.gpu_path);
-    class(a) == class(b) && a.knobs == b.knobs && a.gpus == b.gpus
+    class(a) == class(b) && a.knobs == b.knobs && (&a.gpus, a.gpu_distance) == (&b.gpus, b.gpu_distance)
 }
 
 /// A secret for one link or group: SHA-256 of what only this controller knows at this moment.
@@ -190,17 +192,27 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// Either end's failure, with its host's name.
-pub async fn open(
-    wanted: Wanted<'_>,
-    from: (&Agent, &railgauge_wire::facts::HostFacts),
-    to: (&Agent, &railgauge_wire::facts::HostFacts),
-) -> Result<Link, Failure> {
+pub async fn open(wanted: Wanted<'_>, from: (&Agent, &HostFacts), to: (&Agent, &HostFacts)) -> Result<Link, Failure> {
     let limit = wanted.test.deadline;
     let from_spec = spec(&wanted, Role::Initiator, &wanted.flow.from, from.1)?;
     let to_spec = spec(&wanted, Role::Responder, &wanted.flow.to, to.1)?;
     let link = wanted.id;
     let ports = (from_spec.port, to_spec.port);
     let opened = tokio::join!(open_end(from.0, link, from_spec, limit), open_end(to.0, link, to_spec, limit));
+    let opened = match opened {
+        (Ok(from_end), Ok(to_end)) => {
+            let far = gpus::as_far(wanted.test, from.0.host(), &from_end).and(gpus::as_far(
+                wanted.test,
+                to.0.host(),
+                &to_end,
+            ));
+            match far {
+                Ok(()) => (Ok(from_end), Ok(to_end)),
+                Err(failure) => (Err(failure), Ok(to_end)),
+            }
+        }
+        failed => failed,
+    };
     let joined = match opened {
         // The first failure ends it: an end whose peer has given up would wait for its whole limit.
         (Ok(from_end), Ok(to_end)) => tokio::try_join!(
@@ -250,12 +262,7 @@ async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) 
 ///
 /// # Errors
 /// The host has no such rail.
-pub fn spec(
-    wanted: &Wanted<'_>,
-    role: Role,
-    port: &Port,
-    facts: &railgauge_wire::facts::HostFacts,
-) -> Result<LinkSpec, Failure> {
+pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
         Failure::new(Stage::Open, Kind::Internal, format!("{name}: the schedule names a host the plan does not have"))
@@ -285,6 +292,7 @@ pub fn spec(
         (Fabric::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
         (Fabric::Tcp | Fabric::Nccl, _) => {}
     }
+    let gpu = gpus::of_end(test, port, chosen.map(String::as_str), facts)?;
     Ok(LinkSpec {
         role,
         fabric: test.fabric,
@@ -293,7 +301,7 @@ pub fn spec(
         port: number,
         address,
         memory: test.memory,
-        gpu: gpu(test, port, facts),
+        gpu,
         gpu_path: test.gpu_path,
         qps: wanted.qps,
         max_size: wanted.max_size,
@@ -302,23 +310,7 @@ pub fn spec(
     })
 }
 
-/// The GPU of a rail: the one the plan names, else the nearest to the rail's NIC, else the one with its number.
-fn gpu(test: &Test, port: &Port, facts: &railgauge_wire::facts::HostFacts) -> Option<u32> {
-    let named = test.gpus.get(port.rail as usize).or(match test.gpus.as_slice() {
-        [only] => Some(only),
-        _ => None,
-    });
-    (test.memory == Memory::Cuda).then(|| named.copied().or_else(|| nearest_gpu(port, facts)).unwrap_or(port.rail))
-}
-
-/// The GPU nearest to the RDMA device of a rail, by the PCIe tree; among equals the one with the rail's own place.
-fn nearest_gpu(port: &Port, facts: &railgauge_wire::facts::HostFacts) -> Option<u32> {
-    let device = &facts.rdma.get(port.rail as usize)?.name;
-    let near = facts.gpu_distances.iter().filter(|known| known.device == *device);
-    near.min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail))).map(|known| known.gpu)
-}
-
-fn no_rail(host: &str, rail: u32, devices: &[String], facts: &railgauge_wire::facts::HostFacts) -> Failure {
+fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Failure {
     let idle: Vec<String> = facts
         .rdma
         .iter()

@@ -9,6 +9,8 @@
 //! | [`progress`] | what a person sees while it runs |
 //! | [`execute`] | a whole run, from the first host to the last goodbye |
 //! | [`hosts`] | brings hosts up and learns what they are |
+//! | `gpus` | which GPU an end of a pair uses |
+//! | `copies` | how fast bytes move between host and GPU, before the tests |
 //! | [`links`] | what to open for a flow, and which links stay warm |
 //! | [`pair`] | one case on one link: verify, time, verify |
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
@@ -20,10 +22,12 @@
 //! | [`confirm`] | suspects measured again, after the tests |
 
 pub mod confirm;
+mod copies;
 pub mod counters;
 pub mod directory;
 pub mod event;
 pub mod execute;
+mod gpus;
 mod group;
 pub mod hosts;
 pub mod journal;

@@ -78,6 +78,10 @@ impl Progress {
                 let named = if host.is_empty() { String::new() } else { format!("{host}: ") };
                 self.warn(&format!("{named}{text}"));
             }
+            Event::Copies { host, copies } => self.tell(&format!(
+                "{host}: GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
+                copies.gpu, copies.to_gpu, copies.from_gpu
+            )),
             Event::Confirming { cases } => {
                 let plural = if cases.len() == 1 { "" } else { "s" };
                 self.tell(&format!("settling suspects: {} further case{plural}", cases.len()));

@@ -75,6 +75,10 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
             let why = "its list of rails is empty".to_owned();
             return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
         }
+        let rounds = inventory.at_distance(rounds, test.gpu_distance);
+        if let (true, Some(distance)) = (rounds.is_empty(), test.gpu_distance) {
+            notes.push(format!("test {}: no two ends have GPUs that are {distance} from their NICs", test.name));
+        }
         schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
         schedule.cells.push(model::cells(test));
         schedule.notes.extend(notes.into_iter().map(|text| Note { test: index, text }));

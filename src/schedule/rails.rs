@@ -1,11 +1,11 @@
 //! How many rails a host has, and which rails of a pair talk.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
-use railgauge_wire::terms::Fabric;
+use railgauge_wire::terms::{Distance, Fabric};
 
 use super::{
     Flow, Port,
@@ -23,6 +23,8 @@ use crate::plan::{
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inventory {
     known: HashMap<Fabric, HashMap<String, u32>>,
+    /// Distances of the GPUs from the RDMA device of each rail.
+    distances: HashMap<String, Vec<BTreeSet<Distance>>>,
 }
 
 impl Inventory {
@@ -63,6 +65,25 @@ impl Inventory {
     /// The rails of `host` on `fabric`, if known.
     pub fn get(&self, host: &str, fabric: Fabric) -> Option<u32> {
         self.known.get(&fabric)?.get(host).copied()
+    }
+
+    /// Says how far the GPUs of `host` are from the RDMA device of each of its rails.
+    pub fn set_distances(&mut self, host: &str, rails: Vec<BTreeSet<Distance>>) {
+        self.distances.insert(host.to_owned(), rails);
+    }
+
+    /// Whether a port has a GPU at this distance, as far as it is known: a host of which nothing is known is not left out.
+    fn has_gpu(&self, port: &Port, distance: Distance) -> bool {
+        let of_host = self.distances.get(&*port.host);
+        of_host.is_none_or(|rails| rails.get(port.rail as usize).is_none_or(|known| known.contains(&distance)))
+    }
+
+    /// Leaves out the flows of which an end has no GPU at this distance, and rounds without flows.
+    pub(super) fn at_distance(&self, rounds: Vec<Vec<Flow>>, distance: Option<Distance>) -> Vec<Vec<Flow>> {
+        let Some(distance) = distance else { return rounds };
+        let fits = |flow: &Flow| self.has_gpu(&flow.from, distance) && self.has_gpu(&flow.to, distance);
+        let rounds = rounds.into_iter().map(|round| round.into_iter().filter(fits).collect::<Vec<_>>());
+        rounds.filter(|round| !round.is_empty()).collect()
     }
 
     /// The counts of all hosts of `plan`, by position.

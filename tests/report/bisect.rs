@@ -95,6 +95,7 @@ fn run(cluster: &mut Cluster, keys: &str) -> Journal {
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
         hosts: BTreeMap::new(),
         lost: BTreeMap::new(),
+        copies: BTreeMap::new(),
         cases: cases.clone(),
         further: Vec::new(),
         tries: Vec::new(),

@@ -18,6 +18,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     let (left, right) = hosts.split_at(scenario.hosts / 2);
     let rdma = Test {
         gpus: Vec::new(),
+        gpu_distance: None,
         collective: None,
         name: "write-bw".into(),
         op: Op::Write,
@@ -46,6 +47,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     };
     let latency = Test {
         gpus: Vec::new(),
+        gpu_distance: None,
         collective: None,
         name: "write-lat".into(),
         aim: Aim::Latency,
@@ -62,6 +64,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     };
     let tcp = Test {
         gpus: Vec::new(),
+        gpu_distance: None,
         collective: None,
         name: "tcp-baseline".into(),
         op: Op::Send,

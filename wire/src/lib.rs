@@ -15,11 +15,13 @@
 //! | [`link`] | one endpoint of a measured connection: what to open, how to reach it |
 //! | [`group`] | one rank of a collective: what to open, what the ranks do together |
 //! | [`step`] | what a link is told to do: fill, transfer, check, serve, time |
+//! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
 //! | [`facts`] | what a host is |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 
+pub mod copies;
 pub mod facts;
 pub mod failure;
 pub mod frame;

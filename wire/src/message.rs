@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    copies::Copies,
     facts::HostFacts,
     failure::Failure,
     group::{Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
@@ -43,6 +44,13 @@ pub enum Ask {
         device: String,
         /// Port of the RDMA device.
         port: u8,
+    },
+    /// Copies between host and GPU; answered by [`Answer::Copies`].
+    Copies {
+        /// CUDA device index.
+        gpu: u32,
+        /// Other GPUs to copy to.
+        peers: Vec<u32>,
     },
     /// Opens one end of a link; answered by [`Answer::Opened`].
     Open {
@@ -142,6 +150,8 @@ pub enum Answer {
     },
     /// To `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
     Counters(BTreeMap<String, u64>),
+    /// To `Copies`.
+    Copies(Copies),
     /// To `Open`.
     Opened(Box<Opened>),
     /// To `Join`: the same document as `Opened`, now that both ends are known. What is in the record comes from

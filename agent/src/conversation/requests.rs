@@ -15,6 +15,7 @@ use crate::{
     bench::clock,
     counters,
     facts::{self, tree::Tree},
+    gpu::copies,
     nccl::words::Wish,
 };
 
@@ -84,6 +85,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         Ask::Counters { device, port } => {
             aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
         }
+        Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
         Ask::JoinMember { link, tickets, limit_ms } => members.wish(id, link, Wish::Join(tickets), limit_ms),
         Ask::Exercise { link, exercise, limit_ms } => members.wish(id, link, Wish::Exercise(exercise), limit_ms),

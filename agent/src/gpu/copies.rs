@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::failure::Failure;
+use railgauge_wire::{copies::Copies, failure::Failure};
 
 use super::{Buffer, Device, Pinned, Stream};
 use crate::{bench::clock, memory::host};
@@ -12,39 +12,37 @@ use crate::{bench::clock, memory::host};
 /// Copies of each kind; the median counts.
 const TIMES: usize = 5;
 
-/// Bytes per second, each the median of several copies. A copy on the device reads and writes every byte; it is
-/// counted once.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Copies {
-    /// Host to device, in GB/s (1e9 bytes).
-    pub to_device: f64,
-    /// Device to host, in GB/s.
-    pub to_host: f64,
-    /// On the device, in GB/s.
-    pub on_device: f64,
-}
+/// Bytes of a copy: enough for the start of a copy not to count, little enough to be there.
+const LENGTH: u64 = 64 << 20;
 
-/// Measures copies of `length` bytes.
+/// Measures copies of a GPU, also to other GPUs of the host.
 ///
 /// # Errors
-/// There is not enough memory, or the driver refuses.
-pub fn measure(device: &Arc<Device>, length: u64) -> Result<Copies, Failure> {
+/// There is no such GPU or not enough memory, or the driver refuses.
+pub fn measure(gpu: u32, peers: &[u32]) -> Result<Copies, Failure> {
+    let device = &Device::open(gpu)?;
     let stream = Stream::new(device)?;
-    let (here, there) = (Buffer::new(device, length)?, Buffer::new(device, length)?);
-    let mut pinned = Pinned::new(device, host::Buffer::new(length, false)?)?;
+    let (here, there) = (Buffer::new(device, LENGTH)?, Buffer::new(device, LENGTH)?);
+    let mut pinned = Pinned::new(device, host::Buffer::new(LENGTH, false)?)?;
     // Zeros may travel faster than data.
     pinned.bytes_mut().chunks_mut(8).zip(0_u64..).for_each(|(chunk, i)| {
         let word = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);
     });
-    let to_device = median(length, || stream.to_device(&here, 0, pinned.bytes()), &stream)?;
-    let on_device = median(length, || stream.on_device(&there, &here, length), &stream)?;
-    let mut back = || stream.to_host(pinned.bytes_mut(), &there, 0);
-    let to_host = median(length, &mut back, &stream)?;
-    Ok(Copies { to_device, to_host, on_device })
+    let to_gpu = median(|| stream.to_device(&here, 0, pinned.bytes()), &stream)?;
+    let on_gpu = median(|| stream.on_device(&there, &here, LENGTH), &stream)?;
+    let from_gpu = median(|| stream.to_host(pinned.bytes_mut(), &there, 0), &stream)?;
+    let to_peer = |peer: &u32| {
+        let other: Arc<Device> = Device::open(*peer)?;
+        let target = Buffer::new(&other, LENGTH)?;
+        device.reach(&other)?;
+        Ok((*peer, median(|| stream.on_device(&target, &here, LENGTH), &stream)?))
+    };
+    let to_peers = peers.iter().map(to_peer).collect::<Result<_, Failure>>()?;
+    Ok(Copies { gpu, pci: device.pci().to_owned(), to_gpu, from_gpu, on_gpu, to_peers })
 }
 
-fn median(length: u64, mut copy: impl FnMut() -> Result<(), Failure>, stream: &Stream) -> Result<f64, Failure> {
+fn median(mut copy: impl FnMut() -> Result<(), Failure>, stream: &Stream) -> Result<f64, Failure> {
     let mut times = [0; TIMES];
     copy()?;
     stream.wait()?;
@@ -56,5 +54,5 @@ fn median(length: u64, mut copy: impl FnMut() -> Result<(), Failure>, stream: &S
     }
     times.sort_unstable();
     // Bytes per nanosecond are GB/s.
-    Ok(length as f64 / times[TIMES / 2] as f64)
+    Ok(LENGTH as f64 / times[TIMES / 2] as f64)
 }

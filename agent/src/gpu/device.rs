@@ -22,6 +22,9 @@ const FLUSH_CURRENT_CONTEXT: c_int = 0;
 /// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER`.
 const FLUSH_TO_OWNER: c_int = 100;
 
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
+
 /// A GPU whose primary context is held. Cheap to share.
 pub struct Device {
     driver: &'static Driver,
@@ -119,6 +122,28 @@ impl Device {
             let cause = format!("GPU {}: {}", self.ordinal, failure.cause);
             Failure { cause, ..failure }
         })
+    }
+
+    /// Lets this GPU write to another's memory by itself, where the two can; copies go through the host where not.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn reach(&self, other: &Self) -> Result<(), Failure> {
+        let (Some(can), Some(enable)) = (self.driver.device_can_access_peer, self.driver.context_enable_peer) else {
+            return Ok(());
+        };
+        let mut possible = 0;
+        // SAFETY: `possible` is valid for writes; both ordinals are of devices that are open.
+        self.check(unsafe { can(&raw mut possible, self.ordinal, other.ordinal) }, "asking for a way to another GPU")?;
+        self.enter()?;
+        if possible == 0 {
+            return Ok(());
+        }
+        // SAFETY: the other's context lives as long as it; flags must be 0.
+        match unsafe { enable(other.context, 0) } {
+            PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            status => self.check(status, "opening the way to another GPU"),
+        }
     }
 
     /// Free and total memory in bytes.

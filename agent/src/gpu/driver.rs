@@ -81,6 +81,8 @@ table! {
         error_words = "cuGetErrorString": fn(Status, *mut *const c_char),
     }
     optional {
+        device_can_access_peer = "cuDeviceCanAccessPeer": fn(*mut c_int, c_int, c_int),
+        context_enable_peer = "cuCtxEnablePeerAccess": fn(Handle, c_uint),
         set_pointer_attribute = "cuPointerSetAttribute": fn(*const c_void, c_int, DevicePtr),
         flush_writes = "cuFlushGPUDirectRDMAWrites": fn(c_int, c_int),
         address_range_handle = "cuMemGetHandleForAddressRange": fn(*mut c_void, DevicePtr, usize, c_int, u64),

@@ -69,6 +69,7 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
         time: Default::default(),
         hosts,
         lost: BTreeMap::new(),
+        copies: BTreeMap::new(),
         cases,
         further: Vec::new(),
         notes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Keys of `[[test]]` and `[defaults]`.
 
-use railgauge_wire::terms::{Datatype, Fabric, Memory, Reduction, Service};
+use railgauge_wire::terms::{Datatype, Distance, Fabric, Memory, Reduction, Service};
 
 use super::{expect::EXPECT, knobs::KNOBS};
 use crate::plan::format::{Key, Preset, Section, Shape, aims, key, operations};
@@ -95,6 +95,15 @@ const KEYS: &[Key] = &[
              alone serves all rails); for a collective one for each rank of a host.",
     )
     .known_as("perftest `--use_cuda`; `CUDA_VISIBLE_DEVICES`"),
+    key(
+        "gpu_distance",
+        Shape::Words(|| Distance::ALL.iter().map(|word| word.word()).collect()),
+        Preset::Words("the nearest GPU, whatever its distance"),
+        "Distance between the GPU and the NIC of each end, in the words of `nvidia-smi topo -m`; a list is one test for \
+             each, called after it, over the rails that have a GPU at that distance at both ends. Only over verbs with \
+             `memory = \"cuda\"`.",
+    )
+    .known_as("`NCCL_NET_GDR_LEVEL`"),
     key(
         "groups",
         Shape::Word(|| super::collective::GROUPINGS.to_vec()),

@@ -2,6 +2,7 @@
 
 mod at_once;
 pub mod collective;
+mod distances;
 mod expect;
 mod keys;
 mod kind;
@@ -56,26 +57,30 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
     for table in tables {
         let knobs = table.table("knobs").inherit(&default_knobs);
         let table = table.inherit(&defaults);
-        let test = one(&table, &knobs, hosts, top.written("baseline").is_some());
+        let baseline = top.written("baseline").is_some();
         let span = table.written("name").unwrap_or(table.span.clone());
-        if let Some(first) = names.get(&test.name) {
-            let mistake =
-                Mistake::at(span, format!("two tests are called {}", test.name)).also(first.clone(), "the first");
-            book.add(mistake.help("give one of them another `name`"));
-        } else if !test.name.is_empty() {
-            names.insert(test.name.clone(), span);
+        for test in one(&table, &knobs, hosts, baseline) {
+            if let Some(first) = names.get(&test.name) {
+                let mistake = Mistake::at(span.clone(), format!("two tests are called {}", test.name))
+                    .also(first.clone(), "the first");
+                book.add(mistake.help("give one of them another `name`"));
+            } else if !test.name.is_empty() {
+                names.insert(test.name.clone(), span.clone());
+            }
+            tests.push(test);
         }
-        tests.push(test);
     }
     tests
 }
 
-/// Reads one test. Where something is missing or wrong, and has been said, any value stands for it.
-fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Test {
+/// Reads one table: a test, or one for each distance it asks for. Where something is missing or wrong, and has been said,
+/// any value stands for it.
+fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Vec<Test> {
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
     let sizes = sizes::read(table, &kind);
     let gpus = collective::gpus(table, kind.memory);
+    let distances = distances::read(table, &kind);
     let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
     let pair = collective.is_none();
     let pattern = if pair { pattern::read(table, members.as_ref()) } else { None };
@@ -102,6 +107,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> T
         gpu_path: kind.gpu_path,
         knobs: knobs::read(knobs, &kind),
         gpus,
+        gpu_distance: None,
         collective,
         qps: kind.qps,
         bidirectional: kind.bidirectional,
@@ -123,7 +129,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> T
         members::judge_amount(table, &test, members, pattern);
     }
     unjudged(table, &test);
-    test
+    distances::spread(test, &distances)
 }
 
 /// A test of which nothing can be said in the end is worth a note.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
+        copies,
         explain::explained,
         journal::{HostUp, Journal},
         results::of_host,
@@ -66,7 +67,7 @@ pub struct HostView {
     pub system: String,
     /// Processor and memory.
     pub machine: String,
-    /// RDMA devices, one text per port, and GPUs.
+    /// RDMA devices, one text per port, GPUs, and how fast bytes were copied between host and GPU.
     pub devices: Vec<String>,
     /// Wall clock against the controller's, with its uncertainty.
     pub clock: String,
@@ -210,11 +211,12 @@ fn view(journal: &Journal, name: &str) -> HostView {
         clock: String::new(),
         unreadable: Vec::new(),
     };
+    let copied = copies::words(journal).into_iter().filter(|copied| copied.host == name).map(|copied| copied.text);
     let Some(HostUp { facts, clock, wall }) = journal.hosts.get(name) else { return blank };
     HostView {
         system: join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())]),
         machine: machine(facts),
-        devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).collect(),
+        devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).chain(copied).collect(),
         clock: wall.map_or_else(String::new, |offset| {
             let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", half as f64 / 1e6));
             format!("{:+.1} ms{half}", offset as f64 / 1e6)

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::analysis::{
     compare::Interleaved,
+    copies,
     frame::Frame,
     journal::{End, Journal},
     results::CaseResult,
@@ -183,7 +184,9 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
             .map(|view| &view.finding)
             .any(|f| f.hosts.contains(host) && text.starts_with(&format!("{} [{}]", f.what, f.check)))
     };
-    journal.notes.iter().filter(|note| !told(note)).cloned().collect()
+    let slow = copies::words(journal).into_iter().filter(|copied| !copied.caution.is_empty());
+    let noted = journal.notes.iter().filter(|note| !told(note)).cloned();
+    noted.chain(slow.map(|copied| (copied.host, copied.caution))).collect()
 }
 
 fn run(journal: &Journal) -> Run {

@@ -1,6 +1,7 @@
 //! Golden schedules, the promises that hold for every schedule, and its cost.
 
 mod at_once;
+mod distances;
 mod effort;
 mod examples;
 mod groups;
@@ -33,6 +34,7 @@ fn host(index: usize, devices: usize) -> Host {
 fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
     Test {
         gpus: Vec::new(),
+        gpu_distance: None,
         collective: None,
         name: "t".into(),
         op: Op::Write,

@@ -75,7 +75,7 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     let spin = spec.knobs.completion == Some(Completion::Poll);
     let device = memory::device(spec)?;
     let front = buffers(spec, device.as_ref())?;
-    let of_gpu = device.as_ref().map_or_else(|| Ok(Default::default()), memory::settings)?;
+    let of_gpu = device.as_ref().map(|device| device.record()).unwrap_or_default();
     let opened = Opened {
         endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
         device: place.device.clone(),

@@ -3,7 +3,7 @@
 //! A socket cannot reach a GPU. With `memory = "cuda"` every message is copied from the GPU before it is sent and to the
 //! GPU after it came, inside the measured time: that is what `staged` means, and what the record says.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -16,9 +16,6 @@ use crate::{
     gpu::{self, Device, Pinned, Stream, kernels},
     memory::{host::Buffer, pattern},
 };
-
-/// Bytes of the copies that tell how fast the way between host and GPU is.
-const TRIAL: u64 = 64 << 20;
 
 /// The GPU of a link, or none for host memory.
 ///
@@ -34,21 +31,6 @@ pub fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
             .help("over TCP it is gpu_path = \"staged\": through page-locked host memory"));
     }
     Device::open(spec.gpu.unwrap_or(0)).map(Some)
-}
-
-/// What the record says of the GPU: its number, its name, and how fast its slot is, so that it is not taken for the
-/// fabric.
-///
-/// # Errors
-/// The copies fail.
-pub fn settings(device: &Arc<Device>) -> Result<BTreeMap<String, String>, Failure> {
-    let copies = gpu::copies::measure(device, TRIAL)?;
-    let mut settings = device.record();
-    settings.extend([
-        ("copy_to_gpu".into(), format!("{:.1} GB/s", copies.to_device)),
-        ("copy_from_gpu".into(), format!("{:.1} GB/s", copies.to_host)),
-    ]);
-    Ok(settings)
 }
 
 /// The bytes of one stream.

@@ -1,0 +1,106 @@
+//! Copies between hosts and their GPUs beside what the GPUs' slots carry at best.
+
+use railgauge_wire::{copies::Copies, facts::Gpu};
+
+use super::{ceiling::Pcie, journal::Journal, words::number};
+
+/// Part of what a slot carries below which its copies are worth a remark: page-locked copies of a healthy GPU come to
+/// more than nine tenths of it (`docs/measured.md`), and a slot that runs at half its width or generation to half.
+const SLOW: f64 = 0.75;
+
+/// GT/s of the PCIe generations.
+const GENERATIONS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
+
+/// One GPU's copies in words, and what to think of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyWords {
+    /// Name of the host in the plan.
+    pub host: String,
+    /// What was measured: `GPU 0: copies to it 55.50 GB/s (92 % of its slot), …`.
+    pub text: String,
+    /// What must not be blamed on the fabric; empty where nothing is slow.
+    pub caution: String,
+}
+
+/// Every GPU whose copies were measured.
+pub fn words(journal: &Journal) -> Vec<CopyWords> {
+    let of = |((host, _), copies): (&(String, u32), &Copies)| {
+        let facts = journal.hosts.get(host).map(|up| &up.facts);
+        let gpu = facts.and_then(|facts| facts.gpus.iter().find(|gpu| gpu.pci.as_deref() == Some(&copies.pci)));
+        let (text, caution) = describe(copies, gpu);
+        CopyWords { host: host.clone(), text, caution }
+    };
+    journal.copies.iter().map(of).collect()
+}
+
+/// What the slot of a GPU carries at best, in GB/s: to the GPU, and from it.
+fn best(gpu: &Gpu) -> Option<(f64, f64)> {
+    let (generation, lanes) = gpu.pcie_max?;
+    let gigatransfers = *GENERATIONS.get((generation as usize).checked_sub(1)?)?;
+    let slot = Pcie { gigatransfers, lanes, max_payload: gpu.function.max_payload };
+    // The GPU fetches what comes to it, and writes what goes from it.
+    Some((slot.sending()? / 8.0, slot.receiving()? / 8.0))
+}
+
+fn describe(copies: &Copies, gpu: Option<&Gpu>) -> (String, String) {
+    let best = gpu.and_then(best);
+    let share = |value: f64, best: Option<f64>| {
+        best.map_or_else(String::new, |best| format!(" ({:.0} % of its slot)", value / best * 100.0))
+    };
+    let mut text = format!(
+        "GPU {}: copies to it {} GB/s{}, from it {} GB/s{}, on it {} GB/s",
+        copies.gpu,
+        number(copies.to_gpu),
+        share(copies.to_gpu, best.map(|best| best.0)),
+        number(copies.from_gpu),
+        share(copies.from_gpu, best.map(|best| best.1)),
+        number(copies.on_gpu),
+    );
+    for (peer, speed) in &copies.to_peers {
+        text.push_str(&format!(", to GPU {peer} {} GB/s", number(*speed)));
+    }
+    let slow = |(way, value, best): (&str, f64, f64)| {
+        (value < SLOW * best).then(|| format!("{way} at {} of {} GB/s", number(value), number(best)))
+    };
+    let ways = best.map(|best| [("to it", copies.to_gpu, best.0), ("from it", copies.from_gpu, best.1)]);
+    let slow: Vec<String> = ways.into_iter().flatten().filter_map(slow).collect();
+    if slow.is_empty() {
+        return (text, String::new());
+    }
+    let caution = format!(
+        "GPU {} copies {}: what is measured on it may be limited by its slot and not by the fabric",
+        copies.gpu,
+        slow.join(" and ")
+    );
+    (text, caution)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(lanes: u32) -> Gpu {
+        Gpu { pcie_max: Some((5, lanes)), ..Gpu::default() }
+    }
+
+    fn copies(to_gpu: f64) -> Copies {
+        let to_peers = vec![(1, 370.0)];
+        Copies { gpu: 0, pci: String::new(), to_gpu, from_gpu: 55.4, on_gpu: 2043.0, to_peers }
+    }
+
+    #[test]
+    fn copies_stand_beside_their_slot() {
+        let (text, caution) = describe(&copies(55.5), Some(&gpu(16)));
+        assert!(text.starts_with("GPU 0: copies to it 55.50 GB/s (92 % of its slot)"), "{text}");
+        assert!(text.ends_with("to GPU 1 370.0 GB/s") && caution.is_empty(), "{text} {caution}");
+    }
+
+    #[test]
+    fn a_slow_slot_is_named_and_an_unknown_one_is_not_judged() {
+        let (_, caution) = describe(&copies(12.0), Some(&gpu(16)));
+        assert!(caution.contains("to it at 12") && !caution.contains("from it"), "{caution}");
+        assert!(caution.contains("not by the fabric"), "{caution}");
+        let (text, caution) = describe(&copies(12.0), None);
+        assert!(caution.is_empty() && !text.contains('%'), "{text} {caution}");
+    }
+}

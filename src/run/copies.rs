@@ -1,0 +1,85 @@
+//! Copies between hosts and GPUs, before the tests: what a slow slot takes must not be blamed on the fabric.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use railgauge_wire::{
+    copies::Copies,
+    failure::{Failure, Stage},
+    message::{Answer, Ask},
+};
+use tokio::task::JoinSet;
+
+use super::{
+    event::Event,
+    gpus,
+    hosts::{Hosts, devices, unexpected},
+    rounds::Work,
+    spine::Spine,
+};
+use crate::{cluster::Agent, plan::model::Launcher};
+
+/// Longest time that the copies of one GPU may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Measures the GPUs of all pairs that are still to be measured, one GPU of a host after the other. Every GPU is an event;
+/// what cannot be measured here is a note, and its cases say why they fail.
+pub async fn measure(work: &Work, hosts: &Hosts, spine: &Spine) {
+    let mut running = JoinSet::new();
+    // All hosts of a local run are this machine: copies at the same time would share its slots.
+    let at_once = if work.plan.launch.via == Launcher::Local { 1 } else { usize::MAX };
+    for (host, gpus) in wanted(work, hosts) {
+        let Some(agent) = hosts.agents.get(&host).cloned() else { continue };
+        if running.len() >= at_once {
+            record(running.join_next().await, spine);
+        }
+        running.spawn(async move { (host, of_host(&agent, &gpus).await) });
+    }
+    while let Some(joined) = running.join_next().await {
+        record(Some(joined), spine);
+    }
+}
+
+type Measured = (String, Result<Vec<Copies>, Failure>);
+
+fn record(joined: Option<Result<Measured, tokio::task::JoinError>>, spine: &Spine) {
+    let Some(Ok((host, measured))) = joined else { return };
+    match measured {
+        Ok(all) => all.into_iter().for_each(|copies| spine.emit(Event::Copies { host: host.clone(), copies })),
+        Err(failure) => spine.emit(Event::Note { host, text: format!("copies of its GPUs: {failure}") }),
+    }
+}
+
+async fn of_host(agent: &Agent, gpus: &BTreeSet<u32>) -> Result<Vec<Copies>, Failure> {
+    let mut all = Vec::new();
+    for gpu in gpus {
+        let peers = gpus.iter().filter(|peer| *peer != gpu).copied().collect();
+        match agent.ask(Ask::Copies { gpu: *gpu, peers }, LIMIT).await? {
+            Answer::Copies(copies) => all.push(copies),
+            other => return Err(unexpected(agent.host(), Stage::Open, &other)),
+        }
+    }
+    Ok(all)
+}
+
+/// The GPUs that pairs will use, by host.
+fn wanted(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<u32>> {
+    let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for case in work.cases.iter().filter(|case| case.flow.members.is_empty()) {
+        let Some((_, test)) = work.test(case) else { continue };
+        if work.is_done(test, case) {
+            continue;
+        }
+        for port in [&case.flow.from, &case.flow.to] {
+            let host = work.plan.hosts.iter().find(|host| *host.name == *port.host);
+            let Some((host, facts)) = host.zip(hosts.facts.get(&*port.host)) else { continue };
+            let device = devices(host, Some(facts), test.fabric).get(port.rail as usize).cloned();
+            if let Ok(Some(gpu)) = gpus::of_end(test, port, device.as_deref(), facts) {
+                wanted.entry(port.host.to_string()).or_default().insert(gpu);
+            }
+        }
+    }
+    wanted
+}

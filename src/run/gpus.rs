@@ -1,0 +1,140 @@
+//! Which GPU an end of a pair uses, by its distance from the NIC on the PCIe tree.
+
+use std::collections::BTreeSet;
+
+use railgauge_wire::{
+    facts::{GpuDistance, HostFacts},
+    failure::{Failure, Kind, Stage},
+    link::Opened,
+    terms::{Distance, Fabric, Memory},
+};
+
+use super::hosts::devices;
+use crate::{
+    plan::model::{Host, Test},
+    schedule::Port,
+};
+
+/// The RDMA device of a port: `mlx5_0` of `mlx5_0:2`.
+fn card(device: &str) -> &str {
+    device.rsplit_once(':').map_or(device, |(card, _)| card)
+}
+
+/// How far the GPUs of a host are from the RDMA device of each of its rails; nothing where it has no rails.
+pub fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
+    let of = |device: &String| {
+        let near = facts.gpu_distances.iter().filter(|known| known.device == card(device));
+        near.map(|known| known.distance).collect()
+    };
+    devices(host, Some(facts), Fabric::Verbs).iter().map(of).collect()
+}
+
+/// The GPU of an end: the one the plan names for its rail, else one at the distance the plan asks for, else the nearest
+/// to the rail's NIC, else the one with the rail's number.
+///
+/// # Errors
+/// The host has no GPU at that distance.
+pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts) -> Result<Option<u32>, Failure> {
+    if test.memory != Memory::Cuda {
+        return Ok(None);
+    }
+    let named = test.gpus.get(port.rail as usize).or(match test.gpus.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    });
+    if let Some(named) = named {
+        return Ok(Some(*named));
+    }
+    let own = facts.rdma.get(port.rail as usize).map(|device| device.name.as_str());
+    let device = device.filter(|_| test.fabric == Fabric::Verbs).map(card).or(own);
+    let near = || facts.gpu_distances.iter().filter(|known| Some(known.device.as_str()) == device);
+    let fits = |known: &&GpuDistance| test.gpu_distance.is_none_or(|wanted| known.distance == wanted);
+    let found = near().filter(fits).min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail)));
+    if let (None, Some(wanted)) = (found, test.gpu_distance) {
+        let all: Vec<String> = near().map(|known| format!("{} {}", known.gpu, known.distance)).collect();
+        let cause = format!(
+            "{}: no GPU is {wanted} from {} (there: {})",
+            port.host,
+            device.unwrap_or("the rail's NIC"),
+            if all.is_empty() { "none known".to_owned() } else { all.join(", ") }
+        );
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).help("see `nvidia-smi topo -m` there"));
+    }
+    Ok(Some(found.map_or(port.rail, |known| known.gpu)))
+}
+
+/// `Err` unless the GPU an end opened is as far from its NIC as the plan asks: CUDA may count otherwise than the facts.
+pub fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
+    let Some(wanted) = test.gpu_distance else { return Ok(()) };
+    let found = end.settings.get("gpu_distance").map_or("at an unknown distance", String::as_str);
+    if found == wanted.word() {
+        return Ok(());
+    }
+    let gpu = end.settings.get("gpu").map_or("?", String::as_str);
+    let cause = format!("{host}: the plan asks for a GPU {wanted} from its NIC, and GPU {gpu} is {found}");
+    Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+        .help("CUDA counts GPUs by speed: set env = { CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" } in [launch]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::facts::RdmaDevice;
+
+    use super::*;
+    use crate::plan::parse;
+
+    fn test(rest: &str) -> Test {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n";
+        let text = format!("{head}[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nmemory = \"cuda\"\n{rest}\n");
+        parse("p.toml", &text, std::path::Path::new("")).unwrap().0.tests.remove(0)
+    }
+
+    /// Two rails; the first one's NIC has GPU 2 on its switch, GPU 0 across the processor, and 1 on the other socket.
+    fn facts() -> HostFacts {
+        let device = |name: &str| RdmaDevice { name: name.into(), ..RdmaDevice::default() };
+        let known = |gpu, device: &str, distance| GpuDistance { gpu, device: device.into(), distance };
+        HostFacts {
+            rdma: vec![device("mlx5_0"), device("mlx5_1")],
+            gpu_distances: vec![
+                known(0, "mlx5_0", Distance::Phb),
+                known(1, "mlx5_0", Distance::Sys),
+                known(2, "mlx5_0", Distance::Pix),
+                known(1, "mlx5_1", Distance::Pix),
+            ],
+            ..HostFacts::default()
+        }
+    }
+
+    #[test]
+    fn a_rail_uses_the_gpu_named_asked_for_or_nearest() {
+        let of = |rest: &str, rail, device| of_end(&test(rest), &Port::new("a", rail), device, &facts());
+        assert_eq!(of("", 0, Some("mlx5_0")).unwrap(), Some(2));
+        assert_eq!(of("", 0, Some("mlx5_1:2")).unwrap(), Some(1), "the device the plan names, not the rail's number");
+        assert_eq!(of("gpus = [3, 5]", 1, Some("mlx5_1")).unwrap(), Some(5));
+        assert_eq!(of("gpu_distance = \"SYS\"", 0, Some("mlx5_0")).unwrap(), Some(1));
+        let refused = of("gpu_distance = \"NODE\"", 0, Some("mlx5_0")).unwrap_err();
+        assert!(refused.cause.contains("a: no GPU is NODE from mlx5_0 (there: 0 PHB, 1 SYS, 2 PIX)"), "{refused}");
+        assert_eq!(of("", 7, None).unwrap(), Some(7));
+    }
+
+    #[test]
+    fn the_gpu_that_was_opened_is_as_far_as_asked() {
+        let opened = |distance: &str| Opened {
+            endpoint: railgauge_wire::link::Endpoint::Tcp(railgauge_wire::link::TcpEndpoint {
+                address: String::new(),
+                port: 0,
+            }),
+            device: String::new(),
+            transport: railgauge_wire::terms::Transport::VerbsRc,
+            link_layer: railgauge_wire::terms::LinkLayer::Infiniband,
+            gpu_path: railgauge_wire::terms::GpuPath::GdrDmabuf,
+            rate_gbps: None,
+            mtu: 4096,
+            software: false,
+            settings: [("gpu_distance".to_owned(), distance.to_owned()), ("gpu".to_owned(), "1".to_owned())].into(),
+        };
+        assert!(as_far(&test("gpu_distance = \"SYS\""), "a", &opened("SYS")).is_ok());
+        let refused = as_far(&test("gpu_distance = \"SYS\""), "a", &opened("PIX")).unwrap_err();
+        assert!(refused.cause.contains("GPU 1 is PIX") && refused.help.contains("CUDA_DEVICE_ORDER"), "{refused}");
+    }
+}

@@ -1,0 +1,78 @@
+//! GPUs in a plan, on this machine: local agents with a double of NVIDIA's driver library.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/example.rs"]
+mod example;
+#[path = "support/railgauge.rs"]
+mod railgauge;
+
+use std::{fs, os::unix::fs::symlink};
+
+use railgauge::{Results, Scene};
+
+const STAGED: &str =
+    "op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nmemory = \"cuda\"\nsizes = \"64KiB\"";
+const ALL_REDUCE: &str = "op = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = 8";
+
+/// Runs one test on two local hosts, with the double where `double` says what it is, and without CUDA elsewhere.
+fn run(test: &str, double: Option<&str>) -> (Scene, Results) {
+    let scene = Scene::new();
+    let folder = scene.path("cuda");
+    fs::create_dir(&folder).unwrap();
+    if double.is_some() {
+        let library = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
+        symlink(library, folder.join("libcuda.so.1")).unwrap();
+    }
+    let plan = format!(
+        "name = \"gpus\"\nhosts = {{ names = [\"a\", \"b\"] }}\n\
+         launch = {{ via = \"local\", env = {{ LD_LIBRARY_PATH = \"{}\"{} }} }}\n\
+         [[test]]\n{test}\nmeasure = \"20 iterations\"\nwarm_up = \"1ms\"\n",
+        folder.display(),
+        double.unwrap_or_default()
+    );
+    scene.start(&scene.write("plan.toml", &plan)).end();
+    let results = scene.results();
+    (scene, results)
+}
+
+/// The error of the only case.
+fn error(test: &str, double: Option<&str>) -> String {
+    let (_scene, results) = run(test, double);
+    let rows = results.rows();
+    assert!(rows.iter().all(|row| row.value.is_none()), "{rows:?}");
+    rows[0].error.clone().unwrap()
+}
+
+#[test]
+fn copies_are_measured_before_the_tests_and_shown() {
+    let (_scene, results) = run(&format!("{STAGED}\ngpus = 1"), Some(""));
+    assert!(results.rows().iter().all(|row| row.gpu_path == "staged" && row.verified > 0), "{:?}", results.rows());
+    let journal = results.journal();
+    let place = |name: &str| journal.iter().position(|line| line["event"].get(name).is_some()).expect(name);
+    assert!(place("Copies") < place("Round"));
+    let copies: Vec<_> = journal.iter().filter_map(|line| line["event"].get("Copies")).collect();
+    assert_eq!(copies.len(), 2, "one GPU of each host");
+    for copied in copies {
+        assert_eq!((&copied["copies"]["gpu"], &copied["copies"]["pci"]), (&1.into(), &"0000:d1:00.0".into()));
+        assert!(copied["copies"]["to_gpu"].as_f64().unwrap() > 0.1, "{copied}");
+    }
+    assert!(results.report().contains("GPU 1: copies to it"));
+}
+
+#[test]
+fn gpus_that_cannot_be_used_are_refused_in_words() {
+    for (test, double, words) in [
+        (STAGED, None, "there is no CUDA driver on this host"),
+        (STAGED, Some(", CUDA_DOUBLE_VERSION = \"10020\""), "too old: 10.2"),
+        (STAGED, Some(", CUDA_DOUBLE_MANAGED = \"1\""), "this is managed memory"),
+        (&format!("{STAGED}\ngpus = 5"), Some(""), "GPU 5 does not exist: this host has GPUs 0 to 1"),
+        (&STAGED.replace("64KiB", "1GiB"), Some(""), "are free"),
+        (ALL_REDUCE, None, "there is no CUDA driver on this host"),
+        (ALL_REDUCE, Some(""), "NCCL cannot be opened"),
+        (&format!("{ALL_REDUCE}\ngpus = [4, 5]"), Some(""), "GPU 4 does not exist"),
+        (&format!("{ALL_REDUCE}\nlibrary = \"libc.so.6\""), Some(""), "it is no NCCL, or too old"),
+    ] {
+        let error = error(test, double);
+        assert!(error.contains(words), "{test}\n{words}: {error}");
+    }
+}
