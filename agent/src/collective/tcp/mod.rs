@@ -22,8 +22,11 @@ use crate::{
 
 /// Bytes received at once for a reduction: they are reduced while they are in a core's cache.
 const GULP: usize = 64 << 10;
-/// How often a rank lets others run before it goes to sleep.
-const YIELDS: u32 = 200;
+/// How often a rank lets others run before it goes to sleep: often while little is moved, when waking up would take
+/// longer than what it waits for; seldom while much is, when the cores are better left to those who copy.
+const YIELDS: (u32, u32) = (200, 2);
+/// Bytes moved at once that are much.
+const MUCH: usize = 32 << 10;
 /// Tries in vain between two looks at the controller's flags, for a rank that never sleeps.
 const LOOK: u32 = 4096;
 /// Longest sleep before the controller's flags are looked at.
@@ -38,6 +41,8 @@ pub struct Tcp {
     /// Bytes of an incomplete element at the front of `gulp`.
     odd: usize,
     patience: Patience,
+    /// Bytes of the last call that moved any.
+    last: usize,
 }
 
 /// How a rank waits.
@@ -53,7 +58,7 @@ enum Patience {
 
 impl Tcp {
     fn new(streams: Vec<Option<TcpStream>>, names: Vec<String>, patience: Patience) -> Self {
-        Self { streams, names, gulp: vec![0; GULP], odd: 0, patience }
+        Self { streams, names, gulp: vec![0; GULP], odd: 0, patience, last: 0 }
     }
 
     fn stream(&self, rank: usize) -> Result<&TcpStream, Failure> {
@@ -64,9 +69,12 @@ impl Tcp {
 
     /// What a call moved; nothing if it would have had to wait.
     #[inline]
-    fn moved(&self, rank: usize, outcome: io::Result<usize>) -> Result<usize, Failure> {
+    fn moved(&mut self, rank: usize, outcome: io::Result<usize>) -> Result<usize, Failure> {
         match outcome {
-            Ok(bytes) => Ok(bytes),
+            Ok(bytes) => {
+                self.last = bytes;
+                Ok(bytes)
+            }
             Err(error) => self.nothing(rank, &error),
         }
     }
@@ -133,7 +141,7 @@ impl Wire for Tcp {
 
     fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure> {
         let awake = match self.patience {
-            Patience::Mixed => tries < YIELDS,
+            Patience::Mixed => tries < if self.last < MUCH { YIELDS.0 } else { YIELDS.1 },
             Patience::Poll => tries % LOOK != LOOK - 1,
             Patience::Sleep => false,
         };
