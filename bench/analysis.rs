@@ -1,0 +1,322 @@
+//! The two things `bench/analysis` needs beside the railgauge command: made-up run directories, and the time that
+//! localisation takes.
+//!
+//! ```text
+//! analysis make DIR      DIR/before, DIR/after: 10 runs each of 20,000 cells; DIR/nights: 365 nights of 2,000 series
+//! analysis localise      seconds that naming the bad parts among 12,288 pairs takes, worst of five, as JSON
+//! ```
+//!
+//! Runs are made by the real plan reader, scheduler, event types and frame writer; only the values are drawn. A made
+//! journal ends after the planned cases: the readers of many runs take outcomes from the frame.
+
+use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use railgauge::{
+    analysis::{
+        frame,
+        journal::{self, Journal},
+        localise::localise,
+        results::results,
+        row::Row,
+        rows::rows,
+    },
+    plan::{self, Plan},
+    run::event::{Case, Event, Line, LinkRecord, Outcome, Sample, VERSION},
+    schedule::{Inventory, schedule},
+};
+use railgauge_wire::{
+    facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
+    measure::{Latency, Measurement},
+    step::Checked,
+    terms::{Aim, Better, Fabric, GpuPath, LinkLayer, Transport},
+};
+
+type Outcomes = Result<(), Box<dyn Error>>;
+
+fn main() -> Outcomes {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["make", place] => make(Path::new(place)),
+        ["localise"] => time_localisation(),
+        _ => Err("usage: analysis make DIR | analysis localise".into()),
+    }
+}
+
+/// A cluster to make runs of.
+struct Cluster {
+    plan: Plan,
+    cases: Vec<Case>,
+}
+
+impl Cluster {
+    fn new(hosts: u32, rails: u32, tests: &str) -> Result<Self, Box<dyn Error>> {
+        let place = tempfile::tempdir()?;
+        let path = place.path().join("plan.toml");
+        let head = format!("name = \"made\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"gpu[001-{hosts:03}]\"]\n");
+        fs::write(&path, head + tests)?;
+        let plan = plan::load(&path).map_err(|mistakes| mistakes.render(false))?.plan;
+        let mut inventory = Inventory::of_plan(&plan);
+        plan.hosts.iter().for_each(|host| inventory.set(&host.name, Fabric::Verbs, rails));
+        let schedule = schedule(&plan, &inventory)?;
+        let case = |place| {
+            let (round, flow, cell) = schedule.resolve(place)?;
+            let test = plan.tests[round.test].name.clone();
+            Some(Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
+        };
+        let cases = schedule.cases().filter_map(case).collect();
+        Ok(Self { plan, cases })
+    }
+
+    /// The head of a journal.
+    fn head(&self, run_id: &str, at: &str, rails: u32, firmware: &str) -> Vec<Line> {
+        let started = Event::Started {
+            run_id: run_id.to_owned(),
+            plan: self.plan.name.clone(),
+            plan_hash: "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8".to_owned(),
+            resolved: Box::new(self.plan.clone()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            controller: "made".to_owned(),
+            launcher: "made".to_owned(),
+        };
+        let up = |host: &plan::model::Host| Event::HostUp {
+            host: host.name.clone(),
+            facts: Box::new(facts(&host.name, rails, firmware)),
+            clock: Some((0, 20_000)),
+            wall: Some(0),
+        };
+        let events = [started].into_iter().chain(self.plan.hosts.iter().map(up));
+        let events = events.chain([Event::Planned { cases: self.cases.clone() }]);
+        events.map(|event| Line { v: VERSION, at: at.to_owned(), event }).collect()
+    }
+
+    /// The whole journal of one run, every case measured once.
+    fn journal(&self, rails: u32, slow: &[&str]) -> Result<Journal, Box<dyn Error>> {
+        let mut dice = Dice::new(1);
+        let mut lines = self.head("made", "2026-01-01T02:00:00.000Z", rails, "28.43");
+        for case in &self.cases {
+            let low = slow.iter().any(|host| *case.flow.from.host == **host || *case.flow.to.host == **host);
+            let factor = if low { 0.7 } else { 1.0 } * (0.02 * dice.normal()).exp();
+            let outcome = Outcome {
+                case: case.id,
+                repeat: 0,
+                started_at: "2026-01-01T02:00:01.000Z".to_owned(),
+                link: Some(link(case)),
+                result: Ok(sample(case, factor)),
+            };
+            let event = Event::Outcome(Box::new(outcome));
+            lines.push(Line { v: VERSION, at: "2026-01-01T02:00:02.000Z".to_owned(), event });
+        }
+        lines.push(Line { v: VERSION, at: "2026-01-01T02:00:02.000Z".to_owned(), event: Event::Finished });
+        Ok(journal::parse(text(&lines)?.as_bytes(), Path::new("made"))?)
+    }
+}
+
+fn text(lines: &[Line]) -> Result<String, serde_json::Error> {
+    lines.iter().map(|line| serde_json::to_string(line).map(|line| line + "\n")).collect()
+}
+
+/// Writes all run directories.
+fn make(place: &Path) -> Outcomes {
+    // 33 hosts of 8 rails: 4,224 links, three bandwidths and two latencies each.
+    let wide = Cluster::new(33, 8, TESTS_WIDE)?;
+    let template = template(&wide, 8)?;
+    for (side, first) in [("before", 0), ("after", 10)] {
+        for run in first..first + 10 {
+            let slow = (side == "after").then_some("gpu007");
+            write(&wide, &template, &place.join(side).join(format!("run-{run:02}")), run, 8, "28.43", slow)?;
+        }
+    }
+    // 16 hosts of 3 rails: 360 links, two bandwidths and four latencies each.
+    let nightly = Cluster::new(16, 3, TESTS_NIGHTLY)?;
+    let template = self::template(&nightly, 3)?;
+    for night in 0..365 {
+        let slow = (night >= 300).then_some("gpu011");
+        let firmware = if night >= 120 { "28.44" } else { "28.43" };
+        let directory = place.join("nights").join(format!("night-{night:03}"));
+        write(&nightly, &template, &directory, night, 3, firmware, slow)?;
+    }
+    println!("made");
+    Ok(())
+}
+
+const TESTS_WIDE: &str = r#"
+[[test]]
+name = "write-bw"
+op = "write"
+metric = "bandwidth"
+transport = "verbs"
+sizes = "64KiB..16MiB x16"
+pattern = "tournament"
+[[test]]
+name = "write-lat"
+op = "write"
+metric = "latency"
+transport = "verbs"
+sizes = "8"
+pattern = "tournament"
+"#;
+
+const TESTS_NIGHTLY: &str = r#"
+[[test]]
+name = "write-bw"
+op = "write"
+metric = "bandwidth"
+transport = "verbs"
+sizes = "64KiB..1MiB x16"
+pattern = "tournament"
+[[test]]
+name = "write-lat"
+op = "write"
+metric = "latency"
+transport = "verbs"
+sizes = "8..64 x8"
+pattern = "tournament"
+"#;
+
+const TESTS_SCREEN: &str = r#"
+[[test]]
+name = "write-bw"
+op = "write"
+metric = "bandwidth"
+transport = "verbs"
+sizes = "1MiB"
+pattern = "random"
+rounds = 6
+"#;
+
+/// The rows of a run, whose values are drawn anew for every run that is made.
+fn template(cluster: &Cluster, rails: u32) -> Result<Vec<Row>, Box<dyn Error>> {
+    let journal = cluster.journal(rails, &[])?;
+    Ok(rows(&journal, &results(&journal)?, &|_, _| None))
+}
+
+fn write(
+    cluster: &Cluster,
+    template: &[Row],
+    directory: &Path,
+    day: u32,
+    rails: u32,
+    firmware: &str,
+    slow: Option<&str>,
+) -> Outcomes {
+    fs::create_dir_all(directory)?;
+    let date = jiff::civil::date(2025, 11, 1) + jiff::Span::new().days(day);
+    let at = format!("{date}T02:00:00.000Z");
+    let run_id = format!("made-{date}");
+    fs::write(directory.join("records.jsonl"), text(&cluster.head(&run_id, &at, rails, firmware))?)?;
+    let mut dice = Dice::new(u64::from(day) + 77);
+    let drawn: Vec<Row> = template
+        .iter()
+        .map(|row| {
+            let low = slow.is_some_and(|host| row.src_host == host || row.dst_host == host);
+            let worse = if row.better == Better::Higher { 0.9 } else { 1.1 };
+            let factor = if low { worse } else { 1.0 } * (0.01 * dice.normal()).exp();
+            Row { run_id: run_id.clone(), value: row.value.map(|value| value * factor), ..row.clone() }
+        })
+        .collect();
+    Ok(frame::write_parquet(&mut frame::frame(&drawn)?, &directory.join("records.parquet"))?)
+}
+
+fn time_localisation() -> Outcomes {
+    // 512 hosts of 8 rails in 6 rounds: 256 · 8 · 6 = 12,288 pairs.
+    let cluster = Cluster::new(512, 8, TESTS_SCREEN)?;
+    let journal = cluster.journal(8, &["gpu100", "gpu333"])?;
+    let results = results(&journal)?;
+    let rows = rows(&journal, &results, &|_, _| None);
+    let mut times: Vec<f64> = Vec::new();
+    let mut found = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        found = localise(&journal, &results, &rows);
+        times.push(start.elapsed().as_secs_f64());
+    }
+    let test = found.first().ok_or("no test was looked at")?;
+    let names: Vec<&str> = test.suspects.iter().map(|suspect| suspect.name.as_str()).collect();
+    let told = serde_json::json!({ "pairs": test.pairs, "suspects": names, "seconds": times });
+    println!("{told}");
+    Ok(())
+}
+
+fn facts(host: &str, rails: u32, firmware: &str) -> HostFacts {
+    let device = |rail: u32| RdmaDevice {
+        name: format!("mlx5_{rail}"),
+        driver: Some("mlx5_core".to_owned()),
+        firmware: Some(firmware.to_owned()),
+        board: Some("MT_0000000838".to_owned()),
+        guid: Some(format!("{host}:{rail}")),
+        ports: vec![RdmaPort { number: 1, state: Some("ACTIVE".to_owned()), ..RdmaPort::default() }],
+        ..RdmaDevice::default()
+    };
+    HostFacts {
+        hostname: host.to_owned(),
+        os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        kernel: "6.12.9".to_owned(),
+        architecture: "x86_64".to_owned(),
+        rdma: (0..rails).map(device).collect(),
+        interfaces: (0..rails).map(|rail| Interface { name: format!("eth{rail}"), ..Interface::default() }).collect(),
+        ..HostFacts::default()
+    }
+}
+
+fn link(case: &Case) -> LinkRecord {
+    LinkRecord {
+        transport: Transport::VerbsRc,
+        link_layer: LinkLayer::RoceV2,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: format!("mlx5_{}", case.flow.from.rail),
+        to_device: format!("mlx5_{}", case.flow.to.rail),
+        rate_gbps: Some(400.0),
+        mtu: 4096,
+        settings: BTreeMap::new(),
+    }
+}
+
+/// A window of 390 Gb/s, or of operations that take 1.8 µs, times a factor for the better.
+fn sample(case: &Case, factor: f64) -> Sample {
+    let bytes = (390e9 / 8.0 * factor) as u64;
+    let time = |ns: f64| (ns / factor) as u64;
+    let latency = (case.cell.aim == Aim::Latency).then(|| Latency {
+        samples: 500_000,
+        min: time(1_600.0),
+        p50: time(1_800.0),
+        p90: time(1_900.0),
+        p99: time(2_400.0),
+        p999: time(4_000.0),
+        max: time(20_000.0),
+        mean: 1_850.0 / factor,
+        stdev: 100.0,
+        timer: 20,
+        histogram: Vec::new(),
+    });
+    let operations = bytes / case.cell.size.max(1);
+    let initiator =
+        Measurement { started: 1, elapsed: 1_000_000_000, operations, bytes, latency, ..Measurement::default() };
+    Sample {
+        initiator,
+        responder: None,
+        checked: Checked { verified: case.cell.size, wrong: 0, first_wrong: None },
+        from_counters: BTreeMap::new(),
+        to_counters: BTreeMap::new(),
+        contaminated: Vec::new(),
+        ranks: Vec::new(),
+        together: None,
+    }
+}
+
+/// Random numbers, the same on every machine.
+struct Dice(ChaCha8Rng);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// Roughly normal with centre 0 and standard deviation 1: the sum of twelve uniforms.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.0.random::<f64>()).sum::<f64>() - 6.0
+    }
+}
