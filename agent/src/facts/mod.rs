@@ -94,8 +94,9 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             for gpu in &mut facts.gpus {
                 gpu.function = gpu.pci.as_deref().map(|pci| pci::function_at(&tree, pci)).unwrap_or_default();
                 let numa = gpu.pci.as_ref().map(|pci| format!("sys/bus/pci/devices/{pci}/numa_node"));
-                // -1 where the platform does not say.
-                gpu.numa = numa.and_then(|path| tree.value::<i64>(path)).and_then(|node| u32::try_from(node).ok());
+                // -1 where the platform does not say; where there is one node only, nothing is left to say.
+                let told = numa.and_then(|path| tree.value::<i64>(path)).and_then(|node| u32::try_from(node).ok());
+                gpu.numa = told.or((facts.cpu.numa_nodes == 1).then_some(0));
             }
         }
         Err(why) => {
