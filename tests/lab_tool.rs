@@ -131,6 +131,35 @@ fn a_panic_is_told_as_a_failure_of_the_lab() {
 }
 
 #[test]
+fn a_clock_that_runs_wrong_is_a_failure_of_the_lab() {
+    lab::sound(|| {
+        let Some(lab) = two_hosts() else { return };
+        let file = lab.directory().join("hosts/2/clock");
+        let kept = std::fs::read_to_string(&file).unwrap();
+        // As if its uptime had been a minute less when it was read for the first time.
+        let mut reading: [f64; 3] = serde_json::from_str(&kept).unwrap();
+        reading[2] -= 60.0;
+        std::fs::write(&file, serde_json::to_string(&reading).unwrap()).unwrap();
+        // The lab says nothing before it has watched a clock for some seconds.
+        let mut status = lab.run(&["status", "--clocks"]);
+        for _ in 0..20 {
+            if !status.status.success() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            status = lab.run(&["status", "--clocks"]);
+        }
+        std::fs::write(&file, kept).unwrap();
+        assert_eq!(status.status.code(), Some(70));
+        let said = text(&status.stderr);
+        assert!(
+            said.starts_with("LAB FAILURE: lab2 running") && said.contains("the clock of this guest made"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
 fn a_lab_whose_user_is_gone_takes_itself_down() {
     if borrow(2, 2).is_none() {
         return;

@@ -51,7 +51,8 @@ def parser():
             ("--while", {"type": int, "metavar": "PID", "dest": "process", "help": "end the lab when PID ends"}))
     command("down", lambda lab, _: lab.down(), "end all hosts and leave nothing behind but the cached image")
     command("status", status, "what every host is doing; exit code 70 if one died by itself",
-            ("--json", {"action": "store_true"}))
+            ("--json", {"action": "store_true"}),
+            ("--clocks", {"action": "store_true", "help": "also ask every host, by ssh, how fast its clock runs"}))
     command("ssh", ssh, "run a command on a host", host, rest)
     command("kill", lambda lab, o: lab.machine(o.host).kill(), "pull a host's power cord", host)
     command("start", lambda lab, o: lab.start(o.host), "boot a killed host; returns when ssh works", host)
@@ -83,7 +84,7 @@ def up(lab, options):
 
 
 def status(lab, options):
-    """Print every host's state; a host that died by itself or complains makes the exit code 70."""
+    """Print every host's state; one that died by itself, complains or has a wrong clock makes the exit code 70."""
     settings, nics = lab.settings, lab.shape()["nics"]
     rows = []
     for machine in lab.machines():
@@ -91,7 +92,7 @@ def status(lab, options):
             "host": machine.name, "state": machine.state(), "pid": machine.pid(),
             "ssh": f"{settings.ssh_address(machine.host)}:{SSH_PORT}",
             "fabric": [settings.fabric_address(nic, machine.host) for nic in range(nics)],
-            "trouble": machine.trouble(),
+            "trouble": machine.trouble() + (lab.clock_trouble(machine) if options.clocks else []),
         })
     if options.json:
         print(json.dumps(rows))

@@ -1,7 +1,7 @@
 """One guest: its QEMU process, its files and what became of it.
 
-Files of a guest, in hosts/I: `config` (read by the guest), `pid`, `console`, `monitor` (a socket), `qemu.log`, and
-`killed`, which says that its death was wanted.
+Files of a guest, in hosts/I: `config` (read by the guest), `pid`, `begun` (when QEMU was started), `clock` (the guest's
+first reading), `console`, `monitor` (a socket), `qemu.log`, and `killed`, which says that its death was wanted.
 """
 import json
 import os
@@ -30,6 +30,7 @@ class Machine:
         self.settings = settings
         self.host = host
         self.directory = settings.host_directory(host)
+        self.clock = self.directory / "clock"
 
     @property
     def name(self):
@@ -43,6 +44,8 @@ class Machine:
         facts = {"HOST": self.host, "HOSTS": hosts, "NICS": nics, "MTU": mtu, "BLOCK": self.settings.block}
         (self.directory / "config").write_text("".join(f"{key}={value}\n" for key, value in facts.items()))
         taps = [plug(nic) for nic in range(nics)]
+        self.clock.unlink(missing_ok=True)
+        (self.directory / "begun").write_text(f"{time.monotonic()}\n")
         with open(self.directory / "qemu.log", "wb") as log:
             process = subprocess.Popen(self.command(image, taps), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                        start_new_session=True, pass_fds=taps)
@@ -95,6 +98,10 @@ class Machine:
             return None
         mine = f"file:{self.directory}/console".encode() in words
         return pid if mine and state != "Z" else None
+
+    def begun(self):
+        """When QEMU was started, by this machine's monotonic clock."""
+        return float((self.directory / "begun").read_text())
 
     def paused(self):
         pid = self.pid()

@@ -40,7 +40,7 @@ impl std::ops::Deref for Borrowed {
 impl Drop for Borrowed {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let status = self.run(&["status"]);
+            let status = self.run(&["status", "--clocks"]);
             if !status.status.success() {
                 eprintln!("this failure is the lab's, not railgauge's: {}", text(&status.stderr));
             }
@@ -70,16 +70,28 @@ pub fn borrow(hosts: u32, nics: u32) -> Option<Borrowed> {
 /// How often a test is begun while the lab itself fails under it.
 const TRIES: u32 = 3;
 
-/// Runs a test, and runs it again if a host of the lab died by itself meanwhile: such a failure says nothing about
-/// railgauge. Any other failure, and a lab that dies every time, fails the test.
+/// Runs a test, and runs it again if a host of the lab died by itself meanwhile or has a clock that runs wrong: such a
+/// failure says nothing about railgauge. Any other failure, and a lab that fails every time, fails the test.
 pub fn sound(test: impl Fn()) {
     for tried in 1..=TRIES {
         let Err(cause) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&test)) else { return };
-        let status = tool(&["status"]).output().unwrap();
+        let status = tool(&["status", "--clocks"]).output().unwrap();
         if tried == TRIES || status.status.code() != Some(FAILURE) {
             std::panic::resume_unwind(cause);
         }
         eprintln!("{}; the test begins anew", text(&status.stderr));
+        boot_troubled();
+    }
+}
+
+/// Boots every host anew that complains of itself; the dead are seen to by [`Lab::mend`].
+fn boot_troubled() {
+    let status = tool(&["status", "--json", "--clocks"]).output().unwrap();
+    let hosts: Vec<serde_json::Value> = serde_json::from_slice(&status.stdout).unwrap_or_default();
+    for host in hosts.iter().filter(|host| host["state"] == "running" && host["trouble"] != serde_json::json!([])) {
+        let number = host["host"].as_str().unwrap().trim_start_matches("lab");
+        expect(&["kill", number]);
+        expect(&["start", number]);
     }
 }
 
