@@ -87,7 +87,8 @@ fn the_rest_is_measured(results: &Results, host: &str, words: &[&str]) -> Vec<Ro
 }
 
 fn bandwidth(results: &Results) -> Vec<Row> {
-    results.rows().into_iter().filter(|row| row.metric == "bandwidth").collect()
+    let of_tests = |row: &Row| row.phase == "test" && row.metric == "bandwidth";
+    results.rows().into_iter().filter(of_tests).collect()
 }
 
 fn cases(rows: &[Row]) -> BTreeSet<u64> {

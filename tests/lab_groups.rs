@@ -137,7 +137,7 @@ fn a_host_that_dies_in_a_collective_is_named_and_the_rest_goes_on() {
         assert!(killed.elapsed() < Duration::from_secs(70), "named after {:?}", killed.elapsed());
         run.end().expect(3);
         let rows = scene.results().rows();
-        let of = |test: &'static str| rows.iter().filter(move |row| row.test == test);
+        let of = |test: &'static str| rows.iter().filter(move |row| row.test == test && row.phase == "test");
         assert!(of("warm").all(|row| row.error.is_none()));
         assert!(of("long").all(|row| row.error.as_deref().is_some_and(|error| error.contains("lab3"))), "{rows:?}");
         let after: Vec<Row> = of("after").filter(|row| !row.touches("lab3")).cloned().collect();

@@ -28,11 +28,12 @@ fn plan(lab: &Borrowed, scene: &Scene, name: &str) -> PathBuf {
     scene.write(name, &original.replace(theirs, &lab.ssh_config().display().to_string()))
 }
 
-/// Every planned case has a row for every metric of its test, measured, verified, and truly by RDMA.
+/// Every planned case has a row for every metric of its test, measured, verified, and truly by RDMA. Rows of further
+/// cases that confirm a suspect are left out: whether hosts that share two cores are suspect is chance.
 #[track_caller]
 fn every_case_is_measured(scene: &Scene) -> Vec<Row> {
     let results = scene.results();
-    let rows = results.rows();
+    let rows: Vec<Row> = results.rows().into_iter().filter(|row| row.phase == "test").collect();
     let mut of_case: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
     for row in &rows {
         of_case.entry(row.case).or_default().push(row);

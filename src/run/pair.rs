@@ -174,9 +174,11 @@ fn nothing(link: &Link, why: &str) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, format!("{} → {}: {why}", link.from.host(), link.to.host()))
 }
 
-/// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named.
+/// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named. So
+/// it is with ends that do not fit each other, such as a GID type that only one of them has.
 pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
-    let known = !matches!(failure.kind, Kind::Fabric | Kind::Deadline);
+    let misfit = failure.stage == Stage::Join && failure.kind == Kind::Configuration;
+    let known = !misfit && !matches!(failure.kind, Kind::Fabric | Kind::Deadline);
     if known || (failure.cause.contains(from) && failure.cause.contains(to)) {
         return failure;
     }

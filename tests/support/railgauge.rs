@@ -196,12 +196,15 @@ impl Results {
         self.journal().iter().filter_map(|line| line["event"].get("Outcome").cloned()).collect()
     }
 
-    /// Numbers of the cases that were measured, and how often.
+    /// Numbers of the planned cases that were measured, and how often. Further cases that confirm a suspect are left out:
+    /// whether hosts that share two cores are suspect is chance.
     pub fn measured(&self) -> BTreeMap<u64, usize> {
+        let planned = self.planned();
         let mut count = BTreeMap::new();
         for outcome in self.outcomes().iter().filter(|outcome| outcome["result"].get("Ok").is_some()) {
             *count.entry(outcome["case"].as_u64().unwrap()).or_insert(0) += 1;
         }
+        count.retain(|case, _| planned.contains(case));
         count
     }
 
