@@ -45,6 +45,26 @@ fn every_operation_over_tcp_is_measured_and_verified() {
     assert_eq!(algorithms, BTreeSet::from(["ring", "recursive-doubling"]));
 }
 
+/// The warm-up is too short to tell how many operations fill the window.
+#[test]
+fn a_window_is_measured_until_its_time_is_over() {
+    let scene = Scene::new();
+    let test = |metric: &str| {
+        format!("[[test]]\nop = \"all_reduce\"\nmetric = \"{metric}\"\nsizes = [8, 262144]\nmeasure = \"400ms\"\n")
+    };
+    let head = HEAD.replace("warm_up = \"1ms\"", "warm_up = \"0s\"");
+    let plan = scene.write("plan.toml", &(head + &test("bandwidth") + &test("latency")));
+    scene.start(&plan).end().expect(0);
+    let outcomes = scene.results().outcomes();
+    assert_eq!(outcomes.len(), 4);
+    for outcome in outcomes {
+        let sample = &outcome["result"]["Ok"]["initiator"];
+        // Barriers between latencies take of the window and are not timed.
+        let timed = sample["elapsed"].as_u64().unwrap();
+        assert!((100_000_000..2_000_000_000).contains(&timed), "{sample}");
+    }
+}
+
 #[test]
 fn wrong_bytes_of_a_rank_fail_the_case() {
     let scene = Scene::new();
@@ -74,8 +94,7 @@ fn named(signal: &str) {
     let text = [
         HEAD.to_owned(),
         test("warm", "metric = \"latency\"\nmeasure = \"10 iterations\""),
-        // The warm-up tells how many operations fill the window; one of a millisecond is often far off.
-        test("long", "metric = \"bandwidth\"\nmeasure = \"3s\"\nwarm_up = \"300ms\"\ndeadline = \"2s\""),
+        test("long", "metric = \"bandwidth\"\nmeasure = \"3s\"\ndeadline = \"2s\""),
         test("after", "metric = \"latency\"\ngroups = \"pairs\"\nmeasure = \"10 iterations\""),
     ];
     let plan = scene.write("plan.toml", &text.concat());

@@ -10,7 +10,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    cut::{Cut, TRIAL},
+    cut::{self, Cut},
     engine::{self, Sides},
     job::Job,
     layout::Layout,
@@ -25,9 +25,6 @@ use crate::{
     fabric::Control,
     fault,
 };
-
-/// Trial operations take no longer than this together, in nanoseconds, unless one alone does.
-const SLOW: u64 = 200_000_000;
 
 /// Group and memory of one rank.
 pub struct Bench {
@@ -189,17 +186,12 @@ impl Bench {
 
     /// Warms up and agrees on batches.
     fn agree(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Cut, Failure> {
-        let begin = clock::now();
-        self.repeat(ready, 1, control)?;
-        let first = self.largest(clock::now() - begin, control)?;
-        // One of a slow operation says enough.
-        let trial = (SLOW / first.max(1)).clamp(1, TRIAL);
-        let begin = clock::now();
-        self.repeat(ready, trial, control)?;
-        let one = self.largest((clock::now() - begin) / trial, control)?;
-        let cut = Cut::new(ready.exercise, one);
-        self.repeat(ready, cut.warm_up, control)?;
-        Ok(cut)
+        let one = cut::warm_up(ready.exercise, |operations| {
+            let begin = clock::now();
+            self.repeat(ready, operations, control)?;
+            self.largest(clock::now() - begin, control)
+        })?;
+        Ok(Cut::new(ready.exercise, one))
     }
 
     fn repeat(&mut self, ready: &Ready<'_>, operations: u64, control: &Control) -> Result<(), Failure> {
@@ -215,21 +207,36 @@ impl Bench {
         verified: Option<u64>,
         control: &Control,
     ) -> Result<(Vec<u64>, u64), Failure> {
-        let mut times = Vec::with_capacity(cut.batches as usize);
+        let mut times = Vec::new();
         let before = cpu::thread();
-        for number in 0..cut.batches {
-            if let Some(slot) = verified.filter(|_| number + 1 == cut.batches && !ready.exercise.manner.in_place) {
-                self.poison(ready, slot);
+        self.largest(0, control)?;
+        let begin = clock::now();
+        let mut elapsed = 0;
+        // Agreeing brings the ranks together before the first batch of a stretch. Between its batches the last
+        // operation itself has done so, closer than a barrier does.
+        while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
+            for number in 0..further {
+                if number > 0 && ready.exercise.aim == Aim::Latency {
+                    self.largest(0, control)?;
+                }
+                times.push(self.batch(ready, cut, control)?);
             }
-            // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
-            if number == 0 || number + 1 == cut.batches || ready.exercise.aim == Aim::Latency {
-                self.largest(0, control)?;
-            }
-            let begin = clock::now();
-            self.repeat(ready, cut.batch, control)?;
-            times.push((clock::now() - begin).max(1));
+            elapsed = self.largest(clock::now() - begin, control)?;
         }
+        if let Some(slot) = verified.filter(|_| !ready.exercise.manner.in_place) {
+            self.poison(ready, slot);
+            self.largest(0, control)?;
+        }
+        times.push(self.batch(ready, cut, control)?);
         Ok((times, cpu::thread() - before))
+    }
+
+    /// The time of one batch.
+    #[inline]
+    fn batch(&mut self, ready: &Ready<'_>, cut: &Cut, control: &Control) -> Result<u64, Failure> {
+        let begin = clock::now();
+        self.repeat(ready, cut.batch, control)?;
+        Ok((clock::now() - begin).max(1))
     }
 }
 

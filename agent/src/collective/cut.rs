@@ -1,48 +1,104 @@
-//! How the timed operations of a collective are cut into batches.
+//! How the timed operations of a collective are cut into batches, and when there have been enough.
 //!
 //! As in nccl-tests, batches of operations run back to back and the clock is read around each batch; a batch of one,
-//! behind a barrier, is a latency.
+//! behind a barrier, is a latency. A window that is a time is measured until that time is over: batches come in
+//! stretches, and after each the ranks tell one another how long they have been at it. That exchange lies between
+//! batches, where no clock runs. The last batch is one of its own, so that what it leaves behind can be verified.
 
-use railgauge_wire::{group::Exercise, step::Window, terms::Aim};
+use railgauge_wire::{failure::Failure, group::Exercise, step::Window, terms::Aim};
 
 /// Operations of a batch, as nccl-tests' default.
 const BATCH: u64 = 20;
 /// A batch of a timed window lasts at least this long, in nanoseconds: otherwise starting and ending it would count.
 const SHORTEST: u64 = 1_000_000;
 /// Most operations of a batch.
-pub const MOST: u64 = 1_000;
+const MOST: u64 = 20_000;
 /// Most batches of a window; the account of each travels to the controller.
-const BATCHES: u64 = 20_000;
-/// Operations timed to learn how long one takes.
-pub const TRIAL: u64 = 5;
+const BATCHES: u64 = 50_000;
+/// The ranks agree on going on about so often in a window: a guess of how long a batch takes that is wrong by this
+/// factor makes the window twice as long.
+const STRETCHES: u64 = 10;
+/// Operations of the second trial; the first is one operation alone.
+const TRIAL: u64 = 5;
+/// Trials grow no longer than this, in nanoseconds, unless one operation alone takes as long.
+const SLOW: u64 = 200_000_000;
 
-/// Equal on all ranks, since all are told the same time of one operation.
+/// Batches of an exercise. Equal on all ranks, since all are told the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Operations of a batch.
     pub batch: u64,
-    /// Batches.
-    pub batches: u64,
-    /// Operations before, to warm up.
-    pub warm_up: u64,
+    extent: Extent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// So many batches.
+    Batches(u64),
+    /// As many as `time` nanoseconds hold; one is believed to take `guess`.
+    Time { time: u64, guess: u64 },
 }
 
 impl Cut {
     /// The cut of an exercise of which one operation takes `one` nanoseconds.
     pub fn new(exercise: &Exercise, one: u64) -> Self {
         let one = one.max(1);
-        let single = exercise.aim == Aim::Latency;
-        let (batch, batches) = match exercise.window {
-            Window::Iterations(count) if single => (1, count),
-            Window::Iterations(count) => (BATCH.min(count), count.div_ceil(BATCH)),
-            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => {
-                // Operations so long that a batch would outlast the window come in smaller ones.
-                let batch = if single { 1 } else { (SHORTEST / one).clamp(BATCH, MOST).min(time / one).max(1) };
-                (batch, time / (batch * one))
+        let single = exercise.aim != Aim::Bandwidth;
+        match exercise.window {
+            Window::Iterations(count) if single => Self { batch: 1, extent: Extent::Batches(count) },
+            Window::Iterations(count) => {
+                Self { batch: BATCH.min(count).max(1), extent: Extent::Batches(count.div_ceil(BATCH)) }
             }
-        };
-        let warm_up = (exercise.warm_up / one).min(MOST * 10);
-        Self { batch: batch.max(1), batches: batches.clamp(1, BATCHES), warm_up }
+            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => {
+                let wanted = SHORTEST.max(time / BATCHES * 2);
+                // Of operations that take long a batch is smaller, so that the window has several.
+                let several = time / STRETCHES / one;
+                let batch = if single { 1 } else { (wanted / one).clamp(BATCH, MOST).min(several).max(1) };
+                Self { batch, extent: Extent::Time { time, guess: batch.saturating_mul(one) } }
+            }
+        }
+    }
+
+    /// How many batches follow before the ranks agree again, when `done` batches have been timed and `elapsed`
+    /// nanoseconds have passed since the first began, at the slowest rank. At 0 only the last one remains.
+    pub fn further(&self, done: u64, elapsed: u64) -> u64 {
+        match self.extent {
+            Extent::Batches(count) => count.saturating_sub(done + 1),
+            Extent::Time { time, guess } => {
+                let each = elapsed.checked_div(done).unwrap_or(guess).max(1);
+                let left = time.saturating_sub(elapsed).saturating_sub(each);
+                if left < each / 2 + each % 2 {
+                    return 0;
+                }
+                (left.min(time / STRETCHES) / each).max(1).min((BATCHES - 1).saturating_sub(done))
+            }
+        }
+    }
+}
+
+/// Warms up for as long as the exercise says, and tells how long one operation takes, in nanoseconds. `trial` does so
+/// many operations and says how long they took at the slowest rank. Trials grow: the last one counts, by which time
+/// caches, connections and processors are as warm as they will be.
+///
+/// # Errors
+/// Those of `trial`.
+pub fn warm_up(exercise: &Exercise, mut trial: impl FnMut(u64) -> Result<u64, Failure>) -> Result<u64, Failure> {
+    let timed = !matches!(exercise.window, Window::Iterations(_));
+    let mut spent = trial(1)?;
+    let mut one = spent.max(1);
+    let mut operations = TRIAL;
+    loop {
+        // One of a slow operation says enough.
+        operations = operations.min((SLOW / one).max(1));
+        let took = trial(operations)?.max(1);
+        spent = spent.saturating_add(took);
+        one = (took / operations).max(1);
+        let telling = !timed || took >= SHORTEST || operations >= MOST;
+        if spent >= exercise.warm_up && telling {
+            return Ok(one);
+        }
+        let rest = exercise.warm_up.saturating_sub(spent).max(2 * SHORTEST);
+        operations = (2 * operations).min(rest / one).max(1);
     }
 }
 
@@ -55,8 +111,9 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn batches_fill_the_window_and_never_outlast_it() {
+    const SECOND: u64 = 1_000_000_000;
+
+    fn exercise(aim: Aim, window: Window, warm_up: u64) -> Exercise {
         let manner = Manner {
             datatype: Datatype::F32,
             reduction: None,
@@ -66,20 +123,96 @@ mod tests {
             algorithm: None,
             env: [].into(),
         };
-        let cut = |aim, window, one| {
-            let manner = manner.clone();
-            let warm_up = 2_000_000;
-            let (op, size, verify, seed) = (Op::Broadcast, 4, true, 0);
-            let cut = Cut::new(&Exercise { op, aim, size, manner, window, warm_up, verify, seed }, one);
-            (cut.batch, cut.batches, cut.warm_up)
+        Exercise { op: Op::Broadcast, aim, size: 4, manner, window, warm_up, verify: true, seed: 0 }
+    }
+
+    /// Batches, and the time they take, when one operation takes `took` and was believed to take `one`.
+    fn measured(aim: Aim, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, u64) {
+        let cut = Cut::new(&exercise(aim, window, 0), one);
+        let (mut done, mut elapsed) = (0, 0);
+        let mut add = |batches: u64| {
+            for _ in 0..batches {
+                elapsed += cut.batch * took(done);
+                done += 1;
+            }
+            (done, elapsed)
         };
-        let second = Window::Duration(1_000_000_000);
-        assert_eq!(cut(Aim::Bandwidth, second, 10_000), (100, 1_000, 200));
-        assert_eq!(cut(Aim::Bandwidth, second, 5_000_000), (20, 10, 0));
-        assert_eq!(cut(Aim::Bandwidth, second, 300_000_000), (3, 1, 0));
-        assert_eq!(cut(Aim::Bandwidth, second, 5_000_000_000), (1, 1, 0));
-        assert_eq!(cut(Aim::Latency, second, 50_000), (1, 20_000, 40));
-        assert_eq!(cut(Aim::Bandwidth, Window::Iterations(50), 1), (20, 3, 10_000));
-        assert_eq!(cut(Aim::Latency, Window::Iterations(50), 0).1, 50);
+        let (mut so_far, mut agreed) = (add(0), 0);
+        while let further @ 1.. = cut.further(so_far.0, so_far.1) {
+            so_far = add(further);
+            agreed += 1;
+            assert!(agreed < 1_000, "no end");
+        }
+        (done, elapsed) = add(1);
+        (cut, done, elapsed)
+    }
+
+    #[test]
+    fn a_window_lasts_as_long_as_it_was_asked_for_whatever_the_trials_said() {
+        let window = Window::Duration(SECOND);
+        for one in [1_000, 50_000, 1_000_000, 30_000_000] {
+            for wrong in [1, 3, 10] {
+                let steady = measured(Aim::Bandwidth, window, one * wrong, |_| one).2;
+                let lasts = steady as f64 / SECOND as f64;
+                assert!((0.9..1.1).contains(&lasts), "{one} believed to be {wrong} times that: {lasts} s");
+                let slower = measured(Aim::Bandwidth, window, one, |_| one * wrong);
+                let lasts = slower.2 as f64 / SECOND as f64;
+                // A single batch may be longer than the window.
+                let single = (slower.0.batch * one * wrong) as f64 / SECOND as f64;
+                assert!((0.9..1.1 + 2.0 * single).contains(&lasts), "{one}, in truth {wrong} times that: {lasts} s");
+            }
+        }
+        // Ten times slower from the middle of the window on.
+        let turned = measured(Aim::Latency, window, 100_000, |done| if done < 5_000 { 100_000 } else { 1_000_000 });
+        assert!((SECOND * 9 / 10..SECOND * 2).contains(&turned.2), "{turned:?}");
+    }
+
+    #[test]
+    fn batches_are_long_enough_to_time_and_as_many_as_were_asked_for() {
+        let cut = |aim, window, one| Cut::new(&exercise(aim, window, 0), one);
+        let second = Window::Duration(SECOND);
+        let batches = |aim, window, one| cut(aim, window, one).batch;
+        assert_eq!(batches(Aim::Bandwidth, second, 10_000), 100);
+        assert_eq!(batches(Aim::Bandwidth, second, 4_000_000), 20);
+        assert_eq!(batches(Aim::Bandwidth, second, 30_000_000), 3);
+        assert_eq!(batches(Aim::Bandwidth, second, 5_000_000_000), 1);
+        assert_eq!(batches(Aim::Bandwidth, Window::Duration(3_600 * SECOND), 10_000), 14_400);
+        assert_eq!(batches(Aim::Latency, second, 50_000), 1);
+        // The account of an hour of latencies would not travel.
+        assert_eq!(measured(Aim::Latency, Window::Duration(3_600 * SECOND), 50_000, |_| 50_000).1, BATCHES);
+        let counted = |aim, count| measured(aim, Window::Iterations(count), 1, |_| 1);
+        let (cut, batches, _) = counted(Aim::Bandwidth, 50);
+        assert_eq!((cut.batch, batches), (20, 3));
+        let (cut, batches, _) = counted(Aim::Latency, 50);
+        assert_eq!((cut.batch, batches), (1, 50));
+        assert_eq!(counted(Aim::Bandwidth, 1).1, 1);
+    }
+
+    #[test]
+    fn the_warm_up_lasts_and_its_end_tells_the_time() {
+        let warmed = |window, warm_up, took: &dyn Fn(u64) -> u64| {
+            let (mut spent, mut operations) = (0, 0);
+            let one = warm_up_of(window, warm_up, &mut |many| {
+                let time = (0..many).map(|k| took(operations + k)).sum::<u64>();
+                (spent, operations) = (spent + time, operations + many);
+                time
+            });
+            (one, spent, operations)
+        };
+        let window = Window::Duration(SECOND);
+        // The first operations are a hundred times slower than the rest.
+        let cold = |k: u64| if k < 20 { 1_000_000 } else { 10_000 };
+        let (one, spent, _) = warmed(window, 300_000_000, &cold);
+        assert_eq!(one, 10_000);
+        assert!((300_000_000..330_000_000).contains(&spent), "{spent}");
+        // Without a time the trials still are long enough to be timed.
+        let (_, spent, operations) = warmed(window, 0, &|_| 10_000);
+        assert!(spent >= SHORTEST && operations >= 100, "{spent} {operations}");
+        assert_eq!(warmed(window, 0, &|_| 3 * SECOND), (3 * SECOND, 6 * SECOND, 2));
+        assert_eq!(warmed(Window::Iterations(7), 0, &|_| 10).2, 1 + TRIAL);
+    }
+
+    fn warm_up_of(window: Window, time: u64, trial: &mut dyn FnMut(u64) -> u64) -> u64 {
+        warm_up(&exercise(Aim::Bandwidth, window, time), |operations| Ok(trial(operations))).unwrap()
     }
 }

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     bench::{clock, cpu},
     collective::{
-        cut::{Cut, TRIAL},
+        cut::{self, Cut},
         layout::Layout,
     },
     gpu::{Buffer, Stream, kernels, values::Values},
@@ -220,14 +220,13 @@ impl Bench {
             }
             self.settle()
         };
-        repeat(1)?;
-        self.largest(0)?;
-        let begin = clock::now();
-        repeat(TRIAL)?;
-        let one = self.largest((clock::now() - begin) / TRIAL)?;
-        let cut = Cut::new(exercise, one);
-        repeat(cut.warm_up)?;
-        Ok(cut)
+        let one = cut::warm_up(exercise, |operations| {
+            self.largest(0)?;
+            let begin = clock::now();
+            repeat(operations)?;
+            self.largest(clock::now() - begin)
+        })?;
+        Ok(Cut::new(exercise, one))
     }
 
     /// The timed batches, and the CPU time they took. The slot of the last operation of the last batch is overwritten
@@ -251,24 +250,34 @@ impl Bench {
             self.settle()?;
         }
         self.say("timed operations");
-        let mut times = Vec::with_capacity(cut.batches as usize);
-        let before = cpu::thread();
-        for number in 0..cut.batches {
-            if let Some(slot) = verified.filter(|_| number + 1 == cut.batches && !exercise.manner.in_place) {
-                self.poison(layout, exercise, slot)?;
-            }
-            // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
-            if number == 0 || number + 1 == cut.batches || exercise.aim == Aim::Latency {
-                self.line_up(exercise)?;
-            }
+        let batch = || {
             let begin = clock::now();
             match &graph {
                 Some(graph) => graph.launch(&self.stream)?,
                 None => queue()?,
             }
             self.settle()?;
-            times.push((clock::now() - begin).max(1));
+            Ok::<_, Failure>((clock::now() - begin).max(1))
+        };
+        let mut times = Vec::new();
+        let before = cpu::thread();
+        let begin = clock::now();
+        let mut elapsed = 0;
+        while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
+            for number in 0..further {
+                // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
+                if number == 0 || exercise.aim == Aim::Latency {
+                    self.line_up(exercise)?;
+                }
+                times.push(batch()?);
+            }
+            elapsed = self.largest(clock::now() - begin)?;
         }
+        if let Some(slot) = verified.filter(|_| !exercise.manner.in_place) {
+            self.poison(layout, exercise, slot)?;
+        }
+        self.line_up(exercise)?;
+        times.push(batch()?);
         Ok((times, cpu::thread() - before))
     }
 
