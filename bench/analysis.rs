@@ -297,13 +297,8 @@ fn sample(case: &Case, factor: f64) -> Sample {
         Measurement { started: 1, elapsed: 1_000_000_000, operations, bytes, latency, ..Measurement::default() };
     Sample {
         initiator,
-        responder: None,
         checked: Checked { verified: case.cell.size, wrong: 0, first_wrong: None },
-        from_counters: BTreeMap::new(),
-        to_counters: BTreeMap::new(),
-        contaminated: Vec::new(),
-        ranks: Vec::new(),
-        together: None,
+        ..Sample::default()
     }
 }
 

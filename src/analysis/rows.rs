@@ -83,7 +83,7 @@ fn of_case<'r>(
             let value = match cell.manner {
                 Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
                 None if result.part.is_some() && metric.is_sum() => Ok(together::sum(result, *repeat, metric)),
-                None => value::of(metric, sample, direction(journal, result, *repeat, sample)),
+                None => value::of(metric, sample, direction(result, *repeat, sample)),
             };
             match value {
                 Ok(value) => values.extend(value),
@@ -175,14 +175,10 @@ fn env(case: &Case) -> String {
 }
 
 /// How the accounts of both ends of a sample are joined, with their clocks where both directions or several flows ran.
-pub(super) fn direction(journal: &Journal, result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
-    if result.part.is_some() {
-        return together::direction(result, repeat, sample);
+pub(super) fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
+    match (&result.part, result.test.bidirectional) {
+        (Some(_), _) => together::direction(result, repeat, sample),
+        (None, true) => Direction::Both(sample.offset),
+        (None, false) => Direction::One,
     }
-    if !result.test.bidirectional {
-        return Direction::One;
-    }
-    let clock = |host: &str| journal.hosts.get(host).and_then(|up| up.clock).map(|(offset, _)| offset);
-    let flow = &result.case.flow;
-    Direction::Both(clock(&flow.to.host).zip(clock(&flow.from.host)).map(|(to, from)| to - from))
 }

@@ -1,8 +1,9 @@
 //! One sample's value of one metric.
 //!
 //! Bandwidth and message rate of one direction are the smaller of what both ends counted: what the sender posted is
-//! no evidence of what arrived. Of flows at once only the time in which all of them ran counts. With both directions at once, the bytes of both are divided by the time from the
-//! first start to the last end, so that windows that overlap badly give a lower number and never a higher one.
+//! no evidence of what arrived. Of flows at once only the time in which all of them ran counts. With both
+//! directions at once, the bytes of both are divided by the time from the first start to the last end, so that windows
+//! that overlap badly give a lower number and never a higher one.
 
 use railgauge_wire::{
     measure::{Latency, Measurement, SLICE},
@@ -147,8 +148,6 @@ fn cpu(end: &Measurement, bytes: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::step::Checked;
-
     use super::*;
 
     fn end(started: u64, elapsed: u64, bytes: u64) -> Measurement {
@@ -156,16 +155,7 @@ mod tests {
     }
 
     fn sample(initiator: Measurement, responder: Option<Measurement>) -> Sample {
-        Sample {
-            initiator,
-            responder,
-            checked: Checked::default(),
-            from_counters: Default::default(),
-            to_counters: Default::default(),
-            together: None,
-            contaminated: Vec::new(),
-            ranks: Vec::new(),
-        }
+        Sample { initiator, responder, ..Sample::default() }
     }
 
     #[test]

@@ -174,7 +174,7 @@ pub struct LinkRecord {
 }
 
 /// One measured window with its checks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// The initiator's account.
     pub initiator: Measurement,
@@ -188,6 +188,10 @@ pub struct Sample {
     /// Counter changes over the window at the responder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub to_counters: BTreeMap<String, u64>,
+    /// The responder's monotonic clock minus the initiator's in nanoseconds, compared right before a window with both
+    /// directions at once; `None` for one direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
     /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,

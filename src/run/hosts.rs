@@ -151,6 +151,15 @@ pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
     best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, format!("{}: no clock reading", agent.host())))
 }
 
+/// The responder's monotonic clock minus the initiator's now, in nanoseconds.
+///
+/// # Errors
+/// One of the agents is gone, or does not answer.
+pub async fn apart(from: &Agent, to: &Agent) -> Result<i64, Failure> {
+    let (from, to) = tokio::try_join!(clocks(from), clocks(to))?;
+    Ok(to.offset - from.offset)
+}
+
 /// The controller's monotonic clock, in nanoseconds since an arbitrary moment of this process.
 pub fn controller_clock() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();

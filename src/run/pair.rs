@@ -10,7 +10,12 @@ use railgauge_wire::{
     terms::{Fabric, Op},
 };
 
-use super::{counters, event::Sample, hosts::unexpected, links::Link};
+use super::{
+    counters,
+    event::Sample,
+    hosts::{self, unexpected},
+    links::Link,
+};
 use crate::{cluster::Agent, plan::model::Test, schedule::Cell};
 
 /// How long the search for a lost host may hold up the report of a failed case.
@@ -32,6 +37,8 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
     // Asked for together: the pipe keeps their order, and the counters are read before the initiator starts.
     let (before, armed) = tokio::join!(counters::both(link), arm(link, test, cell));
     armed?;
+    // Clocks drift apart and hosts start anew: what was known when the host came up is of no use hours later.
+    let offset = if test.bidirectional { Some(hosts::apart(&link.from, &link.to).await?) } else { None };
     let (initiator, responder) = timed(link, test, cell, None).await?;
     let after = counters::both(link).await;
     add(&mut checked, verify(link, test, cell, seed, 2).await?);
@@ -41,9 +48,8 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         checked,
         from_counters: counters::difference(&before.0, &after.0),
         to_counters: counters::difference(&before.1, &after.1),
-        together: None,
-        contaminated: Vec::new(),
-        ranks: Vec::new(),
+        offset,
+        ..Sample::default()
     })
 }
 

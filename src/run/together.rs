@@ -189,8 +189,7 @@ fn finish(Member { link, so_far }: Member, before: &ByNic, after: &ByNic) -> (Li
     let sample = so_far.and_then(|SoFar { checked, together, measured }| {
         let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass brought no measurement");
         let (initiator, responder) = measured.ok_or_else(nothing)?;
-        let (contaminated, ranks) = (Vec::new(), Vec::new());
-        Ok(Sample { initiator, responder, checked, from_counters, to_counters, together, contaminated, ranks })
+        Ok(Sample { initiator, responder, checked, from_counters, to_counters, together, ..Sample::default() })
     });
     (link, sample)
 }

@@ -52,13 +52,8 @@ impl Cluster {
                 latency: Some(latency),
                 ..Measurement::default()
             },
-            responder: None,
             checked: Checked { verified: 64, wrong: 0, first_wrong: None },
-            from_counters: BTreeMap::new(),
-            to_counters: BTreeMap::new(),
-            together: None,
-            contaminated: Vec::new(),
-            ranks: Vec::new(),
+            ..Sample::default()
         })
     }
 

@@ -2,9 +2,16 @@
 
 use std::path::Path;
 
-use railgauge::analysis::{frame, journal, results::results, row::Row, rows::rows};
+use railgauge::analysis::{
+    frame,
+    journal::{self, Journal},
+    results::results,
+    row::Row,
+    rows::rows,
+};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    measure::Measurement,
     terms::Metric,
 };
 
@@ -73,6 +80,34 @@ fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
     assert_eq!(rows_of(&before)[0].value, healthy[0].value);
     assert_eq!(rows_of(&after)[0].value, healthy[0].value);
     assert_eq!(rows_of(&before)[0].error, None);
+}
+
+#[test]
+fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
+    let text = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) }.jsonl();
+    let mut journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let one_way = rows_of(&text)[0].value.unwrap();
+    let apart = 7_000_000_000;
+    let attempt = journal.tries.iter_mut().find(|attempt| attempt.case == 0).unwrap();
+    let sample = attempt.result.as_mut().unwrap();
+    let started = sample.initiator.started + apart;
+    sample.responder = Some(Measurement { started, ..sample.initiator.clone() });
+    sample.offset = i64::try_from(apart).ok();
+    journal.plan.tests[0].bidirectional = true;
+    let value = |journal: &Journal| {
+        let row = rows(journal, &results(journal).unwrap(), &|_, _| None).remove(0);
+        (row.value, row.error.unwrap_or_default())
+    };
+    let (both, error) = value(&journal);
+    assert!((both.unwrap() / one_way - 2.0).abs() < 1e-9, "{both:?} {error}");
+    // The run was taken up again, and the responder's host had been started anew: its clock counts from there.
+    let responder = journal.cases[0].flow.to.host.to_string();
+    journal.hosts.get_mut(&responder).unwrap().clock = Some((-900_000_000_000_000, 50_000));
+    assert_eq!(value(&journal).0, both);
+    // Clocks that nobody compared are no ground for a number.
+    journal.tries.iter_mut().filter_map(|attempt| attempt.result.as_mut().ok()).for_each(|sample| sample.offset = None);
+    let (none, error) = value(&journal);
+    assert!(none.is_none() && error.contains("clocks were not compared"), "{none:?} {error}");
 }
 
 #[test]

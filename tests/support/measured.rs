@@ -49,8 +49,6 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     });
     let wrong = scenario.wrong && chosen(97);
     let mut sample = Sample {
-        ranks: Vec::new(),
-        together: None,
         initiator,
         responder,
         checked: Checked {
@@ -58,9 +56,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
             wrong: if wrong { 8 } else { 0 },
             first_wrong: wrong.then_some(4096),
         },
-        from_counters: BTreeMap::new(),
-        to_counters: BTreeMap::new(),
-        contaminated: Vec::new(),
+        ..Sample::default()
     };
     if scenario.contaminated && chosen(41) {
         sample.to_counters = [("out_of_sequence".to_owned(), 1312), ("rx_prio3_pause".to_owned(), 90211)].into();

@@ -70,7 +70,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
                     let out = left_out.entry((side, reason.clone())).or_insert_with(|| (0, subject.name(metric)));
                     out.0 += result.samples.len();
                 }
-                if refused.is_some() { BTreeMap::new() } else { halves(journal, result, metric) }
+                if refused.is_some() { BTreeMap::new() } else { halves(result, metric) }
             });
             // A block counts if both halves of it do.
             let whole: Vec<usize> = sides[0].keys().filter(|block| sides[1].contains_key(block)).copied().collect();
@@ -141,13 +141,13 @@ fn refusal(result: &CaseResult<'_>) -> Option<String> {
 }
 
 /// Means of the logarithms of each block's two samples; a block with fewer is left out.
-fn halves(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> BTreeMap<usize, f64> {
+fn halves(result: &CaseResult<'_>, metric: Metric) -> BTreeMap<usize, f64> {
     let mut logs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (repeat, sample) in &result.samples {
         let cell = &result.case.cell;
         let value = match cell.manner {
             Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
-            None => value::of(metric, sample, direction(journal, result, *repeat, sample)),
+            None => value::of(metric, sample, direction(result, *repeat, sample)),
         };
         if let Some(value) = value.ok().flatten().filter(|value| *value > 0.0) {
             logs.entry(*repeat as usize / 2).or_default().push(value.ln());

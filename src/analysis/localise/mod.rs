@@ -116,7 +116,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
-        noise: pick::noise(journal, &picked).unwrap_or_default(),
+        noise: pick::noise(&picked).unwrap_or_default(),
         directed: found.directed,
     };
     match localise::localise(&pairs, &setting) {

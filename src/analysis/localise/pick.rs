@@ -5,7 +5,6 @@ use railgauge_wire::terms::{Better, Metric};
 
 use super::names::Names;
 use crate::analysis::{
-    journal::Journal,
     results::{CaseResult, State},
     row::Row,
     rows::direction,
@@ -51,10 +50,10 @@ pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
 
 /// Standard deviation of a pair's value as its own repeats show it, on the scale of logarithms, for the median over the
 /// repeats; `None` without enough repeats. Between pairs it can only be larger.
-pub(super) fn noise(journal: &Journal, picked: &Picked<'_>) -> Option<f64> {
+pub(super) fn noise(picked: &Picked<'_>) -> Option<f64> {
     let (mut squares, mut freedom, mut repeats) = (0.0, 0, 0);
     for (result, row) in picked.iter().filter(|(result, _)| trusted(result)) {
-        let of = |repeat, sample| value::of(row.metric, sample, direction(journal, result, repeat, sample));
+        let of = |repeat, sample| value::of(row.metric, sample, direction(result, repeat, sample));
         let logs: Vec<f64> = result
             .samples
             .iter()

@@ -116,13 +116,9 @@ fn sample(made: Made) -> Sample {
     let counters = [("netdev/tx_bytes".to_owned(), made.seen)].into();
     Sample {
         initiator,
-        responder: None,
-        checked: Default::default(),
         from_counters: if made.seen > 0 { counters } else { BTreeMap::new() },
-        to_counters: BTreeMap::new(),
         together: Some(Together { start: 1, from: moment, to: moment }),
-        contaminated: Vec::new(),
-        ranks: Vec::new(),
+        ..Sample::default()
     }
 }
 

@@ -41,13 +41,9 @@ fn sample(from: &[(&str, u64)], to: &[(&str, u64)]) -> Sample {
     let bytes = 1 << 30;
     Sample {
         initiator: Measurement { operations: bytes / 65536, bytes, moved: Some(bytes), ..Default::default() },
-        responder: None,
-        checked: Default::default(),
         from_counters: counters(from),
         to_counters: counters(to),
-        together: None,
-        contaminated: Vec::new(),
-        ranks: Vec::new(),
+        ..Sample::default()
     }
 }
 

@@ -276,16 +276,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
         latency: Some(times::distribution(&slowest, batch)),
         ..Default::default()
     };
-    Ok(Sample {
-        together: None,
-        initiator,
-        responder: None,
-        checked,
-        from_counters: BTreeMap::new(),
-        to_counters: BTreeMap::new(),
-        contaminated: Vec::new(),
-        ranks: ranks.collect(),
-    })
+    Ok(Sample { initiator, checked, ranks: ranks.collect(), ..Sample::default() })
 }
 
 /// Ends every rank. An agent that does not answer is left to its end of life.
