@@ -22,25 +22,17 @@ pub struct Args {
 /// # Errors
 /// stdout cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    match plan::load(&args.plan) {
-        Ok(loaded) => {
-            if args.json {
-                print(&format!("{:#}\n", loaded.notes.json()))?;
-            } else {
-                if !common.quiet {
-                    eprint!("{}", loaded.notes.render(common.colour()));
-                    print(&format!("{}\n", loaded.summary()))?;
-                }
-            }
-            Ok(Exit::Passed)
-        }
-        Err(mistakes) => {
-            if args.json {
-                print(&format!("{:#}\n", mistakes.json()))?;
-            } else {
-                eprint!("{}", mistakes.render(common.colour()));
-            }
-            Ok(Exit::Wrong)
-        }
+    if args.json {
+        let (found, exit) = match plan::load(&args.plan) {
+            Ok(loaded) => (loaded.notes, Exit::Passed),
+            Err(mistakes) => (mistakes, Exit::Wrong),
+        };
+        print(&format!("{:#}\n", found.json()))?;
+        return Ok(exit);
     }
+    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
+    if !common.quiet {
+        print(&format!("{}\n", loaded.summary()))?;
+    }
+    Ok(Exit::Passed)
 }

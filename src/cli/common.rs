@@ -3,11 +3,14 @@
 use std::{
     fs,
     io::{self, IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context;
 use railgauge_wire::terms::Metric;
+use serde::Serialize;
+
+use crate::plan::{self, Loaded};
 
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,9 +34,50 @@ impl Common {
     /// A line for people, on stderr; nothing with `-q`.
     pub fn say(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            tell(text);
         }
     }
+
+    /// Shows an answer on stdout: all of `document` as JSON, or else its summary, made with or without colours. With `-q`
+    /// there is a summary only where something is wrong, so where not everything is `well`.
+    ///
+    /// # Errors
+    /// stdout cannot be written, for example because a disk is full.
+    pub fn answer(
+        &self,
+        json: bool,
+        document: &impl Serialize,
+        well: bool,
+        summary: impl FnOnce(bool) -> String,
+    ) -> anyhow::Result<()> {
+        match (json, self.quiet && well) {
+            (true, _) => print(&(serde_json::to_string_pretty(document).context("cannot write the answer")? + "\n")),
+            (false, true) => Ok(()),
+            (false, false) => print(&summary(self.colour() && io::stdout().is_terminal())),
+        }
+    }
+
+    /// The plan in a file, after what is worth knowing of it; `None` after every mistake in it.
+    pub fn plan(&self, path: &Path) -> Option<Loaded> {
+        match plan::load(path) {
+            Ok(loaded) => {
+                let notes = loaded.notes.render(self.colour());
+                if !notes.trim().is_empty() {
+                    self.say(notes.trim_end());
+                }
+                Some(loaded)
+            }
+            Err(mistakes) => {
+                tell(mistakes.render(self.colour()).trim_end());
+                None
+            }
+        }
+    }
+}
+
+/// A line on stderr. Where nobody reads it any more (a terminal that was closed, `2>&1 | head`), the work goes on.
+pub fn tell(text: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Writes data to stdout. A reader that has seen enough (`| head`) is no error.

@@ -1,16 +1,12 @@
 //! `railgauge compare BEFORE AFTER`: improved, regressed, equivalent, or not enough data.
 
-use std::{
-    io::{self, IsTerminal},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, page_path, print},
+    common::{metric, page_path},
     report::exit_of,
 };
 use crate::{
@@ -71,11 +67,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         .map_err(|cause| anyhow::anyhow!("the runs cannot be compared: {cause}"))?;
     let path = page_path(args.output, "compare")?;
     let view = page::write(&comparison, &path)?;
-    if args.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&comparison).context("cannot write the comparison")?))?;
-    } else if !common.quiet {
-        let colour = common.colour() && io::stdout().is_terminal();
-        print(&page::text::summary(&view, &path, colour))?;
-    }
-    Ok(exit_of(comparison.status))
+    let exit = exit_of(comparison.status);
+    common.answer(args.json, &comparison, exit == Exit::Passed, |colour| page::text::summary(&view, &path, colour))?;
+    Ok(exit)
 }

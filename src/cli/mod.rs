@@ -83,7 +83,7 @@ pub fn main() -> ExitCode {
     match dispatch(line) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            common::tell(format_args!("error: {error:#}"));
             if error.is::<Misuse>() { Exit::Wrong } else { Exit::Unable }.into()
         }
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
 use anyhow::Context;
 
-use super::{Common, Exit, common::print};
+use super::{Common, Exit};
 use crate::{
     cluster::AgentBinary,
     plan,
@@ -30,13 +30,7 @@ pub struct Args {
 /// # Errors
 /// There is no agent to send, or stdout cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let loaded = match plan::load(&args.plan) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => {
-            eprint!("{}", mistakes.render(common.colour()));
-            return Ok(Exit::Wrong);
-        }
-    };
+    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
@@ -59,15 +53,12 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         met.told_within.as_secs_f64(),
         started.elapsed().as_secs_f64(),
     ));
-    if args.json {
-        let document = serde_json::json!({
-            "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
-            "told_within_s": met.told_within.as_secs_f64(),
-        });
-        print(&format!("{document:#}\n"))?;
-    } else {
-        print(&text(&findings, &drift, &met))?;
-    }
+    let document = serde_json::json!({
+        "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
+        "told_within_s": met.told_within.as_secs_f64(),
+    });
+    let well = met.lost.is_empty() && findings.iter().all(|finding| finding.severity <= Severity::Notice);
+    common.answer(args.json, &document, well, |_| text(&findings, &drift, &met))?;
     Ok(match findings.iter().map(|finding| finding.severity).max() {
         _ if met.facts.is_empty() => Exit::Unable,
         Some(Severity::Failure) => Exit::Failed,

@@ -1,14 +1,11 @@
 //! `railgauge report RUN`: everything of a run directory drawn again, from its records alone.
 
-use std::{
-    io::{self, IsTerminal},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use crate::{
-    analysis::verdict::{Status, Verdicts},
-    cli::{Common, Exit, Misuse, common::print},
-    report::{self, text},
+    analysis::verdict::Status,
+    cli::{Common, Exit, Misuse},
+    report::{self, Written, text},
 };
 
 /// Arguments of `report`.
@@ -31,18 +28,18 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Err(Misuse(format!("{run} is no run directory: it holds no records.jsonl")).into());
     }
     let written = report::write(&args.run)?;
-    if args.json {
-        print(&written.verdicts.json()?)?;
-    } else if !common.quiet {
-        let colour = common.colour() && io::stdout().is_terminal();
-        print(&text::summary(&written.view, &written.page, colour))?;
-    }
-    Ok(exit(&written.verdicts))
+    written_out(&written, args.json, common)
 }
 
-/// What the verdicts of a run make of the process.
-pub fn exit(verdicts: &Verdicts) -> Exit {
-    exit_of(verdicts.status)
+/// Shows what was written of a run; answers with what its verdicts make of the process.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn written_out(written: &Written, json: bool, common: &Common) -> anyhow::Result<Exit> {
+    let exit = exit_of(written.verdicts.status);
+    let summary = |colour| text::summary(&written.view, &written.page, colour);
+    common.answer(json, &written.verdicts, exit == Exit::Passed, summary)?;
+    Ok(exit)
 }
 
 /// What a status makes of the process.
@@ -61,20 +58,7 @@ mod tests {
     #[test]
     fn the_exit_code_is_the_one_in_the_document() {
         for status in [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun] {
-            let verdicts = Verdicts {
-                version: 1,
-                run_id: String::new(),
-                plan: String::new(),
-                status,
-                exit_code: status.exit_code(),
-                sentence: String::new(),
-                cases: Default::default(),
-                verdicts: Vec::new(),
-                troubles: Vec::new(),
-                localisation: Vec::new(),
-                interleaved: Vec::new(),
-            };
-            assert_eq!(exit(&verdicts).code(), verdicts.exit_code);
+            assert_eq!(exit_of(status).code(), status.exit_code());
         }
     }
 }

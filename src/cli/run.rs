@@ -1,15 +1,15 @@
 //! `railgauge run PLAN`: the main job.
 
 use std::{
-    io::IsTerminal,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Common, Exit, Misuse, common::print};
+use super::{Common, Exit, Misuse, common::tell, report::written_out};
 use crate::{
     analysis::{
         journal, localise,
@@ -17,7 +17,7 @@ use crate::{
         rows::{ceilings, rows},
     },
     cluster::AgentBinary,
-    plan::{self, Plan, model::Launcher},
+    plan::{Plan, model::Launcher},
     report,
     run::{
         confirm::FollowUp,
@@ -52,37 +52,31 @@ pub struct Args {
 /// # Errors
 /// What keeps a run from starting at all: the run directory, the agent binary, the journal.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let ready = match &args.resume {
-        Some(path) => resume(path, &args),
-        None => fresh(&args, common),
+    let start = match &args.resume {
+        Some(path) => Some(resume(path, args.plan.as_deref())?),
+        None => fresh(&args, common)?,
     };
-    let Start { plan, directory, past, first } = match ready? {
-        Ok(start) => start,
-        Err(exit) => return Ok(exit),
-    };
+    let Some(Start { plan, binary, directory, past, first }) = start else { return Ok(Exit::Wrong) };
+    let journal = Journal::open(&directory.journal(), &directory.reserve()).with_context(|| unwritable(&directory))?;
+    let progress = Progress::new(common.quiet, common.verbose > 0);
+    let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let end = runtime.block_on(async {
-        let binary = AgentBinary::find()?;
-        let journal = Journal::open(&directory.journal(), &directory.reserve())
-            .with_context(|| format!("no space for results in {}", directory.path().display()))?;
-        let spine = Spine::new(journal, &directory.log(), Progress::new(common.quiet, common.verbose > 0))?;
-        spine.emit(first);
         tokio::spawn(interrupts(spine.clone()));
+        spine.emit(first);
         let path = directory.journal();
         let follow_up: FollowUp = Arc::new(move || follow_up(&path));
-        anyhow::Ok(execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await)
+        execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await
     });
+    let exit = finish(&directory, end, &args, common);
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    let end = match end {
-        Ok(end) => end,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            return Ok(Exit::Unable);
-        }
-    };
-    finish(&directory, end, &args, common)
+    exit
+}
+
+fn unwritable(directory: &Directory) -> String {
+    format!("results cannot be written to {}", directory.path().display())
 }
 
 /// What analysis wants to be measured beside what the journal holds.
@@ -98,30 +92,22 @@ fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyh
     let place = directory.path().display();
     let resume = format!("railgauge run --resume {place}");
     let exit = match report::write(directory.path()) {
-        Ok(written) => {
-            if args.json {
-                print(&written.verdicts.json()?)?;
-            } else {
-                let colour = common.colour() && std::io::stdout().is_terminal();
-                print(&report::text::summary(&written.view, &written.page, colour))?;
-            }
-            super::report::exit(&written.verdicts)
-        }
+        Ok(written) => written_out(&written, args.json, common)?,
         Err(error) => {
-            eprintln!("error: everything measured is in {place}, but the report could not be written: {error}");
-            eprintln!("help: make room and run `railgauge report {place}`");
+            tell(format_args!("error: everything measured is in {place}, but the report could not be drawn: {error}"));
+            tell(format_args!("help: put that right and run `railgauge report {place}`"));
             Exit::Unable
         }
     };
     Ok(match end {
         End::Complete => exit,
         End::Interrupted => {
-            eprintln!("interrupted; go on with: {resume}");
+            tell(format_args!("interrupted; go on with: {resume}"));
             Exit::Interrupted
         }
         End::Prevented(why) => {
-            eprintln!("error: {why}");
-            eprintln!("help: go on with: {resume}");
+            tell(format_args!("error: {why}"));
+            tell(format_args!("help: go on with: {resume}"));
             Exit::Unable
         }
     })
@@ -130,38 +116,26 @@ fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyh
 /// All a run needs before anything is touched.
 struct Start {
     plan: Plan,
+    binary: AgentBinary,
     directory: Directory,
     past: Past,
     first: Event,
 }
 
-fn fresh(args: &Args, common: &Common) -> anyhow::Result<Result<Start, Exit>> {
+/// A new run; `None` after the mistakes of its plan were told.
+fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
-    let loaded = match plan::load(path) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => {
-            eprint!("{}", mistakes.render(common.colour()));
-            return Ok(Err(Exit::Wrong));
-        }
-    };
+    let Some(loaded) = common.plan(path) else { return Ok(None) };
+    // Before anything is made: a run directory that holds nothing would stand in the way of the next try.
+    let binary = AgentBinary::find()?;
     let place = args.output.clone();
     let place = place.unwrap_or_else(|| Directory::default_path(&loaded.plan.name, jiff::Timestamp::now()));
-    let made = Directory::create(&place).map_err(anyhow::Error::msg).and_then(|directory| {
-        std::fs::write(directory.plan(), &loaded.source)
-            .with_context(|| format!("no space for results in {}", place.display()))?;
-        Ok(directory)
-    });
-    let directory = match made {
-        Ok(directory) => directory,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            return Ok(Err(Exit::Unable));
-        }
-    };
+    let directory = Directory::create(&place).map_err(anyhow::Error::msg)?;
+    std::fs::write(directory.plan(), &loaded.source).with_context(|| unwritable(&directory))?;
     let first = Event::Started {
         run_id: directory.run_id(),
         plan: loaded.plan.name.clone(),
-        plan_hash: Sha256::digest(&loaded.source).iter().map(|byte| format!("{byte:02x}")).collect(),
+        plan_hash: sha256(loaded.source.as_bytes()),
         resolved: Box::new(loaded.plan.clone()),
         version: env!("CARGO_PKG_VERSION").into(),
         controller: controller(),
@@ -171,39 +145,64 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Result<Start, Exit>> {
             Launcher::Command(words) => format!("command: {}", words.join(" ")),
         },
     };
-    Ok(Ok(Start { plan: loaded.plan, directory, past: Past::default(), first }))
+    Ok(Some(Start { plan: loaded.plan, binary, directory, past: Past::default(), first }))
 }
 
-fn resume(path: &Path, args: &Args) -> anyhow::Result<Result<Start, Exit>> {
+/// An earlier run, taken up again. A plan that is given must be the plan of that run.
+fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let directory = Directory::open(path).map_err(Misuse)?;
     let journal = journal::read(&directory.journal())?;
-    if let Some(given) = &args.plan
-        && std::fs::read(given)? != std::fs::read(directory.plan())?
-    {
-        eprintln!("error: {} is not the plan of the run in {}", given.display(), path.display());
-        eprintln!("help: leave the plan out, or start a new run with it");
-        return Ok(Err(Exit::Wrong));
+    if let Some(given) = given {
+        let shown = given.display();
+        let plan = std::fs::read(given).map_err(|error| Misuse(format!("{shown}: cannot be read: {error}")))?;
+        if sha256(&plan) != journal.plan_hash {
+            let run = path.display();
+            let cause =
+                format!("{shown} is not the plan of the run in {run}: leave it out, or start a new run with it");
+            return Err(Misuse(cause).into());
+        }
     }
     // Wrong bytes count as measured: a second try must not hide them.
     let measured = journal.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
     let past = Past { cases: journal.cases, further: journal.further, done };
-    Ok(Ok(Start { plan: journal.plan, directory, past, first: Event::Resumed }))
+    Ok(Start { plan: journal.plan, binary: AgentBinary::find()?, directory, past, first: Event::Resumed })
 }
 
-/// The first interrupt ends the run in good order, the second at once.
+/// SHA-256, hexadecimal.
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The first Ctrl-C, `kill` or hang-up of the terminal ends the run in good order, a second Ctrl-C or `kill` at once.
 async fn interrupts(spine: Spine) {
-    use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        spine.log("controller", "signals cannot be caught: an interrupt ends the run at once");
         return;
     };
     tokio::select! {
         _ = int.recv() => {}
         _ = term.recv() => {}
+        () = hang_up() => {}
     }
     spine.halt(Halt::Interrupted);
-    int.recv().await;
-    std::process::exit(130);
+    tokio::select! {
+        _ = int.recv() => {}
+        _ = term.recv() => {}
+    }
+    std::process::exit(Exit::Interrupted.code().into());
+}
+
+/// Resolves when the terminal is closed; never under `nohup`, which lets a process start with that signal ignored.
+async fn hang_up() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // proc_pid_status(5): a mask in hexadecimal, signal 1 in its lowest bit.
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let kind = SignalKind::hangup();
+    match signal(kind) {
+        Ok(mut heard) if mask.is_some_and(|mask| mask >> (kind.as_raw_value() - 1) & 1 == 0) => _ = heard.recv().await,
+        _ => std::future::pending().await,
+    }
 }
 
 /// What the controller runs on, in words.

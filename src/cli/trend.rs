@@ -1,16 +1,12 @@
 //! `railgauge trend RUNS`: what changed when, which changed together, and whether it is still so.
 
-use std::{
-    io::{self, IsTerminal},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, page_path, print},
+    common::{metric, page_path},
     report::exit_of,
 };
 use crate::{
@@ -67,11 +63,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("the runs cannot be watched: {cause}"))?;
     let path = page_path(args.output, "trend")?;
     let view = page::write(&trend, &path)?;
-    if args.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&trend).context("cannot write the trend")?))?;
-    } else if !common.quiet {
-        let colour = common.colour() && io::stdout().is_terminal();
-        print(&page::text::summary(&view, &path, colour))?;
-    }
-    Ok(exit_of(trend.status))
+    let exit = exit_of(trend.status);
+    common.answer(args.json, &trend, exit == Exit::Passed, |colour| page::text::summary(&view, &path, colour))?;
+    Ok(exit)
 }

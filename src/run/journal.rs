@@ -4,7 +4,7 @@
 //! measured at that moment still gets its line; then the run ends. A line is written whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -30,12 +30,18 @@ pub struct Journal {
 pub struct Full;
 
 impl Journal {
-    /// Opens a journal for appending and allocates its reserve. A torn last line, left by a crash, is cut off.
+    /// Opens a journal for appending and allocates its reserve. A torn last line, left by a crash, is cut off. Until it is
+    /// dropped nobody else can open it.
     ///
     /// # Errors
-    /// The file cannot be opened, or there is no room for the reserve.
+    /// The file cannot be opened, another process writes to it, or there is no room for the reserve.
     pub fn open(path: &Path, reserve: &Path) -> io::Result<Self> {
         let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        // File systems without locks (some parallel ones) answer with another error, and are used all the same.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let cause = "another railgauge is writing to it: wait for that run, or end it";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, cause));
+        }
         let length = complete(&mut file)?;
         file.set_len(length)?;
         // Written, not only sized: a sparse file would reserve nothing.
@@ -136,5 +142,17 @@ mod tests {
         drop(journal);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{whole}{whole}"));
         assert!(!reserve.exists());
+    }
+
+    #[test]
+    fn a_journal_has_one_writer() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
+        let first = Journal::open(&path, &reserve).unwrap();
+        let refused = Journal::open(&path, &reserve).unwrap_err();
+        assert!(refused.to_string().contains("another railgauge is writing"), "{refused}");
+        assert!(reserve.exists(), "the reserve of the writer is taken away");
+        drop(first);
+        Journal::open(&path, &reserve).unwrap();
     }
 }

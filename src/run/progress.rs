@@ -2,7 +2,7 @@
 //! changes no result.
 
 use std::{
-    io::IsTerminal,
+    io::{IsTerminal, Write},
     time::{Duration, Instant},
 };
 
@@ -129,7 +129,8 @@ impl Progress {
     fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            // A closed terminal, or a reader that has seen enough, must not end a run.
+            None => _ = writeln!(std::io::stderr(), "{text}"),
         }
     }
 }

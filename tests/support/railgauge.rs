@@ -50,7 +50,8 @@ impl Scene {
         self.spawn(command, "resume")
     }
 
-    fn spawn(&self, mut command: Command, name: &str) -> Running {
+    /// Starts any command that writes into the run directory; what it says goes to files called `name`.
+    pub fn spawn(&self, mut command: Command, name: &str) -> Running {
         let (out, err) = (self.path(&format!("{name}.out")), self.path(&format!("{name}.err")));
         command.stdin(Stdio::null()).stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         Running { child: command.spawn().unwrap(), out, err, results: Results { directory: self.run_directory() } }

@@ -12,7 +12,6 @@ use anyhow::Context;
 use self::preview::Preview;
 use crate::{
     cli::{Common, Exit, Misuse, common::print},
-    plan,
     schedule::{self, Inventory},
 };
 
@@ -34,17 +33,7 @@ pub struct Args {
 /// # Errors
 /// The plan cannot be scheduled, or stdout cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let loaded = match plan::load(&args.plan) {
-        Ok(loaded) => loaded,
-        Err(mistakes) => {
-            eprint!("{}", mistakes.render(common.colour()));
-            return Ok(Exit::Wrong);
-        }
-    };
-    let notes = loaded.notes.render(common.colour());
-    if !notes.trim().is_empty() {
-        common.say(notes.trim_end());
-    }
+    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
     let inventory = Inventory::of_plan(&loaded.plan);
     let schedule = schedule::schedule(&loaded.plan, &inventory).map_err(|error| Misuse(error.to_string()))?;
     let preview = Preview::new(&loaded.plan, &inventory, &schedule, args.link_rate);

@@ -1,0 +1,135 @@
+//! How a run ends that does not end by itself, and how it is taken up again: local agents over TCP.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/railgauge.rs"]
+mod railgauge;
+
+use std::process::{Command, Stdio};
+
+use railgauge::{Scene, program};
+
+/// Six cases of half a second each.
+const PLAN: &str = r#"
+name = "endings"
+launch = { via = "local" }
+hosts = { names = ["a", "b"] }
+localise = { confirm = false }
+
+[[test]]
+name = "write"
+op = "write"
+metric = "bandwidth"
+transport = "tcp"
+sizes = "1KiB..32KiB x2"
+measure = "500ms"
+warm_up = "10ms"
+"#;
+
+fn send(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let scene = Scene::new();
+        let plan = scene.write("plan.toml", PLAN);
+        let mut run = scene.start(&plan);
+        run.wait_for_outcomes(2);
+        send(signal, run.pid());
+        let ended = run.end();
+        ended.expect(130);
+        ended.says("--resume");
+        let results = scene.results();
+        let before = results.measured();
+        assert!((2..6).contains(&before.len()), "{signal}: {before:?}");
+        assert!(results.report().contains("The run was interrupted"), "{signal}");
+        assert_eq!(results.verdicts()["status"], "inconclusive");
+        if signal == "-INT" {
+            scene.resume().end().expect(0);
+            assert!(before.keys().all(|case| results.measured()[case] == 1), "measured twice");
+            assert_eq!(results.measured().len(), 6);
+        }
+    }
+}
+
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", PLAN);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" run -o \"$1\" \"$2\""]).arg(program().get_program());
+    command.envs(program().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.arg(scene.run_directory()).arg(&plan);
+    let mut run = scene.spawn(command, "nohup");
+    run.wait_for_outcomes(1);
+    send("-HUP", run.pid());
+    run.end().expect(0);
+}
+
+#[test]
+fn a_run_goes_on_when_nobody_reads_what_it_says() {
+    let scene = Scene::new();
+    // What is neither verified nor expected is worth a note, and -v says more.
+    let plan = scene.write("plan.toml", &PLAN.replace("transport = \"tcp\"", "transport = \"tcp\"\nverify = false"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = program()
+        .args(["run", "-v", "-o"])
+        .arg(scene.run_directory())
+        .arg(&plan)
+        .stdout(Stdio::null())
+        .stderr(writer)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(3), "nothing is verified and nothing is expected");
+    assert_eq!(scene.results().measured().len(), 6);
+}
+
+#[test]
+fn a_run_has_one_controller() {
+    let scene = Scene::new();
+    let mut run = scene.start(&scene.write("plan.toml", PLAN));
+    run.wait_for_outcomes(1);
+    let second = scene.resume().end();
+    second.expect(4);
+    second.says("another railgauge is writing to it");
+    run.end().expect(0);
+    assert_eq!(scene.results().measured().len(), 6);
+}
+
+#[test]
+fn nothing_is_made_for_a_run_that_cannot_start() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", PLAN);
+    let run = |arguments: &[&str]| {
+        let mut command = program();
+        command.args(arguments).arg(&plan).env("RAILGAUGE_AGENT", scene.path("no-agent"));
+        command.output().unwrap()
+    };
+    let directory = scene.run_directory().display().to_string();
+    let output = run(&["run", "-o", &directory]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read the agent's file"), "{output:?}");
+    assert!(!scene.run_directory().exists(), "an empty run directory stands in the way of the next try");
+}
+
+#[test]
+fn a_run_is_resumed_with_its_own_plan_only() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    scene.start(&plan).end().expect(0);
+    let directory = scene.run_directory();
+    let resume = |plan: &str| {
+        let mut command = program();
+        command.args(["run", "--resume"]).arg(&directory).arg(scene.path(plan));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(resume("plan.toml").0, Some(0));
+    scene.write("other.toml", PLAN);
+    let (code, said) = resume("other.toml");
+    assert!(code == Some(2) && said.contains("is not the plan of the run in"), "{code:?} {said}");
+    let (code, said) = resume("none.toml");
+    assert!(code == Some(2) && said.contains("none.toml: cannot be read"), "{code:?} {said}");
+}
