@@ -6,17 +6,19 @@ use std::{
 };
 
 use railgauge_wire::{
+    group::Manner,
     step::Window,
     terms::{Aim, Fabric, Memory, Op, Service},
 };
 use serde::Serialize;
 
 use crate::{
+    analysis::words::count,
     plan::{
         Plan,
-        model::{AtOnce, Cut, Pattern, Rails, Test},
+        model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
     },
-    schedule::{Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
+    schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
 
 /// What a plan would do.
@@ -60,7 +62,7 @@ pub struct Seconds {
 pub struct Bytes {
     /// Whether the plan fixes the number: `at_most` is then exact.
     pub exact: bool,
-    /// Upper bound; null if it takes a link rate and none is given.
+    /// Upper bound; null if it takes a link rate and none is given, and for collectives: their algorithm decides.
     pub at_most: Option<u128>,
 }
 
@@ -75,7 +77,7 @@ pub struct HostPreview<'a> {
     pub verbs_rails: Option<u32>,
     /// TCP addresses or interfaces the plan lists; null if the agent finds them.
     pub tcp_rails: Option<u32>,
-    /// Links it is an end of, in all tests.
+    /// Links it is an end of and groups it is in, in all tests.
     pub links: u64,
     /// What passes them.
     pub bytes: Bytes,
@@ -93,9 +95,9 @@ pub struct TestPreview<'a> {
     pub op: Op,
     /// Loop.
     pub aim: Aim,
-    /// Verbs or TCP.
+    /// What carries the bytes.
     pub fabric: Fabric,
-    /// Queue pair service; null for TCP.
+    /// Queue pair service; null where no verbs are used.
     pub service: Option<Service>,
     /// Where the bytes live.
     pub memory: Memory,
@@ -109,13 +111,15 @@ pub struct TestPreview<'a> {
     pub repeats: u32,
     /// Who talks to whom, in words.
     pub pattern: String,
-    /// Which rails, in words.
-    pub rails: String,
+    /// Which rails, in words; null for collectives.
+    pub rails: Option<String>,
+    /// Ranks on every host; null for pairs.
+    pub ranks_per_host: Option<u32>,
     /// How long one measurement is, in words.
     pub window: String,
-    /// Sizes and queue pairs, in the order they run.
-    pub cells: Vec<CellPreview>,
-    /// Links, each in one round.
+    /// What is measured on each link, in the order in which it runs.
+    pub cells: Vec<CellPreview<'a>>,
+    /// Links or groups, each in one round.
     pub links: u64,
     /// Cases: links times cells.
     pub cases: u64,
@@ -131,11 +135,14 @@ pub struct TestPreview<'a> {
 
 /// What is measured once on every link.
 #[derive(Debug, Serialize)]
-pub struct CellPreview {
+pub struct CellPreview<'a> {
     /// Message size.
     pub size_bytes: u64,
     /// Queue pairs or streams.
     pub qps: u32,
+    /// How a collective works on its data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manner: Option<&'a Manner>,
 }
 
 /// Links that are busy at the same time.
@@ -150,60 +157,31 @@ pub struct RoundPreview<'a> {
 impl<'a> Preview<'a> {
     /// What `schedule` means for `plan`.
     pub fn new(plan: &'a Plan, inventory: &Inventory, schedule: &'a Schedule, link_rate_gbps: Option<f64>) -> Self {
-        let bytes = |volume: Volume| Bytes { exact: volume.is_exact(), at_most: volume.at_most(link_rate_gbps) };
-        let mut at_host: HashMap<&str, (u64, Volume)> = HashMap::new();
+        let bytes = |load: Load| load.bytes(link_rate_gbps);
+        let mut at_host: HashMap<&str, (u64, Load)> = HashMap::new();
         let mut total = Time::default();
         let mut tests = Vec::with_capacity(plan.tests.len());
         for (index, (test, cells)) in plan.tests.iter().zip(&schedule.cells).enumerate() {
-            let volume = Volume::of_link(test, cells);
-            let rounds: Vec<_> = schedule.rounds.iter().filter(|round| round.test == index).collect();
+            let rounds = schedule.rounds.iter().filter(|round| round.test == index);
+            let rounds: Vec<_> =
+                rounds.map(|round| RoundPreview { number: round.number, links: &round.flows }).collect();
+            let load = Load::of_link(test, cells);
             for round in &rounds {
-                // Flows that share a port share what it can carry in each direction.
-                let mut busy = HashSet::new();
-                for end in round.flows.iter().flat_map(|flow| [(&flow.from, true), (&flow.to, false)]) {
-                    let (links, sum) = at_host.entry(&end.0.host).or_default();
-                    *links += 1;
-                    *sum += if busy.insert(end) { volume } else { Volume { flowing: 0, ..volume } };
-                }
+                load_hosts(&mut at_host, round.links, load);
             }
-            let links = rounds.iter().map(|round| round.flows.len() as u64).sum::<u64>();
-            let cases = links * cells.len() as u64;
-            let turns = rounds.len() as u64 * cells.len() as u64 * u64::from(test.repeats);
-            let time = Time::of_case(test).times(turns);
+            let time = Time::of_case(test).times(rounds.len() as u64 * cells.len() as u64 * u64::from(test.repeats));
             total += time;
-            tests.push(TestPreview {
-                test,
-                name: &test.name,
-                op: test.op,
-                aim: test.aim,
-                fabric: test.fabric,
-                service: (test.fabric == Fabric::Verbs).then_some(test.service),
-                memory: test.memory,
-                bidirectional: test.bidirectional,
-                verified: test.verify,
-                hosts: &test.hosts,
-                repeats: test.repeats,
-                pattern: pattern(&test.pattern, test.hosts.len()),
-                rails: rails(&test.rails),
-                window: window(test),
-                cells: cells.iter().map(|cell| CellPreview { size_bytes: cell.size, qps: cell.qps }).collect(),
-                links,
-                cases,
-                measurements: cases * u64::from(test.repeats),
-                seconds: time.into(),
-                bytes_per_link: bytes(volume),
-                rounds: rounds.iter().map(|round| RoundPreview { number: round.number, links: &round.flows }).collect(),
-            });
+            tests.push(TestPreview::new(test, cells, rounds, time, bytes(load)));
         }
         let hosts = plan.hosts.iter().map(|host| {
-            let (links, volume) = at_host.remove(host.name.as_str()).unwrap_or_default();
+            let (links, load) = at_host.remove(host.name.as_str()).unwrap_or_default();
             HostPreview {
                 name: &host.name,
                 address: &host.address,
                 verbs_rails: inventory.get(&host.name, Fabric::Verbs),
                 tcp_rails: inventory.get(&host.name, Fabric::Tcp),
                 links,
-                bytes: bytes(volume),
+                bytes: bytes(load),
             }
         });
         Self {
@@ -218,6 +196,98 @@ impl<'a> Preview<'a> {
             hosts: hosts.collect(),
             notes: notes(plan, inventory, schedule),
             tests,
+        }
+    }
+}
+
+impl<'a> TestPreview<'a> {
+    fn new(test: &'a Test, cells: &'a [Cell], rounds: Vec<RoundPreview<'a>>, time: Time, bytes: Bytes) -> Self {
+        let links = rounds.iter().map(|round| round.links.len() as u64).sum::<u64>();
+        let cases = links * cells.len() as u64;
+        let cell =
+            |cell: &'a Cell| CellPreview { size_bytes: cell.size, qps: cell.qps, manner: cell.manner.as_deref() };
+        let collective = test.collective.as_ref();
+        Self {
+            test,
+            name: &test.name,
+            op: test.op,
+            aim: test.aim,
+            fabric: test.fabric,
+            service: (test.fabric == Fabric::Verbs).then_some(test.service),
+            memory: test.memory,
+            bidirectional: test.bidirectional,
+            verified: test.verify,
+            hosts: &test.hosts,
+            repeats: test.repeats,
+            pattern: match collective {
+                Some(collective) => groups(collective, test.hosts.len()),
+                None => pattern(&test.pattern, test.hosts.len()),
+            },
+            rails: collective.is_none().then(|| rails(&test.rails)),
+            ranks_per_host: collective.map(|collective| collective.ranks_per_host),
+            window: window(test),
+            cells: cells.iter().map(cell).collect(),
+            links,
+            cases,
+            measurements: cases * u64::from(test.repeats),
+            seconds: time.into(),
+            bytes_per_link: bytes,
+            rounds,
+        }
+    }
+}
+
+/// What passes a link or a host; `None` where nobody can say before the run.
+#[derive(Clone, Copy)]
+struct Load(Option<Volume>);
+
+impl Default for Load {
+    fn default() -> Self {
+        Self(Some(Volume::default()))
+    }
+}
+
+impl Load {
+    fn of_link(test: &Test, cells: &[Cell]) -> Self {
+        Self(test.collective.is_none().then(|| Volume::of_link(test, cells)))
+    }
+
+    /// The part that does not depend on how long something flows: what a further flow adds to a port that is busy.
+    fn counted(self) -> Self {
+        Self(self.0.map(|volume| Volume { flowing: 0, ..volume }))
+    }
+
+    fn add(&mut self, more: Self) {
+        self.0 = self.0.zip(more.0).map(|(mut sum, more)| {
+            sum += more;
+            sum
+        });
+    }
+
+    fn bytes(self, link_rate_gbps: Option<f64>) -> Bytes {
+        Bytes {
+            exact: self.0.is_some_and(Volume::is_exact),
+            at_most: self.0.and_then(|volume| volume.at_most(link_rate_gbps)),
+        }
+    }
+}
+
+/// Adds the flows of one round to their hosts.
+fn load_hosts<'a>(at_host: &mut HashMap<&'a str, (u64, Load)>, flows: &'a [Flow], load: Load) {
+    let mut add = |host: &'a str, load| {
+        let (links, sum) = at_host.entry(host).or_default();
+        *links += 1;
+        sum.add(load);
+    };
+    // Flows that share a port share what it can carry in each direction.
+    let mut busy = HashSet::new();
+    for flow in flows {
+        if !flow.members.is_empty() {
+            flow.hosts().into_iter().for_each(|host| add(host, load));
+            continue;
+        }
+        for end in [(&flow.from, true), (&flow.to, false)] {
+            add(&end.0.host, if busy.insert(end) { load } else { load.counted() });
         }
     }
 }
@@ -249,6 +319,16 @@ fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String>
     notes
 }
 
+fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
+    match grouping {
+        Grouping::All => format!("one group of {hosts} hosts"),
+        Grouping::Each => "each named group of hosts".to_owned(),
+        Grouping::Pairs => format!("every pair of {hosts} hosts"),
+        Grouping::Halves => format!("two halves of {hosts} hosts"),
+        Grouping::Every(size) => format!("every {size} of {hosts} hosts"),
+    }
+}
+
 fn pattern(pattern: &Pattern, hosts: usize) -> String {
     match pattern {
         Pattern::Tournament => format!("every pair of {hosts} hosts once"),
@@ -258,7 +338,7 @@ fn pattern(pattern: &Pattern, hosts: usize) -> String {
         Pattern::OneToMany(host) => format!("{host} to each of {} hosts, one at a time", hosts.saturating_sub(1)),
         Pattern::ManyToOne(host) => format!("each of {} hosts to {host}, one at a time", hosts.saturating_sub(1)),
         Pattern::Between(left, right) => format!("every host of {left} with every host of {right}"),
-        Pattern::Pairs(pairs) => format!("{} listed pairs", pairs.len()),
+        Pattern::Pairs(pairs) => count(pairs.len(), "listed pair"),
         Pattern::AtOnce(pattern) => at_once(pattern, hosts),
     }
 }

@@ -63,6 +63,41 @@ sizes = [1048576]
 measure = "1s"
 "#;
 
+const COLLECTIVES: &str = r#"
+name = "collectives"
+launch = { via = "local" }
+hosts = { names = "a,b,c,d", groups = { left = "a,b" } }
+
+[[test]]
+name = "all"
+op = "all_reduce"
+metric = "bandwidth"
+transport = "nccl"
+ranks_per_host = 8
+sizes = "1MiB..64MiB x4"
+datatype = ["f32", "bf16"]
+env = { NCCL_ALGO = ["Ring", "Tree"] }
+
+[[test]]
+name = "halves"
+op = "all_reduce"
+metric = "bandwidth"
+transport = "tcp"
+groups = "halves"
+sizes = "1MiB"
+algorithm = ["ring", "auto"]
+
+[[test]]
+name = "pair"
+op = "write"
+metric = "bandwidth"
+transport = "tcp"
+pattern = "pairs"
+pairs = [["a", "b"]]
+measure = "10 iterations"
+sizes = "64KiB"
+"#;
+
 fn parsed(source: &str) -> Plan {
     match plan::parse("plan.toml", source, Path::new("")) {
         Ok((plan, _)) => plan,
@@ -85,6 +120,12 @@ fn text_of_a_small_plan() {
 #[test]
 fn text_without_a_link_rate() {
     insta::assert_snapshot!(with_preview(SMALL, None, text));
+}
+
+#[test]
+fn groups_of_collectives_are_no_pairs() {
+    // Whatever the rate: what the hosts of a group send is not known, and must not look like nothing.
+    insta::assert_snapshot!(with_preview(COLLECTIVES, Some(100.0), text));
 }
 
 #[test]

@@ -2,10 +2,14 @@
 
 use std::fmt::Write;
 
-use railgauge_wire::terms::Fabric;
+use railgauge_wire::terms::{Algorithm, Fabric};
 
 use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, TestPreview};
-use crate::schedule::Port;
+use crate::{
+    analysis::words::{count, size},
+    plan::model::Test,
+    schedule::{Flow, Port},
+};
 
 /// Hosts, rounds of a test and links of a round that are listed.
 const HOSTS: usize = 16;
@@ -26,16 +30,17 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
         "plan {}, seed {}: {}, {}, {}, {}, {}",
         preview.plan,
         preview.seed,
-        count(preview.hosts.len() as u64, "host"),
-        count(preview.tests.len() as u64, "test"),
-        count(preview.rounds, "round"),
-        count(preview.cases, "case"),
-        count(preview.measurements, "measurement"),
+        count(preview.hosts.len(), "host"),
+        count(preview.tests.len(), "test"),
+        many(preview.rounds, "round"),
+        many(preview.cases, "case"),
+        many(preview.measurements, "measurement"),
     )?;
     let overhead = preview.overhead_seconds * 1e3;
     writeln!(out, "time   {}", time(preview.seconds))?;
     writeln!(out, "       assumes {overhead} ms for a case beside warm-up and window, and agents that already run")?;
-    let unknown = preview.tests.iter().any(|test| test.bytes_per_link.at_most.is_none());
+    let pairs = || preview.tests.iter().filter(|test| test.ranks_per_host.is_none());
+    let unknown = pairs().any(|test| test.bytes_per_link.at_most.is_none());
     match preview.link_rate_gbps {
         Some(rate) => writeln!(out, "bytes  payload, at most what links of {rate} Gb/s can carry in the time")?,
         None if unknown => {
@@ -81,55 +86,95 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         preview.service.map_or_else(|| test.fabric.to_string(), |service| format!("{} {service}", test.fabric)),
         test.memory,
     )?;
-    writeln!(out, "  pairs   {}; {}", preview.pattern, preview.rails)?;
-    let sizes = match (test.sizes.first(), test.sizes.last()) {
-        _ if test.op.is_atomic() => "8 B".to_owned(),
-        (Some(first), Some(last)) if first != last => {
-            format!("{} from {} to {}", count(test.sizes.len() as u64, "size"), size(*first), size(*last))
+    match (&preview.rails, preview.ranks_per_host) {
+        (Some(rails), _) => writeln!(out, "  pairs   {}; {rails}", preview.pattern)?,
+        (None, ranks) => {
+            let ranks = count(ranks.unwrap_or(1) as usize, "rank");
+            writeln!(out, "  groups  {}; {ranks} on each", preview.pattern)?;
         }
-        (Some(only), _) => size(*only),
-        (None, _) => "no size".to_owned(),
-    };
-    let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
-    let lanes = if test.fabric == Fabric::Tcp { "streams" } else { "queue pairs" };
-    writeln!(out, "  cells   {}: {sizes}; {lanes} {}", cells.len(), qps.join(", "))?;
+    }
+    writeln!(out, "  cells   {}: {}; {}", cells.len(), sizes(test), variants(test))?;
     let verify = if test.verify { "verified before and after" } else { "not verified" };
     writeln!(out, "  window  {}; {verify}", preview.window)?;
-    let rounds_count = count(rounds.len() as u64, "round");
+    let noun = if test.collective.is_some() { "group" } else { "link" };
     writeln!(
         out,
-        "  cases   {rounds_count}, {} × {} = {}; × {} = {}",
-        count(*links, "link"),
-        count(cells.len() as u64, "cell"),
-        count(*cases, "case"),
-        count(test.repeats.into(), "repeat"),
-        count(*measurements, "measurement"),
+        "  cases   {}, {} × {} = {}; × {} = {}",
+        count(rounds.len(), "round"),
+        many(*links, noun),
+        count(cells.len(), "cell"),
+        many(*cases, "case"),
+        count(test.repeats as usize, "repeat"),
+        many(*measurements, "measurement"),
     )?;
     writeln!(out, "  time    {}", time(preview.seconds))?;
-    writeln!(out, "  bytes   {} per link", amount(preview.bytes_per_link))?;
-    rounds.iter().take(ROUNDS).try_for_each(|round| one_round(out, round))?;
+    match test.collective {
+        Some(_) => writeln!(out, "  bytes   unknown: what a rank sends depends on the algorithm")?,
+        None => writeln!(out, "  bytes   {} per link", amount(preview.bytes_per_link))?,
+    }
+    rounds.iter().take(ROUNDS).try_for_each(|round| one_round(out, round, noun))?;
     left_out(out, "  ", rounds.len(), ROUNDS, "round")
 }
 
-fn one_round(out: &mut String, RoundPreview { number, links }: &RoundPreview<'_>) -> std::fmt::Result {
+fn sizes(test: &Test) -> String {
+    match (test.sizes.first(), test.sizes.last()) {
+        _ if test.op.is_atomic() => "8 B".to_owned(),
+        (Some(first), Some(last)) if first != last => {
+            format!("{} from {} to {}", count(test.sizes.len(), "size"), size(*first), size(*last))
+        }
+        (Some(only), _) => size(*only),
+        (None, _) => "no size".to_owned(),
+    }
+}
+
+/// What a test has cells for beside its sizes.
+fn variants(test: &Test) -> String {
+    if let Some(collective) = &test.collective {
+        let automatic = |algorithm: &Option<_>| {
+            algorithm.map_or("automatic algorithm".to_owned(), |known: Algorithm| known.to_string())
+        };
+        let lists = [
+            collective.datatypes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            collective.reductions.iter().map(ToString::to_string).collect(),
+            collective.algorithms.iter().map(automatic).collect(),
+        ];
+        let mut words: Vec<String> =
+            lists.into_iter().map(|list| list.join(", ")).filter(|list| !list.is_empty()).collect();
+        if collective.env.len() > 1 {
+            words.push(count(collective.env.len(), "environment"));
+        }
+        return words.join("; ");
+    }
+    let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
+    let lanes = if test.fabric == Fabric::Tcp { "streams" } else { "queue pairs" };
+    format!("{lanes} {}", qps.join(", "))
+}
+
+fn one_round(out: &mut String, RoundPreview { number, links }: &RoundPreview<'_>, noun: &str) -> std::fmt::Result {
     let port = |port: &Port| format!("{}/{}", port.host, port.rail);
-    let shown = links.iter().take(LINKS).map(|flow| format!("{} → {}", port(&flow.from), port(&flow.to)));
-    write!(out, "  round {number:<3} {}", shown.collect::<Vec<_>>().join(", "))?;
+    let name = |flow: &Flow| match flow.members.is_empty() {
+        true => format!("{} → {}", port(&flow.from), port(&flow.to)),
+        false => flow.name(),
+    };
+    let shown = links.iter().take(LINKS).map(name);
+    // Names of groups hold commas.
+    let between = if noun == "group" { "; " } else { ", " };
+    write!(out, "  round {number:<3} {}", shown.collect::<Vec<_>>().join(between))?;
     match links.len().saturating_sub(LINKS) {
         0 => writeln!(out),
-        more => writeln!(out, " and {}", count(more as u64, "more link")),
+        more => writeln!(out, " and {}", count(more, &format!("more {noun}"))),
     }
 }
 
 fn left_out(out: &mut String, indent: &str, all: usize, shown: usize, what: &str) -> std::fmt::Result {
     match all.saturating_sub(shown) {
         0 => Ok(()),
-        more => writeln!(out, "{indent}… and {}; --json has all", count(more as u64, &format!("more {what}"))),
+        more => writeln!(out, "{indent}… and {}; --json has all", count(more, &format!("more {what}"))),
     }
 }
 
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+fn many(number: u64, what: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), what)
 }
 
 fn time(Seconds { at_least, at_most }: Seconds) -> String {
@@ -174,11 +219,4 @@ fn amount(bytes: Bytes) -> String {
     let rounded = if bytes.exact { (number * step).round() } else { (number * step).ceil() } / step;
     let bound = if bytes.exact { "" } else { "at most " };
     format!("{bound}{rounded} {unit}")
-}
-
-/// A message size, in binary units where it is a whole number of them.
-fn size(bytes: u64) -> String {
-    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let whole = units.into_iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
-    whole.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
 }
