@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
 use anyhow::Context;
+use railgauge_wire::natural;
 
 use super::{Common, Exit};
 use crate::{
@@ -36,7 +37,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let run_id = format!("preflight-{}-{}", std::process::id(), spine::now());
     let met = runtime.block_on(async {
-        let spine = Spine::unrecorded(common.quiet, common.verbose > 0);
+        let spine = Spine::unrecorded(common.quiet, common.verbose);
         let mut met = hosts::bring_up(&loaded.plan, &run_id, binary, &spine).await;
         met.close().await;
         met
@@ -89,12 +90,16 @@ fn write(
         writeln!(out, "         {}; remedy: {}", finding.meaning, finding.remedy)?;
     }
     for row in drift {
-        let others: Vec<String> = row.others.iter().map(|(host, value)| format!("{host} {value}")).collect();
+        let others = row.by_value().into_iter();
+        let others: Vec<String> =
+            others.map(|(value, hosts)| format!("{} {value}", plan::hostlist::fold(hosts))).collect();
         let agreed = if row.decided { "most hosts" } else { "the largest group" };
         writeln!(out, "drift    {}: {} on {agreed}; {}", row.fact, row.majority, others.join(", "))?;
     }
-    for (host, failure) in lost {
-        writeln!(out, "lost     {host}: {failure}")?;
+    let mut names: Vec<&String> = lost.keys().collect();
+    natural::sort(&mut names);
+    for host in names {
+        writeln!(out, "lost     {host}: {}", lost[host])?;
     }
     let serious = findings.iter().filter(|finding| finding.severity > Severity::Notice).count();
     let hosts = up + lost.len();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::{facts::HostFacts, natural};
 use serde::{Deserialize, Serialize};
 
 use super::comparable::comparable;
@@ -20,6 +20,18 @@ pub struct Drift {
     pub decided: bool,
     /// Hosts that differ, and their values.
     pub others: BTreeMap<String, String>,
+}
+
+impl Drift {
+    /// The other values, and the hosts that have each.
+    pub fn by_value(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (host, value) in &self.others {
+            values.entry(value).or_default().push(host);
+        }
+        values.values_mut().for_each(|hosts| natural::sort(hosts));
+        values
+    }
 }
 
 /// Every fact on which hosts differ, in the order of the facts' names.
@@ -79,5 +91,9 @@ pub fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, Ho
             add(fact, Some(was), None);
         }
     }
-    changes.into_iter().map(|((fact, before, after), hosts)| Change { fact, before, after, hosts }).collect()
+    let change = |((fact, before, after), mut hosts): (_, Vec<String>)| {
+        natural::sort(&mut hosts);
+        Change { fact, before, after, hosts }
+    };
+    changes.into_iter().map(change).collect()
 }

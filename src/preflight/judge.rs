@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_wire::natural;
+
 use super::{CHECKS, Check, Cluster, Finding, Severity, finding::Found, scene::Scene};
 use crate::plan::{Plan, hostlist, model::Preflight};
 
@@ -32,26 +34,28 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
     for ((said, device), hosts) in hosts {
         devices.entry((said, hosts)).or_default().extend(device);
     }
-    let finding = |(((severity, what, meaning, remedy), hosts), devices): ((Said, BTreeSet<String>), Vec<String>)| {
-        let named = |list: &[String]| list.iter().any(|name| name == check.name);
-        let waived = severity > Severity::Notice && named(&overruled.waive);
-        let severity = match severity {
-            _ if waived => Severity::Notice,
-            _ if named(&overruled.escalate) => Severity::Failure,
-            severity => severity,
+    let finding =
+        |(((severity, what, meaning, remedy), hosts), mut devices): ((Said, BTreeSet<String>), Vec<String>)| {
+            let named = |list: &[String]| list.iter().any(|name| name == check.name);
+            let waived = severity > Severity::Notice && named(&overruled.waive);
+            let severity = match severity {
+                _ if waived => Severity::Notice,
+                _ if named(&overruled.escalate) => Severity::Failure,
+                severity => severity,
+            };
+            natural::sort(&mut devices);
+            let place = hostlist::fold(devices.iter().map(String::as_str));
+            Finding {
+                check: check.name.to_owned(),
+                severity,
+                waived,
+                hosts: hosts.into_iter().collect(),
+                what: if devices.is_empty() { what } else { format!("{place}: {what}") },
+                devices,
+                meaning,
+                remedy,
+                source: check.source.to_owned(),
+            }
         };
-        let place = hostlist::fold(devices.iter().map(String::as_str));
-        Finding {
-            check: check.name.to_owned(),
-            severity,
-            waived,
-            hosts: hosts.into_iter().collect(),
-            what: if devices.is_empty() { what } else { format!("{place}: {what}") },
-            devices,
-            meaning,
-            remedy,
-            source: check.source.to_owned(),
-        }
-    };
     devices.into_iter().map(finding).collect()
 }

@@ -18,6 +18,7 @@
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
+//! | [`natural`] | names in the order a person expects |
 //! | [`facts`] | what a host is |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 
@@ -29,6 +30,7 @@ pub mod group;
 pub mod link;
 pub mod measure;
 pub mod message;
+pub mod natural;
 pub mod step;
 pub mod terms;
 

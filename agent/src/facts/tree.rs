@@ -10,7 +10,7 @@ use std::{
     str::FromStr,
 };
 
-use crate::verbs::natural;
+use railgauge_wire::natural;
 
 /// Longest file that is read to its end, in bytes; what is longer is cut there.
 const LONGEST: u64 = 1 << 20;
@@ -81,7 +81,7 @@ impl Tree {
             Ok(entries) => {
                 let mut names: Vec<_> =
                     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-                names.sort_by_cached_key(|name| (natural::key(name), name.clone()));
+                natural::sort(&mut names);
                 names
             }
             Err(error) => {

@@ -83,7 +83,7 @@ impl Device {
     pub fn names() -> Result<Vec<String>, Failure> {
         let list = List::new(Library::get()?)?;
         let mut names: Vec<_> = list.devices().map(|(name, _)| name).collect();
-        names.sort_by_cached_key(|name| super::natural::key(name));
+        railgauge_wire::natural::sort(&mut names);
         Ok(names)
     }
 

@@ -8,7 +8,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`loader`], [`library`] | libraries opened at run time, with versioned symbols |
-//! | [`device`], [`port`], [`gid`], [`natural`] | what there is, and which GID to use |
+//! | [`device`], [`port`], [`gid`] | what there is, and which GID to use |
 //! | [`domain`], [`region`], [`completion`], [`queue_pair`], [`address`] | the objects |
 //! | [`cm`], [`cm_library`] | connections made by librdmacm |
 //! | [`transition`] | the attributes of a queue pair's states, as data |
@@ -33,7 +33,6 @@ pub mod gid;
 pub mod library;
 pub mod loader;
 pub mod message;
-pub mod natural;
 pub mod poll;
 pub mod port;
 pub mod queue_pair;

@@ -1,7 +1,12 @@
-//! Names in the order a person expects: `mlx5_2` before `mlx5_10`. Rails are numbered in this order.
+//! Names in the order a person expects: `mlx5_2` before `mlx5_10`. Agents number rails in this order, and reports name
+//! hosts in it.
 
-/// A key that sorts runs of digits by their value and everything else by its bytes.
-pub fn key(name: &str) -> Vec<(String, u64)> {
+/// Sorts names: runs of digits by their value, everything else by its bytes.
+pub fn sort<T: AsRef<str>>(names: &mut [T]) {
+    names.sort_by_cached_key(|name| (key(name.as_ref()), name.as_ref().to_owned()));
+}
+
+fn key(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {
@@ -22,7 +27,7 @@ mod tests {
     #[test]
     fn numbers_sort_by_value() {
         let mut names = ["mlx5_10", "mlx5_2", "rxe0", "mlx5_bond_0", "mlx4_0", "irdma0"];
-        names.sort_by_key(|name| key(name));
+        sort(&mut names);
         assert_eq!(names, ["irdma0", "mlx4_0", "mlx5_2", "mlx5_10", "mlx5_bond_0", "rxe0"]);
     }
 }
