@@ -61,6 +61,10 @@ pub fn range(text: &str) -> Result<(u64, u64), Wrong> {
     let Some(dots) = text.find("..") else {
         return part(text, 0..text.len()).map(|size| (size, size));
     };
+    if text[..dots].trim().is_empty() || text[dots + 2..].trim().is_empty() {
+        let help = "write both, such as \"64KiB..8MiB\"; without `sizes` all of them are meant";
+        return Err(Wrong::new(0..text.len(), "a range of sizes has two ends", help));
+    }
     let (first, last) = (part(text, 0..dots)?, part(text, dots + 2..text.len())?);
     if last < first {
         let help = format!("write {}..{}", text[dots + 2..].trim(), text[..dots].trim());

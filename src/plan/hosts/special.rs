@@ -42,6 +42,27 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
             over.apply(&mut hosts.list[index]);
         }
     }
+    one_host_each(table, hosts, launch, |index| set.get(&(index, "address")).cloned());
+}
+
+/// Says which hosts the launcher would find at one place: one machine would be measured as two. `written` is where a
+/// host's address stands.
+fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: impl Fn(usize) -> Option<Range<usize>>) {
+    let by_address = match &launch.via {
+        Launcher::Local => false,
+        Launcher::Ssh(_) => true,
+        Launcher::Command(words) => !words.iter().any(|word| word.contains("{name}")),
+    };
+    let mut first: HashMap<(&str, Option<u16>), usize> = HashMap::new();
+    for (index, host) in hosts.list.iter().enumerate().filter(|_| by_address) {
+        let known = *first.entry((&host.address, host.port)).or_insert(index);
+        // Names are different, so that one of the two addresses is written; one override for both has been told of.
+        let (here, there) = (written(index), written(known));
+        let Some(span) = here.clone().or(there.clone()).filter(|_| here != there) else { continue };
+        let message = format!("{} and {} have one address: {}", hosts.list[known].name, host.name, host.address);
+        let help = "two names of one host would be measured as two hosts: give each its own, or another `port`";
+        table.book.add(Mistake::at(span, message).help(help));
+    }
 }
 
 /// What one `[[hosts.override]]` sets.
@@ -108,16 +129,21 @@ impl Override {
     }
 }
 
+/// What names one rail: `mlx5_0:1` is `mlx5_0`.
+fn rail<'t>(key: &str, text: &'t str) -> &'t str {
+    if key == "devices" { text.strip_suffix(":1").unwrap_or(text) } else { text }
+}
+
 /// Device or interface names in rail order, each once.
 fn ports(table: &Table<'_>, key: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for words in table.texts(key).map(|at| at.value).unwrap_or_default() {
-        let simple = |c: char| c.is_ascii_alphanumeric() || "._-:@%".contains(c);
+        let simple = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
         if words.text.is_empty() || words.text.starts_with('-') || !words.text.chars().all(simple) {
             let mistake =
                 Mistake::at(words.span.clone(), format!("\"{}\" is no device, interface or address", words.text));
-            table.book.add(mistake.help("for example \"mlx5_0\", \"mlx5_0:2\", \"eth0\" or \"10.0.0.1\""));
-        } else if list.contains(&words.text) {
+            table.book.add(mistake.help("for example \"mlx5_0\", \"mlx5_0:2\", \"eth0\", \"10.0.0.1\" or \"fd00::1\""));
+        } else if list.iter().any(|known| rail(key, known) == rail(key, &words.text)) {
             let mistake = Mistake::at(words.span.clone(), format!("{} is listed twice in `{key}`", words.text));
             table.book.add(mistake.help("a device is one rail: list it once"));
         }
