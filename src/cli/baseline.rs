@@ -41,8 +41,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     for word in &args.runs {
         directories.extend(history::run_directories(word).map_err(Misuse)?);
     }
-    directories.sort();
-    directories.dedup();
+    let directories = history::each_once(directories);
     let metrics = if args.metric.is_empty() { Metric::ALL } else { &args.metric };
     let runs = directories.iter().map(|directory| history::read(directory, metrics)).collect::<Result<Vec<_>, _>>()?;
     let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("no baseline can be learned: {cause}"))?;

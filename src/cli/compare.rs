@@ -1,6 +1,6 @@
 //! `railgauge compare BEFORE AFTER`: improved, regressed, equivalent, or not enough data.
 
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 use railgauge_wire::terms::Metric;
 
@@ -48,7 +48,8 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let before = history::run_directories(&args.before).map_err(Misuse)?;
     let after = history::run_directories(&args.after).map_err(Misuse)?;
-    if let Some(both) = before.iter().find(|run| after.contains(run)) {
+    let real: HashSet<PathBuf> = after.iter().map(|run| history::real(run)).collect();
+    if let Some(both) = before.iter().find(|run| real.contains(&history::real(run))) {
         return Err(Misuse(format!("{} is on both sides", both.display())).into());
     }
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };

@@ -36,7 +36,7 @@ use super::{
 use crate::{plan::Plan, run::event::Case};
 
 pub use causes::{Cause, Labels, Moved};
-pub use places::run_directories;
+pub use places::{each_once, real, run_directories};
 pub use read_all::read_all;
 pub use subject::{Subject, cell_words};
 

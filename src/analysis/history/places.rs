@@ -1,6 +1,9 @@
 //! A word of the command line becomes run directories.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 /// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that
 /// holds run directories, or a pattern (`reports/nightly-2026-*`) of either.
@@ -19,13 +22,24 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, String> {
     if places.is_empty() {
         return Err(format!("there is no `{word}`; quote a pattern so that the shell leaves it alone"));
     }
-    let mut found: Vec<PathBuf> = places.iter().flat_map(|place| below(place)).collect();
-    found.sort();
-    found.dedup();
+    let found = each_once(places.iter().flat_map(|place| below(place)).collect());
     if found.is_empty() {
         return Err(format!("`{word}` holds no run directory: none has a records.jsonl"));
     }
     Ok(found)
+}
+
+/// Directories in the order of their names. One that has two names stands there once: a run must not speak twice.
+pub fn each_once(mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
+    directories.sort();
+    let mut seen = HashSet::new();
+    directories.retain(|directory| seen.insert(real(directory)));
+    directories
+}
+
+/// A path without links and dots, so that one directory has one name.
+pub fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn below(place: &Path) -> Vec<PathBuf> {
@@ -55,6 +69,8 @@ mod tests {
         assert_eq!(run_directories(root), Ok(both.clone()));
         assert_eq!(run_directories(&format!("{root}/*")), Ok(both.clone()));
         assert_eq!(run_directories(&format!("{root}/a")), Ok(both[..1].to_vec()));
+        std::os::unix::fs::symlink(place.path().join("a"), place.path().join("latest")).unwrap();
+        assert_eq!(run_directories(root), Ok(both.clone()), "a link to a run is that run");
         assert!(run_directories(&format!("{root}/notes")).unwrap_err().contains("holds no run directory"));
         assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));
     }
