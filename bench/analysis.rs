@@ -121,7 +121,7 @@ fn text(lines: &[Line]) -> Result<String, serde_json::Error> {
 /// Writes all run directories.
 fn make(place: &Path) -> Outcomes {
     // 33 hosts of 8 rails: 4,224 links, three bandwidths and two latencies each.
-    let wide = Cluster::new(33, 8, TESTS_WIDE)?;
+    let wide = Cluster::new(33, 8, &tests("64KiB..16MiB x16", "8"))?;
     let template = template(&wide, 8)?;
     for (side, first) in [("before", 0), ("after", 10)] {
         for run in first..first + 10 {
@@ -130,7 +130,7 @@ fn make(place: &Path) -> Outcomes {
         }
     }
     // 16 hosts of 3 rails: 360 links, two bandwidths and four latencies each.
-    let nightly = Cluster::new(16, 3, TESTS_NIGHTLY)?;
+    let nightly = Cluster::new(16, 3, &tests("64KiB..1MiB x16", "8..64 x8"))?;
     let template = self::template(&nightly, 3)?;
     for night in 0..365 {
         let slow = (night >= 300).then_some("gpu011");
@@ -142,39 +142,16 @@ fn make(place: &Path) -> Outcomes {
     Ok(())
 }
 
-const TESTS_WIDE: &str = r#"
-[[test]]
-name = "write-bw"
-op = "write"
-metric = "bandwidth"
-transport = "verbs"
-sizes = "64KiB..16MiB x16"
-pattern = "tournament"
-[[test]]
-name = "write-lat"
-op = "write"
-metric = "latency"
-transport = "verbs"
-sizes = "8"
-pattern = "tournament"
-"#;
-
-const TESTS_NIGHTLY: &str = r#"
-[[test]]
-name = "write-bw"
-op = "write"
-metric = "bandwidth"
-transport = "verbs"
-sizes = "64KiB..1MiB x16"
-pattern = "tournament"
-[[test]]
-name = "write-lat"
-op = "write"
-metric = "latency"
-transport = "verbs"
-sizes = "8..64 x8"
-pattern = "tournament"
-"#;
+/// A bandwidth test and a latency test of every pair, of these sizes.
+fn tests(bandwidth: &str, latency: &str) -> String {
+    let test = |name: &str, metric: &str, sizes: &str| {
+        format!(
+            "[[test]]\nname = {name:?}\nop = \"write\"\nmetric = {metric:?}\ntransport = \"verbs\"\nsizes = {sizes:?}\n\
+             pattern = \"tournament\"\n"
+        )
+    };
+    test("write-bw", "bandwidth", bandwidth) + &test("write-lat", "latency", latency)
+}
 
 const TESTS_SCREEN: &str = r#"
 [[test]]

@@ -160,19 +160,25 @@ fn a_host_whose_key_is_not_the_known_one() {
     });
 }
 
+/// Something happens to `host` after six cases: it is named, the rest is measured, nothing measured before is lost.
+#[track_caller]
+fn struck(lab: &Borrowed, host: &str, words: &[&str], happens: impl FnOnce()) {
+    let scene = Scene::new();
+    let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
+    run.wait_for_outcomes(6);
+    let before = scene.results().measured();
+    happens();
+    run.end().expect(3);
+    let rows = the_rest_is_measured(&scene.results(), host, words);
+    assert!(rows.iter().any(|row| row.value.is_none()));
+    nothing_is_lost(&scene.results(), &before.into_keys().collect());
+}
+
 #[test]
 fn a_host_killed_in_the_middle() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        let scene = Scene::new();
-        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-        run.wait_for_outcomes(6);
-        let before = scene.results().measured();
-        lab.expect(&["kill", "2"]);
-        run.end().expect(3);
-        let rows = the_rest_is_measured(&scene.results(), "lab2", &["lab2"]);
-        assert!(rows.iter().any(|row| row.value.is_none()));
-        nothing_is_lost(&scene.results(), &before.into_keys().collect());
+        struck(&lab, "lab2", &["lab2"], || lab.expect(&["kill", "2"]));
     });
 }
 
@@ -180,15 +186,7 @@ fn a_host_killed_in_the_middle() {
 fn a_link_cut_in_the_middle() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        let scene = Scene::new();
-        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-        run.wait_for_outcomes(6);
-        let before = scene.results().measured();
-        lab.expect(&["link", "4.0", "down"]);
-        run.end().expect(3);
-        let rows = the_rest_is_measured(&scene.results(), "lab4", &["lab4"]);
-        assert!(rows.iter().any(|row| row.value.is_none()));
-        nothing_is_lost(&scene.results(), &before.into_keys().collect());
+        struck(&lab, "lab4", &["lab4"], || lab.expect(&["link", "4.0", "down"]));
         no_agent_is_left(&lab, Duration::from_secs(2));
     });
 }
@@ -197,16 +195,10 @@ fn a_link_cut_in_the_middle() {
 fn an_agent_killed_by_hand() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        let scene = Scene::new();
-        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
-        run.wait_for_outcomes(6);
-        let before = scene.results().measured();
-        let killed = lab.ssh(3, "pkill -9 -f /[r]ailgauge/use-");
-        assert!(killed.status.success(), "no agent was found on lab3: {}", text(&killed.stderr));
-        run.end().expect(3);
-        let rows = the_rest_is_measured(&scene.results(), "lab3", &["agent"]);
-        assert!(rows.iter().any(|row| row.value.is_none()));
-        nothing_is_lost(&scene.results(), &before.into_keys().collect());
+        struck(&lab, "lab3", &["agent"], || {
+            let killed = lab.ssh(3, "pkill -9 -f /[r]ailgauge/use-");
+            assert!(killed.status.success(), "no agent was found on lab3: {}", text(&killed.stderr));
+        });
     });
 }
 

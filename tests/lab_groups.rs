@@ -55,7 +55,7 @@ fn every_algorithm_is_right_over_verbs() {
     lab::sound(|| {
         let Some(lab) = borrow(4, 2) else { return };
         let scene = Scene::new();
-        let tests = r#"
+        let reductions = r#"
         [[test]]
         op = "all_reduce"
         metric = "latency"
@@ -70,28 +70,11 @@ fn every_algorithm_is_right_over_verbs() {
         datatype = "bf16"
         sizes = [4096]
         measure = "3 iterations"
-        [[test]]
-        op = "broadcast"
-        metric = "bandwidth"
-        sizes = [65536]
-        measure = "100ms"
-        [[test]]
-        op = "all_gather"
-        metric = "bandwidth"
-        sizes = [65536]
-        measure = "100ms"
-        [[test]]
-        op = "reduce_scatter"
-        metric = "bandwidth"
-        sizes = [65536]
-        measure = "100ms"
-        [[test]]
-        op = "all_to_all"
-        metric = "bandwidth"
-        sizes = [65536]
-        measure = "100ms"
         "#;
-        scene.start(&plan(&lab, &scene, tests)).end().expect(0);
+        let moves = ["broadcast", "all_gather", "reduce_scatter", "all_to_all"]
+            .map(|op| format!("[[test]]\nop = {op:?}\nmetric = \"bandwidth\"\nsizes = [65536]\nmeasure = \"100ms\"\n"));
+        let tests = format!("{reductions}\n{}", moves.concat());
+        scene.start(&plan(&lab, &scene, &tests)).end().expect(0);
         let rows = scene.results().rows();
         by_rdma(&rows);
         let outcomes = scene.results().outcomes();

@@ -18,9 +18,9 @@ pub struct Common {
     /// Say only what is wrong
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more; twice for everything
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
+    /// Say what agents and launchers say too, as it comes; log.txt of a run has it all
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
 }
 
 impl Common {

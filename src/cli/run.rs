@@ -58,7 +58,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     };
     let Some(Start { plan, binary, directory, past, first }) = start else { return Ok(Exit::Wrong) };
     let journal = Journal::open(&directory.journal(), &directory.reserve()).with_context(|| unwritable(&directory))?;
-    let progress = Progress::new(common.quiet, common.verbose > 0);
+    let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;

@@ -138,11 +138,7 @@ fn matrix(facts: &HostFacts) -> Distances {
 }
 
 fn difference(drift: Drift) -> Difference {
-    let mut others: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (host, value) in &drift.others {
-        others.entry(value.clone()).or_default().push(host);
-    }
-    let others = others.into_iter().map(|(value, hosts)| (value, named(&hosts))).collect();
+    let others = drift.by_value().into_iter().map(|(value, hosts)| (value.to_owned(), named(&hosts))).collect();
     Difference { others, fact: drift.fact, majority: (drift.majority, drift.holders) }
 }
 
@@ -218,8 +214,11 @@ fn view(journal: &Journal, name: &str) -> HostView {
         machine: machine(facts),
         devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).chain(copied).collect(),
         clock: wall.map_or_else(String::new, |offset| {
-            let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", half as f64 / 1e6));
-            format!("{:+.1} ms{half}", offset as f64 / 1e6)
+            // What is not known is rounded up: no clock is known to ± 0.0 ms.
+            let tenths = |half: u64| half.div_ceil(100_000) as f64 / 10.0;
+            let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", tenths(half)));
+            // A sum with zero has no negative zero.
+            format!("{:+.1} ms{half}", (offset as f64 / 1e5).round() / 10.0 + 0.0)
         }),
         unreadable: facts.unreadable.iter().map(|(what, why)| format!("{what}: {why}")).collect(),
         ..blank
