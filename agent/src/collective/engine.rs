@@ -12,9 +12,9 @@ use super::{
 };
 use crate::fabric::Control;
 
-/// Most bytes sent or received in one go, before the other direction has its turn. Small enough to be reduced while it
-/// is in a core's cache.
-const PIECE: usize = 128 << 10;
+/// Most bytes sent or received in one go, before the other direction has its turn. What was received is sent on while
+/// it is in a core's cache.
+const PIECE: usize = 512 << 10;
 
 /// The memories of one operation, each from where the operation's share of it begins.
 pub struct Sides<'m> {

@@ -11,10 +11,13 @@ use super::{
 
 /// All-reduces up to this many bytes take the fewest steps.
 const SHORT: usize = 16 << 10;
+/// The same between two ranks.
+const SHORT_OF_TWO: usize = 32 << 10;
 /// Broadcasts up to this many bytes go down a tree.
 const SHORT_BROADCAST: usize = 64 << 10;
-/// All-reduces whose blocks of the ring would be smaller than this many bytes are halved and doubled instead.
-const SMALL_BLOCK: usize = 32 << 10;
+/// All-reduces whose blocks of the ring would be smaller than this many bytes are halved and doubled instead. Among a
+/// power of two of ranks, and among others, of which some send everything twice then.
+const SMALL_BLOCK: (usize, usize) = (512 << 10, 32 << 10);
 
 /// One operation on one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,16 +59,20 @@ impl Job {
     pub fn suited(&self) -> Option<Algorithm> {
         let bytes = self.count * self.width;
         match self.op {
-            Op::AllReduce if bytes <= SHORT || self.ranks == 2 && bytes <= SMALL_BLOCK => {
+            Op::AllReduce if bytes <= SHORT || self.ranks == 2 && bytes <= SHORT_OF_TWO => {
                 Some(Algorithm::RecursiveDoubling)
             }
-            Op::AllReduce if bytes / self.ranks.max(1) < SMALL_BLOCK => Some(Algorithm::HalvingDoubling),
+            Op::AllReduce if bytes / self.ranks.max(1) < self.small_block() => Some(Algorithm::HalvingDoubling),
             Op::AllReduce | Op::AllGather | Op::ReduceScatter => Some(Algorithm::Ring),
             Op::Broadcast if bytes <= SHORT_BROADCAST => Some(Algorithm::Tree),
             Op::Broadcast => Some(Algorithm::Chain),
             Op::AllToAll => Some(Algorithm::Pairwise),
             _ => None,
         }
+    }
+
+    fn small_block(&self) -> usize {
+        if self.ranks.is_power_of_two() { SMALL_BLOCK.0 } else { SMALL_BLOCK.1 }
     }
 
     /// Bytes of scratch memory its scripts use.

@@ -73,7 +73,7 @@ impl Rank {
         };
         let huge = place.link.knobs.huge_pages == Some(true);
         let seat: Box<dyn Seat> = match self.spec.fabric {
-            Fabric::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks)?),
+            Fabric::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks, self.spec.siblings)?),
             Fabric::Verbs => Box::new(VerbsSeat::open(&place.link, self.spec.rank, self.spec.ranks)?),
             Fabric::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is no thread")),
         };

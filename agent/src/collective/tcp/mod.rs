@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Bytes received at once for a reduction: they are reduced while they are in a core's cache.
-const GULP: usize = 64 << 10;
+const GULP: usize = 128 << 10;
 /// How often a rank lets others run before it goes to sleep: often while little is moved, when waking up would take
 /// longer than what it waits for; seldom while much is, when the cores are better left to those who copy.
 const YIELDS: (u32, u32) = (200, 2);

@@ -7,6 +7,7 @@ use railgauge_wire::{
     link::{Completion, Endpoint, LinkSpec, Opened, TcpEndpoint},
     terms::{GpuPath, LinkLayer, Transport},
 };
+use socket2::SockRef;
 
 use super::{Patience, Tcp};
 use crate::{
@@ -24,20 +25,26 @@ use crate::{
     memory::place as settling,
 };
 
+/// Congestion control between ranks of one host, where no path is shared with anyone: others may pace what they send by
+/// timers, which on loopback costs more than the copying. Every kernel has it, and every user may choose it.
+const UNPACED: &str = "reno";
+
 /// A rank that listens.
 pub struct TcpSeat {
     spec: LinkSpec,
+    congestion: Option<&'static str>,
     place: Place,
     listener: TcpListener,
     opened: Opened,
 }
 
 impl TcpSeat {
-    /// Chooses the address and listens there, on the calling thread, which is moved beside the interface.
+    /// Chooses the address and listens there, on the calling thread, which is moved beside the interface. Of `ranks`
+    /// ranks `siblings` are on this host.
     ///
     /// # Errors
     /// The address, the interface or the core is not to be had.
-    pub fn open(spec: &LinkSpec, ranks: u32) -> Result<Self, Failure> {
+    pub fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
         let place = place::choose(spec)?;
         let tree = Tree::new("/");
         let numa = format!("sys/class/net/{}/device/numa_node", place.device);
@@ -49,6 +56,8 @@ impl TcpSeat {
         };
         settings.insert("completion".into(), completion.into());
         let listener = tcp::listen(place.address, ranks)?;
+        let congestion = (siblings >= ranks).then_some(UNPACED);
+        settings.insert("congestion".into(), congestion_control(&listener, congestion)?);
         let port = listener.local_addr().map_or(0, |address| address.port());
         let opened = Opened {
             endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
@@ -61,13 +70,13 @@ impl TcpSeat {
             software: false,
             settings,
         };
-        Ok(Self { spec: spec.clone(), place, listener, opened })
+        Ok(Self { spec: spec.clone(), congestion, place, listener, opened })
     }
 
     fn origin(&self, peer: IpAddr) -> Origin {
         let device = (self.place.named_device && !place::is_own(peer)).then(|| self.place.device.clone());
         let named = self.place.named_address || self.place.named_device;
-        Origin { address: named.then_some(self.place.address), device }
+        Origin { address: named.then_some(self.place.address), device, congestion: self.congestion }
     }
 
     /// The connections, by rank.
@@ -140,4 +149,15 @@ impl Seat for TcpSeat {
         }
         Ok((Box::new(Tcp::new(streams, names, patience)), self.opened))
     }
+}
+
+/// Sets the congestion control of what a listener accepts, if `wanted`, and tells which one it is.
+fn congestion_control(listener: &TcpListener, wanted: Option<&str>) -> Result<String, Failure> {
+    let socket = SockRef::from(listener);
+    let set = wanted.map_or(Ok(()), |wanted| socket.set_tcp_congestion(wanted.as_bytes()));
+    // The kernel answers with a fixed length, filled up with zeros.
+    let name = set.and_then(|()| socket.tcp_congestion()).map_err(|error| {
+        Failure::new(Stage::Open, Kind::Internal, format!("the congestion control of a socket: {error}"))
+    })?;
+    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }

@@ -147,6 +147,8 @@ pub struct Origin {
     pub address: Option<IpAddr>,
     /// Interface to leave by; the kernel's choice if `None`.
     pub device: Option<String>,
+    /// Congestion control of the connection; the system's if `None`.
+    pub congestion: Option<&'static str>,
 }
 
 /// Connects `count` streams to a responder and shows it the token.
@@ -200,6 +202,9 @@ fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStre
     if let Some(address) = origin.address {
         socket.bind(&SocketAddr::new(address, 0).into())?;
     }
+    if let Some(congestion) = origin.congestion {
+        socket.set_tcp_congestion(congestion.as_bytes())?;
+    }
     let left = control.deadline().saturating_duration_since(Instant::now());
     socket.connect_timeout(&to.into(), left.clamp(Duration::from_millis(1), CONNECT))?;
     Ok(socket.into())
@@ -207,7 +212,7 @@ fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStre
 
 fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
     let from = match origin {
-        Origin { device: Some(device), address: Some(address) } => format!(" from {address} ({device})"),
+        Origin { device: Some(device), address: Some(address), .. } => format!(" from {address} ({device})"),
         Origin { address: Some(address), .. } => format!(" from {address}"),
         _ => String::new(),
     };
