@@ -45,6 +45,29 @@ fn every_operation_over_tcp_is_measured_and_verified() {
     assert_eq!(algorithms, BTreeSet::from(["ring", "recursive-doubling"]));
 }
 
+#[test]
+fn a_training_step_tells_what_of_its_communication_is_not_hidden() {
+    let scene = Scene::new();
+    let text = HEAD.to_owned()
+        + "[[test]]\nop = \"all_reduce\"\nmetric = \"step\"\nsizes = \"1MiB\"\nbucket = \"256KiB\"\n\
+           first_bucket = \"16KiB\"\ncompute = \"30ms\"\nmeasure = \"4 iterations\"\n";
+    let plan = scene.write("plan.toml", &text);
+    scene.start(&plan).end().expect(0);
+    let results = scene.results();
+    let rows = results.rows();
+    let value = |metric: &str| {
+        let row = rows.iter().find(|row| row.metric == metric).unwrap_or_else(|| panic!("no {metric}: {rows:?}"));
+        assert_eq!((row.wrong, &row.error), (0, &None), "{row:?}");
+        row.value.unwrap()
+    };
+    let (step, exposed) = (value("step_time"), value("step_exposed"));
+    assert!(step >= 30_000.0 && (step - exposed - 30_000.0).abs() < 1.0, "{step} {exposed}");
+    // The last bucket is never hidden, and a step moves all of them.
+    assert!(exposed > 0.0 && value("step_alone") > 0.0);
+    assert!((value("algbw") - f64::from(1 << 20) / step / 1e3).abs() < 0.001);
+    assert!(scene.results().report().contains("stands for the backward pass"));
+}
+
 /// The warm-up is too short to tell how many operations fill the window.
 #[test]
 fn a_window_is_measured_until_its_time_is_over() {

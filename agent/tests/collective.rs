@@ -15,7 +15,7 @@ use railgauge_agent::{
 };
 use railgauge_wire::{
     failure::{Failure, Kind},
-    group::{Exercise, Exercised, Manner, MemberSpec, Seat, Ticket},
+    group::{Exercise, Exercised, Manner, MemberSpec, Seat, Ticket, Training},
     link::{Knobs, LinkSpec, Role},
     step::Window,
     terms::{Aim, Algorithm, Datatype, Fabric, LinkLayer, Memory, Op, Reduction, Service, Transport},
@@ -53,6 +53,7 @@ fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>)
         ranks_per_host: 1,
         algorithm: None,
         env: BTreeMap::new(),
+        training: None,
     };
     let window = Window::Iterations(3);
     Exercise { op, aim: Aim::Bandwidth, size, manner, window, warm_up: 0, verify: true, seed: 11 }
@@ -155,6 +156,25 @@ fn every_type_and_reduction_is_right_and_large_data_streams() {
     for (exercise, account) in accounts.iter().flat_map(|accounts| accounts.iter().enumerate()) {
         let account = account.as_ref().unwrap_or_else(|failure| panic!("exercise {exercise} of {count}: {failure}"));
         assert_eq!(account.checked.wrong, 0, "exercise {exercise} of {count}: {:?}", account.checked);
+    }
+}
+
+#[test]
+fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() {
+    const COMPUTE: u64 = 20_000_000;
+    let mut step = exercise(Op::AllReduce, 300_000, Datatype::F32, Some(Reduction::Sum));
+    step.aim = Aim::Step;
+    step.manner.training = Some(Training { model: None, bucket: 100_000, first_bucket: 4_096, compute: COMPUTE });
+    let mut in_place = step.clone();
+    in_place.manner.in_place = true;
+    for accounts in group(3, 300_000, vec![step, in_place]) {
+        for account in accounts {
+            let account = account.unwrap();
+            assert_eq!((account.checked.wrong, account.checked.verified), (0, 2 * 300_000));
+            assert_eq!((account.times.len(), account.batch, account.alone.len()), (3, 1, 3));
+            assert!(account.times.iter().all(|time| *time >= COMPUTE), "{:?}", account.times);
+            assert!(account.alone.iter().all(|time| *time > 0), "{:?}", account.alone);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     row::{Phase, Row},
     together::{self, Ceilings},
     value::{self, Direction},
+    words,
 };
 use crate::{
     plan::metrics_of,
@@ -170,7 +171,8 @@ fn env(case: &Case) -> String {
     let Some(manner) = &case.cell.manner else { return String::new() };
     let reduction = manner.reduction.map(|word| format!("reduction={word}"));
     let algorithm = manner.algorithm.map(|word| format!("algorithm={word}"));
-    let words = [Some(format!("datatype={}", manner.datatype)), reduction, algorithm].into_iter().flatten();
+    let step = manner.training.as_ref().map(words::step);
+    let words = [Some(format!("datatype={}", manner.datatype)), reduction, algorithm, step].into_iter().flatten();
     words.chain(manner.env.iter().map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(" ")
 }
 

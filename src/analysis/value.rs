@@ -56,9 +56,14 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
             Ok(sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| cpu(end, here.bytes)))
         }
         // Belong to a group, see [`of_group`], or to a whole round, see [`super::together`].
-        Metric::Busbw | Metric::Algbw | Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth => {
-            Ok(None)
-        }
+        Metric::Busbw
+        | Metric::Algbw
+        | Metric::StepTime
+        | Metric::StepExposed
+        | Metric::StepAlone
+        | Metric::IngressBandwidth
+        | Metric::EgressBandwidth
+        | Metric::TotalBandwidth => Ok(None),
     }?;
     match value {
         Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is no measurement")),
@@ -77,6 +82,12 @@ pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Res
     let algbw = time.map(|time| cell.size as f64 / time as f64);
     match metric {
         Metric::Algbw => Ok(algbw),
+        Metric::StepTime => Ok(time.map(|time| time as f64 / 1e3)),
+        Metric::StepExposed => {
+            let compute = cell.manner.as_ref().and_then(|manner| manner.training.as_ref()).map(|step| step.compute);
+            Ok(time.zip(compute).map(|(time, compute)| time.saturating_sub(compute) as f64 / 1e3))
+        }
+        Metric::StepAlone => Ok(sample.alone.as_ref().map(|alone| alone.p50 as f64 / 1e3)),
         Metric::Busbw => Ok(algbw.zip(cell.op.bus_factor(ranks)).map(|(algbw, factor)| algbw * factor)),
         _ => of(metric, sample, Direction::One),
     }

@@ -1,5 +1,7 @@
 //! Numbers and sizes as people write them.
 
+use railgauge_wire::group::Training;
+
 /// A value with as many digits as it deserves: four significant ones, never an exponent, no trailing noise.
 /// `104.66667` → `104.7`, `0.012345` → `0.01235`, `12345.6` → `12346`.
 pub fn number(value: f64) -> String {
@@ -54,6 +56,13 @@ pub fn amount(bytes: u64) -> String {
         Some((name, unit)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
         None => format!("{bytes} B"),
     }
+}
+
+/// The training step around a collective, as pairs of a plan's key and its value.
+pub fn step(training: &Training) -> String {
+    let model = training.model.as_ref().map_or_else(String::new, |model| format!("model={model} "));
+    let (bucket, first, compute) = (training.bucket, training.first_bucket, number(training.compute as f64 / 1e6));
+    format!("{model}bucket={bucket} first_bucket={first} compute={compute}ms")
 }
 
 /// A count and its noun: `1 case`, `3 cases`.

@@ -29,6 +29,7 @@ pub const fn metrics_of(aim: Aim, op: Op, at_once: bool) -> &'static [Metric] {
             Metric::LatencyStdev,
         ],
         (Aim::Bandwidth, true) => &[Metric::Busbw, Metric::Algbw],
+        (Aim::Step, _) => &[Metric::StepTime, Metric::StepExposed, Metric::StepAlone, Metric::Algbw],
     }
 }
 
@@ -36,6 +37,7 @@ pub const fn metrics_of(aim: Aim, op: Op, at_once: bool) -> &'static [Metric] {
 pub const fn headline(aim: Aim, op: Op) -> Metric {
     match (op.is_collective(), aim) {
         (_, Aim::Latency) => Metric::LatencyP50,
+        (_, Aim::Step) => Metric::StepTime,
         (true, Aim::Bandwidth) => Metric::Busbw,
         (false, Aim::Bandwidth) => Metric::Bandwidth,
     }

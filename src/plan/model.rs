@@ -5,6 +5,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use railgauge_wire::{
+    group::Training,
     link::Knobs,
     step::Window,
     terms::{Aim, Algorithm, Datatype, Distance, Fabric, GpuPath, Memory, Metric, Op, Reduction, Service, Transport},
@@ -274,6 +275,9 @@ pub struct Collective {
     pub library: Option<String>,
     /// Demanded carrier of the bytes.
     pub carried_by: Option<Transport>,
+    /// The training step around each operation; `Some` exactly where steps are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
 }
 
 /// Which hosts form groups.

@@ -7,7 +7,7 @@ use railgauge_wire::{
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
-    measure::Measurement,
+    measure::{Latency, Measurement},
     step::Checked,
     terms::{GpuPath, LinkLayer, Transport},
 };
@@ -202,6 +202,9 @@ pub struct Sample {
     /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankAccount>,
+    /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Latency>,
 }
 
 /// The planned start of flows at once, as each clock shows it.

@@ -67,6 +67,7 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
                         ranks_per_host: collective.ranks_per_host,
                         algorithm,
                         env: env.clone(),
+                        training: collective.training.clone(),
                     })),
                 }));
             }

@@ -106,6 +106,24 @@ pub struct Manner {
     /// One cell of the plan's matrix of environments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The training step around it; `Some` exactly for [`Aim::Step`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+}
+
+/// How a training step reduces its gradients: in buckets, each of which is reduced as soon as the backward pass has
+/// filled it and the one before is done, as PyTorch's DistributedDataParallel does it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Training {
+    /// Name of the model in the plan, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Bytes of a bucket.
+    pub bucket: u64,
+    /// Bytes of the first bucket.
+    pub first_bucket: u64,
+    /// Time of the backward pass in nanoseconds. Nothing is computed: a timer stands for it.
+    pub compute: u64,
 }
 
 /// One measurement of one collective. Equal on all ranks.
@@ -113,7 +131,8 @@ pub struct Manner {
 pub struct Exercise {
     /// The operation.
     pub op: Op,
-    /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier.
+    /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier; `Step`
+    /// makes each a training step, behind a barrier.
     pub aim: Aim,
     /// Size in bytes as nccl-tests counts it: the larger of what a rank sends and what it receives.
     pub size: u64,
@@ -138,6 +157,9 @@ pub struct Exercised {
     pub times: Vec<u64>,
     /// Operations of each batch.
     pub batch: u64,
+    /// For each training step the time of the same buckets one after another, without a backward pass; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<u64>,
     /// What was verified on this rank.
     pub checked: Checked,
     /// CPU time of the timed batches, in nanoseconds.
@@ -185,6 +207,7 @@ mod tests {
             ranks_per_host: 1,
             algorithm: None,
             env: BTreeMap::new(),
+            training: None,
         };
         let exercise = |op, size| Exercise {
             op,

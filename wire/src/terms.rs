@@ -120,6 +120,8 @@ words! {
         Bandwidth = "bandwidth",
         /// One operation at a time; yields the latency percentiles.
         Latency = "latency",
+        /// Gradients of a training step, reduced in buckets while a timer stands for the backward pass.
+        Step = "step",
     }
 }
 
@@ -164,6 +166,12 @@ words! {
         Busbw = "busbw",
         /// Algorithm bandwidth of a collective: size over time.
         Algbw = "algbw",
+        /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
+        StepTime = "step_time",
+        /// What of [`Metric::StepTime`] is communication that the backward pass did not hide.
+        StepExposed = "step_exposed",
+        /// Median time of the same buckets one after another, without a backward pass.
+        StepAlone = "step_alone",
         /// CPU time spent per GiB of payload, at the initiator.
         CpuTimePerGib = "cpu_time_per_gib",
         /// CPU time spent per GiB of payload, at the responder.

@@ -15,9 +15,10 @@ use super::{
     job::Job,
     layout::Layout,
     memory::Memory,
-    reduce::{Kernel, kernel},
+    ready::{Part, Ready},
+    reduce::kernel,
     script::Script,
-    table::{Source, Table, poison},
+    table::{Table, poison},
     wire::Wire,
 };
 use crate::{
@@ -37,13 +38,14 @@ pub struct Bench {
     agreement: Script,
 }
 
-/// One exercise, ready to be repeated.
-struct Ready<'e> {
-    exercise: &'e Exercise,
-    layout: Layout,
-    script: Script,
-    kernel: Option<Kernel>,
-    source: Source,
+/// What the timed batches came to.
+struct Timed {
+    /// Nanoseconds of each.
+    times: Vec<u64>,
+    /// Of the buckets of training steps by themselves.
+    alone: Vec<u64>,
+    /// CPU time of all.
+    cpu: u64,
 }
 
 impl Bench {
@@ -61,7 +63,6 @@ impl Bench {
     /// The size does not divide or fit, there is no such algorithm, or the group fails.
     pub fn run(&mut self, exercise: &Exercise, control: &Control) -> Result<Exercised, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
-        let manner = &exercise.manner;
         let (rank, ranks, capacity) = (self.rank, self.ranks, self.memory.capacity());
         let mut layout = Layout::new(exercise, rank, ranks, capacity).ok_or_else(|| {
             refused(format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", exercise.size))
@@ -69,41 +70,13 @@ impl Bench {
         if self.footprint == Footprint::Cache {
             layout.slots = 1;
         }
-        let reduction = manner.reduction.filter(|_| exercise.op.reduces());
-        let fits = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let job = Job {
-            op: exercise.op,
-            rank: rank as usize,
-            ranks: ranks as usize,
-            count: fits(layout.count),
-            width: fits(layout.width),
-            in_place: manner.in_place,
-        };
-        let algorithm = manner.algorithm.or_else(|| job.suited());
-        let script = algorithm.and_then(|algorithm| job.script(algorithm)).ok_or_else(|| {
-            let how = algorithm.map_or(String::new(), |algorithm| format!(" by {algorithm}"));
-            refused(format!("there is no {}{how} over host memory", exercise.op))
-        })?;
-        self.memory.scratch(job.scratch())?;
-        let source = Source { datatype: manner.datatype, reduction, ranks, key: exercise.seed };
-        let kernel =
-            match reduction {
-                Some(reduction) => Some(kernel(manner.datatype, reduction).ok_or_else(|| {
-                    refused(format!("there is no {reduction} of {} over host memory", manner.datatype))
-                })?),
-                None => None,
-            };
-        let ready = Ready { exercise, layout, script, kernel, source };
-        let (times, cut, checked, cpu) = self.measured(&ready, reduction, control)?;
-        Ok(Exercised { times, batch: cut.batch, checked, cpu, carried: None, algorithm })
+        let ready = Ready::new(exercise, layout, rank, ranks)?;
+        self.memory.scratch(ready.scratch)?;
+        let (Timed { times, alone, cpu }, batch, checked) = self.measured(&ready, control)?;
+        Ok(Exercised { times, batch, alone, checked, cpu, carried: None, algorithm: Some(ready.algorithm) })
     }
 
-    fn measured(
-        &mut self,
-        ready: &Ready<'_>,
-        reduction: Option<Reduction>,
-        control: &Control,
-    ) -> Result<(Vec<u64>, Cut, Checked, u64), Failure> {
+    fn measured(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(Timed, u64, Checked), Failure> {
         let (exercise, layout) = (ready.exercise, &ready.layout);
         let mut checked = Checked::default();
         self.fill(ready);
@@ -115,9 +88,9 @@ impl Bench {
         if exercise.manner.in_place {
             self.fill(ready);
         }
-        let verify_timed = exercise.verify && layout.repeats(reduction);
+        let verify_timed = exercise.verify && layout.repeats(ready.reduction());
         let last = (cut.batch - 1) % layout.slots;
-        let (times, spent) = self.time(ready, &cut, verify_timed.then_some(last), control)?;
+        let timed = self.time(ready, &cut, verify_timed.then_some(last), control)?;
         if verify_timed {
             add(&mut checked, self.compare(ready, last));
         } else if exercise.verify {
@@ -125,7 +98,7 @@ impl Bench {
             self.once(ready, control)?;
             add(&mut checked, self.compare(ready, 0));
         }
-        Ok((times, cut, checked, spent))
+        Ok((timed, cut.batch, checked))
     }
 
     /// Input data. Results in place have overwritten it.
@@ -156,11 +129,25 @@ impl Bench {
 
     #[inline]
     fn operation(&mut self, ready: &Ready<'_>, slot: u64, control: &Control) -> Result<(), Failure> {
-        let whole = ready.exercise.size / ready.layout.width;
-        let at = bytes(slot * whole, whole, ready.layout.width);
-        let mut sides = self.memory.sides(at);
+        ready.parts.iter().try_for_each(|part| self.part(ready, part, slot, control))
+    }
+
+    #[inline]
+    fn part(&mut self, ready: &Ready<'_>, part: &Part, slot: u64, control: &Control) -> Result<(), Failure> {
+        let start = (slot * ready.exercise.size) as usize;
+        let mut sides = self.memory.sides(start + part.at.start..start + part.at.end);
         let width = ready.layout.width as usize;
-        engine::play(&ready.script, &mut sides, ready.kernel, width, self.wire.as_mut(), control)
+        engine::play(&part.script, &mut sides, ready.kernel, width, self.wire.as_mut(), control)
+    }
+
+    /// A training step: every bucket once the backward pass has filled it, and then the rest of that pass.
+    fn step(&mut self, ready: &Ready<'_>, compute: u64, control: &Control) -> Result<(), Failure> {
+        let begin = clock::now();
+        for part in &ready.parts {
+            clock::wait_until(begin + part.ready, control)?;
+            self.part(ready, part, 0, control)?;
+        }
+        clock::wait_until(begin + compute, control)
     }
 
     fn compare(&self, ready: &Ready<'_>, slot: u64) -> Checked {
@@ -195,19 +182,22 @@ impl Bench {
     }
 
     fn repeat(&mut self, ready: &Ready<'_>, operations: u64, control: &Control) -> Result<(), Failure> {
-        (0..operations).try_for_each(|k| self.operation(ready, k % ready.layout.slots, control))
+        (0..operations).try_for_each(|k| match ready.compute() {
+            Some(compute) => self.step(ready, compute, control),
+            None => self.operation(ready, k % ready.layout.slots, control),
+        })
     }
 
-    /// The timed batches, and the CPU time they took. The slot of the last operation of the last batch is overwritten
-    /// before that batch if it is going to be verified.
+    /// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
+    /// going to be verified.
     fn time(
         &mut self,
         ready: &Ready<'_>,
         cut: &Cut,
         verified: Option<u64>,
         control: &Control,
-    ) -> Result<(Vec<u64>, u64), Failure> {
-        let mut times = Vec::new();
+    ) -> Result<Timed, Failure> {
+        let (mut times, mut alone) = (Vec::new(), Vec::new());
         let before = cpu::thread();
         self.largest(0, control)?;
         let begin = clock::now();
@@ -216,19 +206,33 @@ impl Bench {
         // operation itself has done so, closer than a barrier does.
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
-                if number > 0 && ready.exercise.aim == Aim::Latency {
+                if number > 0 && ready.exercise.aim != Aim::Bandwidth {
                     self.largest(0, control)?;
                 }
+                alone.extend(self.alone(ready, control)?);
                 times.push(self.batch(ready, cut, control)?);
             }
             elapsed = self.largest(clock::now() - begin, control)?;
         }
+        alone.extend(self.alone(ready, control)?);
         if let Some(slot) = verified.filter(|_| !ready.exercise.manner.in_place) {
             self.poison(ready, slot);
             self.largest(0, control)?;
         }
         times.push(self.batch(ready, cut, control)?);
-        Ok((times, cpu::thread() - before))
+        Ok(Timed { times, alone, cpu: cpu::thread() - before })
+    }
+
+    /// The time of a training step's buckets by themselves; nothing for other operations. Ends with a barrier.
+    fn alone(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Option<u64>, Failure> {
+        if ready.compute().is_none() {
+            return Ok(None);
+        }
+        let begin = clock::now();
+        self.operation(ready, 0, control)?;
+        let took = (clock::now() - begin).max(1);
+        self.largest(0, control)?;
+        Ok(Some(took))
     }
 
     /// The time of one batch.

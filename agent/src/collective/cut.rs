@@ -122,6 +122,7 @@ mod tests {
             ranks_per_host: 1,
             algorithm: None,
             env: [].into(),
+            training: None,
         };
         Exercise { op: Op::Broadcast, aim, size: 4, manner, window, warm_up, verify: true, seed: 0 }
     }

@@ -119,6 +119,7 @@ mod tests {
             ranks_per_host: 4,
             algorithm: None,
             env: BTreeMap::new(),
+            training: None,
         };
         let (window, aim) = (Window::Iterations(20), Aim::Bandwidth);
         let exercise = Exercise { op, aim, size, manner, window, warm_up: 0, verify: true, seed: 1 };

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`rank`] | a rank: opened, joined, exercised |
 //! | [`bench`] | one measurement |
+//! | [`ready`] | an exercise, ready to be repeated |
 //! | [`job`] | one operation as its algorithms see it, and which algorithm suits it |
 //! | [`ring`], [`recursive_doubling`], [`halving_doubling`], [`broadcast`], [`exchange`] | the algorithms |
 //! | [`folding`] | algorithms for a power of two of ranks, for any number of ranks |
@@ -21,7 +22,7 @@
 //! | [`table`] | their data: filled and compared |
 //!
 //! Shared with the collectives of [`crate::nccl`]: [`cut`] (batches), [`layout`] (where operations stand in the buffers
-//! and what each must leave behind), [`values`] (the numbers).
+//! and what each must leave behind), [`training`] (the buckets of a training step), [`values`] (the numbers).
 
 pub mod bench;
 pub mod broadcast;
@@ -34,12 +35,14 @@ pub mod job;
 pub mod layout;
 pub mod memory;
 pub mod rank;
+pub mod ready;
 pub mod recursive_doubling;
 pub mod reduce;
 pub mod ring;
 pub mod script;
 pub mod table;
 pub mod tcp;
+pub mod training;
 pub mod values;
 pub mod verbs;
 pub mod wire;

@@ -19,6 +19,11 @@ use railgauge_wire::{
 
 use crate::system::wait::Doorbell;
 
+/// What a link answers that is asked for training steps, which are measured in groups.
+fn no_steps() -> Failure {
+    Failure::new(Stage::Measure, Kind::Unsupported, "training steps are not defined for a pair")
+}
+
 /// Opens one end of a link on the calling thread, which is the link's own from then on.
 ///
 /// # Errors

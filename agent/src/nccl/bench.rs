@@ -108,7 +108,8 @@ impl Bench {
             add(&mut checked, self.compare(&layout, &values, 0)?);
         }
         self.say("idle");
-        Ok(Exercised { times, batch: cut.batch, checked, cpu: spent, carried: None, algorithm: None })
+        let alone = Vec::new();
+        Ok(Exercised { times, batch: cut.batch, alone, checked, cpu: spent, carried: None, algorithm: None })
     }
 
     fn say(&self, words: &str) {

@@ -4,7 +4,7 @@ use railgauge_wire::terms::{Datatype, Fabric, Metric, Reduction};
 
 use super::Run;
 use crate::{
-    analysis::words::{count, size},
+    analysis::words::{count, size, step},
     run::event::Case,
     schedule::{Cell, Flow},
 };
@@ -71,6 +71,7 @@ pub fn cell_words(cell: &Cell) -> String {
     if let Some(manner) = &cell.manner {
         words.extend((manner.datatype != Datatype::F32).then(|| manner.datatype.to_string()));
         words.extend(manner.reduction.filter(|r| *r != Reduction::Sum).map(|reduction| reduction.to_string()));
+        words.extend(manner.training.as_ref().map(step));
         words.extend(manner.env.iter().map(|(name, value)| format!("{name}={value}")));
     }
     words.join(", ")

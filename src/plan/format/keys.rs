@@ -78,6 +78,8 @@ pub enum Shape {
     Matrix,
     /// A duration between these.
     Time(&'static str, &'static str),
+    /// One size.
+    Size,
     /// A size, a sweep, or a list of both.
     Sizes,
     /// `"64KiB..8MiB"`, or one size.
@@ -140,6 +142,7 @@ impl Shape {
             Self::Matrix => "a table of names and texts, or lists of texts".into(),
             Self::Time(least, most) => format!("a duration from \"{least}\" to \"{most}\""),
             Self::Sizes => "a size, a sweep such as \"64..8MiB x2\", or a list of both".into(),
+            Self::Size => "a size such as \"25MiB\"".into(),
             Self::SizeRange => "a size or a range of sizes such as \"64KiB..8MiB\"".into(),
             Self::Window => {
                 "\"2s\", \"1000 iterations\", or { confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }".into()
@@ -172,6 +175,7 @@ impl Shape {
             Self::Word(words) | Self::Words(words) => format!("\"{}\"", words().first().copied().unwrap_or_default()),
             Self::Time(..) => "\"2s\"".into(),
             Self::Sizes => "\"64..8MiB x2\"".into(),
+            Self::Size => "\"25MiB\"".into(),
             Self::SizeRange => "\"64KiB..8MiB\"".into(),
             Self::Window => "\"2s\"".into(),
             Self::Hosts => "[\"gpu[001-032]\"]".into(),
@@ -196,7 +200,7 @@ impl Shape {
         let pair = || value.as_array().is_some_and(|list| list.len() == 2);
         let values = || value.as_table().is_some_and(|table| table.values().all(|v| self.fits_inside(v.get_ref())));
         match self {
-            Self::Text | Self::Path | Self::Word(_) | Self::Time(..) | Self::Quantity => value.is_str(),
+            Self::Text | Self::Path | Self::Word(_) | Self::Time(..) | Self::Size | Self::Quantity => value.is_str(),
             Self::Flag => value.is_bool(),
             Self::Whole(..) => value.is_integer(),
             Self::Percent(..) => value.is_str() || value.is_integer() || value.is_float(),

@@ -72,6 +72,7 @@ fn shape(of: Shape) -> Value {
             let one = json!({ "type": ["string", "integer"], "minimum": 1 });
             json!({ "oneOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
         }
+        Shape::Size => json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *([KMG]iB|[kMG]B|B)?$" }),
         Shape::SizeRange => json!({ "type": ["string", "integer"], "minimum": 1 }),
         Shape::Window => json!({ "oneOf": [text(), section(&WINDOW)] }),
         Shape::Hosts | Shape::Command => json!({ "oneOf": [text(), list(text())] }),

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::terms::{Algorithm, Datatype, Fabric, Memory, Op, Reduction, Transport};
-use toml::de::DeValue;
 
-use super::{kind::Kind, members::Members};
+use super::{environments::environments, kind::Kind, members::Members, training};
 use crate::plan::{
     mistakes::Mistake,
     model::{Collective, Grouping},
-    read::{At, Table, texts_of},
+    read::{At, Table},
 };
 
 /// Groupings: their names and what they make.
@@ -28,6 +27,10 @@ const OWN: &[&str] = &[
     "env",
     "library",
     "carried_by",
+    "model",
+    "bucket",
+    "first_bucket",
+    "compute",
 ];
 /// Keys that only pairs have.
 const OF_PAIRS: &[&str] =
@@ -38,9 +41,6 @@ const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
 
 /// The word that leaves the algorithm to the agents.
 const AUTO: &str = "auto";
-
-/// Most cells of a matrix of environments.
-const MOST: usize = 1000;
 
 /// Words of `carried_by`.
 pub fn carriers() -> Vec<&'static str> {
@@ -103,6 +103,7 @@ pub fn read(
         graph: test.flag("graph").is_some_and(|at| at.value && !host),
         env: if host { vec![BTreeMap::new()] } else { environments(test) },
         library: test.text("library").map(|at| at.value).filter(|_| !host),
+        training: training::read(test, kind),
         carried_by: test.word("carried_by").and_then(|at| Transport::from_word(at.value)).filter(|_| !host),
     };
     // Without a grouping, which has been said, nothing is known of what must divide.
@@ -255,52 +256,6 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
         }
         _ => Some(Grouping::All),
     }
-}
-
-/// The cells of the matrix: every combination of the listed texts.
-fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
-    let mut cells = vec![BTreeMap::new()];
-    let Some(raw) = test.raw("env") else { return cells };
-    let DeValue::Table(entries) = &*raw.value else { return cells };
-    for (name, value) in entries {
-        let (span, name) = (name.span(), name.get_ref().to_string());
-        let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
-        let shape = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(shape) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            add(format!("`{name}` is no name of an environment variable"), "letters, digits and underscores");
-            continue;
-        }
-        if name.starts_with("NCCL_DEBUG") || name == "NCCL_COMM_ID" {
-            add(format!("`{name}` is set by railgauge itself"), "leave it out: it proves what carried the bytes");
-            continue;
-        }
-        let texts = texts_of(test.book, value.get_ref(), value.span());
-        if texts.is_empty() {
-            add(format!("`{name}` has no value"), "give it a text or a list of texts");
-            continue;
-        }
-        if let Some(wrong) = texts.iter().find(|words| words.text.contains('\0')) {
-            test.book.add(Mistake::at(wrong.span.clone(), "a text with a NUL").help("leave it out"));
-            continue;
-        }
-        if cells.len().saturating_mul(texts.len()) > MOST {
-            add(format!("the matrix of environments has over {MOST} cells"), "take fewer values");
-            return vec![BTreeMap::new()];
-        }
-        cells = cells
-            .into_iter()
-            .flat_map(|cell: BTreeMap<String, String>| {
-                let name = &name;
-                let with = move |text: &str| {
-                    let mut cell = cell.clone();
-                    cell.insert(name.clone(), text.to_owned());
-                    cell
-                };
-                texts.iter().map(|words| with(&words.text)).collect::<Vec<_>>()
-            })
-            .collect();
-    }
-    cells
 }
 
 /// How many ranks the groups of a collective have, as far as it is known.

@@ -52,7 +52,8 @@ const KEYS: &[Key] = &[
         "`bandwidth` posts as much as possible and yields bandwidth, message rate and CPU time; `latency` \
              has one operation in flight and yields the latency percentiles. A collective yields bus and \
              algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of \
-             operations separated by a barrier; the slowest rank counts.",
+             operations separated by a barrier; the slowest rank counts. `step` is a training step: gradients \
+             are reduced in buckets while a timer stands for the backward pass ([collectives.md](collectives.md)).",
     )
     .known_as("perftest `*_bw`, `*_lat`; nccl-tests `busbw`"),
     key(
@@ -197,6 +198,33 @@ const KEYS: &[Key] = &[
              8 bytes. For a collective the larger of what a rank sends and receives.",
     )
     .known_as("perftest `--size`, `--all`; nccl-tests `-b -e -f -i`"),
+    key(
+        "model",
+        Shape::Word(super::training::models),
+        Preset::Words("`sizes` says how many bytes the gradients have"),
+        "With `metric = \"step\"`: the model whose gradients are reduced, one element of `datatype` for each of its \
+             parameters.",
+    ),
+    key(
+        "bucket",
+        Shape::Size,
+        Preset::Value("\"25MiB\""),
+        "With `metric = \"step\"`: bytes of gradients that are reduced together.",
+    )
+    .known_as("`bucket_cap_mb` of PyTorch's DistributedDataParallel"),
+    key(
+        "first_bucket",
+        Shape::Size,
+        Preset::Value("\"1MiB\""),
+        "With `metric = \"step\"`: bytes of the first bucket, a small one, so that the network begins early.",
+    )
+    .known_as("`kDefaultFirstBucketBytes` of PyTorch"),
+    key(
+        "compute",
+        Shape::Time("0s", "10min"),
+        Preset::Words("required with `metric = \"step\"`"),
+        "With `metric = \"step\"`: time of the backward pass. A timer stands for it; nothing is computed.",
+    ),
     key(
         "qps",
         Shape::Wholes(1, 1024),

@@ -3,6 +3,7 @@
 mod at_once;
 pub mod collective;
 mod distances;
+mod environments;
 mod expect;
 mod keys;
 mod kind;
@@ -11,6 +12,7 @@ mod members;
 pub mod pattern;
 mod rails;
 mod sizes;
+pub mod training;
 mod window;
 
 use std::{collections::HashMap, ops::Range, time::Duration};
@@ -78,7 +80,7 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
 fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Vec<Test> {
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
-    let sizes = sizes::read(table, &kind);
+    let sizes = training::bytes(table, &kind);
     let gpus = collective::gpus(table, kind.memory);
     let distances = distances::read(table, &kind);
     let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);

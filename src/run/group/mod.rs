@@ -252,6 +252,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
         let cause = format!("{}: the ranks do not agree on what was timed", group.members[0].port.host);
         Failure::new(Stage::Measure, Kind::Internal, cause)
     })?;
+    let alone: Vec<&[u64]> = accounts.iter().map(|account| account.alone.as_slice()).collect();
     let mut checked = railgauge_wire::step::Checked::default();
     for account in accounts {
         super::pair::add(&mut checked, account.checked);
@@ -276,7 +277,8 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
         latency: Some(times::distribution(&slowest, batch)),
         ..Default::default()
     };
-    Ok(Sample { initiator, checked, ranks: ranks.collect(), ..Sample::default() })
+    let alone = times::slowest(&alone).map(|times| times::distribution(&times, 1));
+    Ok(Sample { initiator, checked, ranks: ranks.collect(), alone, ..Sample::default() })
 }
 
 /// Ends every rank. An agent that does not answer is left to its end of life.

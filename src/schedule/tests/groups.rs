@@ -26,6 +26,7 @@ fn collective(hosts: usize, grouping: Grouping, ranks_per_host: u32) -> Plan {
         env: vec![env("Ring"), env("Tree")],
         library: None,
         carried_by: None,
+        training: None,
     });
     plan
 }

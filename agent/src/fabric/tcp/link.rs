@@ -151,7 +151,7 @@ impl Link for Tcp {
                 let ip = peer.address.parse().map_err(|_| refused("the peer's address is none"))?;
                 let device = (self.place.named_device && !place::is_own(ip)).then(|| self.place.device.clone());
                 let named = self.place.named_address || self.place.named_device;
-                let origin = Origin { address: named.then_some(self.place.address), device };
+                let origin = Origin { address: named.then_some(self.place.address), device, congestion: None };
                 greeting::connect(&origin, SocketAddr::new(ip, peer.port), count, &self.spec.token, control)?
             }
         };
@@ -277,6 +277,9 @@ impl Tcp {
     }
 
     fn time(&mut self, timing: &Timing, control: &Control) -> Result<Stepped, Failure> {
+        if timing.aim == Aim::Step {
+            return Err(crate::fabric::no_steps());
+        }
         let pass = self.pass(timing.op, timing.aim, timing.size, Purpose::Measure)?;
         if timing.bidirectional && timing.aim == Aim::Latency {
             let cause = "latency in both directions at once is not defined";

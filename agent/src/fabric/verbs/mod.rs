@@ -78,6 +78,7 @@ impl Link for End {
                 Stepped::Measured(Box::new(match timing.aim {
                     Aim::Bandwidth => self.bandwidth(timing, control)?,
                     Aim::Latency => self.latency(timing, control)?,
+                    Aim::Step => return Err(crate::fabric::no_steps()),
                 }))
             }
         })

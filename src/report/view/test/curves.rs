@@ -19,6 +19,7 @@ pub(super) fn curves(data: &Data<'_>, links: &[Link<'_>]) -> Result<Vec<Figure>,
         (Aim::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],
         (Aim::Bandwidth, true) => &[Metric::Busbw],
         (Aim::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99],
+        (Aim::Step, _) => &[Metric::StepTime, Metric::StepExposed],
     };
     let mut figures = Vec::new();
     for variant in data.own_variants() {

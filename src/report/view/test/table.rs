@@ -75,6 +75,13 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         (true, Aim::Bandwidth) => {
             &[(Metric::Busbw, 0, "busbw, slowest"), (Metric::Busbw, 2, "busbw, median"), (Metric::Algbw, 2, "algbw")]
         }
+        (_, Aim::Step) => &[
+            (Metric::StepTime, 2, "step"),
+            (Metric::StepTime, 4, "step, slowest"),
+            (Metric::StepExposed, 2, "not hidden"),
+            (Metric::StepAlone, 2, "buckets alone"),
+            (Metric::Algbw, 2, "algbw"),
+        ],
         (_, Aim::Latency) => &[
             (Metric::LatencyMin, 2, "min"),
             (Metric::LatencyP50, 2, "p50"),

@@ -1,11 +1,14 @@
 //! What a test is and how it was measured, in words.
 
-use railgauge_wire::terms::{Aim, Fabric, Op};
+use railgauge_wire::{
+    group::Training,
+    terms::{Aim, Fabric, Op},
+};
 
 use crate::{
     analysis::{
         results::CaseResult,
-        words::{amount, count},
+        words::{amount, count, number, size},
     },
     plan::model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
     report::view::sizes,
@@ -58,7 +61,7 @@ pub(super) fn how(test: &Test) -> String {
     let half = match (test.aim, test.op.pulls() || test.op.is_atomic()) {
         (Aim::Latency, true) => "; full round trips",
         (Aim::Latency, false) => "; half round trips",
-        (Aim::Bandwidth, _) => "",
+        (Aim::Bandwidth | Aim::Step, _) => "",
     };
     let repeats = count(test.repeats as usize, "repeat");
     format!("{pattern}, {rails}, {qps}, {} memory, {}; {repeats}{half}", test.memory, sizes(&test.sizes))
@@ -105,10 +108,23 @@ fn how_together(test: &Test, collective: &Collective) -> String {
     }
     words.retain(|word| !word.is_empty());
     let manner = match test.aim {
-        Aim::Bandwidth => "operations follow one another as in nccl-tests",
-        Aim::Latency => "a barrier before each operation",
+        Aim::Bandwidth => "operations follow one another as in nccl-tests".to_owned(),
+        Aim::Latency => "a barrier before each operation".to_owned(),
+        Aim::Step => collective.training.as_ref().map_or_else(String::new, step),
     };
     format!("{}; {}; {manner}", words.join(", "), count(test.repeats as usize, "repeat"))
+}
+
+/// A training step.
+fn step(training: &Training) -> String {
+    format!(
+        "the gradients{} in buckets of {} (the first of {}), reduced while a timer of {} ms stands for the backward \
+         pass",
+        training.model.as_ref().map_or_else(String::new, |model| format!(" of {model}")),
+        size(training.bucket),
+        size(training.first_bucket),
+        number(training.compute as f64 / 1e6),
+    )
 }
 
 /// What was verified, in a sentence.

@@ -1,0 +1,111 @@
+//! One exercise of one rank, ready to be repeated: where its data stands, and what is played on it.
+
+use std::ops::Range;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    group::Exercise,
+    terms::{Algorithm, Reduction},
+};
+
+use super::{
+    job::Job,
+    layout::Layout,
+    reduce::{Kernel, kernel},
+    script::Script,
+    table::Source,
+    training::{Bucket, buckets},
+};
+
+/// What is repeated.
+pub struct Ready<'e> {
+    /// What was asked for.
+    pub exercise: &'e Exercise,
+    /// Where its data stands.
+    pub layout: Layout,
+    /// What is played, in order: one part, or the buckets of a training step.
+    pub parts: Vec<Part>,
+    /// How elements are reduced.
+    pub kernel: Option<Kernel>,
+    /// What all ranks' data is made of.
+    pub source: Source,
+    /// The algorithm; that of the largest bucket.
+    pub algorithm: Algorithm,
+    /// Bytes of scratch memory the scripts use.
+    pub scratch: usize,
+}
+
+/// A part of an operation.
+pub struct Part {
+    /// Its bytes, from where the operation's begin.
+    pub at: Range<usize>,
+    /// When it may begin, in nanoseconds after the operation did.
+    pub ready: u64,
+    /// What this rank does.
+    pub script: Script,
+}
+
+impl<'e> Ready<'e> {
+    /// Prepares an exercise for rank `rank` of `ranks`, whose data stands as `layout` says.
+    ///
+    /// # Errors
+    /// There is no such algorithm or reduction.
+    pub fn new(exercise: &'e Exercise, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
+        let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
+        let manner = &exercise.manner;
+        let reduction = manner.reduction.filter(|_| exercise.op.reduces());
+        let kernel =
+            match reduction {
+                Some(reduction) => Some(kernel(manner.datatype, reduction).ok_or_else(|| {
+                    refused(format!("there is no {reduction} of {} over host memory", manner.datatype))
+                })?),
+                None => None,
+            };
+        let job = |count: u64| Job {
+            op: exercise.op,
+            rank: rank as usize,
+            ranks: ranks as usize,
+            count: fits(count),
+            width: fits(layout.width),
+            in_place: manner.in_place,
+        };
+        let scripted = |job: &Job| {
+            let algorithm = manner.algorithm.or_else(|| job.suited());
+            let script = algorithm.and_then(|algorithm| Some((algorithm, job.script(algorithm)?)));
+            script.ok_or_else(|| {
+                let how = algorithm.map_or(String::new(), |algorithm| format!(" by {algorithm}"));
+                refused(format!("there is no {}{how} over host memory", exercise.op))
+            })
+        };
+        let cut = |training| buckets(layout.count, layout.width, training);
+        let buckets = manner.training.as_ref().map(cut).unwrap_or_default();
+        let largest = buckets.iter().map(|bucket| bucket.at.end - bucket.at.start).max().unwrap_or(layout.count);
+        let whole = job(largest);
+        let (algorithm, script) = scripted(&whole)?;
+        let mut parts = Vec::new();
+        for Bucket { at, ready } in &buckets {
+            let (_, script) = scripted(&job(at.end - at.start))?;
+            parts.push(Part { at: fits(at.start * layout.width)..fits(at.end * layout.width), ready: *ready, script });
+        }
+        if parts.is_empty() {
+            parts.push(Part { at: 0..fits(exercise.size), ready: 0, script });
+        }
+        let source = Source { datatype: manner.datatype, reduction, ranks, key: exercise.seed };
+        Ok(Self { exercise, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
+    }
+
+    /// What is reduced by; `None` where data is only moved.
+    pub fn reduction(&self) -> Option<Reduction> {
+        self.source.reduction
+    }
+
+    /// Time of the backward pass of a training step, in nanoseconds.
+    pub fn compute(&self) -> Option<u64> {
+        self.exercise.manner.training.as_ref().map(|training| training.compute)
+    }
+}
+
+/// Sizes have been held against the buffers, which are in memory.
+fn fits(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
