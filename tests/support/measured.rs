@@ -40,7 +40,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;
     let initiator = match case.cell.aim {
         Aim::Bandwidth => bandwidth(scenario, case, slow, flaps && repeat == 1, &mut dice),
-        Aim::Latency => latency(scenario, case, slow, &mut dice),
+        Aim::Latency | Aim::Step => latency(scenario, case, slow, &mut dice),
     };
     let responder = (case.cell.fabric == Fabric::Tcp).then(|| Measurement {
         bytes: initiator.bytes - initiator.bytes / 500,
