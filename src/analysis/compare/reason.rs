@@ -55,7 +55,10 @@ pub(super) fn cell(
 /// The comparison in a sentence.
 pub(super) fn sentence(design: Design, counts: &Counts, headline: Option<&Change>, one_sided: usize) -> String {
     if counts.all() == 0 {
-        return format!("Nothing could be compared: {} on one side only.", have(one_sided, "has", "have"));
+        return format!(
+            "Nothing could be compared: {} on one side only.",
+            have(one_sided, "has values", "have values")
+        );
     }
     let Counts { regressed, improved, equivalent, not_enough_data } = counts;
     let mut text = format!(
