@@ -112,6 +112,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         after: Side::default(),
         runs: [blocks; 2],
         alternating: true,
+        order: Vec::new(),
         configuration,
         carriers: carriers(&pair.b, &before, &after),
         groups: journal.plan.groups.clone(),

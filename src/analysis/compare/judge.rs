@@ -49,13 +49,14 @@ pub(super) struct Judged {
 pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts, Refusal> {
     let (mut groups, members) = groups(collected, options)?;
     let mut raw = Vec::with_capacity(collected.cells.len());
+    let clear = stats::clearance(&collected.order);
     for (group, members) in groups.iter().zip(&members) {
         for &member in members {
             let cell = &collected.cells[member];
             let margin = (group.margin_percent / 100.0).ln_1p();
             let [before, after] = logs(cell);
             let found = match collected.design {
-                Design::Runs => stats::unpaired(&before, &after, margin)?,
+                Design::Runs => stats::unpaired(&before, &after, margin, clear)?,
                 Design::Blocks => stats::paired(&differences(cell), margin)?,
             };
             raw.push((found, member));

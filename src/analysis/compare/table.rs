@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
+use railgauge_stats::compare::Variant;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
@@ -177,6 +178,7 @@ impl Table {
         Collected {
             design: Design::Runs,
             alternating: alternating(&times),
+            order: order(&times),
             configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             groups: self.groups,
@@ -209,6 +211,8 @@ pub(super) struct Collected {
     /// Runs of each side, or blocks.
     pub runs: [usize; 2],
     pub alternating: bool,
+    /// The sides of the runs in the order in which they were made; empty for blocks.
+    pub order: Vec<Variant>,
     pub configuration: Configuration,
     pub carriers: Vec<(String, String, String)>,
     /// Named groups of the plans.
@@ -217,6 +221,14 @@ pub(super) struct Collected {
     pub cells: Vec<Pair>,
     pub one_sided: Vec<OneSided>,
     pub left_out: Vec<LeftOut>,
+}
+
+/// The sides of all runs in the order of time.
+fn order([before, after]: &[Vec<Timestamp>; 2]) -> Vec<Variant> {
+    let of = |times: &[Timestamp], side| times.iter().map(|time| (*time, side)).collect::<Vec<_>>();
+    let mut all = [of(before, Variant::A), of(after, Variant::B)].concat();
+    all.sort_by_key(|(time, _)| *time);
+    all.into_iter().map(|(_, side)| side).collect()
 }
 
 /// Whether runs of one side lie between runs of the other.

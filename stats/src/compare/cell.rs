@@ -23,7 +23,7 @@ pub struct Comparison {
     /// The margin of `p_equivalent`.
     pub margin: f64,
     /// Smallest effect that is called improved or regressed: the margin; for [`unpaired`] runs, which may depend on each
-    /// other, also one and a half times half of the 95 % interval's width.
+    /// other, also so many times half of the 95 % interval's width as it must stand clear.
     pub least: f64,
     /// Runs, or blocks: the smaller side's number.
     pub n: usize,
@@ -35,18 +35,18 @@ pub struct Comparison {
 
 /// Fewest blocks of which a signed rank test can reach 5 %, and so the fewest worth measuring.
 const FEWEST: usize = 6;
-/// How far an effect of unpaired runs must stand clear of its interval's half width. Runs one after the other resemble
-/// each other; a correlation of 0.38 between neighbours makes the true interval one and a half times as wide as the one
-/// computed, √((1 + r) / (1 − r)).
-const CLEAR: f64 = 1.5;
 
 /// Two sets of runs: Mann–Whitney, the shift of Hodges & Lehmann, and two one-sided Mann–Whitney tests against
-/// ± `margin` (Schuirmann 1987 with ranks for means; Wellek 2010, section 6.2).
+/// ± `margin` (Schuirmann 1987 with ranks for means; Wellek 2010, section 6.2). `clear` is by how many times half of its
+/// interval's width an effect must differ from 0 to be a change: [`super::clearance`] of the runs' order.
 ///
 /// # Errors
-/// An empty side, a value that is not finite, or a margin that is not positive.
-pub fn unpaired(before: &[f64], after: &[f64], margin: f64) -> Result<Comparison, Refusal> {
+/// An empty side, a value that is not finite, a margin that is not positive, or a clearance below 1.
+pub fn unpaired(before: &[f64], after: &[f64], margin: f64, clear: f64) -> Result<Comparison, Refusal> {
     demand_margin(margin)?;
+    if !(clear >= 1.0 && clear.is_finite()) {
+        return Err(Refusal::Parameter("an effect stands clear of its interval by at least its half width"));
+    }
     let (effect, [interval95, interval90]) = shifts(before, after, [0.95, 0.90])?;
     let moved = |by: f64| after.iter().map(|v| v + by).collect::<Vec<f64>>();
     let above = mann_whitney(&moved(margin), before)?.p.greater;
@@ -63,7 +63,7 @@ pub fn unpaired(before: &[f64], after: &[f64], margin: f64) -> Result<Comparison
         p_change: mann_whitney(after, before)?.p.two_sided,
         p_equivalent: above.max(below),
         margin,
-        least: interval95.map_or(margin, |interval| margin.max(CLEAR * interval.half_width())),
+        least: interval95.map_or(margin, |interval| margin.max(clear * interval.half_width())),
         n,
         need: pooled.map(|variance| need(2.0 * variance, (before.len() + after.len()).saturating_sub(2), margin, n)),
     })

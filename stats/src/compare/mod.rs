@@ -4,7 +4,8 @@
 //! luck, and counting them as independent is the main source of false changes (Kalibera & Jones 2013). All values are
 //! natural logarithms, so that effects are ratios.
 //!
-//! Two ways: [`unpaired`] for two sets of runs, whose drift is not controlled, and [`paired`] for the differences of
+//! Two ways: [`unpaired`] for two sets of runs, whose drift is not controlled and whose effect must therefore stand clear
+//! of its interval by what the order of the runs allows ([`clearance`]), and [`paired`] for the differences of
 //! interleaved blocks ([`block_difference`]), in which linear drift cancels. Either gives a [`Comparison`]; many of them are
 //! judged together by [`verdicts`], which controls the share of false discoveries.
 
@@ -12,10 +13,12 @@ mod blocks;
 mod cell;
 mod floor;
 mod headline;
+mod order;
 mod verdict;
 
 pub use blocks::{Variant, block_difference, block_orders};
 pub use cell::{Comparison, paired, unpaired};
 pub use floor::{Margin, margin, noise_floor_of_differences, noise_floor_of_samples};
 pub use headline::{Headline, paired_headline, unpaired_headline};
+pub use order::clearance;
 pub use verdict::{LEVEL, Verdict, verdict, verdicts};
