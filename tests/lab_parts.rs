@@ -43,7 +43,8 @@ fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
         measure = "1s"
         warm_up = "300ms"
         # Shaped links take long to deliver what is in flight; acknowledgements wait behind it.
-        knobs = {{ completion = "events", depth = 8, timeout = 18 }}
+        # Label 1 is source port 49153 on the wire, label 2 is 49154, and so on.
+        knobs = {{ completion = "events", depth = 8, timeout = 18, flow_label = 1 }}
         "#,
         ssh_config.display()
     );
@@ -93,8 +94,27 @@ fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair(
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
         lab.expect(&["path", "1", "3", HALF]);
-        let suspect = the_bad_part(&lab, 5);
+        // Five times as it was, then eight queue pairs alone, three times each.
+        let suspect = the_bad_part(&lab, 5 + 24);
         assert_eq!((&suspect["kind"], &suspect["hosts"]), (&"path".into(), &vec!["lab1", "lab3"].into()));
+        let (name, reason) = (suspect["name"].as_str().unwrap(), suspect["reason"].as_str().unwrap());
+        assert!(name.starts_with("path between lab") && !name.contains("port"), "{name}");
+        assert!(reason.contains("none of 8 UDP source ports stands apart"), "{reason}");
+    });
+}
+
+#[test]
+fn a_path_that_is_slow_for_one_source_port_is_named_with_that_port() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        lab.expect(&["path", "1", "3", HALF, "--udp-source-port", "49153"]);
+        let suspect = the_bad_part(&lab, 5 + 24);
+        assert_eq!((&suspect["kind"], &suspect["hosts"]), (&"path".into(), &vec!["lab1", "lab3"].into()));
+        let name = suspect["name"].as_str().unwrap();
+        assert!(name.ends_with(", UDP source port 49153 only"), "{name}");
+        let lanes = suspect["lanes"].as_array().unwrap();
+        assert_eq!(lanes.len(), 8, "{suspect:#}");
+        assert!(lanes.iter().all(|lane| lane["slow"] == (lane["number"] == 49153)), "{lanes:#?}");
     });
 }
 

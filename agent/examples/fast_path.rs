@@ -16,7 +16,7 @@ use railgauge_agent::{
         Control,
         verbs::{
             pingpong::{ByCompletion, ByMemory, SIGNAL_EVERY, serve_first},
-            stream::{Nothing, Unlimited, stream},
+            stream::{How, Nothing, Unlimited, stream},
             waiter::Waiter,
         },
     },
@@ -75,7 +75,7 @@ fn waiter() -> Waiter {
 fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<u64, Failure> {
     let mut stub = Stub::new(false);
     let mut flows = [stub.sends(template(Verb::Write, walk, list, 32))];
-    let how = (Window::Iterations(messages), 64, 128);
+    let how = How { rule: Window::Iterations(messages), size: 64, depth: 128, only: None };
     let tally = stream(&mut flows, &mut stub.poller(), &mut waiter(), how, &mut Unlimited, &mut Nothing)?;
     assert_eq!(tally.operations, messages);
     Ok(tally.elapsed)

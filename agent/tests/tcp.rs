@@ -14,6 +14,7 @@ use pair::{LINK, Pair, measured, opened, spec, step, timing};
 use railgauge_wire::{
     failure::{Kind, Stage},
     link::{Completion, Endpoint, Footprint, Role, TcpEndpoint},
+    measure::SourcePort,
     message::{Answer, Ask},
     step::{Checked, Step, Stepped, Timing, Window},
     terms::{Aim, LinkLayer, Op, Transport},
@@ -97,6 +98,30 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         }
     }
     assert_eq!(pair.verify(Op::Write, 1 << 20, 9).wrong, 0);
+}
+
+#[test]
+fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
+    let mut pair = Pair::new().linked(|_| (), 3, 65_536);
+    let mut ports = Vec::new();
+    for op in [Op::Write, Op::Read] {
+        for only in [None, Some(1), Some(2)] {
+            let window = Window::Duration(100 * MS);
+            let timing = Timing { only, warm_up: 10 * MS, ..timing(op, Aim::Bandwidth, 65_536, window) };
+            let (near, far) = pair.time(timing);
+            let what = format!("{op} {only:?}: {near:?} {far:?}");
+            assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{what}");
+            assert_eq!((near.bytes, far.bytes, far.lanes.len()), (near.bytes, near.bytes, 0), "{what}");
+            for (number, lane) in (0..).zip(&near.lanes) {
+                assert_eq!(lane.bytes > 0, only.is_none_or(|only| only == number), "{what}");
+            }
+            ports.push(near.lanes.iter().map(|lane| lane.source_port).collect::<Vec<_>>());
+        }
+    }
+    let first = &ports[0];
+    assert!(ports.iter().all(|later| later == first), "a stream keeps its port: {ports:?}");
+    assert!(matches!(first[..], [Some(SourcePort::Tcp(a)), Some(SourcePort::Tcp(b)), Some(_)] if a != b), "{first:?}");
+    assert_eq!(pair.verify(Op::Write, 65_536, 9).wrong, 0);
 }
 
 #[test]

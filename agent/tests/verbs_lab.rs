@@ -15,7 +15,7 @@ use controller::Agent;
 use railgauge_wire::{
     failure::{Failure, Kind},
     link::{Completion, Endpoint, Footprint, Joining, Knobs, LinkId, LinkSpec, Opened, Role},
-    measure::Measurement,
+    measure::{Measurement, SourcePort},
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Aim, Fabric, LinkLayer, Memory, Op, Service, Transport},
@@ -67,7 +67,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
 
 fn timing(op: Op, aim: Aim, size: u64) -> Timing {
     let window = Window::Duration(300 * MS);
-    Timing { op, aim, size, window, warm_up: 50 * MS, start_at: None, bidirectional: false }
+    Timing { op, aim, size, window, warm_up: 50 * MS, start_at: None, bidirectional: false, only: None }
 }
 
 fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {
@@ -264,6 +264,27 @@ fn both_directions_at_once() {
         assert!(responder.operations > 0, "{responder:?}");
         let overlap = responder.elapsed as f64 / initiator.elapsed as f64;
         assert!((0.5..2.0).contains(&overlap), "{op}: {} against {} ns", responder.elapsed, initiator.elapsed);
+    }
+}
+
+#[test]
+fn every_queue_pair_tells_its_part_and_one_can_carry_all_of_it() {
+    let knobs = Knobs { flow_label: Some(5), ..Knobs::default() };
+    let Some(mut pair) = Pair::new(&knobs, Service::Rc, 3, 1 << 16) else { return };
+    for op in [Op::Write, Op::Read, Op::Send] {
+        for (only, window) in [
+            (None, Window::Duration(300 * MS)),
+            (Some(1), Window::Duration(300 * MS)),
+            (Some(2), Window::Iterations(100)),
+        ] {
+            let [near, _] = pair.case_of(Timing { only, window, ..timing(op, Aim::Bandwidth, 16_384) });
+            assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{op}: {near:?}");
+            for (number, lane) in (0..).zip(&near.lanes) {
+                assert_eq!(lane.bytes > 0, only.is_none_or(|only| only == number), "{op} {only:?}: {near:?}");
+                let port = 49_157 + u16::try_from(number).unwrap();
+                assert_eq!(lane.source_port, Some(SourcePort::PredictedUdp(port)), "{op}: {near:?}");
+            }
+        }
     }
 }
 

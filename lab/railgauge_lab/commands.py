@@ -64,7 +64,9 @@ def parser():
     command("rate", rate, "shape a NIC in both directions", port, ("rate", {"metavar": "40mbit|off"}))
     command("path", path, "shape only what passes between two hosts, in both directions; it replaces the shaping of "
             "their switch ports", port, ("peer", {"type": int, "metavar": "J", "help": "number of the other host"}),
-            ("rate", {"metavar": "40mbit|off"}))
+            ("rate", {"metavar": "40mbit|off"}),
+            ("--udp-source-port", {"type": int, "metavar": "PORT", "help": "only packets with this one, as if several "
+                                   "equal paths led there and one of them were bad"}))
     command("sshd", sshd, "refuse: connections to the host's ssh port are refused", host,
             ("state", {"choices": ["accept", "refuse"]}))
     command("ns", namespace, "run a command among the switches (addresses end in .254)", rest)
@@ -138,7 +140,7 @@ def path(lab, options):
     for host, nic in ports(lab, options.port):
         if host == peer:
             raise Usage(f"lab{host} has no path to itself")
-        lab.fabric.set_path([host, peer], nic, None if options.rate == "off" else options.rate)
+        lab.fabric.set_path([host, peer], nic, None if options.rate == "off" else options.rate, options.udp_source_port)
 
 
 def sshd(lab, options):

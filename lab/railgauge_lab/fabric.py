@@ -75,8 +75,12 @@ class Fabric:
         else:
             self.tc("qdisc", "replace", "dev", port, "root", *bucket(rate))
 
-    def set_path(self, hosts, nic, rate):
-        """Shape what passes between two hosts, and nothing else; None ends it, and all shaping of these two ports."""
+    def set_path(self, hosts, nic, rate, udp_port=None):
+        """Shape what passes between two hosts, and nothing else; None ends it, and all shaping of these two ports.
+
+        With a UDP source port only its packets are shaped, as if they went over one bad path of several.
+        """
+        only = ["match", "ip", "protocol", 17, "0xff", "match", "ip", "sport", udp_port, "0xffff"] if udp_port else []
         for towards, source in (hosts, reversed(hosts)):
             port = self.settings.port(nic, towards)
             self.tc("qdisc", "del", "dev", port, "root", ok=(0, 2))
@@ -86,7 +90,7 @@ class Fabric:
             self.tc("class", "add", "dev", port, "parent", "1:", "classid", "1:1", "htb", "rate", "10gbit")
             self.tc("class", "add", "dev", port, "parent", "1:", "classid", "1:2", "htb", "rate", rate)
             self.tc("filter", "add", "dev", port, "parent", "1:", "protocol", "ip", "u32",
-                    "match", "ip", "src", self.settings.fabric_address(nic, source), "flowid", "1:2")
+                    "match", "ip", "src", self.settings.fabric_address(nic, source), *only, "flowid", "1:2")
 
     def enter(self, command):
         """Become a program inside the namespace."""

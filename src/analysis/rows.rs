@@ -130,7 +130,7 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         n: 0,
         size_bytes: case.cell.size,
         ranks: case.flow.ranks(),
-        qps: case.cell.qps,
+        qps: if case.cell.only.is_some() { 1 } else { case.cell.qps },
         transport: link.filter(|_| measured).map_or_else(String::new, |link| link.transport.word().to_owned()),
         link_layer: link.map_or_else(String::new, |link| link.link_layer.word().to_owned()),
         memory: case.cell.memory.word().to_owned(),
@@ -166,8 +166,11 @@ fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
 }
 
 /// How a collective works on its data, as far as no column of its own says it, and its cell of the matrix of
-/// environments.
+/// environments; which of several queue pairs was used alone, counted from 1.
 fn env(case: &Case) -> String {
+    if let Some(only) = case.cell.only {
+        return format!("queue_pair={}", only + 1);
+    }
     let Some(manner) = &case.cell.manner else { return String::new() };
     let reduction = manner.reduction.map(|word| format!("reduction={word}"));
     let algorithm = manner.algorithm.map(|word| format!("algorithm={word}"));

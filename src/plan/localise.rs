@@ -32,6 +32,13 @@ pub static LOCALISE: Section = Section {
             Preset::Value("\"5min\""),
             "Time for that, from its beginning; no further round of it begins later.",
         ),
+        key(
+            "ports",
+            Shape::Whole(0, 32),
+            Preset::Value("8"),
+            "Queue pairs or streams over which a path that was confirmed is then measured one at a time, three times \
+             each: switches with equal paths choose by the source port, and each queue pair has its own. 0: not at all.",
+        ),
     ],
 };
 
@@ -43,5 +50,6 @@ pub fn read(top: &Table<'_>) -> Localise {
         least_percent: table.percent("least_effect").map_or(preset.least_percent, |at| at.value),
         confirm: table.flag("confirm").map_or(preset.confirm, |at| at.value),
         at_most: table.time("at_most").map_or(preset.at_most, |at| Duration::from_nanos(at.value)),
+        ports: table.whole("ports").map_or(preset.ports, |at| at.value),
     }
 }

@@ -109,11 +109,13 @@ pub struct Localise {
     pub confirm: bool,
     /// Time after which no further round of that begins.
     pub at_most: Duration,
+    /// Queue pairs over which a confirmed path is measured one at a time, so that bad source ports show; 0 for none.
+    pub ports: u32,
 }
 
 impl Default for Localise {
     fn default() -> Self {
-        Self { least_percent: 1.0, confirm: true, at_most: Duration::from_secs(300) }
+        Self { least_percent: 1.0, confirm: true, at_most: Duration::from_secs(300), ports: 8 }
     }
 }
 

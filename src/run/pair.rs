@@ -75,6 +75,7 @@ pub(super) async fn timed(
         warm_up: nanoseconds(test.warm_up),
         start_at: start_at.map(|(moment, _)| moment),
         bidirectional: test.bidirectional,
+        only: cell.only,
     };
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
     let timed = step(&link.from, link, Step::Time(timing), limit(test) + wait).await;

@@ -59,6 +59,7 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
                     memory: test.memory,
                     size,
                     qps: 1,
+                    only: None,
                     manner: Some(Box::new(Manner {
                         datatype,
                         reduction,

@@ -112,6 +112,9 @@ pub struct Cell {
     pub size: u64,
     /// Queue pairs or streams.
     pub qps: u32,
+    /// Number of the only queue pair or stream of these that is used; all of them if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<u32>,
     /// How a collective works on its data; `None` for pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manner: Option<Box<Manner>>,
@@ -168,6 +171,7 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
         memory: test.memory,
         size,
         qps,
+        only: None,
         manner: None,
     };
     test.qps.iter().flat_map(|&qps| sizes.iter().map(move |&size| cell(size, qps))).collect()

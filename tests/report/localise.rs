@@ -6,7 +6,7 @@ use railgauge::{
     analysis::{
         frame,
         journal::{Journal, parse},
-        localise::{Localisation, Standing, further, localise},
+        localise::{Localisation, Named, Standing, further, localise},
         results::results,
         row::{Phase, Row},
         rows::rows,
@@ -118,6 +118,59 @@ fn suspects_are_measured_again_with_good_partners_and_confirmed() {
         let (low, high) = confirmation.interval_percent.unwrap();
         assert!(low <= confirmation.change_percent && confirmation.change_percent <= high && confirmation.n == 10);
     }
+}
+
+/// The only suspect of the first test after a path was confirmed and its lanes were measured one by one.
+fn path(slow: &Scenario) -> Named {
+    let (text, probes) = followed_up(slow, slow);
+    let mut alone = wanted(&text);
+    alone.retain(|case| case.test == probes[0].test);
+    assert_eq!((probes.iter().filter(|case| case.test == probes[0].test).count(), alone.len()), (5, 24));
+    // Three rounds, each with all lanes one after the other.
+    let (first, flow) = (alone[0].round, &probes[0].flow);
+    assert!(probes.iter().all(|case| case.round < first));
+    for (number, case) in alone.iter().enumerate() {
+        assert_eq!((case.round - first, case.cell.only), (number as u32 / 8, Some(number as u32 % 8)));
+        assert_eq!((case.cell.qps, &case.flow), (8, flow));
+    }
+    let text = text + &support::text(&slow.further(&alone));
+    assert!(wanted(&text).iter().all(|case| case.test != alone[0].test), "nothing is asked for twice");
+    let rows = rows(&read(&text), &railgauge::analysis::results::further(&read(&text)), &|_, _| None);
+    assert!(rows.iter().any(|row| row.env == "queue_pair=8" && row.qps == 1), "the frame says which queue pair it was");
+    let found = found_in(&text).remove(0);
+    assert_eq!(found.suspects.len(), 1, "{:?}", found.suspects);
+    let suspect = found.suspects[0].clone();
+    assert_eq!((suspect.standing, suspect.kind), (Standing::Confirmed, "path"), "{}", suspect.reason);
+    assert_eq!((suspect.further.len(), suspect.lanes.len()), (29, 8), "the test's own queue pair is one of the eight");
+    suspect
+}
+
+#[test]
+fn a_path_that_is_bad_for_one_source_port_is_named_with_that_port() {
+    let one = Scenario { bad_path: Some((2, 5, vec![49153])), sizes: vec![1 << 20], ..Scenario::healthy(8, 1) };
+    let suspect = path(&one);
+    let (name, ports) = suspect.name.split_once(", ").unwrap();
+    assert!(name.starts_with("path from gpu00") && ports == "UDP source port 49153 only", "{}", suspect.name);
+    let words = "; measured alone, 1 of 8 UDP source ports is 49.5";
+    assert!(suspect.reason.contains(words) && suspect.reason.contains("% below the others"), "{}", suspect.reason);
+    let slow: Vec<(u32, usize)> = suspect.lanes.iter().filter(|l| l.slow).map(|l| (l.number, l.n)).collect();
+    assert_eq!(slow, [(49153, 8)], "five probes and three lanes");
+    assert!(suspect.lanes.iter().all(|lane| lane.predicted && lane.kind == "UDP source port"));
+    assert!(suspect.further[5].link.ends_with(", UDP source port 49153 alone"), "{}", suspect.further[5].link);
+}
+
+#[test]
+fn several_bad_ports_are_all_named_and_a_path_that_is_bad_for_all_keeps_its_name() {
+    let with = |ports: Vec<u16>| {
+        let bad_path = Some((2, 5, ports));
+        path(&Scenario { bad_path, sizes: vec![1 << 20], ..Scenario::healthy(8, 1) })
+    };
+    let half = with(vec![49153, 49155, 49157, 49159]);
+    assert!(half.name.ends_with(", UDP source ports 49153, 49155, 49157, 49159 only"), "{}", half.name);
+    let all = with((49153..49161).collect());
+    assert!(all.name.starts_with("path between gpu00"), "{}", all.name);
+    let words = "measured alone, none of 8 UDP source ports stands apart from the others";
+    assert!(all.reason.ends_with(words) && all.lanes.iter().all(|lane| !lane.slow), "{}", all.reason);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use railgauge::{
     run::event::{Case, Sample},
 };
 use railgauge_wire::{
-    measure::{Latency, Measurement, SLICE},
+    measure::{Lane, Latency, Measurement, SLICE, SourcePort},
     step::Checked,
     terms::{Aim, Fabric},
 };
@@ -36,10 +36,40 @@ impl Dice {
 pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], repeat: u32) -> Sample {
     let mut dice = Dice(plan.seed ^ (scenario.seed << 40) ^ (case.id << 8) ^ u64::from(repeat));
     let slow = scenario.slow.is_some_and(|slow| ends.contains(&slow));
+    let used = |i: u32| case.cell.only.is_none_or(|only| only == i);
+    let bad = |port: u16| match &scenario.bad_path {
+        Some((a, b, ports)) => ends.contains(a) && ends.contains(b) && ports.contains(&port),
+        None => false,
+    };
+    // Every queue pair has the flow label of its number, counted from 1.
+    let shares: Vec<(u16, f64)> = (0..case.cell.qps)
+        .map(|i| {
+            (
+                49153 + i as u16,
+                if !used(i) {
+                    0.0
+                } else if bad(49153 + i as u16) {
+                    0.5
+                } else {
+                    1.0
+                },
+            )
+        })
+        .collect();
+    let carried =
+        shares.iter().map(|(_, share)| share).sum::<f64>() / (0..case.cell.qps).filter(|&i| used(i)).count() as f64;
     let flaps = scenario.flapping.is_some_and(|(host, rail)| ends.contains(&host) && case.flow.from.rail == rail);
     let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;
     let initiator = match case.cell.aim {
-        Aim::Bandwidth => bandwidth(scenario, case, slow, flaps && repeat == 1, &mut dice),
+        Aim::Bandwidth => {
+            let whole = bandwidth(scenario, case, (slow, carried), flaps && repeat == 1, &mut dice);
+            let sum: f64 = shares.iter().map(|(_, share)| share).sum();
+            let lane = |&(port, share): &(u16, f64)| Lane {
+                bytes: (whole.bytes as f64 * share / sum) as u64,
+                source_port: (case.cell.fabric == Fabric::Verbs).then_some(SourcePort::PredictedUdp(port)),
+            };
+            Measurement { lanes: shares.iter().map(lane).collect(), ..whole }
+        }
         Aim::Latency | Aim::Step => latency(scenario, case, slow, &mut dice),
     };
     let responder = (case.cell.fabric == Fabric::Tcp).then(|| Measurement {
@@ -65,7 +95,13 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     sample
 }
 
-fn bandwidth(scenario: &Scenario, case: &Case, slow: bool, flaps: bool, dice: &mut Dice) -> Measurement {
+fn bandwidth(
+    scenario: &Scenario,
+    case: &Case,
+    (slow, carried): (bool, f64),
+    flaps: bool,
+    dice: &mut Dice,
+) -> Measurement {
     let size = case.cell.size as f64;
     let (line, rate) = match (case.cell.fabric, scenario.software) {
         (Fabric::Tcp, _) => (22.0, 0.4e6 * f64::from(case.cell.qps)),
@@ -73,7 +109,7 @@ fn bandwidth(scenario: &Scenario, case: &Case, slow: bool, flaps: bool, dice: &m
         (_, false) => (195.5, 4.0e6),
     };
     let variant = scenario.in_turn.filter(|_| case.test == "write-bw-tc104").unwrap_or(1.0);
-    let wire = variant * line * if slow && case.cell.fabric == Fabric::Verbs { 0.6 } else { 1.0 };
+    let wire = carried * variant * line * if slow && case.cell.fabric == Fabric::Verbs { 0.6 } else { 1.0 };
     let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
     let elapsed = 2_000_000_000_u64;
     let mut slices: Vec<u64> =
@@ -84,7 +120,17 @@ fn bandwidth(scenario: &Scenario, case: &Case, slow: bool, flaps: bool, dice: &m
     let bytes = slices.iter().sum::<u64>();
     let operations = (bytes as f64 / size) as u64;
     let cpu = if case.cell.fabric == Fabric::Tcp { elapsed * 9 / 10 } else { elapsed };
-    Measurement { started: 1, elapsed, operations, bytes, cpu, slices, latency: None, interval: None, moved: None }
+    Measurement {
+        started: 1,
+        elapsed,
+        operations,
+        bytes,
+        cpu,
+        slices,
+        latency: None,
+        interval: None,
+        ..Measurement::default()
+    }
 }
 
 fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Measurement {
@@ -110,7 +156,6 @@ fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Mea
         elapsed: all.iter().sum(),
         operations,
         bytes: operations * case.cell.size,
-        moved: None,
         cpu: 2_000_000_000,
         slices: Vec::new(),
         latency: Some(Latency {
@@ -126,6 +171,6 @@ fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Mea
             timer: 22,
             histogram: buckets.into_iter().collect(),
         }),
-        interval: None,
+        ..Measurement::default()
     }
 }

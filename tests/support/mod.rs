@@ -33,6 +33,8 @@ pub struct Scenario {
     pub sizes: Vec<u64>,
     /// A host whose links carry 60 % of what others do.
     pub slow: Option<usize>,
+    /// Two hosts and the UDP source ports whose path between them carries half.
+    pub bad_path: Option<(usize, usize, Vec<u16>)>,
     /// A rail of a host that flaps: half of its slices are empty.
     pub flapping: Option<(usize, u32)>,
     /// A host that never answered.
@@ -67,6 +69,7 @@ impl Scenario {
             software: false,
             sizes: (0..10).map(|step| 64 << (2 * step)).collect(),
             slow: None,
+            bad_path: None,
             flapping: None,
             down: None,
             dies: None,

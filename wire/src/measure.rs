@@ -25,6 +25,31 @@ pub struct Measurement {
     pub latency: Option<Latency>,
     /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
     pub interval: Option<f64>,
+    /// The part of every queue pair or stream, in their order; for bandwidth passes of the initiator. What an unreliable
+    /// service lost is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<Lane>,
+}
+
+/// One queue pair's or stream's part of a bandwidth pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lane {
+    /// Payload bytes it moved.
+    pub bytes: u64,
+    /// Where in the fabric's choice of paths it stands; `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<SourcePort>,
+}
+
+/// The port by which switches with several equal paths (ECMP) tell one lane from another between the same two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourcePort {
+    /// TCP port of the initiator's socket, read from it.
+    Tcp(u16),
+    /// UDP source port of a RoCE v2 queue pair, by the kernel's rule from flow label and queue pair numbers: no driver
+    /// tells it.
+    PredictedUdp(u16),
 }
 
 /// Length of one entry of [`Measurement::slices`], in nanoseconds.

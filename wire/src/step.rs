@@ -88,6 +88,9 @@ pub struct Timing {
     pub start_at: Option<u64>,
     /// Both directions at once.
     pub bidirectional: bool,
+    /// Number of the only queue pair or stream to use, for bandwidth in one direction; all of them if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<u32>,
 }
 
 /// What a step came to.

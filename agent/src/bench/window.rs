@@ -129,6 +129,7 @@ impl Tally {
             latency: None,
             interval: self.interval,
             moved: None,
+            lanes: Vec::new(),
         }
     }
 }

@@ -124,5 +124,5 @@ pub fn step(step: Step) -> Ask {
 }
 
 pub fn timing(op: Op, aim: Aim, size: u64, window: Window) -> Timing {
-    Timing { op, aim, size, window, warm_up: 0, start_at: None, bidirectional: false }
+    Timing { op, aim, size, window, warm_up: 0, start_at: None, bidirectional: false, only: None }
 }

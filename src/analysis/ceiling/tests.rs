@@ -228,6 +228,7 @@ fn facts(hostname: &str, lanes: u32, gid: &str) -> HostFacts {
 #[test]
 fn recorded_cases() {
     let cell = Cell {
+        only: None,
         manner: None,
         op: Op::Write,
         aim: Aim::Bandwidth,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Further, Localisation, groups, is_confirmed, localise, pick::trusted};
+use super::{Further, Localisation, groups, is_confirmed, lanes, localise, pick::trusted};
 use crate::{
     analysis::{
         journal::Journal,
@@ -11,7 +11,7 @@ use crate::{
         rows::rows as rows_of,
     },
     run::event::Case,
-    schedule::{Flow, Port},
+    schedule::{Cell, Flow, Port},
 };
 
 /// The further cases that settle the suspects and that the journal does not hold yet, round by round: in a round no NIC is
@@ -42,11 +42,36 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
             }));
         }
     }
+    if cases.is_empty() {
+        cases.extend(alone(journal, results, rows));
+    }
     // Pairs are cheaper, and a bad one is reason enough for a slow collective.
     if cases.is_empty() {
         cases.extend(next_group(journal, results, rows));
     }
     (first..).zip(&mut cases).for_each(|(id, case)| case.id = id);
+    cases
+}
+
+/// The cases that measure the lanes of confirmed paths one by one and that the journal does not hold yet. A round takes
+/// every lane of its flows in turn, so that drift spares none, and there are as many rounds as repeats.
+fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for found in localise(journal, results, rows) {
+        let of_test = || journal.further.iter().filter(|case| case.test == found.test);
+        let wanted = found.lanes_wanted(journal.plan.localise.ports);
+        let held = |flow: &Flow| of_test().any(|case| case.cell.only.is_some() && case.flow == *flow);
+        let missing: Vec<&(Flow, Vec<Cell>)> = wanted.iter().filter(|(flow, _)| !held(flow)).collect();
+        let flows: Vec<&Flow> = missing.iter().map(|(flow, _)| flow).collect();
+        let all: Vec<Vec<&Flow>> = rounds(&flows).into_iter().flat_map(|round| vec![round; lanes::REPEATS]).collect();
+        let start = of_test().map(|case| case.round + 1).max().unwrap_or(0);
+        for (round, flows) in (start..).zip(all) {
+            let of_round = missing.iter().filter(|(flow, _)| flows.contains(&flow));
+            cases.extend(of_round.flat_map(|(flow, cells)| cells.iter().map(move |cell| (flow, cell))).map(
+                |(flow, cell)| Case { id: 0, test: found.test.clone(), round, flow: flow.clone(), cell: cell.clone() },
+            ));
+        }
+    }
     cases
 }
 
@@ -100,5 +125,6 @@ pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], value
             found.suspects[probe.suspect].further.push(Further { case: result.case.id, link, value, error });
         }
         found.confirm(&answers);
+        found.tell_lanes(further, values);
     }
 }

@@ -293,6 +293,7 @@ impl Localisation {
             standing: Standing::Confirmed,
             further: Vec::new(),
             confirmation: Some(Confirmation { change_percent: change, interval_percent: None, n }),
+            lanes: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod further;
 mod groups;
+mod lanes;
 mod names;
 mod pick;
 mod probe;
@@ -31,7 +32,7 @@ use names::Names;
 
 pub use further::further;
 pub use probe::Probe;
-pub use told::{Confirmation, Further, Good, Named, Standing};
+pub use told::{Confirmation, Further, Good, Lane, Named, Standing};
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,6 +73,9 @@ pub struct Localisation {
     /// Smallest effect that gets a name, as a difference of logarithms.
     #[serde(skip)]
     least: f64,
+    /// Standard deviation among good pairs, as a difference of logarithms; 0 if not known.
+    #[serde(skip)]
+    noise: f64,
 }
 
 /// Looks for bad parts in every test of pairs, in the order of the plan, and settles suspects by the journal's further
@@ -148,6 +152,7 @@ impl Localisation {
             cell: Some(first.case.cell.clone()),
             raw: Vec::new(),
             directed: !first.test.bidirectional,
+            noise: 0.0,
             least: (journal.plan.localise.least_percent / 100.0).ln_1p(),
         }
     }
@@ -170,6 +175,7 @@ impl Localisation {
         self.probes =
             probe::probes(pairs, findings, setting, names, self.cell.as_ref().is_some_and(|cell| cell.op.pulls()));
         self.raw.clone_from(&findings.suspects);
+        self.noise = findings.levels.iter().map(|level| level.scale).fold(0.0, f64::max);
     }
 
     /// A value in the metric's unit from the scale of the judgement, on which higher is better.
@@ -226,6 +232,7 @@ impl Localisation {
             standing: Standing::Suspect,
             further: Vec::new(),
             confirmation: None,
+            lanes: Vec::new(),
         }
     }
 }

@@ -67,6 +67,26 @@ pub struct Named {
     pub further: Vec<Further>,
     /// What they came to; `None` without any, or with too few.
     pub confirmation: Option<Confirmation>,
+    /// A path's source ports, each measured by itself; empty where that was not done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<Lane>,
+}
+
+/// One queue pair or stream of a path, measured by itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lane {
+    /// What `number` is: `UDP source port`, `TCP source port`, `queue pair`, `stream`.
+    pub kind: &'static str,
+    /// The port; counted from 1 where no port is known.
+    pub number: u32,
+    /// Whether the port follows from the kernel's rule and was not read from the socket.
+    pub predicted: bool,
+    /// Median in the metric's unit; `None` without a value that may be trusted.
+    pub value: Option<f64>,
+    /// Values behind it.
+    pub n: usize,
+    /// Whether it is slow while the others are not.
+    pub slow: bool,
 }
 
 /// A further case that was to settle a suspect.

@@ -15,6 +15,7 @@ pub(super) fn case(op: Op) -> Case {
         memory: Memory::Host,
         size: 65536,
         qps: 1,
+        only: None,
         manner: None,
     };
     let flow = Flow::pair(Port::new("gpu01", 0), Port::new("gpu02", 0));

@@ -17,10 +17,10 @@ pub const TESTS: usize = 5;
 /// Fewest of them that must have a result.
 const FEWEST: usize = 3;
 /// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
-const FALSE_ALARM: f64 = 0.001_349_9;
+pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
 
 /// Share of the suspect's effect that the probes must show.
-const LIKE: f64 = 1.0 / 3.0;
+pub(super) const LIKE: f64 = 1.0 / 3.0;
 
 /// One test that helps to settle a suspect.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,16 +9,19 @@
 //! switch.
 //!
 //! All values are natural logarithms of something for which higher is better (negate the logarithm of a latency).
-//! What is named is a suspect. [`probes`] lists the few tests that settle it and [`judge`] settles it.
+//! What is named is a suspect. [`probes`] lists the few tests that settle it and [`judge`] settles it; [`lanes`] tells
+//! whether only some of the paths of a bad pair are bad.
 
 mod confirm;
 mod cover;
+mod lanes;
 mod links;
 mod part;
 mod peel;
 mod suspect;
 
 pub use confirm::{Judgement, Probe, judge, probes};
+pub use lanes::{FEWEST_LANES, Lanes, lanes};
 pub use part::{Part, Port, Way};
 pub use suspect::{Evidence, Suspect};
 

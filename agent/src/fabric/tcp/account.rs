@@ -5,7 +5,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    measure::Measurement,
+    measure::{Lane, Measurement},
     terms::Aim,
 };
 
@@ -29,6 +29,7 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let last = flows.iter().map(|flow| flow.last).max().unwrap_or(started).max(started);
     let bytes = flows.iter().map(|flow| flow.bytes).sum();
     let cpu = flows.iter().map(|flow| flow.cpu).sum();
+    let lanes = flows.iter().map(|flow| Lane { bytes: flow.bytes, source_port: None }).collect();
     let slices = flows.into_iter().filter_map(|flow| flow.slices).map(|slices| slices.finish(last));
     let slices = slices.reduce(|sum, more| added(&sum, &more)).unwrap_or_default();
     let operations = operations(shared, bytes);
@@ -42,6 +43,7 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
         latency: None,
         interval: None,
         moved: None,
+        lanes,
     })
 }
 
@@ -80,6 +82,7 @@ pub fn measurement(shared: &Shared<'_>, led: Led, conducting: u64) -> Result<Mea
         latency: None,
         interval: led.interval,
         moved: None,
+        lanes: both_ways(theirs.lanes, &ours.lanes),
     })
 }
 
@@ -93,6 +96,15 @@ fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
 
 fn operations(shared: &Shared<'_>, bytes: u64) -> u64 {
     bytes.checked_div(shared.pass.size).unwrap_or(0)
+}
+
+/// What each stream carried in both directions; an end that received nothing has no lanes.
+fn both_ways(theirs: Vec<Lane>, ours: &[Lane]) -> Vec<Lane> {
+    if theirs.is_empty() {
+        return ours.to_vec();
+    }
+    let back = |stream: usize| ours.get(stream).map_or(0, |lane| lane.bytes);
+    theirs.into_iter().enumerate().map(|(i, lane)| Lane { bytes: lane.bytes + back(i), ..lane }).collect()
 }
 
 /// Sum of two series that begin together; where only one goes on, its values stand.

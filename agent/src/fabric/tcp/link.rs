@@ -10,7 +10,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Endpoint, Footprint, LinkSpec, Opened, Role, TcpEndpoint},
-    measure::Measurement,
+    measure::{Lane, Measurement, SourcePort},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Aim, GpuPath, LinkLayer, Op, Transport},
 };
@@ -251,7 +251,7 @@ impl Tcp {
             let cause = format!("there is no {op} over TCP");
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help("use write, read or send"));
         }
-        Ok(Pass { op, aim, size, bidirectional: false, quota: None, purpose })
+        Ok(Pass { op, aim, size, bidirectional: false, only: None, quota: None, purpose })
     }
 
     /// Runs one pass over the joined streams. A failure breaks the link for good.
@@ -285,7 +285,11 @@ impl Tcp {
             let cause = "latency in both directions at once is not defined";
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause));
         }
-        let pass = Pass { bidirectional: timing.bidirectional, ..pass };
+        if timing.only.is_some_and(|only| timing.bidirectional || only >= self.spec.qps) {
+            let cause = format!("one stream by itself goes in one direction and is one of {}", self.spec.qps);
+            return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+        }
+        let pass = Pass { bidirectional: timing.bidirectional, only: timing.only, ..pass };
         let mut warmed = 0;
         if timing.warm_up > 0 {
             let warm = Pass { purpose: Purpose::WarmUp, ..pass };
@@ -297,7 +301,12 @@ impl Tcp {
         };
         let measurement = self.conduct(Pass { quota, ..pass }, Part::Lead(timing.window, timing.start_at), control)?;
         let moved = Some(warmed + measurement.bytes);
-        Ok(Stepped::Measured(Box::new(Measurement { moved, ..measurement })))
+        let lanes = self.streams.iter().zip(&measurement.lanes).map(|(stream, lane)| {
+            let port = stream.local_addr().ok().map(|address| SourcePort::Tcp(address.port()));
+            Lane { source_port: port, ..*lane }
+        });
+        let lanes = lanes.collect();
+        Ok(Stepped::Measured(Box::new(Measurement { moved, lanes, ..measurement })))
     }
 
     /// Takes part in whatever passes the initiator begins, until stopped.
@@ -314,7 +323,8 @@ impl Tcp {
                 control.ready();
             }
             if control.stopped() && !control.aborted() {
-                let served = |account: Measurement| Measurement { moved: Some(moved), ..account };
+                // What each stream carried is for the end to tell that asked for it.
+                let served = |account: Measurement| Measurement { moved: Some(moved), lanes: Vec::new(), ..account };
                 return Ok(account.map_or(Stepped::Done, |account| Stepped::Measured(Box::new(served(account)))));
             }
             control.check(Stage::Measure)?;

@@ -26,6 +26,8 @@ pub struct Pass {
     pub size: u64,
     /// Both directions at once.
     pub bidirectional: bool,
+    /// The only stream that carries payload; all of them if `None`.
+    pub only: Option<u32>,
     /// Messages per stream; until `Halt` if `None`.
     pub quota: Option<u64>,
     /// What is done with the payload.

@@ -27,7 +27,8 @@ pub fn run(
     let mut stream = Stream::new(socket, number, shared);
     let size = shared.pass.size as usize;
     let stride = size.next_multiple_of(64);
-    let quota = shared.pass.quota.unwrap_or(u64::MAX);
+    let idle = shared.pass.only.is_some_and(|only| only as usize != number);
+    let quota = if idle { 0 } else { shared.pass.quota.unwrap_or(u64::MAX) };
     // While bytes stream, the kernel may join small messages into full segments; see `socket::prepare` for the rest.
     let joining = shared.pass.purpose != Purpose::Verify;
     shared.wait_at_gate();

@@ -13,7 +13,7 @@ use super::{
     end::End,
     mailbox::Slot,
     phase::Phase,
-    stream::{Nothing, Unlimited, stream},
+    stream::{How, Nothing, Unlimited, stream},
 };
 use crate::{
     bench::{Tally, clock, cpu},
@@ -35,9 +35,14 @@ impl End {
     /// # Errors
     /// The fabric, the peer or the deadline; or atomics that do not add up.
     pub fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
-        let Timing { op, size, bidirectional, .. } = *timing;
+        let Timing { op, size, bidirectional, only, .. } = *timing;
         let takes = takes_receives(op);
         let heard = takes || bidirectional;
+        let pairs = self.pairs.len();
+        if only.is_some_and(|only| bidirectional || only as usize >= pairs) {
+            let cause = format!("one queue pair by itself goes in one direction and is one of {pairs}");
+            return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+        }
         let lossy = takes && self.service != Service::Rc;
         if bidirectional && lossy {
             let cause = format!("{op} over service {} is not measured in both directions at once", self.service);
@@ -54,10 +59,10 @@ impl End {
         let mut moved = 0;
         if timing.warm_up > 0 {
             let arrived = self.arrived();
-            let warm = self.pass(timing, Window::Duration(timing.warm_up), control)?;
+            let (warm, _) = self.pass(timing, Window::Duration(timing.warm_up), control)?;
             moved += warm.bytes;
             if lossy {
-                self.wait_for_stragglers(arrived + warm.operations, control)?;
+                self.wait_for_stragglers(arrived.iter().sum::<u64>() + warm.operations, control)?;
             }
         }
         if let Some(start) = timing.start_at {
@@ -68,38 +73,43 @@ impl End {
             self.announcer.announce(Phase::Counted, &mut self.mailbox, control)?;
         }
         let (arrived, used) = (self.arrived(), cpu::thread());
-        let mut measurement = self.pass(timing, timing.window, control)?.measurement(0);
+        let (tally, mut messages) = self.pass(timing, timing.window, control)?;
+        let mut measurement = tally.measurement(0);
         measurement.cpu = cpu::thread() - used;
         measurement.moved = Some(moved + measurement.operations * size);
         if heard {
             if lossy {
-                self.wait_for_stragglers(arrived + measurement.operations, control)?;
+                self.wait_for_stragglers(arrived.iter().sum::<u64>() + measurement.operations, control)?;
             }
             self.announcer.announce(Phase::Over, &mut self.mailbox, control)?;
             self.drain()?;
         }
         if lossy {
-            delivered(&mut measurement, self.arrived() - arrived);
+            let before_and_now = arrived.iter().zip(self.arrived());
+            messages = before_and_now.zip(messages).map(|((before, now), sent)| sent.min(now - before)).collect();
+            delivered(&mut measurement, messages.iter().sum());
         }
+        measurement.lanes = self.lanes(&messages, size);
         if op.is_atomic() {
             atomic::must_add_up(op, &words, &self.words(control)?, measurement.operations)?;
         }
         Ok(measurement)
     }
 
-    /// Messages of ours that have arrived in all, as the peer says.
-    fn arrived(&self) -> u64 {
-        (0..self.pairs.len()).map(|i| self.mailbox.read(Slot::Consumed(i))).sum()
+    /// Messages of ours that have arrived in all on each queue pair, as the peer says.
+    fn arrived(&self) -> Vec<u64> {
+        (0..self.pairs.len()).map(|i| self.mailbox.read(Slot::Consumed(i))).collect()
     }
 
     /// Waits until so many messages have arrived, or nothing arrives any more: a straggler must not be counted in
     /// the next pass.
     fn wait_for_stragglers(&self, expected: u64, control: &Control) -> Result<(), Failure> {
-        let (mut seen, mut since) = (self.arrived(), clock::now());
+        let arrived = || self.arrived().iter().sum::<u64>();
+        let (mut seen, mut since) = (arrived(), clock::now());
         while seen < expected && clock::now() - since < QUIET {
             control.check(Stage::Measure)?;
             std::thread::yield_now();
-            let now = self.arrived();
+            let now = arrived();
             if now != seen {
                 (seen, since) = (now, clock::now());
             }
@@ -107,14 +117,16 @@ impl End {
         Ok(())
     }
 
-    /// Streams over all queue pairs once.
-    fn pass(&mut self, timing: &Timing, rule: Window, control: &Control) -> Result<Tally, Failure> {
-        let Timing { op, size, bidirectional, .. } = *timing;
+    /// Streams once, over all queue pairs or the only one that is wanted; also answers with the messages of each.
+    fn pass(&mut self, timing: &Timing, rule: Window, control: &Control) -> Result<(Tally, Vec<u64>), Failure> {
+        let Timing { op, size, bidirectional, only, .. } = *timing;
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
-        let how = (rule, size, self.settings.pace(size).depth);
+        let how = How { rule, size, depth: self.settings.pace(size).depth, only: only.map(|i| i as usize) };
+        let messages = |flows: &[Sends]| flows.iter().map(Sends::posted).collect();
         if !takes_receives(op) {
-            return stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut Nothing);
+            let tally = stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut Nothing)?;
+            return Ok((tally, messages(&flows)));
         }
         let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service).staged(self.stage(op, size));
         let stage = self.stage(op, size);
@@ -126,7 +138,7 @@ impl End {
             stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut Nothing)
         };
         self.account(&flows);
-        tally
+        Ok((tally?, messages(&flows)))
     }
 
     /// A ring of requests per queue pair.

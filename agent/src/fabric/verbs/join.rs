@@ -134,7 +134,6 @@ pub fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize
     if routed && theirs.is_none() {
         return Err(unfit("the peer has no GID".to_owned(), "give its network interface an address"));
     }
-    let label = settings.flow_label;
     Ok(Path {
         port: choice.port.number,
         gid_index: own.map_or(0, |gid| gid.index),
@@ -142,7 +141,6 @@ pub fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize
         peer_lid: peer.lid,
         service_level: settings.service_level,
         traffic_class: settings.traffic_class,
-        // Each queue pair has its own label, so that they spread over equal-cost paths; 0 leaves it to the driver.
-        flow_label: if label == 0 { 0 } else { (label + i as u32) & 0xf_ffff },
+        flow_label: settings.label(i),
     })
 }

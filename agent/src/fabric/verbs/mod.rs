@@ -7,6 +7,7 @@
 //! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
 //! | [`stage`] | copies around messages that go through host memory |
+//! | [`lanes`] | each queue pair's part, and its place among equal paths |
 //! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
 
 pub mod atomic;
@@ -16,6 +17,7 @@ pub mod cm;
 pub mod credit;
 pub mod end;
 pub mod join;
+pub mod lanes;
 pub mod latency;
 pub mod layout;
 pub mod mailbox;

@@ -13,7 +13,7 @@ use super::{
     end::End,
     phase::{Listener, Phase},
     pingpong::{ByMemory, return_all},
-    stream::{Incoming, Unlimited, stream},
+    stream::{How, Incoming, Unlimited, stream},
     waiter::Waiter,
 };
 use crate::{
@@ -131,7 +131,8 @@ impl End {
     fn both_ways(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
-        let how = (Rule::Iterations(u64::MAX), size, self.settings.pace(size).depth);
+        let depth = self.settings.pace(size).depth;
+        let how = How { rule: Rule::Iterations(u64::MAX), size, depth, only: None };
         let (fetching, delivering) = (self.stage(op, size), self.stage(op, size));
         let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service).staged(fetching);
         let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);

@@ -217,6 +217,11 @@ impl Settings {
         record.insert("huge_pages".to_owned(), self.huge_pages.to_string());
         record
     }
+
+    /// Flow label of queue pair `i`: each has its own, so that they spread over equal paths; 0 leaves it to the driver.
+    pub fn label(&self, i: usize) -> u32 {
+        if self.flow_label == 0 { 0 } else { (self.flow_label + i as u32) & 0xf_ffff }
+    }
 }
 
 /// Receives to post ahead: enough for two windows of a sender, as far as the device's queues hold them.

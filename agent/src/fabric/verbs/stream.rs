@@ -74,11 +74,23 @@ impl Incoming for Nothing {
     }
 }
 
+/// How to stream.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// When to stop.
+    pub rule: Rule,
+    /// Bytes of a message.
+    pub size: u64,
+    /// What may be in flight per flow.
+    pub depth: u32,
+    /// The only flow that is used.
+    pub only: Option<usize>,
+}
+
 /// Empty polls between two looks at the clock.
 const CLOCK_EVERY: u32 = 64;
 
-/// Streams messages of `size` bytes over `flows` for as long as `rule` says, waits for all of them, and counts.
-/// `depth` bounds what is in flight per flow.
+/// Streams messages over `flows`, waits for all of them, and counts.
 ///
 /// # Errors
 /// A post or a completion failed, the deadline passed, or the link is being closed.
@@ -86,22 +98,24 @@ pub fn stream(
     flows: &mut [Sends],
     poller: &mut Poller,
     waiter: &mut Waiter,
-    (rule, size, depth): (Rule, u64, u32),
+    how: How,
     credits: &mut impl Credits,
     incoming: &mut impl Incoming,
 ) -> Result<Tally, Failure> {
-    let depth = u64::from(depth);
+    let How { rule, size, only, .. } = how;
+    let depth = u64::from(how.depth);
     let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the measured queue pair", errno);
     let (mut idle, mut wanted) = (0u32, true);
     let mut window = Window::begin(rule, size, clock::now());
     let mut last = clock::now();
-    let quota = window.quota();
+    let all = window.quota();
+    let quota = |flow: usize| if only.is_none_or(|only| only == flow) { all } else { 0 };
     loop {
         let running = wanted && window.running();
         if running {
             for (i, flow) in flows.iter_mut().enumerate() {
                 let list = u64::from(flow.list());
-                let allowed = quota.min(credits.allowed(i));
+                let allowed = quota(i).min(credits.allowed(i));
                 while flow.in_flight() + list <= depth && flow.posted() + list < allowed {
                     credits.prepare(i, list)?;
                     flow.post().map_err(refused)?;
@@ -133,7 +147,7 @@ pub fn stream(
             idle = 0;
             continue;
         }
-        let ending = !running || flows.iter().all(|flow| flow.posted() >= quota);
+        let ending = !running || flows.iter().enumerate().all(|(i, flow)| flow.posted() >= quota(i));
         if ending && settled(flows, depth).map_err(refused)? {
             return Ok(window.finish(last));
         }

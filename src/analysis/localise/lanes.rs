@@ -1,0 +1,166 @@
+//! A path that is bad only for some source ports: [`railgauge_stats::localise::lanes`] over the journal's further cases.
+//!
+//! A test adds up the queue pairs of a case, and with one queue pair it sees one source port. So a path that was
+//! confirmed is measured once more, one queue pair at a time over several: switches with equal paths choose among them by
+//! the source port, and each queue pair has its own.
+
+use std::collections::BTreeMap;
+
+use railgauge_stats::{
+    localise::{Part, lanes},
+    robust::median,
+};
+use railgauge_wire::{
+    measure::SourcePort,
+    terms::{Aim, Fabric, Metric},
+};
+
+use super::{Further, Lane, Localisation, Standing, pick::trusted};
+use crate::{
+    analysis::{results::CaseResult, row::Row, words::number},
+    schedule::{Cell, Flow},
+};
+
+/// How often each lane is measured.
+pub(super) const REPEATS: usize = 3;
+/// Most queue pairs that are measured one by one, however many a test has.
+const MOST: u32 = 32;
+
+/// What tells one lane of a pair from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Port(SourcePort),
+    /// Where no port is known: the queue pair or stream, counted from 1.
+    Number(u32),
+}
+
+impl Key {
+    /// Of the only queue pair that a case used.
+    fn of(result: &CaseResult<'_>) -> Self {
+        let number = result.case.cell.only.unwrap_or_default();
+        let lanes = result.samples.last().map(|(_, sample)| &sample.initiator.lanes);
+        let port = lanes.and_then(|lanes| lanes.get(number as usize)?.source_port);
+        port.map_or(Self::Number(number + 1), Self::Port)
+    }
+
+    /// What the number is of, one and many.
+    const fn noun(self, fabric: Fabric) -> [&'static str; 2] {
+        match (self, fabric) {
+            (Self::Port(SourcePort::PredictedUdp(_)), _) => ["UDP source port", "UDP source ports"],
+            (Self::Port(SourcePort::Tcp(_)), _) => ["TCP source port", "TCP source ports"],
+            (Self::Number(_), Fabric::Tcp) => ["stream", "streams"],
+            (Self::Number(_), _) => ["queue pair", "queue pairs"],
+        }
+    }
+
+    const fn number(self) -> u32 {
+        match self {
+            Self::Port(SourcePort::PredictedUdp(port) | SourcePort::Tcp(port)) => port as u32,
+            Self::Number(number) => number,
+        }
+    }
+}
+
+impl Localisation {
+    /// The flow of every confirmed path whose lanes are to be measured one by one, and the cells that do it.
+    pub(super) fn lanes_wanted(&self, ports: u32) -> Vec<(Flow, Vec<Cell>)> {
+        let Some(cell) = self.cell.as_ref().filter(|cell| self.directed && cell.aim == Aim::Bandwidth) else {
+            return Vec::new();
+        };
+        if ports == 0 || self.metric != Metric::Bandwidth || !matches!(cell.fabric, Fabric::Verbs | Fabric::Tcp) {
+            return Vec::new();
+        }
+        let qps = cell.qps.max(ports);
+        let cells = || (0..qps.min(MOST)).map(|lane| Cell { qps, only: Some(lane), ..cell.clone() }).collect();
+        let wanted = (0..self.suspects.len()).filter_map(|at| self.path(at)).map(|flow| (flow.clone(), cells()));
+        wanted.collect()
+    }
+
+    /// The flow of a suspect that is a confirmed path between two NICs.
+    fn path(&self, suspect: usize) -> Option<&Flow> {
+        let is_path = matches!(self.raw.get(suspect)?.part, Part::Link(..));
+        let confirmed = self.suspects[suspect].standing == Standing::Confirmed;
+        self.probes.iter().find(|probe| probe.suspect == suspect && is_path && confirmed).map(|probe| &probe.flow)
+    }
+
+    /// Names the source ports of confirmed paths that are bad only for some, from further cases and their rows.
+    pub(super) fn tell_lanes(&mut self, further: &[CaseResult<'_>], values: &[Row]) {
+        for at in 0..self.suspects.len() {
+            let Some(flow) = self.path(at).cloned() else { continue };
+            self.tell_lanes_of(at, &flow, further, values);
+        }
+    }
+
+    fn tell_lanes_of(&mut self, at: usize, flow: &Flow, further: &[CaseResult<'_>], values: &[Row]) {
+        let Some(cell) = self.cell.clone() else { return };
+        let alike = |result: &CaseResult<'_>| {
+            let of = &result.case.cell;
+            Cell { qps: cell.qps, only: None, ..of.clone() } == cell && result.case.flow == *flow
+        };
+        let own = further.iter().filter(|result| result.case.test == self.test && alike(result));
+        // Where the test has one queue pair, its own results are those of a lane, too.
+        let (alone, first): (Vec<_>, Vec<_>) = own.partition(|result| result.case.cell.only.is_some());
+        if alone.is_empty() {
+            return;
+        }
+        let mut measured: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
+        let mut noun = None;
+        for &result in first.iter().filter(|result| result.case.cell.qps == 1).chain(&alone) {
+            let row = values.iter().find(|row| row.case == result.case.id && row.metric == self.metric);
+            let value = row.and_then(|row| row.value).filter(|value| *value > 0.0 && trusted(result));
+            let key = Key::of(result);
+            measured.entry(key).or_default().extend(value);
+            noun = Some(key.noun(cell.fabric));
+            if result.case.cell.only.is_some() {
+                let link = format!("{}, {} {} alone", result.link_name(), key.noun(cell.fabric)[0], key.number());
+                let further = Further { case: result.case.id, link, value, error: result.error() };
+                self.suspects[at].further.push(further);
+            }
+        }
+        let (keys, results): (Vec<Key>, Vec<Vec<f64>>) = measured.into_iter().unzip();
+        let logs: Vec<Vec<f64>> = results.iter().map(|lane| lane.iter().map(|value| value.ln()).collect()).collect();
+        let judged = lanes(&logs, self.noise, self.raw[at].effect, self.least);
+        let [one, many] = noun.unwrap_or(["queue pair", "queue pairs"]);
+        let named = &mut self.suspects[at];
+        let words = match &judged {
+            Err(refusal) => format!("its {many} were not told apart: {refusal}"),
+            Ok(found) if found.slow.is_empty() => {
+                format!("measured alone, none of {} {many} stands apart from the others", keys.len())
+            }
+            Ok(found) => {
+                let slow: Vec<String> = found.slow.iter().map(|&lane| keys[lane].number().to_string()).collect();
+                let which = if slow.len() == 1 { one } else { many };
+                named.name = format!(
+                    "path from {} rail {} to {} rail {}, {which} {} only",
+                    flow.from.host,
+                    flow.from.rail,
+                    flow.to.host,
+                    flow.to.rail,
+                    slow.join(", ")
+                );
+                format!(
+                    "measured alone, {} of {} {many} {} {} % below the others ({} {}; {} standard errors, {} stand out)",
+                    slow.len(),
+                    keys.len(),
+                    if slow.len() == 1 { "is" } else { "are" },
+                    number(100.0 * -found.effect.exp_m1()),
+                    number(found.good.exp()),
+                    self.unit,
+                    number(found.z),
+                    number(found.cut),
+                )
+            }
+        };
+        named.reason = format!("{}; {words}", named.reason);
+        let slow = judged.map(|found| found.slow).unwrap_or_default();
+        let lane = |(number, (key, values)): (usize, (Key, Vec<f64>))| Lane {
+            kind: key.noun(cell.fabric)[0],
+            number: key.number(),
+            predicted: matches!(key, Key::Port(SourcePort::PredictedUdp(_))),
+            value: median(&values).ok(),
+            n: values.len(),
+            slow: slow.contains(&number),
+        };
+        named.lanes = keys.into_iter().zip(results).enumerate().map(lane).collect();
+    }
+}
