@@ -20,8 +20,10 @@ fn run(test: &str, double: Option<&str>) -> (Scene, Results) {
     let folder = scene.path("cuda");
     fs::create_dir(&folder).unwrap();
     if double.is_some() {
-        let library = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
-        symlink(library, folder.join("libcuda.so.1")).unwrap();
+        for (double, name) in [("cuda_double", "libcuda.so.1"), ("nccl_double", "libnccl_double.so.2")] {
+            let library = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
+            symlink(library, folder.join(name)).unwrap();
+        }
     }
     let plan = format!(
         "name = \"gpus\"\nhosts = {{ names = [\"a\", \"b\"] }}\n\
@@ -71,6 +73,17 @@ fn gpus_that_cannot_be_used_are_refused_in_words() {
         (ALL_REDUCE, Some(""), "NCCL cannot be opened"),
         (&format!("{ALL_REDUCE}\ngpus = [4, 5]"), Some(""), "GPU 4 does not exist"),
         (&format!("{ALL_REDUCE}\nlibrary = \"libc.so.6\""), Some(""), "it is no NCCL, or too old"),
+        (
+            &format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\""),
+            Some(", NCCL_DOUBLE_VERSION = \"21003\""),
+            "is NCCL 2.10.3, which is too old",
+        ),
+        (
+            &format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\""),
+            Some(""),
+            "making the group's id: NCCL error 3 (said by a double)",
+        ),
+        (&ALL_REDUCE.replace("sizes = 8", "sizes = \"768MiB\""), Some(""), "two buffers of 805306368 bytes are wanted"),
     ] {
         let error = error(test, double);
         assert!(error.contains(words), "{test}\n{words}: {error}");

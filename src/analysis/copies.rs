@@ -2,14 +2,15 @@
 
 use railgauge_wire::{copies::Copies, facts::Gpu};
 
-use super::{ceiling::Pcie, journal::Journal, words::number};
+use super::{
+    ceiling::{Pcie, nvlink},
+    journal::Journal,
+    words::number,
+};
 
 /// Part of what a slot carries below which its copies are worth a remark: page-locked copies of a healthy GPU come to
 /// more than nine tenths of it (`docs/measured.md`), and a slot that runs at half its width or generation to half.
 const SLOW: f64 = 0.75;
-
-/// GT/s of the PCIe generations.
-const GENERATIONS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
 
 /// One GPU's copies in words, and what to think of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,18 +36,18 @@ pub fn words(journal: &Journal) -> Vec<CopyWords> {
 
 /// What the slot of a GPU carries at best, in GB/s: to the GPU, and from it.
 fn best(gpu: &Gpu) -> Option<(f64, f64)> {
-    let (generation, lanes) = gpu.pcie_max?;
-    let gigatransfers = *GENERATIONS.get((generation as usize).checked_sub(1)?)?;
-    let slot = Pcie { gigatransfers, lanes, max_payload: gpu.function.max_payload };
+    let slot = Pcie::of_gpu(gpu)?;
     // The GPU fetches what comes to it, and writes what goes from it.
     Some((slot.sending()? / 8.0, slot.receiving()? / 8.0))
 }
 
 fn describe(copies: &Copies, gpu: Option<&Gpu>) -> (String, String) {
     let best = gpu.and_then(best);
-    let share = |value: f64, best: Option<f64>| {
-        best.map_or_else(String::new, |best| format!(" ({:.0} % of its slot)", value / best * 100.0))
+    let of = |value: f64, best: Option<f64>, what: &str| {
+        best.map_or_else(String::new, |best| format!(" ({:.0} % of its {what})", value / best * 100.0))
     };
+    let share = |value: f64, best: Option<f64>| of(value, best, "slot");
+    let links = gpu.and_then(nvlink).map(|gbps| gbps / 8.0);
     let mut text = format!(
         "GPU {}: copies to it {} GB/s{}, from it {} GB/s{}, on it {} GB/s",
         copies.gpu,
@@ -57,7 +58,7 @@ fn describe(copies: &Copies, gpu: Option<&Gpu>) -> (String, String) {
         number(copies.on_gpu),
     );
     for (peer, speed) in &copies.to_peers {
-        text.push_str(&format!(", to GPU {peer} {} GB/s", number(*speed)));
+        text.push_str(&format!(", to GPU {peer} {} GB/s{}", number(*speed), of(*speed, links, "NVLinks")));
     }
     let slow = |(way, value, best): (&str, f64, f64)| {
         (value < SLOW * best).then(|| format!("{way} at {} of {} GB/s", number(value), number(best)))
@@ -93,6 +94,9 @@ mod tests {
         let (text, caution) = describe(&copies(55.5), Some(&gpu(16)));
         assert!(text.starts_with("GPU 0: copies to it 55.50 GB/s (92 % of its slot)"), "{text}");
         assert!(text.ends_with("to GPU 1 370.0 GB/s") && caution.is_empty(), "{text} {caution}");
+        let linked = Gpu { nvlinks: Some(18), nvlink_mbps: Some(26_562), ..gpu(16) };
+        let (text, _) = describe(&copies(55.5), Some(&linked));
+        assert!(text.ends_with("to GPU 1 370.0 GB/s (82 % of its NVLinks)"), "{text}");
     }
 
     #[test]

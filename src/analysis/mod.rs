@@ -9,6 +9,7 @@ pub mod baseline;
 pub mod ceiling;
 pub mod compare;
 pub mod copies;
+pub mod environments;
 pub mod explain;
 pub mod frame;
 pub mod history;

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Memory, Metric};
+use railgauge_wire::terms::{Fabric, Memory, Metric};
 
 use super::{
-    ceiling,
+    ceiling::{self, Seat},
     journal::Journal,
     results::CaseResult,
     row::{Phase, Row},
@@ -44,10 +44,15 @@ fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
     ceiling::of_case(result.link?, from, to, &result.case.cell, result.test.bidirectional).map(|found| found.gbps)
 }
 
-/// The ceiling of a collective's bus bandwidth, computed from its link and the facts of its first and its last host.
+/// The ceiling of a collective's bus bandwidth, computed from what carried it and the facts of its hosts.
 fn ceiling_of_group(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
     let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
     let flow = &result.case.flow;
+    if result.case.cell.fabric == Fabric::Nccl {
+        let (_, sample) = result.samples.last()?;
+        let seats: Vec<_> = sample.ranks.iter().map(|rank| Seat { facts: facts(&rank.host), gpu: rank.gpu }).collect();
+        return ceiling::of_nccl(result.link?, &seats, &result.case.cell);
+    }
     let hosts = u32::try_from(flow.hosts().len()).unwrap_or(u32::MAX);
     let group = (flow.ranks(), hosts, ports(result)?);
     let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));

@@ -7,6 +7,7 @@ mod support;
 mod baseline;
 mod bisect;
 mod compare;
+mod environments;
 mod frames;
 mod journals;
 mod localise;

@@ -181,6 +181,12 @@ pub struct Carried {
     pub gpu_path: GpuPath,
     /// The evidence, in the library's own words, and how often it stands there.
     pub evidence: BTreeMap<String, u64>,
+    /// Channels the library works with, by the kind of operation they are for; empty where it does not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub channels: BTreeMap<String, u64>,
+    /// Devices or interfaces this rank's connections to other hosts use, as plans name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nics: Vec<String>,
 }
 
 impl Exercise {

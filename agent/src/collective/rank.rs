@@ -130,6 +130,8 @@ impl Rank {
                 link_layer: Some(opened.link_layer),
                 gpu_path: GpuPath::None,
                 evidence: [].into(),
+                channels: [].into(),
+                nics: Vec::new(),
             }),
             ..exercised
         })

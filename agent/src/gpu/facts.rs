@@ -55,6 +55,7 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
         ecc: device.is_ecc_enabled().ok().map(|state| state.currently_enabled),
         nvlinks: (!active.is_empty()).then(|| count(active.iter().filter(|active| **active))),
         nvlinks_total: (!active.is_empty()).then(|| count(active.iter())),
+        nvlink_mbps: nvlink_rate(device),
         persistence: device.is_in_persistent_mode().ok(),
         // Numbers as NVML has them: 0 is off, 1 is on.
         mig: device.mig_mode().ok().map(|mode| mode.current == 1),
@@ -94,15 +95,29 @@ fn throttled(reasons: ThrottleReasons) -> Vec<String> {
     words.into_iter().filter(|(reason, _)| reasons.contains(*reason)).map(|(_, word)| word.to_owned()).collect()
 }
 
+/// The line rate of the NVLinks, from whichever field this driver fills.
+fn nvlink_rate(device: &Device<'_>) -> Option<u32> {
+    use nvml_wrapper::sys_exports::field_id::{
+        NVML_FI_DEV_NVLINK_GET_SPEED, NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_SPEED_MBPS_L0,
+    };
+    let fields = [NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_GET_SPEED, NVML_FI_DEV_NVLINK_SPEED_MBPS_L0];
+    fields.into_iter().find_map(|id| field(device, id).filter(|rate| *rate > 0))
+}
+
+/// A whole number among NVML's fields.
+fn field(device: &Device<'_>, id: u32) -> Option<u32> {
+    match device.field_values_for(&[FieldId(id)]).ok()?.pop()?.ok()?.value.ok()? {
+        SampleValue::U32(value) => Some(value),
+        SampleValue::U64(value) => u32::try_from(value).ok(),
+        SampleValue::F64(_) | SampleValue::I64(_) => None,
+    }
+}
+
 fn memory_faults(device: &Device<'_>) -> MemoryFaults {
     use nvml_wrapper::sys_exports::field_id::{
         NVML_FI_DEV_REMAPPED_COR, NVML_FI_DEV_REMAPPED_FAILURE, NVML_FI_DEV_REMAPPED_PENDING, NVML_FI_DEV_REMAPPED_UNC,
     };
-    let field = |id: u32| match device.field_values_for(&[FieldId(id)]).ok()?.pop()?.ok()?.value.ok()? {
-        SampleValue::U32(value) => Some(value),
-        SampleValue::U64(value) => u32::try_from(value).ok(),
-        SampleValue::F64(_) | SampleValue::I64(_) => None,
-    };
+    let field = |id| field(device, id);
     let retired = |cause| device.retired_pages(cause).ok().map(|pages| count(pages.iter()));
     let single = retired(RetirementCause::MultipleSingleBitEccErrors);
     let double = retired(RetirementCause::DoubleBitEccError);

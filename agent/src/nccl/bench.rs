@@ -2,7 +2,8 @@
 //!
 //! Method of nccl-tests: batches of operations are queued back to back and a host clock runs from the first call to
 //! the moment the stream is empty. Latency is the same with batches of one, each behind a barrier that is not timed. Warm-up, batches and
-//! windows are agreed among the ranks over the group itself, so that all do the same number of operations.
+//! windows are agreed among the ranks over the group itself, so that all do the same number of operations. A training step
+//! ([`step`]) is behind a barrier too.
 
 use std::{
     ffi::c_int,
@@ -15,6 +16,8 @@ use railgauge_wire::{
     step::Checked,
     terms::{Aim, Datatype, Op, Reduction},
 };
+
+mod step;
 
 use super::{
     communicator::{Call, Communicator},
@@ -29,13 +32,24 @@ use crate::{
     gpu::{Buffer, Stream, kernels, values::Values},
 };
 
-/// How long after the last rank came to a barrier all begin, in nanoseconds: longer than the barrier takes on one host.
-const AHEAD: u64 = 100_000;
+/// How long after the last rank came to a barrier all begin, in nanoseconds: longer than the barrier takes on one host. A
+/// GPU that has been idle longer starts later: 100 µs cost latencies of 8 bytes 0.7 µs of 14, 300 µs cost 1.3.
+const AHEAD: u64 = 60_000;
 /// Polls of the stream between two looks at the communicator's health.
 const POLLS: u32 = 4_096;
 
 /// What a rank is doing, for the words of a deadline.
 pub type Phase = Arc<Mutex<String>>;
+
+/// What the timed operations came to.
+struct Timed {
+    /// Nanoseconds of each batch.
+    times: Vec<u64>,
+    /// Of the buckets of training steps by themselves.
+    alone: Vec<u64>,
+    /// CPU time of all.
+    cpu: u64,
+}
 
 /// Group, stream and memory of one rank.
 pub struct Bench {
@@ -97,7 +111,11 @@ impl Bench {
         }
         let verify_timed = exercise.verify && layout.repeats(reduction);
         let last = (cut.batch - 1) % layout.slots;
-        let (times, spent) = self.time(&layout, exercise, &cut, verify_timed.then_some(last))?;
+        let verified = verify_timed.then_some(last);
+        let Timed { times, alone, cpu } = match self.step_of(&layout, exercise) {
+            Some(step) => self.time_steps(&layout, exercise, &cut, &step, verified)?,
+            None => self.time(&layout, exercise, &cut, verified)?,
+        };
         if verify_timed {
             self.say("verifying what the last timed operation left behind");
             add(&mut checked, self.compare(&layout, &values, last)?);
@@ -108,8 +126,7 @@ impl Bench {
             add(&mut checked, self.compare(&layout, &values, 0)?);
         }
         self.say("idle");
-        let alone = Vec::new();
-        Ok(Exercised { times, batch: cut.batch, alone, checked, cpu: spent, carried: None, algorithm: None })
+        Ok(Exercised { times, batch: cut.batch, alone, checked, cpu, carried: None, algorithm: None })
     }
 
     fn say(&self, words: &str) {
@@ -202,20 +219,27 @@ impl Bench {
     }
 
     /// Brings the ranks together: by a barrier, and where all are on one host also by its clock, because they leave a
-    /// barrier some microseconds apart.
-    fn line_up(&self, exercise: &Exercise) -> Result<(), Failure> {
+    /// barrier some microseconds apart. In between one operation is not timed, as in nccl-tests: the first one after
+    /// another kernel waits for its code.
+    fn line_up(&self, exercise: &Exercise, untimed: Option<&Call<'_>>) -> Result<(), Failure> {
         let latest = self.largest(clock::now())?;
+        if let Some(call) = untimed {
+            self.communicator.queue(call, &self.stream)?;
+            self.settle()?;
+        }
         if exercise.manner.ranks_per_host == self.communicator.ranks() {
-            while clock::now() < latest + AHEAD {
-                std::hint::spin_loop();
-            }
+            spin_until(latest + AHEAD);
         }
         Ok(())
     }
 
     /// Warms up and agrees on batches.
     fn agree(&self, layout: &Layout, exercise: &Exercise) -> Result<Cut, Failure> {
+        let step = self.step_of(layout, exercise);
         let repeat = |operations: u64| {
+            if let Some(step) = &step {
+                return (0..operations).try_for_each(|_| self.step(step).map(drop));
+            }
             for k in 0..operations {
                 self.communicator.queue(&self.call(layout, exercise, k % layout.slots), &self.stream)?;
             }
@@ -230,15 +254,9 @@ impl Bench {
         Ok(Cut::new(exercise, one))
     }
 
-    /// The timed batches, and the CPU time they took. The slot of the last operation of the last batch is overwritten
-    /// before that batch if it is going to be verified.
-    fn time(
-        &self,
-        layout: &Layout,
-        exercise: &Exercise,
-        cut: &Cut,
-        verified: Option<u64>,
-    ) -> Result<(Vec<u64>, u64), Failure> {
+    /// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
+    /// going to be verified.
+    fn time(&self, layout: &Layout, exercise: &Exercise, cut: &Cut, verified: Option<u64>) -> Result<Timed, Failure> {
         let calls: Vec<Call<'_>> = (0..cut.batch).map(|k| self.call(layout, exercise, k % layout.slots)).collect();
         let queue = || calls.iter().try_for_each(|call| self.communicator.queue(call, &self.stream));
         let graph = match exercise.manner.graph {
@@ -250,6 +268,10 @@ impl Bench {
             graph.launch(&self.stream)?;
             self.settle()?;
         }
+        // Not where the last timed operation stands, which may be overwritten already and must do its work itself.
+        let elsewhere = layout.slots > 1 || verified.is_none();
+        let untimed = (exercise.aim == Aim::Bandwidth && elsewhere)
+            .then(|| self.call(layout, exercise, cut.batch % layout.slots));
         self.say("timed operations");
         let batch = || {
             let begin = clock::now();
@@ -268,7 +290,7 @@ impl Bench {
             for number in 0..further {
                 // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
                 if number == 0 || exercise.aim == Aim::Latency {
-                    self.line_up(exercise)?;
+                    self.line_up(exercise, untimed.as_ref())?;
                 }
                 times.push(batch()?);
             }
@@ -277,9 +299,9 @@ impl Bench {
         if let Some(slot) = verified.filter(|_| !exercise.manner.in_place) {
             self.poison(layout, exercise, slot)?;
         }
-        self.line_up(exercise)?;
+        self.line_up(exercise, untimed.as_ref())?;
         times.push(batch()?);
-        Ok((times, cpu::thread() - before))
+        Ok(Timed { times, alone: Vec::new(), cpu: cpu::thread() - before })
     }
 
     fn poison(&self, layout: &Layout, exercise: &Exercise, slot: u64) -> Result<(), Failure> {
@@ -287,6 +309,13 @@ impl Bench {
         let end = (slot + 1) * exercise.size;
         self.stream.set(&self.receive, 0xff, end.min(layout.extent()))?;
         self.stream.wait()
+    }
+}
+
+/// Waits for a moment without letting go of the processor; at once if it has passed.
+fn spin_until(moment: u64) {
+    while clock::now() < moment {
+        std::hint::spin_loop();
     }
 }
 

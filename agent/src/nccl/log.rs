@@ -1,9 +1,11 @@
 //! NCCL's own log as evidence of what carried the bytes.
 //!
 //! With `NCCL_DEBUG=INFO` every connection is one line: `… Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM`,
-//! `… [send] via NET/IB/0/GDRDMA`, `… [receive] via NET/Socket/0`, `… via SHM/direct/direct`.
+//! `… [send] via NET/IB/0/GDRDMA`, `… [receive] via NET/Socket/0`, `… via SHM/direct/direct`. The numbers behind `NET` are
+//! those of the line `NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE …`, and `16 coll channels, 16 collnet channels, 0 nvls
+//! channels, …` says over how many channels a communicator spreads its work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
     group::Carried,
@@ -50,7 +52,37 @@ pub fn read(text: &str) -> Option<Carried> {
         Transport::NcclSocket => Some(LinkLayer::Ethernet),
         _ => None,
     };
-    Some(Carried { transport, link_layer, gpu_path, evidence })
+    let nics = nics(text, evidence.keys()).unwrap_or_default();
+    Some(Carried { transport, link_layer, gpu_path, evidence, channels: channels(text), nics })
+}
+
+/// Channels of the communicator, by kind; of several lines the last counts.
+fn channels(text: &str) -> BTreeMap<String, u64> {
+    let line = text.lines().rev().find_map(|line| Some((line, line.find(" coll channels, ")?)));
+    let Some((line, at)) = line else { return BTreeMap::new() };
+    let begin = line[..at].rfind(' ').map_or(0, |space| space + 1);
+    let one = |part: &str| {
+        let (count, kind) = part.trim().split_once(' ')?;
+        Some((kind.strip_suffix(" channels")?.to_owned(), count.parse().ok()?))
+    };
+    line[begin..].split(',').filter_map(one).collect()
+}
+
+/// What the connections over the network use, by name; `None` if a number is not explained, as that of ports which NCCL
+/// joined.
+fn nics<'e>(text: &str, evidence: impl Iterator<Item = &'e String>) -> Option<Vec<String>> {
+    let mut names = BTreeSet::new();
+    for path in evidence.filter_map(|words| words.strip_prefix("via NET/")) {
+        let (kind, rest) = path.split_once('/')?;
+        let number = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        let (using, place) = (format!("NET/{kind} : Using "), format!("[{number}]"));
+        let list = text.lines().find_map(|line| line.split_once(&using)).map(|(_, list)| list)?;
+        let name = list.split_whitespace().find_map(|word| word.strip_prefix(&place))?;
+        // `mlx5_0:1/RoCE` is a port, `eth0:10.0.0.1<0>` an interface.
+        let end = if kind == "IB" { '/' } else { ':' };
+        names.insert(name.split(end).next()?.to_owned());
+    }
+    Some(names.into_iter().collect())
 }
 
 /// The last line with NCCL's own complaint, for a failure's words.
@@ -82,6 +114,31 @@ mod tests {
         let shared = "h:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";
         assert_eq!(read(shared).unwrap().transport, Transport::NcclShm);
         assert_eq!(read("h:1:2 [0] NCCL INFO Connected all rings\n"), None);
+    }
+
+    #[test]
+    fn channels_are_counted() {
+        let line = "h:1:2 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels, 8 p2p channels per peer\n";
+        let text = format!("{line}h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+        let wanted = [("coll", 16), ("collnet", 16), ("nvls", 0), ("p2p", 32)].map(|(kind, n)| (kind.to_owned(), n));
+        assert_eq!(read(&text).unwrap().channels, wanted.into());
+    }
+
+    #[test]
+    fn numbers_of_the_network_have_names() {
+        let connection = |path: &str| format!("h:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via {path}\n");
+        let using = "h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_3:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
+        let named = |paths: &[&str]| {
+            let connections: String = paths.iter().map(|path| connection(path)).collect();
+            read(&format!("{using}{connections}")).unwrap().nics
+        };
+        assert_eq!(named(&["NET/IB/1/GDRDMA", "NET/IB/0(3)/GDRDMA/Shared"]), ["mlx5_0:1", "mlx5_3:1"]);
+        // Ports that were joined have numbers behind those of the list.
+        assert_eq!(named(&["NET/IB/0/GDRDMA", "NET/IB/2/GDRDMA"]), [""; 0]);
+        let socket =
+            format!("h:1:2 [0] NCCL INFO NET/Socket : Using [0]eth2:10.0.0.1<0>\n{}", connection("NET/Socket/0"));
+        assert_eq!(read(&socket).unwrap().nics, ["eth2"]);
+        assert_eq!(read(&connection("P2P/CUMEM")).unwrap().nics, [""; 0]);
     }
 
     #[test]

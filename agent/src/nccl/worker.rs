@@ -207,7 +207,6 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     say(watched, "opening the GPU");
     let device = Device::open(gpu)?;
     let stream = Stream::new(&device)?;
-    let nccl = Nccl::open(spec.library.as_deref())?;
     // Both buffers at once, so that a lack of memory is known before anything moves.
     let (free, total) = device.memory()?;
     if spec.max_size.saturating_mul(2) > free {
@@ -218,6 +217,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
         return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
             .help("take smaller sizes, or see with nvidia-smi who else uses this GPU"));
     }
+    let nccl = Nccl::open(spec.library.as_deref())?;
     let buffers =
         [Buffer::new(&device, spec.max_size)?, Buffer::new(&device, spec.max_size)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(communicator::fresh_id(&nccl)?)) } else { None };

@@ -66,7 +66,7 @@ pub fn of_group(
 }
 
 /// A message long enough to have no edges, in bytes.
-const STREAM: u64 = 1 << 30;
+pub(super) const STREAM: u64 = 1 << 30;
 
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
 /// no wire or its packets are not known.
@@ -137,7 +137,8 @@ impl<'a> End<'a> {
         Self { device: facts.rdma.iter().find(on), port: None, interface: interface(name) }
     }
 
-    fn slot(self) -> Option<Pcie> {
+    /// The slot it is in.
+    pub(super) fn slot(self) -> Option<Pcie> {
         let (gigatransfers, lanes) = self.device?.pcie?;
         Some(Pcie { gigatransfers, lanes, max_payload: None })
     }

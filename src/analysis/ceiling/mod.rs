@@ -6,6 +6,7 @@
 //! | `pcie` | what a PCIe slot lets through |
 //! | `case` | the ceiling of a recorded case, from its link and its hosts' facts |
 //! | `group` | the bus bandwidth of a collective |
+//! | `nccl` | the same of NCCL: NVLinks, slots, and the NICs its log names |
 //!
 //! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory)
 //! only makes the real limit lower. Where the rate of the link is not known there is no ceiling: none is guessed.
@@ -13,6 +14,7 @@
 
 mod case;
 mod group;
+mod nccl;
 mod pcie;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ mod wire;
 
 pub use case::{End, of_case, of_group, of_nic, wire_efficiency};
 pub use group::{Group, busbw};
+pub use nccl::{Seat, nvlink, of_nccl};
 pub use pcie::Pcie;
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};

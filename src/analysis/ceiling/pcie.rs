@@ -4,6 +4,8 @@
 //! of three or four double words) and 6.0 (flits: 236 of 256 bytes carry transactions); Intel AN 690 for the same
 //! formula, payload / (payload + overhead) × link data rate, with flow control left out.
 
+use railgauge_wire::facts::Gpu;
+
 /// A slot as it runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pcie {
@@ -23,7 +25,17 @@ const LINK_BYTES: f64 = 8.0;
 const COMPLETION: f64 = 12.0;
 const WRITE: f64 = 16.0;
 
+/// GT/s of the PCIe generations.
+const GENERATIONS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
+
 impl Pcie {
+    /// The slot of a GPU at its best: an idle GPU lowers the generation. `None` where NVML does not tell it.
+    pub fn of_gpu(gpu: &Gpu) -> Option<Self> {
+        let (generation, lanes) = gpu.pcie_max?;
+        let gigatransfers = *GENERATIONS.get((generation as usize).checked_sub(1)?)?;
+        Some(Self { gigatransfers, lanes, max_payload: gpu.function.max_payload })
+    }
+
     /// Gb/s after line coding; `None` for a speed that is none.
     pub fn raw(self) -> Option<f64> {
         let coding = match self.gigatransfers {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
-    facts::{Gid, HostFacts, Interface, RdmaDevice, RdmaPort},
+    facts::{Gid, Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
     terms::{Aim, Fabric, GpuPath, LinkLayer, Memory, Op, Service, Transport},
 };
 
-use super::{Group, Limit, Link, Pcie, Traffic, bandwidth, busbw, of_case, wire};
+use super::{Group, Limit, Link, Pcie, Seat, Traffic, bandwidth, busbw, of_case, of_nccl, wire};
 use crate::{run::event::LinkRecord, schedule::Cell};
 
 fn link(layer: LinkLayer, rate: f64, mtu: u32) -> Link {
@@ -227,17 +227,7 @@ fn facts(hostname: &str, lanes: u32, gid: &str) -> HostFacts {
 
 #[test]
 fn recorded_cases() {
-    let cell = Cell {
-        only: None,
-        manner: None,
-        op: Op::Write,
-        aim: Aim::Bandwidth,
-        fabric: Fabric::Verbs,
-        service: Service::Rc,
-        memory: Memory::Host,
-        size: 65536,
-        qps: 1,
-    };
+    let cell = cell();
     const MAPPED: &str = "0000:0000:0000:0000:0000:ffff:0a00:0001";
     let (a, b) = (facts("a", 16, MAPPED), facts("b", 16, MAPPED));
     let of = |record: &LinkRecord, a: &HostFacts, b: &HostFacts, cell: &Cell| {
@@ -271,4 +261,87 @@ fn recorded_cases() {
     close(of(&iwarp, &a, &b, &cell).unwrap(), 98.9, 0.1);
     mute.interfaces[0].mtu = None;
     assert_eq!(of(&iwarp, &a, &mute, &cell), None);
+}
+
+#[test]
+fn collectives_of_nccl_on_one_host() {
+    let gpu = Gpu { nvlinks: Some(18), nvlink_mbps: Some(26_562), pcie_max: Some((5, 16)), ..Gpu::default() };
+    let host = |gpus: Vec<Gpu>| HostFacts { hostname: "a".into(), gpus, ..HostFacts::default() };
+    let four = host(vec![gpu.clone(); 4]);
+    let seats = |facts| (0..4).map(|gpu| Seat { facts: Some(facts), gpu: Some(gpu) }).collect::<Vec<_>>();
+    let cell = |op| Cell { fabric: Fabric::Nccl, memory: Memory::Cuda, op, ..cell() };
+    let linked = |layer, transport, nvls: &str| LinkRecord {
+        settings: [("channels: coll", "24"), ("channels: nvls", nvls)].map(|(k, v)| (k.into(), v.into())).into(),
+        ..record("GPU 0", layer, transport, None)
+    };
+    let nvlink = linked(LinkLayer::Nvlink, Transport::NcclP2p, "0");
+    for op in [Op::AllReduce, Op::AllGather, Op::AllToAll, Op::Broadcast, Op::SendRecv] {
+        // 18 links of 25 GB/s.
+        close(of_nccl(&nvlink, &seats(&four), &cell(op)).unwrap(), 450.0, 1e-9);
+    }
+    let reduce = cell(Op::AllReduce);
+    // The GPU with the fewest links holds all others back.
+    let mut lame = four.clone();
+    lame.gpus[2].nvlinks = Some(16);
+    close(of_nccl(&nvlink, &seats(&lame), &reduce).unwrap(), 400.0, 1e-9);
+    // Through the slots: 32 GT/s × 16 × 128/130 × 512 / 532 / 8.
+    let shared = linked(LinkLayer::Loopback, Transport::NcclShm, "0");
+    close(of_nccl(&shared, &seats(&four), &reduce).unwrap(), 60.6, 0.05);
+    // Switches that may reduce, a log without channels, sockets inside a host, a rate that NVML does not tell, a latency.
+    assert_eq!(of_nccl(&linked(LinkLayer::Nvlink, Transport::NcclP2p, "16"), &seats(&four), &reduce), None);
+    let mute = LinkRecord { settings: BTreeMap::new(), ..nvlink.clone() };
+    assert_eq!(of_nccl(&mute, &seats(&four), &reduce), None);
+    assert_eq!(of_nccl(&linked(LinkLayer::Loopback, Transport::NcclSocket, "0"), &seats(&four), &reduce), None);
+    let unknown = host(vec![Gpu { nvlink_mbps: None, ..gpu }; 4]);
+    assert_eq!(of_nccl(&nvlink, &seats(&unknown), &reduce), None);
+    assert_eq!(of_nccl(&nvlink, &seats(&four), &Cell { aim: Aim::Latency, ..reduce.clone() }), None);
+}
+
+#[test]
+fn collectives_of_nccl_over_a_network() {
+    let port = |name: &str, rate: f64| RdmaDevice {
+        name: name.into(),
+        pcie: Some((32.0, 16)),
+        ports: vec![RdmaPort { number: 1, rate_gbps: Some(rate), mtu: Some(4096), ..RdmaPort::default() }],
+        ..RdmaDevice::default()
+    };
+    let host = |name: &str, rate: f64| HostFacts {
+        hostname: name.into(),
+        rdma: vec![port("mlx5_0", rate), port("mlx5_3", rate)],
+        ..HostFacts::default()
+    };
+    let (a, b) = (host("a", 400.0), host("b", 400.0));
+    let seats = |b| [&a, &a, b, b].map(|facts| Seat { facts: Some(facts), gpu: None });
+    let cell = Cell { fabric: Fabric::Nccl, op: Op::AllReduce, ..cell() };
+    let settings =
+        |far: &str| [("nics".into(), "mlx5_0:1, mlx5_3:1".into()), ("nics_remote".into(), far.into())].into();
+    let both = LinkRecord {
+        settings: settings("mlx5_0:1, mlx5_3:1"),
+        ..record("GPU 0", LinkLayer::Infiniband, Transport::NcclIb, None)
+    };
+    // Two ports of 397.4 Gb/s are 99.4 GB/s; four ranks on two hosts may show 3/4 over 1/2 of that with a tree.
+    close(of_nccl(&both, &seats(&b), &cell).unwrap(), 99.4 * 1.5, 0.1);
+    let one = LinkRecord { settings: settings("mlx5_0:1"), ..both.clone() };
+    close(of_nccl(&one, &seats(&b), &cell).unwrap(), 49.7 * 1.5, 0.1);
+    let slow = host("b", 200.0);
+    close(of_nccl(&both, &seats(&slow), &cell).unwrap(), 49.7 * 1.5, 0.1);
+    // A port nobody knows, and reduction inside the switches.
+    assert_eq!(of_nccl(&LinkRecord { settings: settings("mlx5_7:1"), ..both.clone() }, &seats(&b), &cell), None);
+    let mut sharp = both.clone();
+    sharp.settings.insert("carried: via COLLNET/SHARP/0".into(), "4".into());
+    assert_eq!(of_nccl(&sharp, &seats(&b), &cell), None);
+}
+
+fn cell() -> Cell {
+    Cell {
+        only: None,
+        manner: None,
+        op: Op::Write,
+        aim: Aim::Bandwidth,
+        fabric: Fabric::Verbs,
+        service: Service::Rc,
+        memory: Memory::Host,
+        size: 65536,
+        qps: 1,
+    }
 }

@@ -36,7 +36,7 @@ pub fn read(test: &Table<'_>) -> Kind {
     let tcp = fabric.as_ref().is_some_and(|fabric| fabric.value == Fabric::Tcp);
     let memory = test.term("memory", Memory::from_word);
     let words = (op.as_ref().map(|op| op.value), fabric.as_ref().map(|fabric| fabric.value));
-    let aim = super::training::suited(test, aim, words.0, words.1);
+    let aim = super::training::suited(test, aim, words.0);
     if let Some(op) = &op
         && (op.value.is_collective() || fabric.as_ref().is_some_and(|fabric| fabric.value == Fabric::Nccl))
     {

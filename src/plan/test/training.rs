@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     group::Training,
-    terms::{Aim, Datatype, Fabric, Op},
+    terms::{Aim, Datatype, Op},
 };
 use toml::de::DeValue;
 
@@ -33,15 +33,14 @@ pub fn models() -> Vec<&'static str> {
     MODELS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The metric, unless it is that of a training step and the operation or the transport has none.
-pub fn suited(test: &Table<'_>, aim: Option<At<Aim>>, op: Option<Op>, fabric: Option<Fabric>) -> Option<At<Aim>> {
+/// The metric, unless it is that of a training step and the operation has none.
+pub fn suited(test: &Table<'_>, aim: Option<At<Aim>>, op: Option<Op>) -> Option<At<Aim>> {
     let aim = aim?;
-    let wrong = match (aim.value, op, fabric) {
-        (Aim::Step, Some(op), _) if op != Op::AllReduce => format!("{op} has no metric = \"step\""),
-        (Aim::Step, _, Some(Fabric::Nccl)) => "metric = \"step\" is not there for NCCL".to_owned(),
+    let wrong = match (aim.value, op) {
+        (Aim::Step, Some(op)) if op != Op::AllReduce => format!("{op} has no metric = \"step\""),
         _ => return Some(aim),
     };
-    let help = "a training step is an all_reduce over tcp or verbs; take \"bandwidth\" or \"latency\" for others";
+    let help = "a training step is an all_reduce; take \"bandwidth\" or \"latency\" for others";
     test.book.add(Mistake::at(aim.span, wrong).help(help));
     None
 }
@@ -91,6 +90,10 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
             test.book.add(mistake.help("leave it out, or say metric = \"step\""));
         }
         return None;
+    }
+    if let Some(span) = test.name_span("graph").filter(|_| test.flag("graph").is_some_and(|graph| graph.value)) {
+        let mistake = Mistake::at(span, "the buckets of a training step are not captured into a CUDA graph");
+        test.book.add(mistake.help("leave `graph` out"));
     }
     let size = |name| test.parsed(name, quantity::size).map(|at| at.value);
     let compute = test.time("compute");

@@ -13,9 +13,11 @@ use railgauge_wire::{
 use tokio::task::JoinSet;
 
 mod blame;
+mod placing;
 mod record;
 
 use blame::on_all;
+use placing::Placed;
 use record::record;
 
 use super::{
@@ -79,7 +81,9 @@ pub async fn open(
         let gpu = (test.fabric == Fabric::Nccl).then_some(gpu);
         group.members.push(Member { agent, facts, link: fresh_id(), port: port.clone(), gpu, opened: None });
     }
-    one_gpu_each(&group.members)?;
+    let placed =
+        group.members.iter().map(|member| Placed { port: &member.port, facts: &member.facts, gpu: member.gpu });
+    placing::check(placed, largest(test))?;
     match raise(&mut group, plan, test, collective, flow).await {
         Ok(()) => Ok(group),
         Err(failure) => {
@@ -89,27 +93,9 @@ pub async fn open(
     }
 }
 
-/// GPUs that do not exist, and two ranks on one GPU: said before anything is started, where the facts tell.
-fn one_gpu_each(members: &[Member]) -> Result<(), Failure> {
-    let mut seen: BTreeMap<String, &Port> = BTreeMap::new();
-    let with_facts = members.iter().filter(|member| !member.facts.gpus.is_empty());
-    for (Member { facts, port, .. }, gpu) in with_facts.filter_map(|member| member.gpu.map(|gpu| (member, gpu))) {
-        let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, format!("{}: {cause}", port.host));
-        let Some(found) = facts.gpus.get(gpu as usize) else {
-            let count = facts.gpus.len();
-            return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))
-                .help("GPUs count from 0; take fewer ranks_per_host, or name others in `gpus`"));
-        };
-        let Some(uuid) = &found.uuid else { continue };
-        if let Some(other) = seen.insert(uuid.clone(), port) {
-            return Err(wrong(format!(
-                "rank {} and rank {} of {} are on one GPU ({uuid})",
-                port.rail, other.rail, other.host
-            ))
-            .help("every rank needs a GPU of its own: two names of one machine cannot both have ranks on it"));
-        }
-    }
-    Ok(())
+/// The largest size of a test, in bytes.
+fn largest(test: &Test) -> u64 {
+    test.sizes.iter().copied().max().unwrap_or(8)
 }
 
 async fn raise(
@@ -120,7 +106,7 @@ async fn raise(
     flow: &Flow,
 ) -> Result<(), Failure> {
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
-    let max_size = test.sizes.iter().copied().max().unwrap_or(8);
+    let max_size = largest(test);
     let id = group.members[0].link;
     let token = links::token(plan.seed, id);
     let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token };

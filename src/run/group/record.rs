@@ -1,5 +1,7 @@
 //! What a group turned out to be.
 
+use std::collections::BTreeSet;
+
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Carried, Exercised},
@@ -47,6 +49,13 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
             settings.insert(format!("carried: {words}"), count.to_string());
         }
     }
+    for (kind, count) in accounts.iter().filter_map(|account| account.carried.as_ref()).flat_map(|c| &c.channels) {
+        settings.insert(format!("channels: {kind}"), count.to_string());
+    }
+    for (name, host) in [("nics", group.members.first()), ("nics_remote", group.members.last())] {
+        let nics = host.and_then(|member| nics_of(group, accounts, &member.port.host));
+        settings.extend(nics.map(|nics| (name.to_owned(), nics)));
+    }
     if let Some(algorithm) = accounts.iter().find_map(|account| account.algorithm) {
         settings.insert("algorithm".into(), algorithm.to_string());
     }
@@ -64,4 +73,18 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
         mtu: opened().map(|opened| opened.mtu).min().unwrap_or(0),
         settings,
     })
+}
+
+/// What the ranks of a host use to reach other hosts, by the library's log; `None` where it does not say for one of them.
+fn nics_of(group: &Group, accounts: &[Exercised], host: &str) -> Option<String> {
+    let mut names = BTreeSet::new();
+    for (_, account) in group.members.iter().zip(accounts).filter(|(member, _)| *member.port.host == *host) {
+        let carried = account.carried.as_ref()?;
+        let networked = carried.evidence.keys().any(|words| words.starts_with("via NET/"));
+        if networked && carried.nics.is_empty() {
+            return None;
+        }
+        names.extend(carried.nics.iter().map(String::as_str));
+    }
+    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }

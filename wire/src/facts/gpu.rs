@@ -36,6 +36,8 @@ pub struct Gpu {
     pub nvlinks: Option<u32>,
     /// NVLink connections the GPU has, active or not.
     pub nvlinks_total: Option<u32>,
+    /// Line rate of each NVLink in one direction, in MB/s (1e6 bytes), coding included.
+    pub nvlink_mbps: Option<u32>,
     /// Whether the driver stays loaded while nobody uses the GPU.
     pub persistence: Option<bool>,
     /// Whether it is split into instances (MIG).

@@ -6,6 +6,7 @@
 //! | `table` | values by size |
 //! | `curves` | values by size, drawn |
 //! | `deviation` | how far every link is from the centre of its peers |
+//! | `environments` | the cells of a matrix of environments |
 //! | `map` | the pair matrix, and the links and hosts that stand out |
 //! | `marks` | what of the matrix belongs to a part that stands out |
 //! | `tails` | distributions of single latencies |
@@ -17,6 +18,7 @@
 mod counters;
 mod curves;
 mod deviation;
+mod environments;
 mod flapping;
 mod map;
 mod marks;
@@ -45,6 +47,7 @@ use crate::{
 };
 
 pub(in crate::report) use counters::telling;
+pub use environments::Environments;
 pub use flapping::Flapping;
 pub use map::Map;
 pub use table::{Column, Table};
@@ -74,6 +77,8 @@ pub struct TestView {
     pub table: Table,
     /// Values by size, drawn.
     pub curves: Vec<Figure>,
+    /// Environments against each other; `None` for a test with one.
+    pub environments: Option<Environments>,
     /// The pair matrix; `None` where there are too few links for one.
     pub map: Option<Map>,
     /// Distributions of single latencies.
@@ -221,6 +226,7 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
         unit: metric.unit().to_owned(),
         table: table::table(data),
         curves: curves::curves(data, &links)?,
+        environments: environments::environments(data),
         map: map::map(data, &links),
         tails: tails::tails(data)?,
         together: together::together(data)?,

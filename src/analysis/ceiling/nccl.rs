@@ -1,0 +1,97 @@
+//! The bus bandwidth of a collective of NCCL.
+//!
+//! Inside one host a GPU takes the part that a host has in a group of hosts, and its NVLinks, or its slot, that of the
+//! NICs: of S bytes reduced over n GPUs each must send 2(n-1)/n × S ([`busbw`]).
+
+use railgauge_wire::{
+    facts::{Gpu, HostFacts},
+    terms::{Aim, LinkLayer, Op, Service, Transport},
+};
+
+use super::{End, Group, Link, Pcie, Traffic, bandwidth, busbw, case::STREAM};
+use crate::{run::event::LinkRecord, schedule::Cell};
+
+/// One rank of a collective, and what is known of its host.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat<'f> {
+    /// The host; `None` if it never told.
+    pub facts: Option<&'f HostFacts>,
+    /// CUDA device of the rank.
+    pub gpu: Option<u32>,
+}
+
+/// The ceiling of the bus bandwidth in GB/s: of the narrowest GPU of a group on one host, and of the NICs that NCCL's log
+/// names for the first and the last host of several. `None` where rates are not known, where switches may reduce (NVLink
+/// SHARP, CollNet) and for a group on one host whose bytes went by a network.
+pub fn of_nccl(record: &LinkRecord, seats: &[Seat<'_>], cell: &Cell) -> Option<f64> {
+    let channels = |kind: &str| record.settings.get(&format!("channels: {kind}"))?.parse::<u64>().ok();
+    // Without the number nothing says that switches do not reduce; NCCL before 2.17 cannot let those of NVLink do so.
+    let outside = channels("coll").is_some() && channels("nvls").unwrap_or(0) == 0;
+    let sharp = record.settings.keys().any(|key| key.starts_with("carried: via COLLNET"));
+    if cell.aim != Aim::Bandwidth || sharp {
+        return None;
+    }
+    let ranks = u32::try_from(seats.len()).ok()?;
+    let mut names: Vec<&str> = seats.iter().map(|seat| Some(seat.facts?.hostname.as_str())).collect::<Option<_>>()?;
+    names.sort_unstable();
+    names.dedup();
+    let hosts = u32::try_from(names.len()).ok()?;
+    if hosts > 1 {
+        let [first, last] = [seats.first()?, seats.last()?].map(|seat| seat.facts);
+        let gbps = network(record, first, "nics")?.min(network(record, last, "nics_remote")?);
+        let algorithm = cell.manner.as_ref().and_then(|manner| manner.env.get("NCCL_ALGO"));
+        let ring = algorithm.is_some_and(|algorithm| algorithm.eq_ignore_ascii_case("ring"));
+        return busbw(cell.op, Group { ranks, hosts, nics: 1, ring }, gbps);
+    }
+    let way: fn(&Gpu) -> Option<f64> = match (record.transport, record.link_layer) {
+        (Transport::NcclP2p, LinkLayer::Nvlink) => nvlink,
+        (Transport::NcclP2p | Transport::NcclShm, _) => slot,
+        _ => return None,
+    };
+    let gpus = seats.iter().map(|seat| way(seat.facts?.gpus.get(seat.gpu? as usize)?));
+    let narrowest = gpus.collect::<Option<Vec<f64>>>()?.into_iter().fold(f64::INFINITY, f64::min);
+    let group = Group { ranks, hosts: ranks, nics: 1, ring: true };
+    busbw(cell.op, group, narrowest).filter(|_| outside)
+}
+
+/// What the NICs of a host carry together, in Gb/s; `setting` of the record names them.
+fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Option<f64> {
+    let one = |name: &str| {
+        let end = End::find(facts, name);
+        let interface = end.interface.map(|found| (found.speed_mbps.map(|speed| speed as f64 / 1e3), found.mtu));
+        let (rate_gbps, mtu) = match record.transport {
+            Transport::NcclIb => end.port.map(|port| (port.rate_gbps, port.mtu)),
+            _ => interface,
+        }?;
+        let pcie = end.slot();
+        let link = Link {
+            layer: record.link_layer,
+            rate_gbps,
+            mtu: mtu?,
+            // Longer addresses would only lower it.
+            ipv6: false,
+            vlan: false,
+            from_pcie: pcie,
+            to_pcie: pcie,
+        };
+        let traffic = Traffic { op: Op::Send, service: Service::Rc, size: STREAM, bidirectional: false };
+        bandwidth(&link, &traffic).map(|ceiling| ceiling.gbps)
+    };
+    record.settings.get(setting)?.split(", ").map(one).sum()
+}
+
+/// What the NVLinks of a GPU carry in one direction, in Gb/s; `None` without any, and where NVML does not tell their rate.
+pub fn nvlink(gpu: &Gpu) -> Option<f64> {
+    // Coding takes 2 of 66 bits of NVLink 2 and 3, and 1 of 17 of later ones: NVIDIA's data sheets say 25, 25 and 50 GB/s.
+    let each = match gpu.nvlink_mbps? {
+        25_781 | 26_562 => 25.0,
+        53_125 => 50.0,
+        other => f64::from(other) / 1e3,
+    };
+    gpu.nvlinks.filter(|links| *links > 0).map(|links| f64::from(links) * each * 8.0)
+}
+
+/// What a GPU fetches or stores through its slot, in Gb/s: the faster of both, since either end of a copy may do it.
+fn slot(gpu: &Gpu) -> Option<f64> {
+    Pcie::of_gpu(gpu)?.sending()
+}

@@ -1,0 +1,99 @@
+//! Whether the GPUs of a group's ranks can be used, as far as the facts of its hosts tell: said before anything is
+//! started.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    facts::HostFacts,
+    failure::{Failure, Kind, Stage},
+};
+
+use crate::schedule::Port;
+
+/// A rank's place.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'m> {
+    /// Its host, and its number there.
+    pub port: &'m Port,
+    /// What the host is.
+    pub facts: &'m HostFacts,
+    /// CUDA device, where the rank has one.
+    pub gpu: Option<u32>,
+}
+
+/// Checks every rank that has a GPU, where the host knows its GPUs. `max_size` is the largest size of the test, in bytes.
+///
+/// # Errors
+/// A GPU does not exist, has two ranks, or is too small for a rank's two buffers.
+pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) -> Result<(), Failure> {
+    let mut seen: BTreeMap<&str, &Port> = BTreeMap::new();
+    for Placed { port, facts, gpu } in ranks.filter(|rank| !rank.facts.gpus.is_empty()) {
+        let Some(gpu) = gpu else { continue };
+        let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, format!("{}: {cause}", port.host));
+        let Some(found) = facts.gpus.get(gpu as usize) else {
+            let count = facts.gpus.len();
+            return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))
+                .help("GPUs count from 0; take fewer ranks_per_host, or name others in `gpus`"));
+        };
+        if let Some(memory) = found.memory_bytes.filter(|memory| max_size.saturating_mul(2) > *memory) {
+            let cause = format!(
+                "rank {} needs two buffers of {max_size} bytes, and GPU {gpu} has {memory} bytes of memory",
+                port.rail
+            );
+            return Err(wrong(cause).help("take smaller sizes"));
+        }
+        let Some(uuid) = &found.uuid else { continue };
+        if let Some(other) = seen.insert(uuid, port) {
+            return Err(wrong(format!(
+                "rank {} and rank {} of {} are on one GPU ({uuid})",
+                port.rail, other.rail, other.host
+            ))
+            .help("every rank needs a GPU of its own: two names of one machine cannot both have ranks on it"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::facts::Gpu;
+
+    use super::*;
+
+    /// Ranks on the hosts and GPUs named, each host with two GPUs of 1 GiB; hosts with the same letter are one machine.
+    fn checked(ranks: &[(&str, u32, u32)], max_size: u64) -> Result<(), Failure> {
+        let facts = |host: &str| {
+            let uuid = |index| Some(format!("GPU-{}-{index}", &host[..1]));
+            let gpu = |index| Gpu { index, uuid: uuid(index), memory_bytes: Some(1 << 30), ..Gpu::default() };
+            HostFacts { gpus: (0..2).map(gpu).collect(), ..HostFacts::default() }
+        };
+        let all: Vec<(Port, HostFacts, u32)> =
+            ranks.iter().map(|(host, rail, gpu)| (Port::new(*host, *rail), facts(host), *gpu)).collect();
+        check(all.iter().map(|(port, facts, gpu)| Placed { port, facts, gpu: Some(*gpu) }), max_size)
+    }
+
+    #[test]
+    fn every_rank_has_a_gpu_of_its_own() {
+        assert_eq!(checked(&[("a1", 0, 0), ("a1", 1, 1), ("b1", 0, 0)], 1 << 29), Ok(()));
+        for (ranks, words) in [
+            (&[("a1", 0, 0), ("a1", 1, 2)][..], "a1: rank 1 wants GPU 2, and the host has 2"),
+            (&[("a1", 0, 0), ("a2", 0, 0)], "a2: rank 0 and rank 0 of a1 are on one GPU (GPU-a-0)"),
+            (&[("a1", 0, 1), ("a1", 1, 1)], "a1: rank 1 and rank 0 of a1 are on one GPU (GPU-a-1)"),
+        ] {
+            let failure = checked(ranks, 8).unwrap_err();
+            assert!(failure.cause.contains(words) && !failure.help.is_empty(), "{failure}");
+        }
+    }
+
+    #[test]
+    fn buffers_that_cannot_fit_are_refused() {
+        let failure = checked(&[("a1", 0, 0), ("a1", 1, 1)], (1 << 29) + 8).unwrap_err();
+        assert!(failure.cause.contains("two buffers of 536870920 bytes, and GPU 0 has 1073741824"), "{failure}");
+    }
+
+    #[test]
+    fn a_host_that_does_not_know_its_gpus_is_left_to_its_agent() {
+        let (port, facts) = (Port::new("a", 0), HostFacts::default());
+        assert_eq!(check([Placed { port: &port, facts: &facts, gpu: Some(9) }].into_iter(), 8), Ok(()));
+    }
+}

@@ -1,0 +1,250 @@
+//! A matrix of environments: each cell against the first, and against what its NVLinks carry.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use railgauge::{
+    analysis::{
+        environments::{Shows, Standing, compare},
+        journal::{End, HostUp, Journal, Try},
+        results::results,
+        verdict::Status,
+    },
+    plan::parse,
+    report::{draw, write},
+    run::event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample, VERSION},
+    schedule::{Inventory, schedule},
+};
+use railgauge_wire::{
+    facts::{Gpu, HostFacts},
+    failure::{Failure, Kind, Stage},
+    measure::{Latency, Measurement},
+    step::Checked,
+    terms::{GpuPath, LinkLayer, Metric, Transport},
+};
+
+use crate::support::Dice;
+
+/// Microseconds of an all-reduce on four GPUs, by algorithm and size: about what H200 take.
+fn time(algorithm: &str, size: u64) -> f64 {
+    let (start, gigabytes) = match algorithm {
+        "Ring" => (11.0, 240.0),
+        "Tree" => (8.0, 150.0),
+        _ => (11.0, 239.7),
+    };
+    start + size as f64 / gigabytes / 1e3
+}
+
+fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
+    let algorithm = &case.cell.manner.as_ref().unwrap().env["NCCL_ALGO"];
+    if algorithm == "PAT" {
+        let cause = "h1: rank 0 (GPU 0): a collective: NCCL error 5 (invalid usage)";
+        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause));
+    }
+    // Repeats scatter by 1 %.
+    let p50 = (1e3 * time(algorithm, case.cell.size) * (1.0 + 0.01 * dice.normal())) as u64;
+    let latency = Latency { samples: 100, min: p50, p50, max: p50, mean: p50 as f64, ..Latency::default() };
+    let rank = |rank: u32| RankAccount {
+        rank,
+        host: "h1".into(),
+        device: format!("GPU {rank} (NVIDIA H200)"),
+        gpu: Some(rank),
+        p50,
+        max: p50,
+    };
+    Ok(Sample {
+        initiator: Measurement {
+            elapsed: 100 * p50,
+            operations: 100,
+            latency: Some(latency),
+            ..Measurement::default()
+        },
+        checked: Checked { verified: 8 * case.cell.size, wrong: 0, first_wrong: None },
+        ranks: (0..4).map(rank).collect(),
+        ..Sample::default()
+    })
+}
+
+fn link(case: &Case) -> LinkRecord {
+    let channels = if case.cell.manner.as_ref().unwrap().env["NCCL_ALGO"] == "Tree" { "16" } else { "24" };
+    let settings = [
+        ("carried: via P2P/CUMEM", "48"),
+        ("channels: coll", channels),
+        ("channels: nvls", "0"),
+        ("nccl_library", "/usr/lib/x86_64-linux-gnu/libnccl.so.2.28.3"),
+        ("nccl_version", "2.28.3"),
+    ];
+    LinkRecord {
+        transport: Transport::NcclP2p,
+        link_layer: LinkLayer::Nvlink,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "GPU 0 (NVIDIA H200)".into(),
+        to_device: "GPU 3 (NVIDIA H200)".into(),
+        rate_gbps: None,
+        mtu: 0,
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+    }
+}
+
+/// A host of four GPUs with 18 NVLinks each.
+fn facts() -> HostFacts {
+    let gpu = |index| Gpu {
+        index,
+        name: Some("NVIDIA H200".into()),
+        nvlinks: Some(18),
+        nvlink_mbps: Some(26_562),
+        ..Gpu::default()
+    };
+    HostFacts { hostname: "h1".into(), gpus: (0..4).map(gpu).collect(), ..HostFacts::default() }
+}
+
+/// A run on one host of four GPUs, in which one of four environments does not work.
+fn run(repeats: u32) -> Journal {
+    let text = format!(
+        "name = \"environments\"\nhosts = {{ names = [\"h1\"] }}\nlaunch = {{ via = \"ssh\" }}\n[[test]]\nname = \"algorithms\"\n\
+         op = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\ngpus = [0, 1, 2, 3]\n\
+         sizes = [\"4KiB\", \"256MiB\"]\nrepeats = {repeats}\n\
+         env = {{ NCCL_ALGO = [\"Ring\", \"Tree\", \"Ring,Tree\", \"PAT\"], NCCL_DMABUF_ENABLE = \"1\" }}\n\
+         [[test.expect]]\nmetric = \"busbw\"\npercent_of_ceiling = 60\nsizes = \"256MiB\"\n"
+    );
+    let plan = parse("p.toml", &text, Path::new("")).unwrap().0;
+    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+    let case = |place| {
+        let (round, flow, cell) = schedule.resolve(place).unwrap();
+        let test = plan.tests[round.test].name.clone();
+        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
+    };
+    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let mut dice = Dice(11);
+    let mut tries = Vec::new();
+    for repeat in 0..repeats {
+        for case in &cases {
+            let result = sample(case, &mut dice);
+            let link = result.is_ok().then(|| Arc::new(link(case)));
+            tries.push(Try { case: case.id, repeat, started_at: "2026-11-21T02:00:00.000Z".into(), link, result });
+        }
+    }
+    let up = HostUp { facts: facts(), clock: None, wall: None };
+    Journal {
+        run_id: "environments-20261121T020000Z".into(),
+        plan,
+        plan_hash: String::new(),
+        version: "0.1.0".into(),
+        controller: "Debian GNU/Linux 12 (bookworm)".into(),
+        launcher: "ssh".into(),
+        time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
+        hosts: [("h1".to_owned(), up)].into(),
+        lost: BTreeMap::new(),
+        copies: BTreeMap::new(),
+        cases,
+        further: Vec::new(),
+        tries,
+        notes: Vec::new(),
+        resumed: 0,
+        end: End::Finished,
+    }
+}
+
+/// Environment, what its difference shows, and how it stands, at one size.
+fn standings(journal: &Journal, size: u64) -> Vec<(usize, Option<Shows>, Standing)> {
+    let results = results(journal).unwrap();
+    let all: Vec<_> = results.iter().collect();
+    let rows = compare(&all, Metric::Busbw);
+    let row = |row: &railgauge::analysis::environments::Compared<'_>| {
+        (row.environment, row.against.map(|against| against.shows), row.standing)
+    };
+    rows.iter().filter(|compared| compared.cell.size == size).map(row).collect()
+}
+
+#[test]
+fn only_what_is_beyond_the_scatter_is_called_better() {
+    use Shows::{Better, Nothing, TooFew, Worse};
+    use Standing::{AmongBest, Behind, Best, Unknown};
+    let journal = run(6);
+    let small = [(0, None, Behind), (1, Some(Better), Best), (2, Some(Nothing), Behind), (3, None, Unknown)];
+    assert_eq!(standings(&journal, 4 << 10), small);
+    // Two that are alike share the first place.
+    let large = [(0, None, AmongBest), (1, Some(Worse), Behind), (2, Some(Nothing), AmongBest), (3, None, Unknown)];
+    assert_eq!(standings(&journal, 256 << 20), large);
+    // Two repeats have a ratio and an interval, and no verdict.
+    for (environment, shows, standing) in standings(&run(2), 4 << 10) {
+        assert_eq!(standing, Unknown, "{environment}");
+        assert!(shows.is_none_or(|shows| shows == TooFew), "{environment}: {shows:?}");
+    }
+}
+
+#[test]
+fn equal_environments_are_rarely_told_apart() {
+    let mut told = 0;
+    for seed in 0..200 {
+        let mut journal = run(5);
+        let mut dice = Dice(seed);
+        for tried in &mut journal.tries {
+            if let Ok(sample) = &mut tried.result {
+                let p50 = (1e6 * (1.0 + 0.01 * dice.normal())) as u64;
+                sample.initiator.latency.as_mut().unwrap().p50 = p50;
+            }
+        }
+        let rows = [standings(&journal, 4 << 10), standings(&journal, 256 << 20)].concat();
+        let named = |shows: Option<Shows>| matches!(shows, Some(Shows::Better | Shows::Worse));
+        told += u32::from(rows.iter().any(|(_, shows, _)| named(*shows)));
+    }
+    // At most one run in twenty, and half as many again for the luck of 200.
+    assert!(told <= 15, "{told} of 200 runs name a difference that is none");
+}
+
+#[test]
+fn rows_stand_beside_their_nvlinks() {
+    let journal = run(3);
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    let verdict = &drawn.view.expectations[0];
+    // Ring carries 240 × 3/2 of 450 GB/s, Tree 150 × 3/2: 80 and 50 %, which is 83 % of the 60 % that are demanded.
+    assert_eq!((verdict.status, verdict.offenders.len()), (Status::Fail, 1), "{verdict:?}");
+    let share = &verdict.offenders[0].share;
+    assert!(share.starts_with("82.") || share.starts_with("83."), "{share}");
+}
+
+#[test]
+fn the_table_of_a_matrix() {
+    let journal = run(6);
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    let mut view = serde_json::to_value(&drawn.view.tests[0]).unwrap();
+    insta::assert_json_snapshot!(view["environments"].take());
+}
+
+#[test]
+fn the_page_shows_the_matrix() {
+    let journal = run(2);
+    let mut lines = vec![Event::Started {
+        run_id: journal.run_id.clone(),
+        plan: journal.plan.name.clone(),
+        plan_hash: journal.plan_hash.clone(),
+        resolved: Box::new(journal.plan.clone()),
+        version: journal.version.clone(),
+        controller: journal.controller.clone(),
+        launcher: journal.launcher.clone(),
+    }];
+    lines.push(Event::HostUp { host: "h1".into(), facts: Box::new(facts()), clock: None, wall: None });
+    lines.push(Event::Planned { cases: journal.cases.clone() });
+    lines.extend(journal.tries.iter().map(|tried| {
+        Event::Outcome(Box::new(Outcome {
+            case: tried.case,
+            repeat: tried.repeat,
+            started_at: tried.started_at.clone(),
+            link: tried.link.as_deref().cloned(),
+            result: tried.result.clone(),
+        }))
+    }));
+    lines.push(Event::Finished);
+    let at = journal.time.0.clone();
+    let lines: Vec<Line> = lines.into_iter().map(|event| Line { v: VERSION, at: at.clone(), event }).collect();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("records.jsonl"), crate::support::text(&lines)).unwrap();
+    let page = std::fs::read_to_string(write(dir.path()).unwrap().page).unwrap();
+    let table = page.split("<h3>Environments</h3>").nth(1).expect("a section of environments");
+    let table = table.split("</table>").next().unwrap();
+    for words in ["NCCL_ALGO=Tree", "nccl-p2p (nvlink)", "not judged", "invalid usage"] {
+        assert!(table.contains(words), "{words}");
+    }
+    assert!(!table.contains("NCCL_DMABUF_ENABLE=1</td>"), "what all environments share distinguishes none");
+}
