@@ -35,6 +35,7 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
         gpu: None,
         gpu_path: None,
         qps: 1,
+        threads: 1,
         max_size,
         token: "secret".into(),
         knobs: Knobs::default(),

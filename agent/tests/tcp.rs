@@ -13,7 +13,7 @@ use std::{
 use pair::{LINK, Pair, measured, opened, spec, step, timing};
 use railgauge_wire::{
     failure::{Kind, Stage},
-    link::{Completion, Endpoint, Footprint, Role, TcpEndpoint},
+    link::{Completion, Endpoint, Footprint, LinkSpec, Role, TcpEndpoint},
     measure::SourcePort,
     message::{Answer, Ask},
     step::{Checked, Step, Stepped, Timing, Window},
@@ -209,6 +209,31 @@ fn a_planned_start_is_kept() {
     let timing = Timing { start_at, ..timing(Op::Read, Aim::Bandwidth, 64, Window::Iterations(10)) };
     let (near, _) = pair.time(timing);
     assert!((200 * MS..1_000 * MS).contains(&(near.started - monotonic)), "{near:?}");
+}
+
+#[test]
+fn several_threads_are_one_link() {
+    let mut pair = Pair::new();
+    let (near, _) = pair.open(|spec| spec.threads = 2, 3, 65_536).unwrap();
+    assert_eq!((near.settings["threads"].as_str(), near.transport), ("2", Transport::Tcp));
+    for op in [Op::Write, Op::Read] {
+        let checked = pair.verify(op, 65_536, 1);
+        assert_eq!((checked.verified, checked.wrong), (3 * 65_536, 0));
+        let (near, far) = pair.time(timing(op, Aim::Bandwidth, 65_536, Window::Iterations(100)));
+        assert_eq!((near.operations, near.bytes), (300, 300 * 65_536));
+        assert_eq!(far.bytes, near.bytes);
+        let (near, far) = pair.time(timing(op, Aim::Bandwidth, 4096, Window::Duration(250 * MS)));
+        assert!(near.bytes == far.bytes && (250 * MS..2_000 * MS).contains(&near.elapsed) && near.cpu > 0, "{near:?}");
+        assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{near:?}");
+    }
+}
+
+#[test]
+fn ends_of_different_numbers_of_threads_do_not_join() {
+    let mut pair = Pair::new();
+    let change = |spec: &mut LinkSpec| spec.threads = if spec.role == Role::Initiator { 2 } else { 1 };
+    let failure = pair.open(change, 2, 4096).unwrap_err();
+    assert!(failure.cause.contains("threads") || failure.cause.contains("no TCP endpoint"), "{failure}");
 }
 
 #[test]

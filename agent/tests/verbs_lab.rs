@@ -59,6 +59,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
         gpu: None,
         gpu_path: None,
         qps,
+        threads: 1,
         max_size,
         token: "0123456789abcdef0123456789abcdef".into(),
         knobs: knobs.clone(),
@@ -157,7 +158,7 @@ impl Pair {
         let Timing { op, aim, size, .. } = timing;
         let qps = match &self.opened[0].endpoint {
             Endpoint::Verbs(endpoint) => endpoint.qp_numbers.len() as u64,
-            Endpoint::Tcp(_) => panic!("a verbs link"),
+            Endpoint::Tcp(_) | Endpoint::Several(_) => panic!("a verbs link of one thread"),
         };
         let right = Checked { verified: size * qps, wrong: 0, first_wrong: None };
         assert_eq!(self.verified(op, aim, size, 1).unwrap(), right, "{op} {aim} {size} before");

@@ -220,6 +220,9 @@ pub struct Test {
     pub sizes: Vec<u64>,
     /// Queue pairs or streams: one set of cases for each.
     pub qps: Vec<u32>,
+    /// Threads that the queue pairs of a link are divided among.
+    #[serde(default = "one")]
+    pub threads: u32,
     /// Whether both directions run at once.
     pub bidirectional: bool,
     /// Who talks to whom.
@@ -252,6 +255,10 @@ pub struct Test {
     pub collective: Option<Collective>,
     /// What is demanded of the results.
     pub expect: Vec<Expectation>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A collective over groups of hosts.

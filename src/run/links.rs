@@ -136,7 +136,8 @@ fn touches(key: &Key, host: &str) -> bool {
 /// Whether links of one test serve the other too.
 fn shares(a: &Test, b: &Test) -> bool {
     let class = |test: &Test| (test.fabric, test.service, test.memory, test.gpu_path);
-    class(a) == class(b) && a.knobs == b.knobs && (&a.gpus, a.gpu_distance) == (&b.gpus, b.gpu_distance)
+    let turned = |test: &Test| (test.threads, test.gpu_distance);
+    class(a) == class(b) && turned(a) == turned(b) && a.knobs == b.knobs && a.gpus == b.gpus
 }
 
 /// A secret for one link or group: SHA-256 of what only this controller knows at this moment.
@@ -304,6 +305,7 @@ pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> 
         gpu,
         gpu_path: test.gpu_path,
         qps: wanted.qps,
+        threads: test.threads,
         max_size: wanted.max_size,
         token: wanted.token.clone(),
         knobs: test.knobs.clone(),

@@ -29,6 +29,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         gpu_path: None,
         sizes: scenario.sizes.clone(),
         qps: vec![1],
+        threads: 1,
         bidirectional: false,
         pattern: Pattern::Tournament,
         rails: Rails::Aligned,

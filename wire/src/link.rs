@@ -100,7 +100,7 @@ pub struct Knobs {
     /// Buffers on huge pages (perftest `--use_hugepages`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<bool>,
-    /// Core to run on; by default a core of the NIC's NUMA node.
+    /// Core to run on, or that of the first of several threads; by default a core of the NIC's NUMA node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
     /// Polling or events.
@@ -137,6 +137,9 @@ pub struct LinkSpec {
     pub gpu_path: Option<GpuPath>,
     /// Queue pairs, or TCP streams.
     pub qps: u32,
+    /// Threads that they are divided among, each with a device context, a completion queue and memory of its own.
+    #[serde(default = "one")]
+    pub threads: u32,
     /// Largest message this link will carry, in bytes.
     pub max_size: u64,
     /// Secret both ends share, so that no stranger can join (TCP).
@@ -146,6 +149,10 @@ pub struct LinkSpec {
     pub knobs: Knobs,
 }
 
+fn one() -> u32 {
+    1
+}
+
 /// How a peer reaches an opened endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Endpoint {
@@ -153,6 +160,8 @@ pub enum Endpoint {
     Verbs(VerbsEndpoint),
     /// A listening socket (responder) or nothing yet (initiator).
     Tcp(TcpEndpoint),
+    /// One for each thread of a link of several.
+    Several(Vec<Endpoint>),
 }
 
 /// What a queue pair's peer must know.

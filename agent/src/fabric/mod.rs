@@ -1,7 +1,8 @@
 //! How bytes travel. A fabric opens links; a link is one end of a measured connection and lives on a thread of its
-//! own, so that several rails of a host are measured at once.
+//! own, so that several rails of a host are measured at once. A link of several threads is made of such links.
 
 pub mod tcp;
+mod threads;
 pub mod verbs;
 
 use std::sync::{
@@ -30,6 +31,7 @@ fn no_steps() -> Failure {
 /// The fabric, the device, the memory or the setting asked for is not to be had.
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.fabric {
+        _ if spec.threads > 1 => threads::open(spec, open),
         Fabric::Tcp => tcp::open(spec),
         Fabric::Verbs => verbs::open(spec),
         Fabric::Nccl => Err(Failure::new(

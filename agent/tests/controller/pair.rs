@@ -32,6 +32,7 @@ pub fn spec(role: Role, qps: u32, max_size: u64) -> LinkSpec {
         gpu: None,
         gpu_path: None,
         qps,
+        threads: 1,
         max_size,
         token: TOKEN.into(),
         knobs: Knobs::default(),

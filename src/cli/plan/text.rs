@@ -147,7 +147,8 @@ fn variants(test: &Test) -> String {
     }
     let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
     let lanes = if test.fabric == Fabric::Tcp { "streams" } else { "queue pairs" };
-    format!("{lanes} {}", qps.join(", "))
+    let threads = if test.threads > 1 { format!(" on {} threads", test.threads) } else { String::new() };
+    format!("{lanes} {}{threads}", qps.join(", "))
 }
 
 fn one_round(out: &mut String, RoundPreview { number, links }: &RoundPreview<'_>, noun: &str) -> std::fmt::Result {

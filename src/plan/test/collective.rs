@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::terms::{Algorithm, Datatype, Fabric, Memory, Op, Reduction, Transport};
 
-use super::{environments::environments, kind::Kind, members::Members, training};
+use super::{environments::environments, kind::Kind, members::Members, pattern, training};
 use crate::plan::{
     mistakes::Mistake,
     model::{Collective, Grouping},
@@ -32,9 +32,8 @@ const OWN: &[&str] = &[
     "first_bucket",
     "compute",
 ];
-/// Keys that only pairs have.
-const OF_PAIRS: &[&str] =
-    &["service", "gpu_path", "qps", "bidirectional", "pattern", "rounds", "from", "to", "between", "pairs", "rails"];
+/// Keys that only pairs have, beside those of their patterns.
+const OF_PAIRS: &[&str] = &["service", "gpu_path", "qps", "threads", "bidirectional", "pattern", "rails"];
 
 /// Keys that only collectives of NCCL have.
 const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
@@ -66,7 +65,8 @@ pub fn read(
         (None, Some(_)) => (OWN, "has a meaning only for collectives"),
         (None, None) => return None,
     };
-    for name in names {
+    let of_patterns = pattern::own_names().filter(|_| op.is_some());
+    for name in names.iter().copied().chain(of_patterns) {
         if let Some(span) = test.name_span(name) {
             test.book.add(Mistake::at(span, format!("`{name}` {why}")).help("leave it out"));
         }

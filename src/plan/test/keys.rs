@@ -233,6 +233,14 @@ const KEYS: &[Key] = &[
     )
     .known_as("perftest `--qp`; `NCCL_IB_QPS_PER_CONNECTION`; iperf3 `-P`"),
     key(
+        "threads",
+        Shape::Whole(1, 64),
+        Preset::Value("1"),
+        "Threads at each end that the queue pairs of a link are divided among, each with a completion queue of its own, \
+             near the NIC. For bandwidth over verbs; of TCP every stream has a thread anyway.",
+    )
+    .known_as("perftest has none: it runs on one thread"),
+    key(
         "bidirectional",
         Shape::Flag,
         Preset::Value("false"),

@@ -86,7 +86,7 @@ pub static KNOBS: Section = Section {
         knob(
             "core",
             Shape::Whole(0, 65_535),
-            "Core the measuring thread runs on; else one of the NIC's NUMA node.",
+            "Core the measuring thread runs on, or the first of several `threads`; else any of the NIC's NUMA node.",
             "`taskset`",
         ),
         knob(

@@ -12,6 +12,7 @@ mod members;
 pub mod pattern;
 mod rails;
 mod sizes;
+mod threads;
 pub mod training;
 mod window;
 
@@ -98,6 +99,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         baseline,
     };
     let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
+    let window = window::read(table, pair);
     let time = |name| Duration::from_nanos(table.time(name).map_or(0, |at| at.value));
     let mut test = Test {
         name: name(table, &kind),
@@ -111,6 +113,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         gpus,
         gpu_distance: None,
         collective,
+        threads: threads::read(table, &kind, window),
         qps: kind.qps,
         bidirectional: kind.bidirectional,
         sizes: sizes.unwrap_or_default(),
@@ -118,7 +121,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         rails: rails.unwrap_or(Rails::Aligned),
         hosts: members.as_ref().map(|members| members.list.clone()).unwrap_or_default(),
         repeats: table.whole("repeats").map_or(1, |at| at.value),
-        window: window::read(table, pair).unwrap_or(Window::Iterations(1)),
+        window: window.unwrap_or(Window::Iterations(1)),
         warm_up: time("warm_up"),
         verify: table.flag("verify").is_none_or(|at| at.value),
         deadline: time("deadline"),

@@ -50,6 +50,11 @@ const OWN_KEYS: &[OwnKey] = &[
     OwnKey { name: "pairs", owner: "pairs", guests: &[], example: "pairs = [[\"gpu001\", \"gpu002\"]]" },
 ];
 
+/// Names of the keys that only some patterns know.
+pub fn own_names() -> impl Iterator<Item = &'static str> {
+    OWN_KEYS.iter().map(|key| key.name)
+}
+
 /// Reads the pattern of a test; `None` after saying what is wrong.
 pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> {
     let pattern = test.word("pattern")?;

@@ -45,6 +45,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         gpu_path: None,
         sizes: vec![64, 4096, 65536],
         qps: vec![1, 4],
+        threads: 1,
         bidirectional: false,
         pattern,
         rails,

@@ -169,7 +169,7 @@ impl Seat for VerbsSeat {
         // All on one port: the device's own loopback carries the bytes.
         let same = |neighbour: &Neighbour| match &neighbour.endpoint {
             Endpoint::Verbs(other) => (&other.gid, other.lid) == (&own.gid, own.lid),
-            Endpoint::Tcp(_) => false,
+            Endpoint::Tcp(_) | Endpoint::Several(_) => false,
         };
         if group.iter().all(same) {
             self.opened.link_layer = LinkLayer::Loopback;

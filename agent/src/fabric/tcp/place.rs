@@ -153,6 +153,7 @@ mod tests {
             gpu: None,
             gpu_path: None,
             qps: 1,
+            threads: 1,
             max_size: 1,
             token: String::new(),
             knobs: Knobs::default(),

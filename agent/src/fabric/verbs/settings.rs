@@ -260,6 +260,7 @@ mod tests {
             gpu: None,
             gpu_path: None,
             qps: 1,
+            threads: 1,
             max_size: 1 << 20,
             token: String::new(),
             knobs,

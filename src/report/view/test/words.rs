@@ -58,13 +58,14 @@ pub(super) fn how(test: &Test) -> String {
         [one] => count(*one as usize, what),
         many => format!("{} {what}s", many.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
+    let threads = if test.threads > 1 { format!(" on {} threads", test.threads) } else { String::new() };
     let half = match (test.aim, test.op.pulls() || test.op.is_atomic()) {
         (Aim::Latency, true) => "; full round trips",
         (Aim::Latency, false) => "; half round trips",
         (Aim::Bandwidth | Aim::Step, _) => "",
     };
     let repeats = count(test.repeats as usize, "repeat");
-    format!("{pattern}, {rails}, {qps}, {} memory, {}; {repeats}{half}", test.memory, sizes(&test.sizes))
+    format!("{pattern}, {rails}, {qps}{threads}, {} memory, {}; {repeats}{half}", test.memory, sizes(&test.sizes))
 }
 
 /// Flows that share NICs on purpose.

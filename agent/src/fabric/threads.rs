@@ -1,0 +1,267 @@
+//! A link on several threads: its queue pairs are divided among them, and every thread has an end of its own, with its
+//! own context of the device, completion queue and memory. What the threads did is one account.
+//!
+//! perftest has nothing like it: it runs on one thread.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::{Builder, JoinHandle},
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::{Endpoint, LinkSpec, Opened},
+    measure::Measurement,
+    step::{Checked, Step, Stepped, Timing, Window},
+    terms::Aim,
+};
+
+use super::{Control, Link};
+use crate::bench::clock;
+
+/// Opens one end on the calling thread.
+type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
+
+/// Time for every thread to hear of a timed pass, in nanoseconds: their windows begin together after it.
+const LEAD: u64 = 10_000_000;
+
+/// The threads of one link.
+struct Threads {
+    /// Dropped first, which ends the threads.
+    orders: Vec<Sender<Order>>,
+    answers: Receiver<(usize, Result<Done, Failure>)>,
+    handles: Vec<JoinHandle<()>>,
+    opened: Vec<Opened>,
+}
+
+enum Order {
+    Join(Endpoint, Control),
+    Step(Step, Control),
+}
+
+enum Done {
+    Opened(Box<Opened>),
+    Stepped(Stepped),
+}
+
+/// Opens a link of `spec.threads` threads, each of which opens its share with `one`.
+///
+/// # Errors
+/// There are more threads than queue pairs, or a thread cannot be started or cannot open its share.
+pub fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
+    let (answer, answers) = channel();
+    let mut link = Threads { orders: Vec::new(), answers, handles: Vec::new(), opened: Vec::new() };
+    for (number, share) in shares(spec)?.into_iter().enumerate() {
+        let (order, orders) = channel();
+        let answer = answer.clone();
+        let thread = Builder::new().name(format!("share-{number}"));
+        let handle = thread.spawn(move || run(number, &share, one, &orders, &answer)).map_err(|error| {
+            Failure::new(Stage::Open, Kind::Configuration, format!("no thread {number} for the link: {error}"))
+                .help("raise the limit of processes (ulimit -u), or use fewer threads")
+        })?;
+        link.orders.push(order);
+        link.handles.push(handle);
+    }
+    // From here on a channel without senders means that all threads have ended.
+    drop(answer);
+    link.opened = link.all_opened(Stage::Open)?;
+    Ok(Box::new(link))
+}
+
+/// What each thread has to open.
+fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
+    let (threads, qps) = (spec.threads, spec.qps);
+    if threads == 0 || threads > qps {
+        let cause = format!("{qps} queue pairs cannot be divided among {threads} threads");
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).help("use a queue pair per thread at least"));
+    }
+    let mut first = 0;
+    let share = |number: u32| {
+        let qps = qps / threads + u32::from(number < qps % threads);
+        let mut knobs = spec.knobs.clone();
+        // Queue pairs and threads go on counting where the share before has ended.
+        knobs.flow_label = knobs.flow_label.map(|label| label + first);
+        knobs.core = knobs.core.map(|core| core + number);
+        first += qps;
+        LinkSpec { qps, threads: 1, knobs, ..spec.clone() }
+    };
+    Ok((0..threads).map(share).collect())
+}
+
+/// The life of one thread.
+fn run(
+    number: usize,
+    share: &LinkSpec,
+    one: OpenOne,
+    orders: &Receiver<Order>,
+    answer: &Sender<(usize, Result<Done, Failure>)>,
+) {
+    let opened = |link: &dyn Link| Done::Opened(Box::new(link.opened()));
+    let mut link = match one(share) {
+        Ok(link) => link,
+        // Nobody listens any more once the link is being dropped; so below.
+        Err(failure) => return drop(answer.send((number, Err(failure)))),
+    };
+    let mut done = Ok(opened(&*link));
+    loop {
+        if answer.send((number, done)).is_err() {
+            return;
+        }
+        done = match orders.recv() {
+            Ok(Order::Join(peer, control)) => link.join(&peer, &control).map(|()| opened(&*link)),
+            Ok(Order::Step(step, control)) => link.step(&step, &control).map(Done::Stepped),
+            Err(_) => return,
+        };
+    }
+}
+
+impl Threads {
+    /// The answers of all threads, in their order.
+    ///
+    /// # Errors
+    /// The first failure that any of them reports; `failed` is called when it comes, the others are waited for.
+    fn all(&self, stage: Stage, failed: impl Fn()) -> Result<Vec<Done>, Failure> {
+        let mut done = BTreeMap::new();
+        let mut failure = None;
+        for _ in &self.orders {
+            match self.answers.recv() {
+                Ok((number, Ok(answer))) => drop(done.insert(number, answer)),
+                Ok((_, Err(first))) => {
+                    failed();
+                    failure.get_or_insert(first);
+                }
+                Err(_) => {
+                    let gone = || Failure::new(stage, Kind::Internal, "a thread of the link has ended");
+                    return Err(failure.unwrap_or_else(gone));
+                }
+            }
+        }
+        failure.map_or_else(|| Ok(done.into_values().collect()), Err)
+    }
+
+    fn all_opened(&self, stage: Stage) -> Result<Vec<Opened>, Failure> {
+        let all = self.all(stage, || {})?;
+        Ok(all
+            .into_iter()
+            .filter_map(|done| if let Done::Opened(opened) = done { Some(*opened) } else { None })
+            .collect())
+    }
+
+    fn tell(&self, number: usize, stage: Stage, order: Order) -> Result<(), Failure> {
+        let gone = |_| Failure::new(stage, Kind::Internal, format!("thread {number} of the link has ended"));
+        self.orders[number].send(order).map_err(gone)
+    }
+
+    /// A control for each thread: the link is ready when all of them are.
+    fn control(&self, control: &Control) -> Control {
+        let (parent, missing) = (control.clone(), AtomicUsize::new(self.orders.len()));
+        control.clone().on_ready(move || {
+            if missing.fetch_sub(1, Ordering::AcqRel) == 1 {
+                parent.ready();
+            }
+        })
+    }
+}
+
+impl Link for Threads {
+    fn opened(&self) -> Opened {
+        let mut opened = self.opened[0].clone();
+        opened.endpoint = Endpoint::Several(self.opened.iter().map(|share| share.endpoint.clone()).collect());
+        opened.settings.insert("threads".to_owned(), self.opened.len().to_string());
+        opened
+    }
+
+    fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+        let Endpoint::Several(peers) = peer else { return Err(differs(1, self.orders.len())) };
+        if peers.len() != self.orders.len() {
+            return Err(differs(peers.len(), self.orders.len()));
+        }
+        for (number, peer) in peers.iter().enumerate() {
+            self.tell(number, Stage::Join, Order::Join(peer.clone(), control.clone()))?;
+        }
+        self.opened = self.all_opened(Stage::Join)?;
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
+        let step = together(step)?;
+        let shared = self.control(control);
+        for number in 0..self.orders.len() {
+            self.tell(number, Stage::Measure, Order::Step(step.clone(), shared.clone()))?;
+        }
+        // Who still serves when another has failed would wait for a peer that is not coming.
+        let all = self.all(Stage::Measure, || control.stop.store(true, Ordering::Relaxed))?;
+        let mut stepped =
+            all.into_iter().filter_map(|done| if let Done::Stepped(one) = done { Some(one) } else { None });
+        let first = stepped.next().unwrap_or(Stepped::Done);
+        Ok(stepped.fold(first, sum))
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.orders.clear();
+        for handle in self.handles.drain(..) {
+            // A thread that panicked has closed its end on the way.
+            let _ = handle.join();
+        }
+    }
+}
+
+fn differs(theirs: usize, ours: usize) -> Failure {
+    let cause = format!("the peer's end has {theirs} threads, this one {ours}");
+    Failure::new(Stage::Join, Kind::Internal, cause)
+}
+
+/// A step for all threads: a timed pass gets a start that all of them can keep, behind its warm-up.
+fn together(step: &Step) -> Result<Step, Failure> {
+    let Step::Time(timing) = step else { return Ok(step.clone()) };
+    let refused = |cause, help| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
+    if timing.aim == Aim::Latency {
+        return refused("latency is measured on one thread", "open the link with one");
+    }
+    if let Window::Adaptive { .. } = timing.window {
+        let cause = "several threads are not measured adaptively: each would end by itself";
+        return refused(cause, "measure for a fixed time");
+    }
+    let start = timing.start_at.unwrap_or_else(|| clock::now().saturating_add(timing.warm_up).saturating_add(LEAD));
+    Ok(Step::Time(Timing { start_at: Some(start), ..*timing }))
+}
+
+/// What two threads came to.
+fn sum(one: Stepped, other: Stepped) -> Stepped {
+    match (one, other) {
+        (Stepped::Checked(a), Stepped::Checked(b)) => Stepped::Checked(Checked {
+            verified: a.verified + b.verified,
+            wrong: a.wrong + b.wrong,
+            first_wrong: a.first_wrong.or(b.first_wrong),
+        }),
+        (Stepped::Measured(a), Stepped::Measured(b)) => Stepped::Measured(Box::new(added(&a, &b))),
+        (one, _) => one,
+    }
+}
+
+/// Bytes of both over the time from the first start to the last end: windows that overlap badly give less, never more.
+/// Slices are added as if they began together, which they do within the time it takes to leave a spin.
+fn added(a: &Measurement, b: &Measurement) -> Measurement {
+    let started = a.started.min(b.started);
+    let end = (a.started + a.elapsed).max(b.started + b.elapsed);
+    Measurement {
+        started,
+        elapsed: end - started,
+        operations: a.operations + b.operations,
+        bytes: a.bytes + b.bytes,
+        moved: a.moved.zip(b.moved).map(|(a, b)| a + b),
+        cpu: a.cpu + b.cpu,
+        slices: a.slices.iter().zip(&b.slices).map(|(a, b)| a + b).collect(),
+        latency: None,
+        interval: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+use railgauge_wire::{
+    link::{Knobs, Role},
+    terms::{Fabric, Memory, Op, Service},
+};
+
+use super::*;
+
+fn spec(qps: u32, threads: u32) -> LinkSpec {
+    LinkSpec {
+        role: Role::Initiator,
+        fabric: Fabric::Verbs,
+        service: Service::Rc,
+        device: None,
+        port: 1,
+        address: None,
+        memory: Memory::Host,
+        gpu: None,
+        gpu_path: None,
+        qps,
+        threads,
+        max_size: 65_536,
+        token: String::new(),
+        knobs: Knobs { flow_label: Some(100), core: Some(4), ..Knobs::default() },
+    }
+}
+
+#[test]
+fn queue_pairs_are_divided_and_counted_on() {
+    let shares = shares(&spec(7, 3)).unwrap();
+    let told = |share: &LinkSpec| (share.qps, share.threads, share.knobs.flow_label, share.knobs.core);
+    assert_eq!(
+        shares.iter().map(told).collect::<Vec<_>>(),
+        [(3, 1, Some(100), Some(4)), (2, 1, Some(103), Some(5)), (2, 1, Some(105), Some(6)),]
+    );
+    for threads in [0, 8] {
+        assert_eq!(super::shares(&spec(7, threads)).unwrap_err().kind, Kind::Configuration);
+    }
+}
+
+#[test]
+fn windows_are_laid_end_to_end_and_never_on_top_of_one_another() {
+    let one = Measurement {
+        started: 100,
+        elapsed: 1_000,
+        operations: 10,
+        bytes: 640,
+        moved: Some(700),
+        cpu: 900,
+        slices: vec![1, 2, 3],
+        ..Measurement::default()
+    };
+    let late = Measurement { started: 300, slices: vec![10, 20], ..one.clone() };
+    let both = added(&one, &late);
+    assert_eq!((both.started, both.elapsed), (100, 1_200));
+    assert_eq!((both.operations, both.bytes, both.moved, both.cpu), (20, 1_280, Some(1_400), 1_800));
+    assert_eq!(both.slices, [11, 22]);
+    // Where one has not counted, nobody knows the sum.
+    assert_eq!(added(&one, &Measurement { moved: None, ..late }).moved, None);
+}
+
+#[test]
+fn only_a_bandwidth_over_a_fixed_time_or_number_is_divided() {
+    let timing = |aim, window| {
+        let timing = Timing { op: Op::Write, aim, size: 64, window, warm_up: 0, start_at: None, bidirectional: false };
+        together(&Step::Time(timing))
+    };
+    let now = clock::now();
+    let Ok(Step::Time(planned)) = timing(Aim::Bandwidth, Window::Duration(1)) else { panic!("no timed step") };
+    assert!(planned.start_at.is_some_and(|start| start >= now + LEAD));
+    let adaptive = Window::Adaptive { relative: 0.1, at_least: 1, at_most: 2 };
+    assert_eq!(timing(Aim::Bandwidth, adaptive).unwrap_err().kind, Kind::Unsupported);
+    assert_eq!(timing(Aim::Latency, Window::Duration(1)).unwrap_err().kind, Kind::Unsupported);
+}
