@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{facts::HostFacts, terms::Aim};
 
+mod arrival;
 mod ends;
 
 use super::ceiling::wire_efficiency;
@@ -130,6 +131,7 @@ pub fn doubts(
             }
         }
     }
+    found.extend(arrival::missing(case, sample));
     found.extend(foreign_bytes(case, bidirectional, link, ends, sample, loads));
     found
 }

@@ -105,3 +105,26 @@ fn a_stranger_that_sends_to_the_receiver_is_seen() {
     let lossy = judged(Op::Write, &[("counters/port_xmit_data", words)], &[("counters/port_rcv_data", words / 2)]);
     assert_eq!(lossy, Vec::<String>::new());
 }
+
+#[test]
+fn packets_that_did_not_arrive_are_seen_without_any_retransmission() {
+    let counted = |sent, received| {
+        let (sent, received) = (("hw_counters/sent_pkts", sent), ("hw_counters/rcvd_pkts", received));
+        judged(Op::Write, &[("hw_counters/sent_pkts", 262_144), received], &[("hw_counters/rcvd_pkts", 262_144), sent])
+    };
+    assert_eq!(counted(16_384, 16_384), Vec::<String>::new());
+    assert_eq!(counted(16_384, 16_370), Vec::<String>::new(), "within the tolerance");
+    let lost = counted(16_384, 16_220);
+    assert!(
+        matches!(&lost[..], [one] if one.starts_with("gpu02: 164 of the 16384 packets that left it (1.00 %) did not arrive at gpu01")),
+        "{lost:?}"
+    );
+    // A device that does not count what arrives says nothing.
+    assert_eq!(judged(Op::Write, &[("hw_counters/sent_pkts", 262_144)], &[]), Vec::<String>::new());
+    // A port's counters have what others do on it.
+    let port = |received| {
+        judged(Op::Write, &[("counters/port_xmit_packets", 10_000)], &[("counters/port_rcv_packets", received)])
+    };
+    assert_eq!(port(9_850), Vec::<String>::new());
+    assert_eq!(port(9_700).len(), 1);
+}

@@ -1,0 +1,43 @@
+//! Packets that left one end of a case and did not arrive at the other.
+//!
+//! A lost acknowledgement needs no repair where a later one stands for it, so that no counter of retransmissions moves
+//! (InfiniBand Architecture Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). What shows it are the two
+//! ends' own counts.
+
+use super::{LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
+use crate::run::event::{Case, Sample};
+
+/// What counts packets that leave, what counts those that arrive, and the share that may differ.
+///
+/// Soft-RoCE counts the packets of its queue pairs (kernel `drivers/infiniband/sw/rxe/rxe_net.c`, `rxe_recv.c`), and a
+/// packet whose checksum is wrong as none. The port's counters (kernel Documentation/ABI/stable/sysfs-class-infiniband)
+/// have what others do on the same port, which the check of bytes allows so much of.
+const COUNTS: [(&str, &str, f64); 2] = [
+    ("hw_counters/sent_pkts", "hw_counters/rcvd_pkts", LOSS_TOLERANCE),
+    ("counters/port_xmit_packets", "counters/port_rcv_packets", WIRE_TOLERANCE - 1.0),
+];
+
+/// Why not to trust a sample whose flow has both NICs to itself.
+pub fn missing(case: &Case, sample: &Sample) -> Vec<String> {
+    if sample.together.is_some() {
+        return Vec::new();
+    }
+    let from = (&*case.flow.from.host, &sample.from_counters);
+    let to = (&*case.flow.to.host, &sample.to_counters);
+    let mut found = Vec::new();
+    for ((sender, at_sender), (receiver, at_receiver)) in [(from, to), (to, from)] {
+        let counted = COUNTS.iter().find_map(|&(left, came, tolerance)| {
+            Some((*at_sender.get(left)?, *at_receiver.get(came)?, left, came, tolerance))
+        });
+        let Some((sent, received, left, came, tolerance)) = counted else { continue };
+        let lost = sent.saturating_sub(received);
+        if lost > LOSS_ALLOWANCE && lost as f64 > tolerance * sent as f64 {
+            let share = 100.0 * lost as f64 / sent as f64;
+            found.push(format!(
+                "{sender}: {lost} of the {sent} packets that left it ({share:.2} %) did not arrive at {receiver}: lost on \
+                 the way, or sent to somebody else ({left} against {came})"
+            ));
+        }
+    }
+    found
+}
