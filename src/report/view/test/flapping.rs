@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use railgauge_stats::robust::{median, quantile};
+use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::Aim};
 use serde::Serialize;
 
@@ -52,6 +52,16 @@ impl Window<'_> {
         self.lowest / self.median
     }
 
+    /// Below which one slice in twenty lies, in Gb/s.
+    fn low(&self) -> f64 {
+        quantile(&self.rates, 0.05).unwrap_or(self.lowest)
+    }
+
+    /// Spread of the slices in Gb/s: the median absolute deviation, scaled to a standard deviation.
+    fn spread(&self) -> f64 {
+        mad(&self.rates).unwrap_or(0.0) * MAD_TO_SIGMA
+    }
+
     /// Worst share first; of equal ones the faster window, which lost more.
     fn before(&self, other: &Self) -> Ordering {
         self.share().total_cmp(&other.share()).then(other.median.total_cmp(&self.median))
@@ -97,10 +107,13 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
     };
     let sentence = if flapping == 0 {
         format!(
-            "Every link was steady: over {} the slowest 100 ms still reached {:.0} % of its window's median ({}).{skipped}",
+            "Every link was steady: over {} the slowest 100 ms still reached {:.0} % of its window's median ({}: p5 {:.0} %, \
+             spread {:.1} %).{skipped}",
             count(looked, "window"),
             100.0 * first.share(),
-            first.result.link_name()
+            first.result.link_name(),
+            100.0 * first.low() / first.median,
+            100.0 * first.spread() / first.median
         )
     } else {
         let links = if flapping == 1 { "1 link fell".to_owned() } else { format!("{flapping} links fell") };
@@ -120,14 +133,14 @@ fn was(n: usize) -> String {
 
 fn table(windows: &[Window<'_>]) -> Table {
     let rows = windows.iter().map(|window| {
-        let low = quantile(&window.rates, 0.05).map_or_else(|_| "–".to_owned(), number);
         vec![
             window.result.link_name(),
             size(window.result.case.cell.size),
             (window.repeat + 1).to_string(),
             number(window.lowest),
-            low,
+            number(window.low()),
             number(window.median),
+            number(window.spread()),
             format!("{:.0}", 100.0 * window.share()),
         ]
     });
@@ -138,6 +151,7 @@ fn table(windows: &[Window<'_>]) -> Table {
         number_column("slowest 100 ms", "Gb/s"),
         number_column("p5", "Gb/s"),
         number_column("median", "Gb/s"),
+        number_column("spread", "Gb/s"),
         number_column("slowest of median", "%"),
     ];
     Table { rows: rows.collect(), columns }

@@ -63,7 +63,13 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
         ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name())),
     ];
     let svg = distribution(&all, &merged([**worst]))?;
-    Ok(Some(Figure { title: format!("Distribution of latencies at {title}"), svg, legend }))
+    let samples = results.iter().flat_map(|result| &result.samples);
+    // Part of every sample, and never taken off.
+    let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).map(|l| l.timer).max() {
+        Some(timer @ 1..) => format!("; reading the clock, {timer} ns, is part of each"),
+        _ => String::new(),
+    };
+    Ok(Some(Figure { title: format!("Distribution of latencies at {title}{clock}"), svg, legend }))
 }
 
 /// The histograms of all samples of these cases as one.
