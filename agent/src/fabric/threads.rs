@@ -194,7 +194,10 @@ impl Link for Threads {
             self.tell(number, Stage::Measure, Order::Step(step.clone(), shared.clone()))?;
         }
         // Who still serves when another has failed would wait for a peer that is not coming.
-        let all = self.all(Stage::Measure, || control.stop.store(true, Ordering::Relaxed))?;
+        let all = self.all(Stage::Measure, || {
+            control.stop.store(true, Ordering::Relaxed);
+            control.bell().inspect(|bell| bell.ring());
+        })?;
         let mut stepped =
             all.into_iter().filter_map(|done| if let Done::Stepped(one) = done { Some(one) } else { None });
         let first = stepped.next().unwrap_or(Stepped::Done);
