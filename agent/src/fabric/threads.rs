@@ -222,11 +222,11 @@ fn differs(theirs: usize, ours: usize) -> Failure {
 
 /// A step for all threads: a timed pass gets a start that all of them can keep, behind its warm-up.
 fn together(step: &Step) -> Result<Step, Failure> {
-    let Step::Time(timing) = step else { return Ok(step.clone()) };
     let refused = |cause, help| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
-    if timing.aim == Aim::Latency {
+    if let Step::Time(Timing { aim: Aim::Latency, .. }) | Step::Serve { aim: Aim::Latency, .. } = step {
         return refused("latency is measured on one thread", "open the link with one");
     }
+    let Step::Time(timing) = step else { return Ok(step.clone()) };
     if let Window::Adaptive { .. } = timing.window {
         let cause = "several threads are not measured adaptively: each would end by itself";
         return refused(cause, "measure for a fixed time");
