@@ -7,6 +7,7 @@
 //! | [`process`] | process groups, ending, standard streams |
 //! | [`time`] | clock_gettime |
 //! | [`wait`] | poll, eventfd |
+//! | [`alarm`] | timer_create, sigaction |
 //! | [`interfaces`] | getifaddrs |
 //! | [`ethtool`] | SIOCETHTOOL |
 //! | [`netlink`], [`dcb`] | netlink: data centre bridging |
@@ -14,6 +15,7 @@
 //! | [`socket`] | send, recv |
 
 pub mod affinity;
+pub mod alarm;
 pub mod dcb;
 pub mod ethtool;
 pub mod interfaces;

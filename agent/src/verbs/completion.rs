@@ -28,13 +28,21 @@ impl Channel {
         let handle = unsafe { (device.library.ibv_create_comp_channel)(device.context.as_ptr()) };
         let handle = NonNull::new(handle).ok_or_else(|| words::last(Stage::Open, Doing::Completions, device.name()))?;
         let channel = Self { handle, device: Arc::clone(device) };
-        // SAFETY: the descriptor is open and owned by the channel. It must not block: an event can be taken by nobody
-        // but us, but a signal or a deadline may wake us without one.
-        let rc = unsafe { libc::fcntl(handle.as_ref().fd, libc::F_SETFL, libc::O_NONBLOCK) };
-        if rc < 0 {
-            return Err(words::last(Stage::Open, Doing::Completions, device.name()));
-        }
+        channel.set_blocking(false).map_err(|_| words::last(Stage::Open, Doing::Completions, device.name()))?;
         Ok(channel)
+    }
+
+    /// Whether taking an event that is not there waits for it, until a signal comes. A new channel does not wait.
+    ///
+    /// # Errors
+    /// fcntl(2) refused.
+    pub fn set_blocking(&self, blocking: bool) -> io::Result<()> {
+        let flags = if blocking { 0 } else { libc::O_NONBLOCK };
+        // SAFETY: the descriptor is open and owned by the channel; the call takes no pointer.
+        match unsafe { libc::fcntl(self.handle.as_ref().fd, libc::F_SETFL, flags) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }
 
@@ -105,7 +113,8 @@ impl CompletionQueue {
         }
     }
 
-    /// Takes and acknowledges one event, without waiting; whether there was one.
+    /// Takes and acknowledges one event; whether there was one. Waits for it only if the channel blocks, and then until
+    /// a signal comes.
     ///
     /// # Errors
     /// The channel is broken.
@@ -113,7 +122,7 @@ impl CompletionQueue {
         let Some(channel) = &self.channel else { return Ok(false) };
         let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
         let library = self.device.library;
-        // SAFETY: the channel is alive, its descriptor does not block, and both results are valid for writing.
+        // SAFETY: the channel is alive, and both results are valid for writing.
         let rc = unsafe { (library.ibv_get_cq_event)(channel.handle.as_ptr(), &raw mut queue, &raw mut context) };
         if rc == 0 {
             // SAFETY: this event was just taken from that queue.

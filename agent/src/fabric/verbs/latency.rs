@@ -37,7 +37,7 @@ impl End {
             std::thread::sleep(std::time::Duration::from_nanos(QUIET));
         }
         let mut sends = self.latency_sends(op, timing.size)?;
-        let mut waiter = self.waiter(control, Stage::Measure);
+        let mut waiter = self.waiter(control, Stage::Measure).undisturbed();
         let measured = match op {
             Op::Write => {
                 let (outgoing, incoming) = self.flags(timing.size)?;

@@ -159,7 +159,7 @@ impl End {
     /// Returns every ping.
     fn return_pings(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut sends = self.latency_sends(op, size)?;
-        let mut waiter = self.waiter(control, Stage::Measure);
+        let mut waiter = self.waiter(control, Stage::Measure).undisturbed();
         let mut count = Count::default();
         let over = |waiter: &Waiter| waiter.stopped();
         let returned = if op == Op::Write {

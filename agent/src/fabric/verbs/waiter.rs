@@ -1,20 +1,19 @@
 //! What a loop does while nothing has completed: spin, give the processor away, or sleep until the device wakes it.
 
-use std::{os::fd::AsFd, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use railgauge_wire::failure::{Failure, Stage};
+use railgauge_wire::failure::{Failure, Kind, Stage};
 
-use crate::{
-    fabric::Control,
-    system::wait::{READABLE, wait},
-    verbs::completion::CompletionQueue,
-};
+use crate::{fabric::Control, system::alarm::Alarm, verbs::completion::CompletionQueue};
 
 /// Empty polls between two looks at the flags and the deadline.
 const LOOK_EVERY: u32 = 1024;
 
-/// Longest sleep in event mode. The mailbox wakes nobody, so it is looked at this often.
+/// Longest sleep in event mode. Neither the mailbox nor a flag wakes anybody, so they are looked at this often.
 const NAP: Duration = Duration::from_millis(2);
+
+/// The same where there is no mailbox to look at: being woken for nothing is part of the samples.
+const LONG_NAP: Duration = Duration::from_millis(20);
 
 /// How to wait on one completion queue.
 pub struct Waiter {
@@ -25,8 +24,8 @@ pub struct Waiter {
     idle: u32,
     sleeping: Option<Arc<CompletionQueue>>,
     armed: bool,
-    /// An event was seen and not taken yet.
-    event: bool,
+    nap: Duration,
+    alarm: Option<Alarm>,
 }
 
 impl Waiter {
@@ -37,10 +36,17 @@ impl Waiter {
         waiter
     }
 
+    /// The same where nothing but completions has to be noticed soon.
+    #[must_use]
+    pub fn undisturbed(mut self) -> Self {
+        self.nap = LONG_NAP;
+        self
+    }
+
     /// Waits by polling.
     pub fn polling(control: &Control, stage: Stage) -> Self {
         let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
-        Self { control: control.clone(), stage, alone, idle: 0, sleeping: None, armed: false, event: false }
+        Self { control: control.clone(), stage, alone, idle: 0, sleeping: None, armed: false, nap: NAP, alarm: None }
     }
 
     /// Whether it sleeps instead of polling.
@@ -81,49 +87,41 @@ impl Waiter {
 
     /// Arms the queue first and lets the caller poll once more, for what came in between; then sleeps.
     ///
-    /// What woke us is acknowledged here, before the next sleep, and not on waking: by then the completion has been
-    /// dealt with and the next message is on its way, so that these calls are no part of a latency.
+    /// Waiting for an event and taking it are one call, and the queue is armed anew before the next sleep and not on
+    /// waking: by then the completion has been dealt with and the next message is on its way, so that nothing stands
+    /// between the event and that message.
     fn sleep(&mut self) -> Result<(), Failure> {
         let Some(queue) = &self.sleeping else { return Ok(()) };
         if !self.armed {
-            if self.event {
-                queue.take_event()?;
-                self.event = false;
-            }
             queue.arm()?;
             self.armed = true;
             return Ok(());
         }
-        if let Some(channel) = queue.channel() {
-            let refused = |error: std::io::Error| {
-                let kind = railgauge_wire::failure::Kind::Internal;
-                Failure::new(self.stage, kind, format!("sleeping on completions failed: {error}"))
-            };
-            let came = match self.control.bell() {
-                Some(bell) => {
-                    let [came, rung] =
-                        wait([(channel.as_fd(), READABLE), (bell.as_fd(), READABLE)], Some(NAP)).map_err(refused)?;
-                    // Flags are looked at after the bell is quiet, so that none is missed.
-                    if rung != 0 {
-                        bell.quiet();
-                    }
-                    came
-                }
-                None => wait([(channel.as_fd(), READABLE)], Some(NAP)).map_err(refused)?[0],
-            };
-            if came != 0 {
-                // An armed queue tells once.
-                (self.event, self.armed) = (true, false);
-            }
+        if self.alarm.is_none() {
+            self.alarm = Some(block(queue, self.nap).map_err(|error| {
+                Failure::new(self.stage, Kind::Configuration, format!("no timer to be woken by: {error}"))
+                    .help("raise the limit of pending signals (ulimit -i), or use completion = \"poll\"")
+            })?);
         }
+        // An armed queue tells once.
+        self.armed = !queue.take_event()?;
         self.control.check(self.stage)
     }
+}
+
+/// Makes taking an event wait for it, and something end the wait every `nap`.
+fn block(queue: &CompletionQueue, nap: Duration) -> std::io::Result<Alarm> {
+    let alarm = Alarm::every(nap)?;
+    queue.channel().map_or(Ok(()), |channel| channel.set_blocking(true))?;
+    Ok(alarm)
 }
 
 impl Drop for Waiter {
     fn drop(&mut self) {
         // An event that nobody takes would keep the queue from being destroyed.
-        if let Some(queue) = &self.sleeping {
+        if let Some(queue) = &self.sleeping
+            && queue.channel().is_some_and(|channel| channel.set_blocking(false).is_ok())
+        {
             while let Ok(true) = queue.take_event() {}
         }
     }

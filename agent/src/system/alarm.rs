@@ -1,0 +1,98 @@
+//! A timer that interrupts one thread's system calls: timer_create, timer_settime.
+//!
+//! A thread that blocks in a call which takes no limit of time, such as reading the next event of a completion channel,
+//! comes back from it with `EINTR` now and then and can look at its flags. If the signal comes a moment before the
+//! call, the next one ends it: nothing has to be free of races.
+
+use std::{io, marker::PhantomData, mem, ptr, sync::OnceLock, time::Duration};
+
+/// Does nothing to a process that has no handler for it, so that a late one is harmless.
+const SIGNAL: i32 = libc::SIGURG;
+
+/// Interrupts the thread that made it, for as long as it lives. Stays on that thread.
+#[derive(Debug)]
+pub struct Alarm {
+    timer: libc::timer_t,
+    _of_one_thread: PhantomData<*const ()>,
+}
+
+extern "C" fn interrupted(_signal: i32) {}
+
+/// Puts the handler in place, once per process; answers the errno of a refusal.
+fn handled() -> Result<(), i32> {
+    static HANDLED: OnceLock<Result<(), i32>> = OnceLock::new();
+    *HANDLED.get_or_init(|| {
+        // SAFETY: all zero is a valid value of this structure: no flags, so that calls are not begun again, and an empty
+        // mask.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = interrupted as extern "C" fn(i32) as libc::sighandler_t;
+        // SAFETY: the handler does nothing, which is safe at any moment.
+        match unsafe { libc::sigaction(SIGNAL, &raw const action, ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+        }
+    })
+}
+
+impl Alarm {
+    /// Interrupts the calling thread every `interval`.
+    ///
+    /// # Errors
+    /// The kernel has no timer left for this user.
+    pub fn every(interval: Duration) -> io::Result<Self> {
+        handled().map_err(io::Error::from_raw_os_error)?;
+        // SAFETY: all zero is a valid value of this structure.
+        let mut event: libc::sigevent = unsafe { mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = SIGNAL;
+        // SAFETY: takes nothing and cannot fail.
+        event.sigev_notify_thread_id = unsafe { libc::gettid() };
+        let mut timer: libc::timer_t = ptr::null_mut();
+        // SAFETY: both pointers are valid for the call.
+        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let alarm = Self { timer, _of_one_thread: PhantomData };
+        let time = libc::timespec {
+            tv_sec: libc::time_t::try_from(interval.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(interval.subsec_nanos()),
+        };
+        let times = libc::itimerspec { it_interval: time, it_value: time };
+        // SAFETY: the timer was just made, and the times outlive the call.
+        match unsafe { libc::timer_settime(timer, 0, &raw const times, ptr::null_mut()) } {
+            0 => Ok(alarm),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // SAFETY: the timer came from timer_create and is deleted once.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, os::fd::FromRawFd, time::Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_would_block_for_ever_is_interrupted_again_and_again() {
+        let mut ends = [0; 2];
+        // SAFETY: the array holds both descriptors; each is owned once from here on.
+        let (reading, _writing) = unsafe {
+            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+            (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
+        };
+        let _alarm = Alarm::every(Duration::from_millis(5)).unwrap();
+        let begun = Instant::now();
+        for _ in 0..3 {
+            let error = io::Read::read(&mut &reading, &mut [0]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(10));
+    }
+}
