@@ -226,6 +226,9 @@ fn several_threads_are_one_link() {
         assert!(near.bytes == far.bytes && (250 * MS..2_000 * MS).contains(&near.elapsed) && near.cpu > 0, "{near:?}");
         assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{near:?}");
     }
+    let alone = Timing { only: Some(2), ..timing(Op::Write, Aim::Bandwidth, 4096, Window::Iterations(10)) };
+    let (near, _) = pair.time(alone);
+    assert_eq!(near.lanes.iter().map(|lane| lane.bytes).collect::<Vec<_>>(), [0, 0, 40_960], "{near:?}");
 }
 
 #[test]

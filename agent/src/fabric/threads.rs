@@ -15,7 +15,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkSpec, Opened},
-    measure::Measurement,
+    measure::{Lane, Measurement},
     step::{Checked, Step, Stepped, Timing, Window},
     terms::Aim,
 };
@@ -36,6 +36,8 @@ struct Threads {
     answers: Receiver<(usize, Result<Done, Failure>)>,
     handles: Vec<JoinHandle<()>>,
     opened: Vec<Opened>,
+    /// Queue pairs of each.
+    qps: Vec<u32>,
 }
 
 enum Order {
@@ -54,8 +56,10 @@ enum Done {
 /// There are more threads than queue pairs, or a thread cannot be started or cannot open its share.
 pub fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
     let (answer, answers) = channel();
-    let mut link = Threads { orders: Vec::new(), answers, handles: Vec::new(), opened: Vec::new() };
-    for (number, share) in shares(spec)?.into_iter().enumerate() {
+    let shares = shares(spec)?;
+    let qps = shares.iter().map(|share| share.qps).collect();
+    let mut link = Threads { orders: Vec::new(), answers, handles: Vec::new(), opened: Vec::new(), qps };
+    for (number, share) in shares.into_iter().enumerate() {
         let (order, orders) = channel();
         let answer = answer.clone();
         let thread = Builder::new().name(format!("share-{number}"));
@@ -120,14 +124,14 @@ fn run(
 }
 
 impl Threads {
-    /// The answers of all threads, in their order.
+    /// The answers of so many threads, in their order.
     ///
     /// # Errors
     /// The first failure that any of them reports; `failed` is called when it comes, the others are waited for.
-    fn all(&self, stage: Stage, failed: impl Fn()) -> Result<Vec<Done>, Failure> {
+    fn all(&self, asked: usize, stage: Stage, failed: impl Fn()) -> Result<Vec<Done>, Failure> {
         let mut done = BTreeMap::new();
         let mut failure = None;
-        for _ in &self.orders {
+        for _ in 0..asked {
             match self.answers.recv() {
                 Ok((number, Ok(answer))) => drop(done.insert(number, answer)),
                 Ok((_, Err(first))) => {
@@ -144,7 +148,7 @@ impl Threads {
     }
 
     fn all_opened(&self, stage: Stage) -> Result<Vec<Opened>, Failure> {
-        let all = self.all(stage, || {})?;
+        let all = self.all(self.orders.len(), stage, || {})?;
         Ok(all
             .into_iter()
             .filter_map(|done| if let Done::Opened(opened) = done { Some(*opened) } else { None })
@@ -156,9 +160,9 @@ impl Threads {
         self.orders[number].send(order).map_err(gone)
     }
 
-    /// A control for each thread: the link is ready when all of them are.
-    fn control(&self, control: &Control) -> Control {
-        let (parent, missing) = (control.clone(), AtomicUsize::new(self.orders.len()));
+    /// A control for each of so many threads: the link is ready when all of them are.
+    fn control(control: &Control, asked: usize) -> Control {
+        let (parent, missing) = (control.clone(), AtomicUsize::new(asked));
         control.clone().on_ready(move || {
             if missing.fetch_sub(1, Ordering::AcqRel) == 1 {
                 parent.ready();
@@ -188,20 +192,29 @@ impl Link for Threads {
     }
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
-        let step = together(step)?;
-        let shared = self.control(control);
-        for number in 0..self.orders.len() {
+        let mut step = together(step)?;
+        let alone = alone(&mut step, &self.qps)?;
+        let asked = alone.map_or(0..self.orders.len(), |thread| thread..thread + 1);
+        let shared = Self::control(control, asked.len());
+        for number in asked.clone() {
             self.tell(number, Stage::Measure, Order::Step(step.clone(), shared.clone()))?;
         }
         // Who still serves when another has failed would wait for a peer that is not coming.
-        let all = self.all(Stage::Measure, || {
+        let all = self.all(asked.len(), Stage::Measure, || {
             control.stop.store(true, Ordering::Relaxed);
             control.bell().inspect(|bell| bell.ring());
         })?;
         let mut stepped =
             all.into_iter().filter_map(|done| if let Done::Stepped(one) = done { Some(one) } else { None });
         let first = stepped.next().unwrap_or(Stepped::Done);
-        Ok(stepped.fold(first, sum))
+        let mut stepped = stepped.fold(first, sum);
+        if let (Some(thread), Stepped::Measured(measured)) = (alone, &mut stepped) {
+            // Lanes stand in the order of the link's queue pairs; those of other threads have moved nothing.
+            let (before, all) = (self.qps[..thread].iter().sum::<u32>(), self.qps.iter().sum::<u32>());
+            measured.lanes.splice(0..0, (0..before).map(|_| Lane::default()));
+            measured.lanes.resize(all as usize, Lane::default());
+        }
+        Ok(stepped)
     }
 }
 
@@ -235,6 +248,18 @@ fn together(step: &Step) -> Result<Step, Failure> {
     Ok(Step::Time(Timing { start_at: Some(start), ..*timing }))
 }
 
+/// The only thread that a step is for, where it uses one queue pair only; the number in the step becomes that thread's.
+fn alone(step: &mut Step, qps: &[u32]) -> Result<Option<usize>, Failure> {
+    let Step::Time(Timing { only: Some(only), .. }) = step else { return Ok(None) };
+    for (thread, &qps) in qps.iter().enumerate() {
+        if *only < qps {
+            return Ok(Some(thread));
+        }
+        *only -= qps;
+    }
+    Err(Failure::new(Stage::Measure, Kind::Internal, "the link has no queue pair of this number"))
+}
+
 /// What two threads came to.
 fn sum(one: Stepped, other: Stepped) -> Stepped {
     match (one, other) {
@@ -244,6 +269,8 @@ fn sum(one: Stepped, other: Stepped) -> Stepped {
             first_wrong: a.first_wrong.or(b.first_wrong),
         }),
         (Stepped::Measured(a), Stepped::Measured(b)) => Stepped::Measured(Box::new(added(&a, &b))),
+        // Who only served, and heard of nothing.
+        (Stepped::Done, other) => other,
         (one, _) => one,
     }
 }
@@ -251,8 +278,13 @@ fn sum(one: Stepped, other: Stepped) -> Stepped {
 /// Bytes of both over the time from the first start to the last end: windows that overlap badly give less, never more.
 /// Slices are added as if they began together, which they do within the time it takes to leave a spin.
 fn added(a: &Measurement, b: &Measurement) -> Measurement {
-    let started = a.started.min(b.started);
-    let end = (a.started + a.elapsed).max(b.started + b.elapsed);
+    let end = |one: &Measurement| one.started + one.elapsed;
+    let (started, end) = match (a.operations, b.operations) {
+        // A thread that served and had nothing to do has no window.
+        (0, 1..) => (b.started, end(b)),
+        (1.., 0) => (a.started, end(a)),
+        _ => (a.started.min(b.started), end(a).max(end(b))),
+    };
     Measurement {
         started,
         elapsed: end - started,
@@ -263,6 +295,7 @@ fn added(a: &Measurement, b: &Measurement) -> Measurement {
         slices: a.slices.iter().zip(&b.slices).map(|(a, b)| a + b).collect(),
         latency: None,
         interval: None,
+        lanes: a.lanes.iter().chain(&b.lanes).copied().collect(),
     }
 }
 

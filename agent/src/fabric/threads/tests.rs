@@ -54,16 +54,35 @@ fn windows_are_laid_end_to_end_and_never_on_top_of_one_another() {
     assert_eq!((both.started, both.elapsed), (100, 1_200));
     assert_eq!((both.operations, both.bytes, both.moved, both.cpu), (20, 1_280, Some(1_400), 1_800));
     assert_eq!(both.slices, [11, 22]);
+    let idle = Measurement { started: 0, elapsed: 9_000, cpu: 5, ..Measurement::default() };
+    assert_eq!((added(&idle, &one).started, added(&one, &idle).elapsed, added(&one, &idle).cpu), (100, 1_000, 905));
     // Where one has not counted, nobody knows the sum.
     assert_eq!(added(&one, &Measurement { moved: None, ..late }).moved, None);
 }
 
+fn timed(aim: Aim, window: Window, only: Option<u32>) -> Step {
+    let op = Op::Write;
+    Step::Time(Timing { op, aim, size: 64, window, warm_up: 0, start_at: None, bidirectional: false, only })
+}
+
+#[test]
+fn a_queue_pair_alone_is_measured_by_its_own_thread() {
+    let owner = |only| {
+        let mut step = timed(Aim::Bandwidth, Window::Duration(1), only);
+        let thread = alone(&mut step, &[3, 2, 2]).map_err(|failure| failure.kind);
+        let Step::Time(timing) = step else { panic!("no timed step") };
+        thread.map(|thread| (thread, timing.only))
+    };
+    assert_eq!(owner(None), Ok((None, None)));
+    assert_eq!(owner(Some(2)), Ok((Some(0), Some(2))));
+    assert_eq!(owner(Some(3)), Ok((Some(1), Some(0))));
+    assert_eq!(owner(Some(6)), Ok((Some(2), Some(1))));
+    assert_eq!(owner(Some(7)), Err(Kind::Internal));
+}
+
 #[test]
 fn only_a_bandwidth_over_a_fixed_time_or_number_is_divided() {
-    let timing = |aim, window| {
-        let timing = Timing { op: Op::Write, aim, size: 64, window, warm_up: 0, start_at: None, bidirectional: false };
-        together(&Step::Time(timing))
-    };
+    let timing = |aim, window| together(&timed(aim, window, None));
     let now = clock::now();
     let Ok(Step::Time(planned)) = timing(Aim::Bandwidth, Window::Duration(1)) else { panic!("no timed step") };
     assert!(planned.start_at.is_some_and(|start| start >= now + LEAD));

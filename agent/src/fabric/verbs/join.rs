@@ -34,7 +34,10 @@ impl End {
     /// The peer does not fit, or its address cannot be resolved.
     pub fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
         let Endpoint::Verbs(peer) = peer else {
-            return Err(unfit("this end is verbs on one thread, the other is not".to_owned(), "both ends need the same fabric"));
+            return Err(unfit(
+                "this end is verbs on one thread, the other is not".to_owned(),
+                "both ends need the same fabric",
+            ));
         };
         let mailbox = self.fit(peer)?;
         if self.settings.joining == Joining::RdmaCm {
