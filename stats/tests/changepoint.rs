@@ -98,8 +98,7 @@ fn few_false_alerts_and_steps_found_within_eight_nights() {
             continue;
         }
         assert!(rate <= 0.2, "{kind}: {rate} false alerts a year");
-        let least = if kind.starts_with("auto") { 0.9 } else { 0.95 };
-        assert!(short[1].0 >= least && long[1].0 >= 0.95, "{kind}: 3 sigma");
+        assert!(short[1].0 >= 0.95 && long[1].0 >= 0.95, "{kind}: 3 sigma");
         assert!(short[2].0 >= 0.95 && long[2].0 >= 0.95, "{kind}: 5 sigma");
     }
 }

@@ -5,7 +5,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     refusal::{Refusal, demand},
-    robust::{MAD_TO_SIGMA, median_in_place},
+    robust::Level,
+    shift::pseudomedian,
 };
 
 /// Nights that [`rank_max`] looks at.
@@ -21,7 +22,7 @@ pub(super) const FEWEST: usize = 20;
 /// Beyond this [`rank_max`] alerts.
 pub(super) const RANK_CUT: f64 = 4.5;
 /// Beyond this [`recent_median`] alerts.
-pub(super) const MEDIAN_CUT: f64 = 1.9;
+pub(super) const MEDIAN_CUT: f64 = 1.85;
 /// Correlation of neighbouring nights that needs no correction.
 const ORDINARY: f64 = 0.3;
 /// Nights that stay together when a series is drawn anew.
@@ -98,23 +99,21 @@ pub fn rank_max(series: &[f64]) -> Result<(f64, usize), Refusal> {
     Ok(best)
 }
 
-/// Median of the last 8 values, less the median of up to 120 values before them, over 1.4826 times their median absolute
-/// deviation. Half of a week must be far off for it to move: runs of bad nights shorter than that pass.
+/// Pseudomedian of the last 8 values (Hodges & Lehmann 1963), less the centre of up to 120 values before them, over their
+/// standard deviation; both of these robust and reweighted ([`Level`]). A bad night or two do not move it far, and it wastes
+/// less of the others than a median over a median absolute deviation: its cut can be lower for as few false alerts.
 ///
 /// A deviation below `floor` counts as `floor`: where values are whole nanoseconds, half of them may be equal, and the
-/// next one would be infinitely far away. With a floor of 0 it is.
+/// next one would be almost infinitely far away.
 ///
 /// # Errors
 /// Fewer than 28 values, or one that is not finite.
 pub fn recent_median(series: &[f64], floor: f64) -> Result<f64, Refusal> {
     demand(series, FEWEST + MEDIAN_OF)?;
     let (before, last) = series.split_at(series.len() - MEDIAN_OF);
-    let mut before = before[before.len().saturating_sub(HISTORY)..].to_vec();
-    let centre = median_in_place(&mut before);
-    before.iter_mut().for_each(|v| *v = (*v - centre).abs());
-    let scale = (MAD_TO_SIGMA * median_in_place(&mut before)).max(floor);
-    let away = median_in_place(&mut last.to_vec()) - centre;
-    Ok(if away == 0.0 { 0.0 } else { away / scale })
+    let level = Level::of(&before[before.len().saturating_sub(HISTORY)..], floor)?;
+    let away = pseudomedian(last)? - level.centre;
+    Ok(if away == 0.0 { 0.0 } else { away / level.scale })
 }
 
 /// How much farther a series that wanders must go to alert: √((1 + r) / (1 − r)), where r is by how much the correlation of

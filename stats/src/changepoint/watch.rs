@@ -267,13 +267,15 @@ impl<'a> Walk<'a> {
         let points = change_points(&clipped, PLACING)?;
         let near = points.iter().rev().find(|p| p.at + PLACED >= n && (p.effect > 0.0) == (excess > 0.0));
         let rough = near.map_or(n - nights, |point| point.at);
+        // Without a change point the rank rule's guess may be far too early: a large change shows on its third night.
+        let last = near.map_or(n - 1, |_| (rough + NEARBY + 1).min(n - 1));
         let start = n.saturating_sub(BEFORE + PLACED);
         let distances = |values: &[f64]| {
             let centre = median_in_place(&mut values.to_vec());
             values.iter().map(|v| (v - centre).abs()).sum::<f64>()
         };
         let left = |at: &usize| distances(&self.recent[start..*at]) + distances(&self.recent[*at..]);
-        let nearby = rough.saturating_sub(NEARBY).max(start + 8)..(rough + NEARBY + 1).min(n - 1);
+        let nearby = rough.saturating_sub(NEARBY).max(start + 8)..last;
         Ok(nearby.min_by(|a, b| left(a).total_cmp(&left(b))).unwrap_or(rough))
     }
 
