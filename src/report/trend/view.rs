@@ -26,7 +26,7 @@ const CHANGES: usize = 200;
 const ROWS: usize = 200;
 /// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
 /// (docs/statistics.md).
-const FALSE_ALERTS: (f64, f64) = (0.02, 0.18);
+const FALSE_ALERTS: (f64, f64) = (0.004, 0.08);
 
 /// A whole trend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
