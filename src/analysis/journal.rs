@@ -49,6 +49,8 @@ pub struct Journal {
     pub further: Vec<Case>,
     /// Every try of every case, in the order of the journal.
     pub tries: Vec<Try>,
+    /// The test for which the cluster was last configured, as long as that was not taken back.
+    pub configured: Option<String>,
     /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
     pub notes: Vec<(String, String)>,
     /// How often the run was taken up again.
@@ -234,6 +236,7 @@ impl<'p> Reader<'p> {
                 further: Vec::new(),
                 tries: Vec::new(),
                 notes: Vec::new(),
+                configured: None,
                 resumed: 0,
                 end: End::Broken,
             });
@@ -286,6 +289,9 @@ impl<'p> Reader<'p> {
             Event::Copies { host, copies } => {
                 journal.copies.insert((host, copies.gpu), copies);
             }
+            Event::Configuring { test, undo: false } => journal.configured = Some(test),
+            Event::Configured { undo: true, failure: None, .. } => journal.configured = None,
+            Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed => {
                 journal.resumed += 1;
@@ -306,6 +312,13 @@ impl<'p> Reader<'p> {
             None => {}
         }
         let mut journal = self.journal.ok_or_else(|| JournalError::Empty { path: self.path.to_owned() })?;
+        if let Some(test) = &journal.configured {
+            let text = format!(
+                "the cluster is still configured for `{test}`: its `undo` failed or was not reached; run it by hand, or \
+                 resume the run"
+            );
+            journal.notes.push((String::new(), text));
+        }
         for line in self.torn {
             let text = format!("line {line} of the journal was cut off by a crash; what it held is not in this report");
             journal.notes.push((String::new(), text));

@@ -165,7 +165,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     // Wrong bytes count as measured: a second try must not hide them.
     let measured = journal.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
-    let past = Past { cases: journal.cases, further: journal.further, done };
+    let past = Past { cases: journal.cases, further: journal.further, done, configured: journal.configured };
     Ok(Start { plan: journal.plan, binary: AgentBinary::find()?, directory, past, first: Event::Resumed })
 }
 

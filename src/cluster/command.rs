@@ -20,8 +20,7 @@ impl Launcher {
 
     /// Fills the template in for one host; nothing is started yet.
     pub fn open(&self, host: &Host) -> Result<Way, Trouble> {
-        let words = self.template.iter().map(|word| fill(word, host)).collect::<Result<_, _>>()?;
-        Ok(Way { words })
+        filled(&self.template, host).map(|words| Way { words })
     }
 }
 
@@ -36,6 +35,11 @@ impl Way {
         let words: Vec<String> = self.words.iter().chain(words).cloned().collect();
         local::child(&words, &BTreeMap::new())
     }
+}
+
+/// A command's words for one host: `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of it.
+pub(crate) fn filled(template: &[String], host: &Host) -> Result<Vec<String>, Trouble> {
+    template.iter().map(|word| fill(word, host)).collect()
 }
 
 /// Puts `{host}`, `{name}`, `{user}` and `{port}` into one word, once and from left to right: what is put in is not
@@ -58,9 +62,9 @@ fn fill(word: &str, host: &Host) -> Result<String, Trouble> {
                 rest = &from[place.len()..];
             }
             Some((place, None)) => {
-                let cause = format!("the launcher's command wants {place}, but the plan gives this host none");
+                let cause = format!("the command wants {place}, but the plan gives this host none");
                 return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause)
-                    .help("add it to the host in the plan, or take it out of launch.command"));
+                    .help("add it to the host in the plan, or take it out of the command"));
             }
             None => {
                 filled.push('{');

@@ -35,5 +35,6 @@ mod trouble;
 
 pub use agent::Agent;
 pub use binary::{AgentBinary, Machine};
+pub(crate) use command::filled;
 pub use log::LogSink;
 pub use raise::raise;

@@ -10,10 +10,11 @@ use super::{
 /// Keys of `[[interleave]]`.
 pub static INTERLEAVE: Section = Section {
     header: "[[interleave]]",
-    about: "Two tests that are measured in turn and compared in the report: knobs, environments, services, transports. Every \
-            block measures every round in the order A B B A or B A A B, by a coin that the plan's `seed` throws: what drifts \
-            slowly cancels, and the order says nothing. Both tests need the same hosts, pattern, rails, metric and sizes, and \
-            as many `qps` or combinations of `env`, `datatype` and `reduction`; their `repeats` are twice the blocks.",
+    about: "Two tests that are measured in turn and compared in the report: knobs, environments, services, transports, or what \
+            `configure` changes. Every block measures every round in the order A B B A or B A A B, by a coin that the \
+            plan's `seed` throws: what drifts slowly cancels, and the order says nothing. Both tests need the same hosts, \
+            pattern, rails, metric and sizes, and as many `qps` or combinations of `env`, `datatype` and `reduction`; their \
+            `repeats` are twice the blocks.",
     keys: &[
         key("a", Shape::Text, Preset::Required, "Name of the first test: what is changed from."),
         key("b", Shape::Text, Preset::Required, "Name of the second test: what is changed to."),

@@ -15,6 +15,7 @@
 //! | [`model`] | the plan itself |
 
 pub mod baseline;
+pub(crate) mod command;
 pub mod format;
 mod grammar;
 mod hosts;

@@ -253,8 +253,23 @@ pub struct Test {
     /// What makes the test a collective; `None` for pairs.
     #[serde(default)]
     pub collective: Option<Collective>,
+    /// What changes the cluster for the test; `None` measures it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configure: Option<Configure>,
     /// What is demanded of the results.
     pub expect: Vec<Expectation>,
+}
+
+/// Commands of this machine that change the cluster for a test, and take that back. Already split into words; those that
+/// say `{host}`, `{name}`, `{user}` or `{port}` are run for every host of the test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configure {
+    /// What makes the change.
+    pub apply: Vec<String>,
+    /// What takes it back.
+    pub undo: Vec<String>,
+    /// Time for either of them at one host.
+    pub timeout: Duration,
 }
 
 fn one() -> u32 {

@@ -89,6 +89,22 @@ pub enum Event {
         /// What was measured.
         copies: Copies,
     },
+    /// Commands of the plan begin to change the cluster for a test, or to take that back.
+    Configuring {
+        /// Name of the test.
+        test: String,
+        /// Whether the change is taken back.
+        undo: bool,
+    },
+    /// They ended.
+    Configured {
+        /// Name of the test.
+        test: String,
+        /// Whether the change was taken back.
+        undo: bool,
+        /// What failed at which host, if anything did.
+        failure: Option<Failure>,
+    },
     /// A round begins.
     Round {
         /// Name of the test.

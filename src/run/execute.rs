@@ -34,6 +34,8 @@ pub struct Past {
     pub further: Vec<Case>,
     /// Cases and repeats that were measured.
     pub done: HashSet<(u64, u32)>,
+    /// The test for which the cluster is still configured.
+    pub configured: Option<String>,
 }
 
 /// How a run ended.
@@ -101,10 +103,11 @@ async fn measure(
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
     copies::measure(&work, hosts, spine).await;
-    let mut floor = rounds::run(&work, hosts, spine).await;
+    let mut floor = rounds::run(&work, past.configured.as_deref(), hosts, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
     }
+    floor.settle(hosts).await;
     halted(spine).unwrap_or(End::Complete)
 }
 

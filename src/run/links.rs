@@ -113,6 +113,11 @@ impl Links {
         keys.iter().filter_map(|key| self.idle.remove(key)).map(|(link, _)| link).collect()
     }
 
+    /// Drops all links.
+    pub fn empty(&mut self) -> Vec<Link> {
+        self.idle.drain().map(|(_, (link, _))| link).collect()
+    }
+
     /// Largest message a link of this test will carry, in bytes.
     pub fn largest(&self, test: usize) -> u64 {
         self.largest[self.classes[test]]

@@ -16,14 +16,16 @@
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
 //! | `group` | the ranks of one collective: opened, joined, exercised together |
 //! | `order` | in which order tests, repeats and rounds are run |
+//! | `configure` | commands of the plan that change the cluster for a test, and take that back |
 //! | `together` | flows that run at once, from a planned start |
 //! | `times` | the slowest rank of each batch, and their distribution |
 //! | [`rounds`] | the loop over rounds, cells and flows |
 //! | [`confirm`] | suspects measured again, after the tests |
 
+mod configure;
 pub mod confirm;
 mod copies;
-pub mod counters;
+mod counters;
 pub mod directory;
 pub mod event;
 pub mod execute;

@@ -82,6 +82,11 @@ impl Progress {
                 "{host}: GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
                 copies.gpu, copies.to_gpu, copies.from_gpu
             )),
+            Event::Configuring { test, undo } => {
+                let what = if *undo { "taking back what was configured for" } else { "configuring the cluster for" };
+                self.tell(&format!("{what} {test}"));
+            }
+            Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
             Event::Confirming { cases } => {
                 let plural = if cases.len() == 1 { "" } else { "s" };
                 self.tell(&format!("settling suspects: {} further case{plural}", cases.len()));
@@ -93,7 +98,11 @@ impl Progress {
                     bar.finish_and_clear();
                 }
             }
-            Event::Started { .. } | Event::Planned { .. } | Event::Prevented { .. } | Event::Resumed => {}
+            Event::Configured { failure: None, .. }
+            | Event::Started { .. }
+            | Event::Planned { .. }
+            | Event::Prevented { .. }
+            | Event::Resumed => {}
         }
     }
 

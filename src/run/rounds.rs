@@ -18,6 +18,7 @@ use railgauge_wire::{
 use tokio::task::JoinSet;
 
 use super::{
+    configure::Configuration,
     event::{Case, Event, Outcome, Sample},
     group::{self, Group},
     hosts::Hosts,
@@ -92,9 +93,11 @@ impl Work {
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Answers with the links
 /// as they stand, for what follows the tests.
-pub async fn run<'a>(work: &'a Work, hosts: &mut Hosts, spine: &'a Spine) -> Floor<'a> {
-    let mut floor =
-        Floor { work, links: Links::new(&work.plan), groups: HashMap::new(), facts: BTreeMap::new(), spine };
+/// `configured` is the test for which an earlier process left the cluster configured.
+pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts, spine: &'a Spine) -> Floor<'a> {
+    let links = Links::new(&work.plan);
+    let configuration = Configuration::left(&work.plan, configured);
+    let mut floor = Floor { work, links, groups: HashMap::new(), facts: BTreeMap::new(), configuration, spine };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
     let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
@@ -121,6 +124,7 @@ pub struct Floor<'a> {
     /// Groups that wait for their next cell in the round that runs.
     groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
+    configuration: Configuration,
     pub(super) spine: &'a Spine,
 }
 
@@ -169,11 +173,28 @@ impl Ready {
 impl Floor<'_> {
     /// One round: all its cells, one after the other.
     pub(super) async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
+        let plan = &self.work.plan;
+        if self.configuration.differs(plan, index) {
+            // A connection keeps much of what was configured when it was made.
+            for link in self.links.empty() {
+                links::close(link).await;
+            }
+            if let Err(failure) = self.configuration.enter(plan, index, hosts, self.spine).await {
+                open.iter().for_each(|case| self.refuse(case, repeat, failure.clone()));
+                return;
+            }
+        }
         self.cells(index, repeat, open, hosts).await;
         // The next round's groups have other ranks, and a GPU should not hold the memory of both.
         for (_, group) in std::mem::take(&mut self.groups) {
             group::close(group).await;
         }
+    }
+
+    /// Takes back what was configured for the last test; a run that cannot says so in its journal.
+    pub(super) async fn settle(&mut self, hosts: &Hosts) {
+        // The failure is an event, and readers of the journal tell what is left.
+        let _ = self.configuration.leave(&self.work.plan, hosts, self.spine).await;
     }
 
     async fn cells(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
@@ -375,7 +396,12 @@ impl Floor<'_> {
     fn give_up(&self, case: &Case, repeat: u32, last: &Failure) {
         let cause =
             format!("not tried: the {PATIENCE} cases before it on this link failed, the last with: {}", last.cause);
-        let result = Err(Failure { cause, ..last.clone() });
+        self.refuse(case, repeat, Failure { cause, ..last.clone() });
+    }
+
+    /// The outcome of a case that is not tried.
+    fn refuse(&self, case: &Case, repeat: u32, failure: Failure) {
+        let result = Err(failure);
         let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, result };
         self.spine.emit(Event::Outcome(Box::new(outcome)));
     }

@@ -95,6 +95,7 @@ fn run(cluster: &mut Cluster, keys: &str) -> Journal {
         further: Vec::new(),
         tries: Vec::new(),
         notes: Vec::new(),
+        configured: None,
         resumed: 0,
         end: End::Finished,
     };

@@ -140,6 +140,7 @@ fn run(repeats: u32) -> Journal {
         further: Vec::new(),
         tries,
         notes: Vec::new(),
+        configured: None,
         resumed: 0,
         end: End::Finished,
     }

@@ -14,6 +14,8 @@ pub enum Stage {
     Start,
     /// Collecting facts.
     Facts,
+    /// Running a command of the plan that changes the cluster.
+    Configure,
     /// Opening devices, memory and endpoints.
     Open,
     /// Joining two endpoints.
@@ -33,6 +35,7 @@ impl std::fmt::Display for Stage {
             Self::Deploy => "deploy",
             Self::Start => "start",
             Self::Facts => "facts",
+            Self::Configure => "configure",
             Self::Open => "open",
             Self::Join => "join",
             Self::Verify => "verify",

@@ -73,6 +73,7 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
         cases,
         further: Vec::new(),
         notes: Vec::new(),
+        configured: None,
         resumed: 0,
         end: End::Finished,
     }

@@ -16,7 +16,7 @@ use crate::{
     analysis::words::count,
     plan::{
         Plan,
-        model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
+        model::{AtOnce, Collective, Configure, Cut, Grouping, Pattern, Rails, Test},
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -105,6 +105,8 @@ pub struct TestPreview<'a> {
     pub bidirectional: bool,
     /// Whether bytes are verified before and after each window.
     pub verified: bool,
+    /// Commands that change the cluster for it; null if it is measured as it is.
+    pub configure: Option<&'a Configure>,
     /// Hosts that take part.
     pub hosts: &'a [String],
     /// How often everything is measured.
@@ -217,6 +219,7 @@ impl<'a> TestPreview<'a> {
             memory: test.memory,
             bidirectional: test.bidirectional,
             verified: test.verify,
+            configure: test.configure.as_ref(),
             hosts: &test.hosts,
             repeats: test.repeats,
             pattern: match collective {

@@ -94,6 +94,10 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         }
     }
     writeln!(out, "  cells   {}: {}; {}", cells.len(), sizes(test), variants(test))?;
+    if let Some(configure) = &test.configure {
+        writeln!(out, "  before  {}", configure.apply.join(" "))?;
+        writeln!(out, "  after   {}", configure.undo.join(" "))?;
+    }
     let verify = if test.verify { "verified before and after" } else { "not verified" };
     writeln!(out, "  window  {}; {verify}", preview.window)?;
     let noun = if test.collective.is_some() { "group" } else { "link" };

@@ -2,7 +2,7 @@
 
 use railgauge_wire::terms::{Datatype, Distance, Fabric, Memory, Reduction, Service};
 
-use super::{expect::EXPECT, knobs::KNOBS};
+use super::{configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
 use crate::plan::format::{Key, Preset, Section, Shape, aims, key, operations};
 
 /// Keys of `[[test]]`.
@@ -16,16 +16,16 @@ pub static TEST: Section = Section {
 /// Keys of `[defaults]`.
 pub static DEFAULTS: Section = Section {
     header: "[defaults]",
-    about: "Keys for all tests: every key of `[[test]]` but `name`, `op` and `expect`. What a test says itself comes \
+    about: "Keys for all tests: every key of `[[test]]` but `name`, `op`, `configure` and `expect`. What a test says itself comes \
      first; `knobs` are taken key by key. A default that has no meaning for a test is left out of it (`qps` of \
      a latency test, verbs knobs of a TCP test).",
     keys: shared(KEYS),
 };
 
-/// What follows the first two keys and precedes the last.
+/// What follows the first two keys and precedes the last two.
 const fn shared(keys: &'static [Key]) -> &'static [Key] {
     let (_, behind) = keys.split_at(2);
-    behind.split_at(behind.len() - 1).0
+    behind.split_at(behind.len() - 2).0
 }
 
 const KEYS: &[Key] = &[
@@ -335,6 +335,12 @@ const KEYS: &[Key] = &[
         Shape::Table(&KNOBS),
         Preset::Words("the agent's defaults"),
         "What may be turned below the operation.",
+    ),
+    key(
+        "configure",
+        Shape::Table(&CONFIGURE),
+        Preset::Words("the cluster is measured as it is"),
+        "Commands that change the cluster for this test, and take that back.",
     ),
     key(
         "expect",

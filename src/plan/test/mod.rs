@@ -2,6 +2,7 @@
 
 mod at_once;
 pub mod collective;
+mod configure;
 mod distances;
 mod environments;
 mod expect;
@@ -113,6 +114,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         gpus,
         gpu_distance: None,
         collective,
+        configure: configure::read(table, members.as_ref()),
         threads: threads::read(table, &kind, window),
         qps: kind.qps,
         bidirectional: kind.bidirectional,

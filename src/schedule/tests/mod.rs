@@ -36,6 +36,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         gpus: Vec::new(),
         gpu_distance: None,
         collective: None,
+        configure: None,
         name: "t".into(),
         op: Op::Write,
         aim: Aim::Bandwidth,

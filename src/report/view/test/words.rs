@@ -65,7 +65,16 @@ pub(super) fn how(test: &Test) -> String {
         (Aim::Bandwidth | Aim::Step, _) => "",
     };
     let repeats = count(test.repeats as usize, "repeat");
-    format!("{pattern}, {rails}, {qps}{threads}, {} memory, {}; {repeats}{half}", test.memory, sizes(&test.sizes))
+    let configured = configured(test);
+    let memory = test.memory;
+    format!("{pattern}, {rails}, {qps}{threads}, {memory} memory, {}; {repeats}{half}{configured}", sizes(&test.sizes))
+}
+
+/// What was run to change the cluster for a test; empty if nothing was.
+fn configured(test: &Test) -> String {
+    test.configure.as_ref().map_or_else(String::new, |configure| {
+        format!("; configured by `{}`, taken back by `{}`", configure.apply.join(" "), configure.undo.join(" "))
+    })
 }
 
 /// Flows that share NICs on purpose.
@@ -113,7 +122,7 @@ fn how_together(test: &Test, collective: &Collective) -> String {
         Aim::Latency => "a barrier before each operation".to_owned(),
         Aim::Step => collective.training.as_ref().map_or_else(String::new, step),
     };
-    format!("{}; {}; {manner}", words.join(", "), count(test.repeats as usize, "repeat"))
+    format!("{}; {}; {manner}{}", words.join(", "), count(test.repeats as usize, "repeat"), configured(test))
 }
 
 /// A training step.

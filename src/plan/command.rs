@@ -1,0 +1,68 @@
+//! Commands of this machine that a plan gives: split into words, with places for what it says of a host.
+
+use super::{
+    grammar::{nearest, words},
+    mistakes::Mistake,
+    model::Host,
+    read::Table,
+};
+
+/// What stands for something of the host.
+const KNOWN: &[&str] = &["host", "name", "user", "port"];
+
+/// Reads the words of the command `key`; empty after saying what is wrong.
+pub fn read(table: &Table<'_>, key: &str, example: &str) -> Vec<String> {
+    let is_text = table.raw(key).is_some_and(|raw| raw.value.is_str());
+    let Some(given) = table.texts(key) else { return Vec::new() };
+    let words = match given.value.as_slice() {
+        [line] if is_text => match words::split(&line.text) {
+            Ok(words) => words,
+            Err(wrong) => {
+                table.book.add(line.mistake(wrong));
+                return Vec::new();
+            }
+        },
+        list => list.iter().map(|word| word.text.clone()).collect(),
+    };
+    let add = |message: String, help: &str| table.book.add(Mistake::at(given.span.clone(), message).help(help));
+    if words.first().is_none_or(String::is_empty) {
+        add(format!("`{key}` is empty"), &format!("for example {key} = \"{example}\""));
+        return words;
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        add(format!("`{key}` holds a zero byte"), "no program can be given one");
+    }
+    for name in places(&words) {
+        if !KNOWN.contains(&name) && nearest(name, KNOWN.iter().copied()).is_some() {
+            let help = "the placeholders are {host}, {name}, {user} and {port}";
+            add(format!("`{key}` has no placeholder `{{{name}}}`"), help);
+        }
+    }
+    words
+}
+
+/// Says which places of the command `key` mean nothing for these hosts.
+pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Iterator<Item = &'h Host> + Clone) {
+    let Some(span) = table.written(key) else { return };
+    for (place, lacking) in [
+        ("user", hosts.clone().find(|host| host.user.is_none())),
+        ("port", hosts.clone().find(|host| host.port.is_none())),
+    ] {
+        if let Some(host) = lacking.filter(|_| places(words).any(|name| name == place)) {
+            let mistake =
+                Mistake::at(span.clone(), format!("`{key}` says `{{{place}}}`, and {} has no {place}", host.name));
+            table.book.add(mistake.help("set it in [[hosts.override]]"));
+        }
+    }
+}
+
+/// Whether a command says something of a host, and so is another one for each.
+pub fn is_of_a_host(words: &[String]) -> bool {
+    places(words).any(|name| KNOWN.contains(&name))
+}
+
+/// What stands in braces.
+pub fn places(words: &[String]) -> impl Iterator<Item = &str> {
+    let inside = |word| str::split(word, '{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
+    words.iter().flat_map(move |word| inside(word))
+}

@@ -1,0 +1,211 @@
+//! Commands of the plan that change the cluster for a test, and take that back.
+//!
+//! At most one test's change stands at a time. It is taken back before another test is measured and at the end of the run,
+//! interrupted or not; a change that was begun counts as one. Every command is an event before it starts and when it has
+//! ended, so that a later process knows what an earlier one left behind.
+
+use std::{
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::Command,
+    sync::Semaphore,
+    task::JoinSet,
+    time::timeout,
+};
+
+use super::{event::Event, hosts::Hosts, spine::Spine};
+use crate::{
+    cluster,
+    plan::{Plan, command, model::Host},
+};
+
+/// Bytes of a command's last words that are told.
+const LAST_WORDS: usize = 500;
+/// Time for those to arrive after it ended.
+const LAST_WAIT: Duration = Duration::from_millis(200);
+
+/// What the plan's commands have made of the cluster.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    standing: Option<Standing>,
+}
+
+#[derive(Debug)]
+struct Standing {
+    /// Position of the test in the plan.
+    test: usize,
+    /// Whether all of it is in place.
+    whole: bool,
+    /// Hosts where it was begun.
+    hosts: Vec<Host>,
+}
+
+impl Configuration {
+    /// What an earlier process left: the change of this test, which may be half done, or none.
+    pub fn left(plan: &Plan, test: Option<&str>) -> Self {
+        let standing = plan.tests.iter().enumerate().find(|(_, known)| Some(known.name.as_str()) == test);
+        let standing = standing.map(|(index, test)| Standing {
+            test: index,
+            whole: false,
+            hosts: plan.hosts.iter().filter(|host| test.hosts.contains(&host.name)).cloned().collect(),
+        });
+        Self { standing }
+    }
+
+    /// Whether the cluster is not what a test wants.
+    pub fn differs(&self, plan: &Plan, test: usize) -> bool {
+        match &self.standing {
+            Some(standing) => standing.test != test || !standing.whole,
+            None => plan.tests[test].configure.is_some(),
+        }
+    }
+
+    /// Makes the cluster what a test wants: takes back what stands, then applies the test's own change.
+    ///
+    /// # Errors
+    /// A command failed. What had been begun was taken back where that worked; nothing may be measured.
+    pub async fn enter(&mut self, plan: &Plan, test: usize, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+        self.leave(plan, hosts, spine).await?;
+        if plan.tests[test].configure.is_none() {
+            return Ok(());
+        }
+        let up = |host: &&Host| plan.tests[test].hosts.contains(&host.name) && hosts.agents.contains_key(&host.name);
+        let hosts_up = plan.hosts.iter().filter(up).cloned().collect();
+        let standing = self.standing.insert(Standing { test, whole: false, hosts: hosts_up });
+        let Err(failure) = change(plan, standing, false, hosts, spine).await else {
+            standing.whole = true;
+            return Ok(());
+        };
+        // Its own failure is an event; the first one says more.
+        let _ = self.leave(plan, hosts, spine).await;
+        Err(failure)
+    }
+
+    /// Takes back what stands.
+    ///
+    /// # Errors
+    /// A command failed; it is tried again at the next call.
+    pub async fn leave(&mut self, plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+        if let Some(standing) = &self.standing {
+            change(plan, standing, true, hosts, spine).await?;
+        }
+        self.standing = None;
+        Ok(())
+    }
+}
+
+/// Runs the command of one direction wherever it belongs.
+async fn change(plan: &Plan, standing: &Standing, undo: bool, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+    let test = &plan.tests[standing.test];
+    let Some(configure) = &test.configure else { return Ok(()) };
+    let words = if undo { &configure.undo } else { &configure.apply };
+    spine.emit(Event::Configuring { test: test.name.clone(), undo });
+    let failed = if command::is_of_a_host(words) {
+        everywhere(words, &standing.hosts, configure.timeout, plan.launch.in_flight).await
+    } else {
+        let failed = run(words, configure.timeout).await.err();
+        failed.map(|cause| (String::new(), cause)).into_iter().collect()
+    };
+    let (gone, failed): (Vec<_>, Vec<_>) =
+        failed.into_iter().partition(|(host, _)| undo && !host.is_empty() && !hosts.agents.contains_key(host));
+    for (host, cause) in gone {
+        // A host that was lost is measured no more; what it was configured for is no reason to stop.
+        let text = format!("was lost while configured for `{}`, which could not be taken back: {cause}", test.name);
+        spine.emit(Event::Note { host, text });
+    }
+    let failure = failed.split_first().map(|(first, others)| told(first, others, undo));
+    spine.emit(Event::Configured { test: test.name.clone(), undo, failure: failure.clone() });
+    spine.sync();
+    failure.map_or(Ok(()), Err)
+}
+
+fn told((host, cause): &(String, String), others: &[(String, String)], undo: bool) -> Failure {
+    let key = if undo { "undo" } else { "apply" };
+    let named = if host.is_empty() { String::new() } else { format!("{host}: ") };
+    let others = match others {
+        [] => String::new(),
+        others => {
+            format!("; so did those of {}", others.iter().map(|(host, _)| &**host).collect::<Vec<_>>().join(", "))
+        }
+    };
+    Failure::new(Stage::Configure, Kind::Configuration, format!("{named}`{key}` of the test failed: {cause}{others}"))
+        .help("run the command by hand; [test.configure] of the plan has it")
+}
+
+/// Runs a command for every host, so many at the same time; answers with the hosts where it failed and why, in their order.
+async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight: usize) -> Vec<(String, String)> {
+    let turns = Arc::new(Semaphore::new(in_flight.max(1)));
+    let mut running = JoinSet::new();
+    for (place, host) in hosts.iter().enumerate() {
+        let (turns, name) = (turns.clone(), host.name.clone());
+        let filled = cluster::filled(words, host).map_err(|trouble| trouble.failure.cause);
+        running.spawn(async move {
+            // The semaphore is never closed; without a turn the command runs all the same.
+            let _turn = turns.acquire().await;
+            let result = match filled {
+                Ok(words) => run(&words, limit).await,
+                Err(cause) => Err(cause),
+            };
+            (place, name, result)
+        });
+    }
+    let mut failed: Vec<(usize, String, String)> = running
+        .join_all()
+        .await
+        .into_iter()
+        .filter_map(|(place, host, result)| Some((place, host, result.err()?)))
+        .collect();
+    failed.sort_unstable();
+    failed.into_iter().map(|(_, host, cause)| (host, cause)).collect()
+}
+
+/// Runs one command to its end; the error says how it ended otherwise.
+async fn run(words: &[String], limit: Duration) -> Result<(), String> {
+    let Some((program, arguments)) = words.split_first() else { return Err("it is empty".to_owned()) };
+    let shown = words.join(" ");
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C on the terminal must not cut it half way through.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn();
+    let mut child = child.map_err(|error| format!("cannot start `{shown}`: {error}"))?;
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let mut listening = JoinSet::new();
+    if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
+        listening.spawn(listen(out, said.clone()));
+        listening.spawn(listen(err, said.clone()));
+    }
+    let ended = match timeout(limit, child.wait()).await {
+        Ok(Ok(status)) if status.success() => return Ok(()),
+        Ok(Ok(status)) => format!("ended with {status}"),
+        Ok(Err(error)) => format!("cannot be waited for: {error}"),
+        Err(_) => format!("took longer than {} s and was killed", limit.as_secs_f64()),
+    };
+    // What it started may keep its output open for ever, as ssh's ControlPersist does.
+    let _ = timeout(LAST_WAIT, listening.join_all()).await;
+    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = String::from_utf8_lossy(said.trim_ascii()).replace(['\n', '\r'], " ");
+    let said = if last.is_empty() { "it said nothing".to_owned() } else { format!("it said: {last}") };
+    Err(format!("`{shown}` {ended}; {said}"))
+}
+
+/// Keeps the last words of a stream.
+async fn listen(mut stream: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(n @ 1..) = stream.read(&mut buffer).await {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(&buffer[..n]);
+        let older = said.len().saturating_sub(LAST_WORDS);
+        said.drain(..older);
+    }
+}

@@ -1,0 +1,122 @@
+//! Commands of a plan that change the cluster for a test: run in order, taken back whatever happens. Local agents over TCP;
+//! what the commands change is a file in which they write down that they ran.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/railgauge.rs"]
+mod railgauge;
+
+use std::process::Command;
+
+use railgauge::Scene;
+
+/// A plan of two tests, the second of which is configured by commands that write into the scene's file `done`.
+fn plan(scene: &Scene, apply: &str, undo: &str, rest: &str) -> std::path::PathBuf {
+    let done = scene.path("done").display().to_string();
+    let command = |what: &str| format!("[\"sh\", \"-c\", \"{}\"]", what.replace("DONE", &done));
+    scene.write(
+        "plan.toml",
+        &format!(
+            "name = \"configured\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"] }}\n\
+             localise = {{ confirm = false }}\n\
+             [defaults]\ntransport = \"tcp\"\nmetric = \"bandwidth\"\nsizes = [\"4KiB\", \"64KiB\"]\n\
+             measure = \"200ms\"\nwarm_up = \"10ms\"\n\
+             [[test]]\nname = \"plain\"\nop = \"write\"\n\
+             [[test]]\nname = \"changed\"\nop = \"write\"\n\
+             [test.configure]\napply = {}\nundo = {}\n{rest}",
+            command(apply),
+            command(undo),
+        ),
+    )
+}
+
+fn done(scene: &Scene) -> Vec<String> {
+    std::fs::read_to_string(scene.path("done")).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_change_stands_for_its_own_rounds_only() {
+    let scene = Scene::new();
+    let turns = "[[interleave]]\na = \"plain\"\nb = \"changed\"\nblocks = 6\n";
+    let plan = plan(&scene, "echo apply >> DONE", "echo undo {name} >> DONE", turns);
+    scene.start(&plan).end().expect(0);
+    // As the journal has it: every case of the changed test lies between a change and its end, no other does.
+    let (mut standing, mut changes, mut outcomes) = (false, 0, 0);
+    let journal = scene.results().journal();
+    let planned = journal.iter().find_map(|line| line["event"].get("Planned")).unwrap();
+    for line in &journal {
+        let event = &line["event"];
+        if let Some(configured) = event.get("Configured") {
+            assert!(configured["failure"].is_null(), "{configured}");
+            standing = configured["undo"] == false;
+            changes += u32::from(standing);
+        }
+        if let Some(outcome) = event.get("Outcome") {
+            let case = &planned["cases"][outcome["case"].as_u64().unwrap() as usize];
+            assert_eq!(case["test"] == "changed", standing, "{case}");
+            outcomes += 1;
+        }
+    }
+    assert_eq!(outcomes, 2 * 2 * 12, "two tests of two sizes, twelve times");
+    assert!(!standing, "the last change was not taken back");
+    // A command without a place runs once; one that names hosts runs for each of them.
+    let done = done(&scene);
+    let count = |words: &str| done.iter().filter(|line| *line == words).count() as u32;
+    assert!((6..=12).contains(&changes), "{changes}");
+    assert_eq!([count("apply"), count("undo a"), count("undo b")], [changes; 3], "{done:?}");
+    assert!(scene.results().report().contains("configured by"));
+}
+
+#[test]
+fn what_cannot_be_configured_is_not_measured() {
+    let scene = Scene::new();
+    let plan = plan(&scene, "echo no such knob >&2; test {name} = a", "echo undo >> DONE", "");
+    scene.start(&plan).end().expect(3);
+    let rows = scene.results().rows();
+    let of = |test: &str| rows.iter().filter(|row| row.test == test && row.metric == "bandwidth").collect::<Vec<_>>();
+    assert!(of("plain").iter().all(|row| row.value.is_some()) && of("plain").len() == 2);
+    assert_eq!(of("changed").len(), 2);
+    for row in of("changed") {
+        let error = row.error.as_deref().unwrap();
+        assert!(row.value.is_none() && error.contains("b: configure: `apply` of the test failed"), "{error}");
+        assert!(error.contains("no such knob"), "{error}");
+    }
+    assert_eq!(done(&scene), ["undo"], "a change that may be half done is taken back");
+}
+
+#[test]
+fn a_change_that_cannot_be_taken_back_is_told() {
+    let scene = Scene::new();
+    let plan = plan(&scene, "echo apply >> DONE", "exit 7", "timeout = \"5s\"\n");
+    let ended = scene.start(&plan).end();
+    ended.says("exit status: 7");
+    assert!(scene.results().report().contains("the cluster is still configured for `changed`"));
+}
+
+#[test]
+fn interrupted_or_killed_it_is_taken_back() {
+    let scene = Scene::new();
+    // What the command leaves running, like ssh's ControlPersist, is not waited for.
+    let plan = plan(&scene, "sleep 5 & echo apply >> DONE", "echo undo >> DONE", "timeout = \"3s\"\n");
+    let mut run = scene.start(&plan);
+    run.wait_for_outcomes(3);
+    assert!(Command::new("kill").args(["-INT", &run.pid().to_string()]).status().unwrap().success());
+    run.end().expect(130);
+    assert_eq!(done(&scene), ["apply", "undo"]);
+
+    let mut again = scene.resume();
+    again.wait_for_outcomes(3);
+    again.end().expect(0);
+    assert_eq!(done(&scene), ["apply", "undo", "apply", "undo"]);
+}
+
+#[test]
+fn what_a_killed_run_left_is_taken_back_first() {
+    let scene = Scene::new();
+    let plan = plan(&scene, "echo apply >> DONE", "echo undo >> DONE", "");
+    let mut run = scene.start(&plan);
+    run.wait_for_outcomes(3);
+    run.kill();
+    assert_eq!(done(&scene), ["apply"]);
+    scene.resume().end().expect(0);
+    assert_eq!(done(&scene), ["apply", "undo", "apply", "undo"]);
+}
