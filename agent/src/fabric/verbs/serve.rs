@@ -99,6 +99,8 @@ impl End {
             match self.listener.news(sink.mailbox()) {
                 None => {}
                 Some(Phase::Counted) => {
+                    // The last of the warm-up may lie in the queue yet: it has arrived before this was announced.
+                    sink.take_all(&mut self.poller)?;
                     count.begin(size);
                     self.listener.acknowledge(sink.mailbox())?;
                 }
