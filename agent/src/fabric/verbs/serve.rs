@@ -1,5 +1,10 @@
 //! The responder's part: whatever the initiator announces, until the controller says stop.
 
+use std::{
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
@@ -19,11 +24,15 @@ use super::{
 use crate::{
     bench::{Window, clock, cpu},
     fabric::Control,
+    system::wait::{self, READABLE},
     verbs::poll::Completion,
 };
 
-/// Sleep between two looks at the mailbox while there is nothing else to do.
-const NAP: std::time::Duration = std::time::Duration::from_micros(500);
+/// First sleep between two looks at the mailbox while there is nothing else to do.
+const SHORT_NAP: Duration = Duration::from_micros(500);
+
+/// Longest such sleep.
+const LONG_NAP: Duration = Duration::from_millis(100);
 
 impl End {
     /// Serves until the controller says stop. The account is that of the last pass.
@@ -37,14 +46,17 @@ impl End {
             self.post_receives()?;
         }
         let (started, used) = (clock::now(), cpu::thread());
-        let mut account = None;
+        // Latency of reads and atomics is between the initiator and our device: nothing is announced.
+        let first_nap = if aim == Aim::Latency && (op.pulls() || op.is_atomic()) { LONG_NAP } else { SHORT_NAP };
+        let (mut account, mut awaited) = (None, Instant::now());
         control.ready();
         while !control.stopped() {
             match self.listener.news(&self.mailbox) {
                 None => {
                     control.check(Stage::Measure)?;
                     self.mailbox.reap()?;
-                    std::thread::sleep(NAP);
+                    nap(first_nap.max(awaited.elapsed() / 4), control)?;
+                    continue;
                 }
                 Some(Phase::Transfer) => self.take_one_each(op, size, control)?,
                 Some(Phase::Stream) => account = Some(self.sink(op, size, control)?),
@@ -52,6 +64,7 @@ impl End {
                 Some(Phase::PingPong) => account = Some(self.return_pings(op, size, control)?),
                 Some(phase @ (Phase::Counted | Phase::Over)) => return Err(unexpected(phase)),
             }
+            awaited = Instant::now();
         }
         // The peer's device has done everything alone: what there is to tell is our CPU time.
         Ok(account.unwrap_or_else(|| Measurement {
@@ -184,6 +197,24 @@ impl End {
         count.add(returned);
         Ok(count.finish())
     }
+}
+
+/// Sleeps, or until the controller says something. An announcement comes soon after the last one or not at all: then
+/// our device does everything alone, and each waking of this processor would be part of what is measured, so that the
+/// sleeps grow with the time that nothing came.
+fn nap(nap: Duration, control: &Control) -> Result<(), Failure> {
+    let nap = nap.min(LONG_NAP);
+    let Some(bell) = control.bell() else {
+        std::thread::sleep(nap);
+        return Ok(());
+    };
+    wait::wait([(bell.as_fd(), READABLE)], Some(nap))
+        .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
+    // Other threads of the link sleep on the same bell: the last word is for all of them.
+    if !control.halted() {
+        bell.quiet();
+    }
+    Ok(())
 }
 
 fn unexpected(phase: Phase) -> Failure {

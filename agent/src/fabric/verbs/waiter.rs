@@ -12,8 +12,9 @@ const LOOK_EVERY: u32 = 1024;
 /// Longest sleep in event mode. Neither the mailbox nor a flag wakes anybody, so they are looked at this often.
 const NAP: Duration = Duration::from_millis(2);
 
-/// The same where there is no mailbox to look at: being woken for nothing is part of the samples.
-const LONG_NAP: Duration = Duration::from_millis(20);
+/// The same where there is no mailbox to look at: being woken for nothing is part of the samples. Every 20 ms it was the
+/// 99th percentile of reads of 150 µs.
+const LONG_NAP: Duration = Duration::from_millis(100);
 
 /// How to wait on one completion queue.
 pub struct Waiter {
@@ -24,6 +25,7 @@ pub struct Waiter {
     idle: u32,
     sleeping: Option<Arc<CompletionQueue>>,
     armed: bool,
+    events: u32,
     nap: Duration,
     alarm: Option<Alarm>,
 }
@@ -46,7 +48,17 @@ impl Waiter {
     /// Waits by polling.
     pub fn polling(control: &Control, stage: Stage) -> Self {
         let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
-        Self { control: control.clone(), stage, alone, idle: 0, sleeping: None, armed: false, nap: NAP, alarm: None }
+        Self {
+            control: control.clone(),
+            stage,
+            alone,
+            idle: 0,
+            sleeping: None,
+            armed: false,
+            events: 0,
+            nap: NAP,
+            alarm: None,
+        }
     }
 
     /// Whether it sleeps instead of polling.
@@ -87,9 +99,9 @@ impl Waiter {
 
     /// Arms the queue first and lets the caller poll once more, for what came in between; then sleeps.
     ///
-    /// Waiting for an event and taking it are one call, and the queue is armed anew before the next sleep and not on
-    /// waking: by then the completion has been dealt with and the next message is on its way, so that nothing stands
-    /// between the event and that message.
+    /// Waiting for an event and taking it are one call, and the queue is armed anew on waking. A message that follows
+    /// is then posted to an armed queue, and this thread sleeps at once after it: a fabric whose work the kernel does
+    /// gets this processor, and not another one that has to wake up first.
     fn sleep(&mut self) -> Result<(), Failure> {
         let Some(queue) = &self.sleeping else { return Ok(()) };
         if !self.armed {
@@ -104,7 +116,14 @@ impl Waiter {
             })?);
         }
         // An armed queue tells once.
-        self.armed = !queue.take_event()?;
+        if queue.take_event()? {
+            queue.arm()?;
+            self.events = self.events.wrapping_add(1);
+            // The alarm leads to a look as a rule, but not where this thread hardly sleeps.
+            if !self.events.is_multiple_of(LOOK_EVERY) {
+                return Ok(());
+            }
+        }
         self.control.check(self.stage)
     }
 }
