@@ -10,7 +10,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def build():
-    """The agent, built as users get it."""
+    """The agent, built as users get it, or the one that RAILGAUGE_AGENT names."""
+    if named := os.environ.get("RAILGAUGE_AGENT"):
+        return Path(named).resolve()
     subprocess.run(["cargo", "build", "-q", "--profile", "agent", "-p", "railgauge-agent"], cwd=ROOT, check=True)
     return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "agent" / "railgauge-agent"
 
