@@ -12,7 +12,7 @@ use super::{
 use crate::{
     analysis::{
         baseline::{LEAST_VALUES, learn},
-        history,
+        history::{self, Originals, RunError},
         words::count,
     },
     plan::baseline::Baseline,
@@ -43,7 +43,12 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let directories = history::each_once(directories);
     let metrics = if args.metric.is_empty() { Metric::ALL } else { &args.metric };
-    let runs = directories.iter().map(|directory| history::read(directory, metrics)).collect::<Result<Vec<_>, _>>()?;
+    let mut originals = Originals::default();
+    let runs = directories.iter().map(|directory| originals.check(history::read(directory, metrics)?));
+    let runs = runs.collect::<Result<Vec<_>, _>>().map_err(|error| match error {
+        copy @ RunError::Copy { .. } => Misuse(copy.to_string()).into(),
+        error => anyhow::Error::from(error),
+    })?;
     let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("no baseline can be learned: {cause}"))?;
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     analysis::{
         compare::{Options, Table, When, compare},
-        history,
+        history::{self, RunError},
     },
     report::compare as page,
 };
@@ -53,16 +53,20 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Err(Misuse(format!("{} is on both sides", both.display())).into());
     }
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
-    let mut table = Table::default();
-    for (when, runs) in [(When::Before, before), (When::After, after)] {
-        let mut failed = None;
-        history::read_all(&runs, metrics, |_, run| match run {
+    let (mut table, mut failed, mut number) = (Table::default(), None, 0);
+    let both = [&before[..], &after[..]].concat();
+    history::read_all(&both, metrics, |_, run| {
+        let when = if number < before.len() { When::Before } else { When::After };
+        number += 1;
+        match run {
             Ok(run) => table.add(when, run),
             Err(error) => failed = failed.take().or(Some(error)),
-        });
-        if let Some(error) = failed {
-            return Err(error.into());
         }
+    });
+    match failed {
+        Some(copy @ RunError::Copy { .. }) => return Err(Misuse(copy.to_string()).into()),
+        Some(error) => return Err(error.into()),
+        None => {}
     }
     let comparison = compare(table, &Options { margin_percent: args.margin })
         .map_err(|cause| anyhow::anyhow!("the runs cannot be compared: {cause}"))?;

@@ -158,5 +158,8 @@ fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> st
     let earlier = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let mut all: BTreeMap<String, HostFacts> = earlier.unwrap_or_default();
     all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
-    fs::write(path, serde_json::to_vec_pretty(&all)?)
+    // In one step: a reader, or the next process after a power cut, finds the old or the new document.
+    let temporary = path.with_extension("json.new");
+    fs::write(&temporary, serde_json::to_vec_pretty(&all)?)?;
+    fs::rename(temporary, path)
 }

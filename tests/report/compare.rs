@@ -142,6 +142,25 @@ fn a_run_that_planned_nothing_is_refused_by_name() {
     assert!(matches!(error, RunError::Unplanned { .. }) && error.to_string().contains("records.jsonl"), "{error}");
 }
 
+#[test]
+fn a_copy_of_a_run_does_not_count_twice() {
+    let place = tempfile::tempdir().unwrap();
+    let run = &directories(place.path(), runs(1, 1, &small(2)))[0];
+    let copy = place.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(run.join("records.jsonl"), copy.join("records.jsonl")).unwrap();
+    let mut read = Vec::new();
+    history::read_all(&[run.clone(), copy.clone()], &METRICS, |_, run| read.push(run));
+    assert!(read[0].is_ok() && matches!(read[1], Err(RunError::Copy { .. })), "{:?}", read[1]);
+    for words in [vec!["compare", "day-01", "copy"], vec!["baseline", "day-01", "copy"]] {
+        let mut railgauge = std::process::Command::new(env!("CARGO_BIN_EXE_railgauge"));
+        let output = railgauge.args(words).current_dir(place.path()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("a copy of the run in") && said.contains("day-01"), "{said}");
+    }
+}
+
 /// The comparison of two tests of one run that were measured in turn.
 fn in_turn(scenario: &Scenario) -> Comparison {
     let path = Path::new("records.jsonl");

@@ -6,6 +6,7 @@
 //! | `head` | the beginning of a journal: what the run is, its hosts and its cases |
 //! | `subject` | what a case measures: equal subjects of two runs are compared |
 //! | `read_all` | many runs read at the same time |
+//! | `originals` | copies of a run are told from other runs |
 //! | `causes` | changes at the same time become one line: what they have in common |
 //!
 //! Identity comes from the head of the journal, values from `records.parquet`, of which only the needed columns are
@@ -13,6 +14,7 @@
 
 mod causes;
 mod head;
+mod originals;
 mod places;
 mod read_all;
 mod subject;
@@ -36,6 +38,7 @@ use super::{
 use crate::{plan::Plan, run::event::Case};
 
 pub use causes::{Cause, Labels, Moved};
+pub use originals::Originals;
 pub use places::{each_once, real, run_directories};
 pub use read_all::read_all;
 pub use subject::{Subject, cell_words};
@@ -89,6 +92,14 @@ pub enum RunError {
     Unplanned {
         /// The journal.
         path: PathBuf,
+    },
+    /// The same run lies in another directory too.
+    #[error("{}: a copy of the run in {}: its values would count twice", path.display(), original.display())]
+    Copy {
+        /// The directory.
+        path: PathBuf,
+        /// The directory that was read first.
+        original: PathBuf,
     },
 }
 

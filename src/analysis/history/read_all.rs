@@ -8,16 +8,17 @@ use std::{
 
 use railgauge_wire::terms::Metric;
 
-use super::{Run, RunError, read};
+use super::{Originals, Run, RunError, read};
 
 /// Runs that a thread may be ahead.
 const AHEAD: usize = 2;
 /// More threads than this wait for the disk and for memory, not for one another.
 const THREADS: usize = 8;
 
-/// Reads all directories on several threads and gives each to `take`, in their order.
+/// Reads all directories on several threads and gives each to `take`, in their order; a copy of an earlier one as an error.
 pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMut(&Path, Result<Run, RunError>)) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(directories.len().max(1));
+    let mut originals = Originals::default();
     thread::scope(|scope| {
         let readers: Vec<_> = (0..threads)
             .map(|first| {
@@ -35,7 +36,7 @@ pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMu
             .collect();
         for (directory, reader) in directories.iter().zip(readers.iter().cycle()) {
             if let Ok(run) = reader.recv() {
-                take(directory, run);
+                take(directory, run.and_then(|run| originals.check(run)));
             }
         }
     });
