@@ -112,6 +112,10 @@ fn nothing_is_made_for_a_run_that_cannot_start() {
     assert_eq!(output.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read the agent's file"), "{output:?}");
     assert!(!scene.run_directory().exists(), "an empty run directory stands in the way of the next try");
+    let taken = scene.path("").display().to_string();
+    let output = program().args(["run", "-o", &taken]).arg(&plan).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty; give another"), "{output:?}");
 }
 
 #[test]

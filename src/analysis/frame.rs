@@ -59,20 +59,20 @@ pub type Frame = DataFrame;
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// polars refused.
-    #[error("{file}: {source}")]
+    #[error("{file}: {cause}")]
     Polars {
         /// The file, or what was being done.
         file: String,
         /// polars' words.
-        source: PolarsError,
+        cause: PolarsError,
     },
     /// The file system refused.
-    #[error("{file}: {source}")]
+    #[error("{file}: {cause}")]
     File {
         /// The file.
         file: String,
         /// The system's words.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file is Parquet but not a frame of ours.
     #[error("{file}: not a frame of railgauge: {cause}")]
@@ -86,7 +86,7 @@ pub enum FrameError {
 
 fn polars(file: impl Into<String>) -> impl FnOnce(PolarsError) -> FrameError {
     let file = file.into();
-    |source| FrameError::Polars { file, source }
+    |cause| FrameError::Polars { file, cause }
 }
 
 /// The frame of these rows.
@@ -142,10 +142,10 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
 /// The file cannot be written.
 pub fn write_parquet(frame: &mut DataFrame, path: &Path) -> Result<(), FrameError> {
     let name = path.display().to_string();
-    let file = File::create(path).map_err(|source| FrameError::File { file: name.clone(), source })?;
+    let file = File::create(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let writer = ParquetWriter::new(&file).with_compression(ParquetCompression::Zstd(None));
     writer.finish(frame).map_err(polars(name.clone()))?;
-    file.sync_all().map_err(|source| FrameError::File { file: name, source })
+    file.sync_all().map_err(|cause| FrameError::File { file: name, cause })
 }
 
 /// Reads a frame back and checks that it has every column of [`COLUMNS`] with its type.
@@ -154,7 +154,7 @@ pub fn write_parquet(frame: &mut DataFrame, path: &Path) -> Result<(), FrameErro
 /// The file cannot be read, or is not a frame of ours.
 pub fn read_parquet(path: &Path) -> Result<DataFrame, FrameError> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| FrameError::File { file: name.clone(), source })?;
+    let file = File::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let frame = ParquetReader::new(file).finish().map_err(polars(name.clone()))?;
     for (column, wanted) in &COLUMNS {
         let found = frame.column(column).map(Column::dtype);

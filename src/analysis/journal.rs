@@ -102,12 +102,12 @@ pub enum End {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {cause}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// The system's words.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A line is not one of ours.
     #[error("{}:{line}: not a line of a railgauge journal: {cause}", path.display())]
@@ -145,7 +145,7 @@ pub enum JournalError {
 /// # Errors
 /// The file cannot be read, is empty, holds a line that is not ours, or was written by a later version.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
-    let unreadable = |source| JournalError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
     parse(BufReader::with_capacity(1 << 20, File::open(path).map_err(unreadable)?), path)
 }
 
@@ -160,7 +160,7 @@ pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalErro
         line.clear();
         let got = from
             .read_until(b'\n', &mut line)
-            .map_err(|source| JournalError::Unreadable { path: path.to_owned(), source })?;
+            .map_err(|cause| JournalError::Unreadable { path: path.to_owned(), cause })?;
         if got == 0 {
             break;
         }

@@ -21,7 +21,7 @@ use crate::{
     report,
     run::{
         confirm::FollowUp,
-        directory::Directory,
+        directory::{Directory, DirectoryError},
         event::{Case, Event},
         execute::{self, End, Past},
         journal::Journal,
@@ -130,7 +130,10 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
     let place = place.unwrap_or_else(|| Directory::default_path(&loaded.plan.name, jiff::Timestamp::now()));
-    let directory = Directory::create(&place).map_err(anyhow::Error::msg)?;
+    let directory = Directory::create(&place).map_err(|error| match error {
+        taken @ DirectoryError::Taken(_) => Misuse(taken.to_string()).into(),
+        error => anyhow::Error::from(error),
+    })?;
     std::fs::write(directory.plan(), &loaded.source).with_context(|| unwritable(&directory))?;
     let first = Event::Started {
         run_id: directory.run_id(),

@@ -37,12 +37,12 @@ pub enum ReportError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A file of the report cannot be written.
-    #[error("{}: cannot be written: {source}; the file that was there before is untouched", path.display())]
+    #[error("{}: cannot be written: {cause}; the file that was there before is untouched", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// The system's words.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The page, a chart or a document cannot be built: a mistake of ours.
     #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
@@ -129,7 +129,7 @@ pub(super) fn text_file(path: &Path, content: &str) -> Result<(), ReportError> {
             file.write_all(content.as_bytes())?;
             file.sync_all()
         };
-        write().map_err(|source| ReportError::File { path: path.to_owned(), source })
+        write().map_err(|cause| ReportError::File { path: path.to_owned(), cause })
     })
 }
 
@@ -138,7 +138,7 @@ fn replace<E: Into<ReportError>>(path: &Path, write: impl FnOnce(&Path) -> Resul
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let temporary = path.with_file_name(format!(".{name}.new"));
     let renamed = write(&temporary).map_err(Into::into).and_then(|()| {
-        fs::rename(&temporary, path).map_err(|source| ReportError::File { path: path.to_owned(), source })
+        fs::rename(&temporary, path).map_err(|cause| ReportError::File { path: path.to_owned(), cause })
     });
     if renamed.is_err() {
         // Nothing can be done about a leftover that cannot be removed; the error that matters is the first one.

@@ -5,6 +5,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Why there is no new run directory.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It holds something already.
+    #[error(
+        "the run directory {} is not empty; give another with -o DIR, or go on with that run by --resume {}",
+        .0.display(), .0.display()
+    )]
+    Taken(PathBuf),
+    /// It cannot be made or looked into.
+    #[error("cannot make the run directory {}: {cause}; choose another place with -o DIR", path.display())]
+    Unmade {
+        /// The directory.
+        path: PathBuf,
+        /// What the operating system says.
+        cause: io::Error,
+    },
+}
+
 /// An existing run directory.
 #[derive(Debug, Clone)]
 pub struct Directory {
@@ -15,18 +34,12 @@ impl Directory {
     /// Makes a new, empty run directory and everything above it.
     ///
     /// # Errors
-    /// It exists and is not empty, or cannot be made; the message names the path and the next step.
-    pub fn create(path: &Path) -> Result<Self, String> {
-        let told = |e: io::Error| {
-            format!("cannot make the run directory {}: {e}; choose another place with -o DIR", path.display())
-        };
-        fs::create_dir_all(path).map_err(told)?;
-        if fs::read_dir(path).map_err(told)?.next().is_some() {
-            return Err(format!(
-                "the run directory {} is not empty; give another with -o DIR, or go on with that run by --resume {}",
-                path.display(),
-                path.display()
-            ));
+    /// It exists and is not empty, or cannot be made.
+    pub fn create(path: &Path) -> Result<Self, DirectoryError> {
+        let unmade = |cause| DirectoryError::Unmade { path: path.to_owned(), cause };
+        fs::create_dir_all(path).map_err(unmade)?;
+        if fs::read_dir(path).map_err(unmade)?.next().is_some() {
+            return Err(DirectoryError::Taken(path.to_owned()));
         }
         Ok(Self { path: path.to_owned() })
     }
@@ -103,7 +116,7 @@ mod tests {
     fn a_used_directory_is_not_taken() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("x"), "").unwrap();
-        assert!(Directory::create(place.path()).unwrap_err().contains("not empty"));
+        assert!(matches!(Directory::create(place.path()), Err(DirectoryError::Taken(_))));
         assert!(Directory::open(place.path()).unwrap_err().contains("records.jsonl"));
     }
 }

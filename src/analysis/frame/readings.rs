@@ -16,7 +16,7 @@ const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src
 /// The file cannot be read, or is not a frame of ours.
 pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| FrameError::File { file: name.clone(), source })?;
+    let file = File::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let columns = NEEDED.iter().map(|column| (*column).to_owned()).collect();
     let frame = ParquetReader::new(file).with_columns(Some(columns)).finish().map_err(polars(name.clone()))?;
     macro_rules! values {

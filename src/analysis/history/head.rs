@@ -17,7 +17,7 @@ use crate::{
 
 /// Everything of a run but its readings.
 pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
-    let unreadable = |source| JournalError::Unreadable { path: path.to_owned(), source };
+    let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
     let mut file = BufReader::with_capacity(1 << 18, File::open(path).map_err(unreadable)?);
     let mut run: Option<Run> = None;
     let (mut text, mut number) = (Vec::new(), 0);

@@ -68,7 +68,7 @@ pub static KNOBS: Section = Section {
             "retry_count",
             Shape::Whole(0, 7),
             "Transport retries. Soft-RoCE takes 7 as endless: a dead link then hangs until the deadline.",
-            "`NCCL_IB_RETRY_CNT`",
+            "perftest `--retry_count` (with rdma_cm only); `NCCL_IB_RETRY_CNT`",
         ),
         knob(
             "timeout",
