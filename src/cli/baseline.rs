@@ -7,12 +7,12 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, print},
+    common::{metric, print, unusable},
 };
 use crate::{
     analysis::{
         baseline::{LEAST_VALUES, learn},
-        history::{self, Originals, RunError},
+        history,
         words::count,
     },
     plan::baseline::Baseline,
@@ -43,12 +43,9 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let directories = history::each_once(directories);
     let metrics = if args.metric.is_empty() { Metric::ALL } else { &args.metric };
-    let mut originals = Originals::default();
-    let runs = directories.iter().map(|directory| originals.check(history::read(directory, metrics)?));
-    let runs = runs.collect::<Result<Vec<_>, _>>().map_err(|error| match error {
-        copy @ RunError::Copy { .. } => Misuse(copy.to_string()).into(),
-        error => anyhow::Error::from(error),
-    })?;
+    let mut runs = Vec::new();
+    history::read_all(&directories, metrics, |_, run| runs.push(run));
+    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(unusable)?;
     let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("no baseline can be learned: {cause}"))?;
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {

@@ -10,7 +10,19 @@ use anyhow::Context;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
-use crate::plan::{self, Loaded};
+use super::Misuse;
+use crate::{
+    analysis::history::RunError,
+    plan::{self, Loaded},
+};
+
+/// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
+pub fn unusable(error: RunError) -> anyhow::Error {
+    match error {
+        copy @ RunError::Copy { .. } => Misuse(copy.to_string()).into(),
+        error => error.into(),
+    }
+}
 
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]

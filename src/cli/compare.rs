@@ -6,13 +6,13 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, page_path},
+    common::{metric, page_path, unusable},
     report::exit_of,
 };
 use crate::{
     analysis::{
         compare::{Options, Table, When, compare},
-        history::{self, RunError},
+        history,
     },
     report::compare as page,
 };
@@ -63,10 +63,8 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
             Err(error) => failed = failed.take().or(Some(error)),
         }
     });
-    match failed {
-        Some(copy @ RunError::Copy { .. }) => return Err(Misuse(copy.to_string()).into()),
-        Some(error) => return Err(error.into()),
-        None => {}
+    if let Some(error) = failed {
+        return Err(unusable(error));
     }
     let comparison = compare(table, &Options { margin_percent: args.margin })
         .map_err(|cause| anyhow::anyhow!("the runs cannot be compared: {cause}"))?;

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
+    io::Write,
     sync::Arc,
 };
 
@@ -160,6 +161,8 @@ fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> st
     all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
     // In one step: a reader, or the next process after a power cut, finds the old or the new document.
     let temporary = path.with_extension("json.new");
-    fs::write(&temporary, serde_json::to_vec_pretty(&all)?)?;
+    let mut file = fs::File::create(&temporary)?;
+    file.write_all(&serde_json::to_vec_pretty(&all)?)?;
+    file.sync_all()?;
     fs::rename(temporary, path)
 }

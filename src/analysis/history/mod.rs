@@ -38,7 +38,7 @@ use super::{
 use crate::{plan::Plan, run::event::Case};
 
 pub use causes::{Cause, Labels, Moved};
-pub use originals::Originals;
+use originals::Originals;
 pub use places::{each_once, real, run_directories};
 pub use read_all::read_all;
 pub use subject::{Subject, cell_words};

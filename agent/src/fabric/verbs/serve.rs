@@ -202,13 +202,13 @@ impl End {
 /// Sleeps, or until the controller says something. An announcement comes soon after the last one or not at all: then
 /// our device does everything alone, and each waking of this processor would be part of what is measured, so that the
 /// sleeps grow with the time that nothing came.
-fn nap(nap: Duration, control: &Control) -> Result<(), Failure> {
-    let nap = nap.min(LONG_NAP);
+fn nap(wanted: Duration, control: &Control) -> Result<(), Failure> {
+    let time = wanted.min(LONG_NAP);
     let Some(bell) = control.bell() else {
-        std::thread::sleep(nap);
+        std::thread::sleep(time);
         return Ok(());
     };
-    wait::wait([(bell.as_fd(), READABLE)], Some(nap))
+    wait::wait([(bell.as_fd(), READABLE)], Some(time))
         .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
     // Other threads of the link sleep on the same bell: the last word is for all of them.
     if !control.halted() {

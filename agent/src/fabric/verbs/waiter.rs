@@ -25,6 +25,7 @@ pub struct Waiter {
     idle: u32,
     sleeping: Option<Arc<CompletionQueue>>,
     armed: bool,
+    /// Events taken so far.
     events: u32,
     nap: Duration,
     alarm: Option<Alarm>,
