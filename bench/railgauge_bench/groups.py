@@ -112,7 +112,7 @@ def row(agent, folder, size, rounds, peer, also):
     algorithm = group.algorithm
     group.close()
     gain = 1 / ratio(series)
-    found = {"size": size, "gain": gain, "noise": noise(series), "algorithm": algorithm, "batches_us": raw}
+    found = {"size": size, "gain": gain, "noise": noise(series, False), "algorithm": algorithm, "batches_us": raw}
     ours, theirs = median(series["ours"]), median(series["peer"] + series["again"])
     text = f"{size:>10} B: ours {ours:11.1f} µs ({algorithm}), peer {theirs:11.1f} µs, ratio {gain:5.2f}, noise {found['noise']:.3f}"
     if also:

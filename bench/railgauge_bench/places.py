@@ -48,6 +48,8 @@ class Place:
     server: str
     # Both RoCE v2 over IPv4: Soft-RoCE lists the link-local address first.
     gid_index: int = 1
+    # Whether one of the two may poll while the other works.
+    polls: bool = True
     # An interpreted host may acknowledge late: 4.096 µs x 2^18 is about a second.
     timeout: int = 18
 
@@ -57,9 +59,10 @@ class Place:
 
 
 @contextmanager
-def lab(hosts, processors, agent, scratch):
+def lab(hosts, processors, agent, scratch, counted=False):
     """A running lab with the agent in its hosts; yields a function that gives the command for a host."""
-    environment = {**os.environ, "RAILGAUGE_LAB_BLOCK": BLOCK, "RAILGAUGE_LAB_CPUS": str(processors)}
+    environment = {**os.environ, "RAILGAUGE_LAB_BLOCK": BLOCK, "RAILGAUGE_LAB_CPUS": str(processors),
+                   "RAILGAUGE_LAB_COUNTED": str(int(counted))}
     tool = [str(ROOT / "lab/lab")]
     up = subprocess.run([*tool, "up", str(hosts), "--while", str(os.getpid())], env=environment, check=False,
                         stdout=subprocess.DEVNULL)
@@ -88,12 +91,20 @@ def two_hosts(agent, scratch):
 
 
 @contextmanager
-def one_host(agent, scratch):
+def one_host(agent, scratch, counted=False):
     """One host of two processors, with two devices joined by a veth pair."""
-    with lab(1, 2, agent, scratch) as host:
+    with lab(1, 2, agent, scratch, counted) as host:
         # bash, not busybox's shell, which prefers applets of its own to iproute2.
         subprocess.run([*host(1), "bash -s"], input=CABLE.encode(), check=True)
-        yield Place("one host", host(1), host(1), ("rxea", "rxeb"), "127.0.0.1")
+        name = "counted" if counted else "one host"
+        yield Place(name, host(1), host(1), ("rxea", "rxeb"), "127.0.0.1", polls=not counted)
 
 
-PLACES = {"two-hosts": two_hosts, "one-host": one_host}
+def one_host_counted(agent, scratch):
+    """The same with instructions for a clock, which tells the programs apart by what they execute and by nothing else."""
+    return one_host(agent, scratch, counted=True)
+
+
+PLACES = {"two-hosts": two_hosts, "one-host": one_host, "one-host-counted": one_host_counted}
+# Where real time passes.
+TIMED = ["two-hosts", "one-host"]

@@ -1,6 +1,8 @@
 """Interleaved series of figures: ours, the peer's, and the peer's again, which tells the noise."""
+import random
 import statistics
 
+DRAWS = 4000
 ORDER = ["ours", "peer", "again"]
 
 
@@ -23,15 +25,15 @@ def ratio(series):
     return median(series["ours"]) / median(series["peer"] + series["again"])
 
 
-def noise(series):
-    """How far the peer is from itself: the ratio of its two medians, and not less than the standard error of their
-    ratio as the spread of the single figures gives it (median absolute deviation; Huber, Robust Statistics, 1981)."""
-    both = series["peer"] + series["again"]
-    centre = median(both)
-    spread = 1.4826 * median([abs(value - centre) for value in both]) / centre
-    # The standard error of a median is 1.2533 spreads over the root of its count; two medians are compared.
-    error = 1.2533 * spread * (2 / len(series["peer"])) ** 0.5
-    return max(abs(1 - median(series["again"]) / median(series["peer"])), error)
+def noise(series, higher):
+    """How far below one the ratio would come if ours were the peer too: as many figures as ours has, and as the peer has,
+    drawn from all of the peer's, with replacement; 95 of 100 draws are not further below (bootstrap; Efron, Annals of
+    Statistics 7, 1979). `higher`: whether higher figures are the better ones."""
+    peer, chance = series["peer"] + series["again"], random.Random(0)
+    draw = lambda count: median(chance.choices(peer, k=count))
+    ratios = sorted(draw(len(series["ours"])) / draw(len(peer)) for _ in range(DRAWS))
+    tail = DRAWS // 20
+    return 1 - ratios[tail] if higher else 1 - 1 / ratios[-1 - tail]
 
 
 def conclude(name, worst, middle, bar, met):

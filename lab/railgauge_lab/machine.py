@@ -59,7 +59,7 @@ class Machine:
     def command(self, image, taps):
         """QEMU's command line."""
         keys = self.settings.directory / "keys"
-        words = [QEMU, "-name", self.name, "-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max",
+        words = [QEMU, "-name", self.name, "-M", "pc", *self.interpreter(), "-cpu", "max",
                  "-m", self.settings.memory_mib, "-smp", self.processors(), "-nodefaults", "-no-user-config",
                  "-display", "none", "-no-reboot", "-serial", f"file:{self.directory}/console",
                  "-qmp", f"unix:{self.directory}/monitor,server,nowait",
@@ -80,6 +80,12 @@ class Machine:
     def processors(self):
         """Without a second possible CPU, QEMU before 8.1 leaves out memory barriers that the device emulation needs."""
         return f"{self.settings.processors},maxcpus={max(2, self.settings.processors)}"
+
+    def interpreter(self):
+        """A thread for each processor; or, counted, one for all of them and 2 ns of the guest's time per instruction."""
+        if self.settings.counted:
+            return ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=on"]
+        return ["-accel", "tcg,thread=multi"]
 
     def forwarding(self):
         return f"tcp:{self.settings.ssh_address(self.host)}:{SSH_PORT}-:22"

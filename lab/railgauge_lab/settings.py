@@ -20,6 +20,7 @@ class Settings:
     memory_mib: int
     processors: int
     boot_timeout: float
+    counted: bool
 
     @staticmethod
     def from_environment():
@@ -35,6 +36,7 @@ class Settings:
             memory_mib=whole_number("RAILGAUGE_LAB_MEMORY_MIB", 512, 256, 65536),
             processors=whole_number("RAILGAUGE_LAB_CPUS", 1, 1, 16),
             boot_timeout=float(whole_number("RAILGAUGE_LAB_BOOT_SECONDS", 180, 5, 3600)),
+            counted=bool(whole_number("RAILGAUGE_LAB_COUNTED", 0, 0, 1)),
         )
 
     @property

@@ -43,6 +43,11 @@ pub trait Paddle {
     /// Something went wrong on the queue pair.
     fn back(&mut self) -> Result<bool, Failure>;
 
+    /// Whether everything that had arrived was asked for, so that only what arrives from now on can be an answer.
+    fn empty_handed(&self) -> bool {
+        true
+    }
+
     /// Takes what completes by itself. Answers whether nothing more will.
     ///
     /// # Errors
@@ -187,6 +192,11 @@ impl Paddle for ByReceive<'_> {
         Ok(here)
     }
 
+    #[inline]
+    fn empty_handed(&self) -> bool {
+        self.waiting == 0
+    }
+
     fn put_down(&mut self) -> Result<bool, Failure> {
         self.look()?;
         self.receives.consume(std::mem::take(&mut self.used), self.ahead).map_err(refused)?;
@@ -231,18 +241,28 @@ pub fn serve_first(
 ) -> Result<Tally, Failure> {
     let mut window = Window::begin(rule, size, clock::now());
     let (quota, mut done) = (window.quota(), 0);
-    let mut before = clock::now();
+    let (mut before, mut sample) = (clock::now(), None);
     while window.running() && done < quota {
         paddle.hit()?;
+        // The message is on its way: now there is time to keep the last sample.
+        if let Some(sample) = sample {
+            recorder.record(sample);
+        }
+        if paddle.empty_handed() {
+            waiter.rest()?;
+        }
         while !paddle.back()? {
             waiter.pause()?;
         }
         waiter.progress();
         let now = clock::now();
-        recorder.record(now - before);
+        sample = Some(now - before);
         window.completed(now, 1);
         before = now;
         done += 1;
+    }
+    if let Some(sample) = sample {
+        recorder.record(sample);
     }
     while !paddle.put_down()? {
         waiter.pause()?;
@@ -273,5 +293,8 @@ pub fn return_all(
         waiter.progress();
         paddle.hit()?;
         returned += 1;
+        if paddle.empty_handed() {
+            waiter.rest()?;
+        }
     }
 }

@@ -92,6 +92,16 @@ impl Waiter {
         if self.idle.is_multiple_of(LOOK_EVERY) { self.control.check(self.stage) } else { Ok(()) }
     }
 
+    /// A message is on its way, and everything that had completed before was taken: sleeps at once if the queue is armed,
+    /// instead of looking at what cannot be there yet.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
+    #[inline]
+    pub fn rest(&mut self) -> Result<(), Failure> {
+        if self.armed { self.sleep() } else { Ok(()) }
+    }
+
     /// Whether the controller wants a `Serve` step to end.
     #[inline]
     pub fn stopped(&self) -> bool {
