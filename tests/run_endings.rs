@@ -99,6 +99,20 @@ fn a_run_has_one_controller() {
 }
 
 #[test]
+fn a_record_without_its_end_is_measured_again() {
+    let scene = Scene::new();
+    scene.start(&scene.write("plan.toml", &PLAN.replace("500ms", "20ms"))).end().expect(0);
+    let path = scene.run_directory().join("records.jsonl");
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let last = journal.rfind("\"Outcome\"").unwrap();
+    let end = last + journal[last..].find('\n').unwrap();
+    std::fs::write(&path, &journal[..end]).unwrap();
+    scene.resume().end().expect(0);
+    let measured = scene.results().measured();
+    assert!(measured.len() == 6 && measured.values().all(|times| *times == 1), "{measured:?}");
+}
+
+#[test]
 fn nothing_is_made_for_a_run_that_cannot_start() {
     let scene = Scene::new();
     let plan = scene.write("plan.toml", PLAN);

@@ -56,8 +56,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         Some(path) => Some(resume(path, args.plan.as_deref())?),
         None => fresh(&args, common)?,
     };
-    let Some(Start { plan, binary, directory, past, first }) = start else { return Ok(Exit::Wrong) };
-    let journal = Journal::open(&directory.journal(), &directory.reserve()).with_context(|| unwritable(&directory))?;
+    let Some(Start { plan, binary, directory, journal, past, first }) = start else { return Ok(Exit::Wrong) };
     let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
     let runtime =
@@ -77,6 +76,11 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 
 fn unwritable(directory: &Directory) -> String {
     format!("results cannot be written to {}", directory.path().display())
+}
+
+/// The journal of a run directory: from here on nobody else writes to it.
+fn claimed(directory: &Directory) -> anyhow::Result<Journal> {
+    Journal::open(&directory.journal(), &directory.reserve()).with_context(|| unwritable(directory))
 }
 
 /// What analysis wants to be measured beside what the journal holds.
@@ -118,6 +122,7 @@ struct Start {
     plan: Plan,
     binary: AgentBinary,
     directory: Directory,
+    journal: Journal,
     past: Past,
     first: Event,
 }
@@ -148,17 +153,20 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
             Launcher::Command(words) => format!("command: {}", words.join(" ")),
         },
     };
-    Ok(Some(Start { plan: loaded.plan, binary, directory, past: Past::default(), first }))
+    let journal = claimed(&directory)?;
+    Ok(Some(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first }))
 }
 
 /// An earlier run, taken up again. A plan that is given must be the plan of that run.
 fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let directory = Directory::open(path).map_err(Misuse)?;
-    let journal = journal::read(&directory.journal())?;
+    // Claimed before it is read: what is read here is what is gone on with.
+    let journal = claimed(&directory)?;
+    let earlier = journal::read(&directory.journal())?;
     if let Some(given) = given {
         let shown = given.display();
         let plan = std::fs::read(given).map_err(|error| Misuse(format!("{shown}: cannot be read: {error}")))?;
-        if sha256(&plan) != journal.plan_hash {
+        if sha256(&plan) != earlier.plan_hash {
             let run = path.display();
             let cause =
                 format!("{shown} is not the plan of the run in {run}: leave it out, or start a new run with it");
@@ -166,10 +174,11 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
         }
     }
     // Wrong bytes count as measured: a second try must not hide them.
-    let measured = journal.tries.iter().filter(|tried| tried.result.is_ok());
+    let measured = earlier.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
-    let past = Past { cases: journal.cases, further: journal.further, done, configured: journal.configured };
-    Ok(Start { plan: journal.plan, binary: AgentBinary::find()?, directory, past, first: Event::Resumed })
+    let past = Past { cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
+    let (plan, binary, first) = (earlier.plan, AgentBinary::find()?, Event::Resumed);
+    Ok(Start { plan, binary, directory, journal, past, first })
 }
 
 /// SHA-256, hexadecimal.

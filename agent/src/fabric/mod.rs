@@ -5,11 +5,14 @@ pub mod tcp;
 mod threads;
 pub mod verbs;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
-use std::time::Instant;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -18,7 +21,7 @@ use railgauge_wire::{
     terms::Fabric,
 };
 
-use crate::system::wait::Doorbell;
+use crate::system::wait::{Doorbell, Interrupted};
 
 /// What a link answers that is asked for training steps, which are measured in groups.
 fn no_steps() -> Failure {
@@ -114,6 +117,14 @@ impl Control {
     /// Rung when a flag is set: for loops that sleep in poll(2). Quiet it first, then look at the flags.
     pub fn bell(&self) -> Option<&Doorbell> {
         self.bell.as_deref()
+    }
+
+    /// Makes the doorbell interrupt the calling thread's system calls; `None` without a doorbell.
+    ///
+    /// # Errors
+    /// As [`Doorbell::interrupting`].
+    pub fn interrupting(&self) -> io::Result<Option<Interrupted>> {
+        self.bell.as_ref().map(Doorbell::interrupting).transpose()
     }
 
     /// Whether a loop has to end, well or not: stopped or aborted.

@@ -1,4 +1,4 @@
-//! A timer that interrupts one thread's system calls: timer_create, timer_settime.
+//! Interrupting one thread's system calls: by a timer (timer_create, timer_settime), or from another thread (tgkill).
 //!
 //! A thread that blocks in a call which takes no limit of time, such as reading the next event of a completion channel,
 //! comes back from it with `EINTR` now and then and can look at its flags. If the signal comes a moment before the
@@ -32,6 +32,28 @@ fn handled() -> Result<(), i32> {
             _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
         }
     })
+}
+
+/// A thread whose system calls others can interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread(libc::pid_t);
+
+impl Thread {
+    /// The calling thread.
+    ///
+    /// # Errors
+    /// The signal cannot be handled.
+    pub fn this() -> io::Result<Self> {
+        handled().map_err(io::Error::from_raw_os_error)?;
+        // SAFETY: takes nothing and cannot fail.
+        Ok(Self(unsafe { libc::gettid() }))
+    }
+
+    /// Interrupts the call it sleeps in. A thread about to begin one is not kept from it.
+    pub fn interrupt(self) {
+        // SAFETY: no pointers; a thread that has ended is an error that changes nothing.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, SIGNAL) };
+    }
 }
 
 impl Alarm {
@@ -78,6 +100,26 @@ mod tests {
     use std::{fs::File, os::fd::FromRawFd, time::Instant};
 
     use super::*;
+
+    #[test]
+    fn another_thread_ends_a_call_that_would_block() {
+        let sleeper = Thread::this().unwrap();
+        let waker = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            sleeper.interrupt();
+        });
+        let mut ends = [0; 2];
+        // SAFETY: the array holds both descriptors; each is owned once from here on.
+        let (reading, _writing) = unsafe {
+            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+            (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
+        };
+        // What would else wait for ever is also ended if the interrupt came before it.
+        let _alarm = Alarm::every(Duration::from_secs(5)).unwrap();
+        let error = io::Read::read(&mut &reading, &mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        waker.join().unwrap();
+    }
 
     #[test]
     fn a_call_that_would_block_for_ever_is_interrupted_again_and_again() {

@@ -4,8 +4,11 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+
+use super::alarm::Thread;
 
 /// Readable, or at its end.
 pub const READABLE: i16 = libc::POLLIN;
@@ -52,7 +55,18 @@ fn wait_all(asked: &mut [libc::pollfd], limit: Option<Duration>) -> io::Result<(
 
 /// Wakes a thread that sleeps in [`wait`]. Rung once or many times, it stays readable until it is [quieted](Doorbell::quiet).
 #[derive(Debug)]
-pub struct Doorbell(File);
+pub struct Doorbell {
+    event: File,
+    /// Threads that sleep in calls which no descriptor ends.
+    sleepers: Mutex<Vec<Thread>>,
+}
+
+/// For as long as it lives, the doorbell also interrupts the system calls of the thread that made it.
+#[derive(Debug)]
+pub struct Interrupted {
+    bell: Arc<Doorbell>,
+    thread: Thread,
+}
 
 impl Doorbell {
     /// A new, quiet doorbell.
@@ -66,24 +80,48 @@ impl Doorbell {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: `fd` is open and nobody else owns it.
-        Ok(Self(unsafe { File::from_raw_fd(fd) }))
+        let event = unsafe { File::from_raw_fd(fd) };
+        Ok(Self { event, sleepers: Mutex::default() })
     }
 
     /// Rings.
     pub fn ring(&self) {
         // Fails only if the counter is full, and then it is readable anyway.
-        let _ = (&self.0).write(&1u64.to_ne_bytes());
+        let _ = (&self.event).write(&1u64.to_ne_bytes());
+        self.sleepers().iter().for_each(|thread| thread.interrupt());
+    }
+
+    /// Makes it interrupt the calling thread's system calls too. A ring that comes right before such a call does not end
+    /// it: have an [alarm](super::alarm::Alarm) beside this.
+    ///
+    /// # Errors
+    /// The signal cannot be handled.
+    pub fn interrupting(self: &Arc<Self>) -> io::Result<Interrupted> {
+        let thread = Thread::this()?;
+        self.sleepers().push(thread);
+        Ok(Interrupted { bell: self.clone(), thread })
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, Vec<Thread>> {
+        // A list of numbers is whole whatever panicked beside it.
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes it quiet again. Look at the flags it announces only after this.
     pub fn quiet(&self) {
-        let _ = (&self.0).read(&mut [0; 8]);
+        let _ = (&self.event).read(&mut [0; 8]);
     }
 }
 
 impl std::os::fd::AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.event.as_fd()
+    }
+}
+
+impl Drop for Interrupted {
+    fn drop(&mut self) {
+        self.bell.sleepers().retain(|thread| *thread != self.thread);
     }
 }
 
@@ -102,5 +140,24 @@ mod tests {
         assert_eq!(wait([(bell.as_fd(), READABLE)], None).unwrap(), [READABLE]);
         bell.quiet();
         assert_eq!(wait([(bell.as_fd(), READABLE)], quick).unwrap(), [0]);
+    }
+
+    #[test]
+    fn a_doorbell_interrupts_who_asked_for_it_and_nobody_after() {
+        let bell = Arc::new(Doorbell::new().unwrap());
+        let silent = Doorbell::new().unwrap();
+        let long = Duration::from_secs(20);
+        let sleeper = bell.interrupting().unwrap();
+        let ringing = bell.clone();
+        let ringer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            ringing.ring();
+        });
+        let begun = std::time::Instant::now();
+        assert_eq!(wait([(silent.as_fd(), READABLE)], Some(long)).unwrap(), [0]);
+        assert!(begun.elapsed() < long);
+        ringer.join().unwrap();
+        drop(sleeper);
+        assert!(bell.sleepers().is_empty());
     }
 }

@@ -28,6 +28,7 @@ pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
         return Err(Wrong::new(0..dots + 2 + step_at, "the range of sizes is reversed", help));
     }
     let step_at = dots + 2 + step_at;
+    let step_at = step_at + (text[step_at..].len() - text[step_at..].trim_start().len());
     let step = text[step_at..].trim();
     let sizes: Vec<u64> = if let Some(factor) = step.strip_prefix('x').or_else(|| step.strip_prefix('×')) {
         let factor: u64 = factor.trim().parse().ok().filter(|factor| *factor >= 2).ok_or_else(|| {
@@ -108,6 +109,7 @@ mod tests {
         ] {
             assert!(sweep(text).is_err(), "{text}");
         }
+        assert_eq!(sweep("8..64 /2").unwrap_err().at, 6..8, "the step, not the space before it");
     }
 
     proptest! {

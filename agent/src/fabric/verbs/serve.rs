@@ -34,6 +34,9 @@ const SHORT_NAP: Duration = Duration::from_micros(500);
 /// Longest such sleep.
 const LONG_NAP: Duration = Duration::from_millis(100);
 
+/// The sleep where nothing is announced and the controller's word ends it: it is for the deadline.
+const DEADLINE_NAP: Duration = Duration::from_secs(1);
+
 impl End {
     /// Serves until the controller says stop. The account is that of the last pass.
     ///
@@ -47,7 +50,8 @@ impl End {
         }
         let (started, used) = (clock::now(), cpu::thread());
         // Latency of reads and atomics is between the initiator and our device: nothing is announced.
-        let first_nap = if aim == Aim::Latency && (op.pulls() || op.is_atomic()) { LONG_NAP } else { SHORT_NAP };
+        let alone = aim == Aim::Latency && (op.pulls() || op.is_atomic());
+        let naps = if alone { DEADLINE_NAP..=DEADLINE_NAP } else { SHORT_NAP..=LONG_NAP };
         let (mut account, mut awaited) = (None, Instant::now());
         control.ready();
         while !control.stopped() {
@@ -55,7 +59,7 @@ impl End {
                 None => {
                     control.check(Stage::Measure)?;
                     self.mailbox.reap()?;
-                    nap(first_nap.max(awaited.elapsed() / 4), control)?;
+                    nap((awaited.elapsed() / 4).clamp(*naps.start(), *naps.end()), control)?;
                     continue;
                 }
                 Some(Phase::Transfer) => self.take_one_each(op, size, control)?,
@@ -202,8 +206,7 @@ impl End {
 /// Sleeps, or until the controller says something. An announcement comes soon after the last one or not at all: then
 /// our device does everything alone, and each waking of this processor would be part of what is measured, so that the
 /// sleeps grow with the time that nothing came.
-fn nap(wanted: Duration, control: &Control) -> Result<(), Failure> {
-    let time = wanted.min(LONG_NAP);
+fn nap(time: Duration, control: &Control) -> Result<(), Failure> {
     let Some(bell) = control.bell() else {
         std::thread::sleep(time);
         return Ok(());
