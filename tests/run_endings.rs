@@ -34,7 +34,12 @@ fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let scene = Scene::new();
         let plan = scene.write("plan.toml", PLAN);
-        let mut run = scene.start(&plan);
+        // These tests may themselves run under nohup, which what they start would inherit.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(program().get_program());
+        command.envs(program().get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["run", "-o"]).arg(scene.run_directory()).arg(&plan);
+        let mut run = scene.spawn(command, "run");
         run.wait_for_outcomes(2);
         send(signal, run.pid());
         let ended = run.end();
