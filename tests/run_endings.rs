@@ -4,7 +4,10 @@
 #[path = "support/railgauge.rs"]
 mod railgauge;
 
-use std::process::{Command, Stdio};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use railgauge::{Scene, program};
 
@@ -29,17 +32,23 @@ fn send(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
+/// `railgauge run` of a plan, started by another program to whose words its own are appended.
+fn run_by(words: &[&str], scene: &Scene, plan: &Path) -> Command {
+    let run = program();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(run.get_program());
+    command.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.args(["run", "-o"]).arg(scene.run_directory()).arg(plan);
+    command
+}
+
 #[test]
 fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let scene = Scene::new();
         let plan = scene.write("plan.toml", PLAN);
         // These tests may themselves run under nohup, which what they start would inherit.
-        let mut command = Command::new("env");
-        command.arg("--default-signal=HUP").arg(program().get_program());
-        command.envs(program().get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.args(["run", "-o"]).arg(scene.run_directory()).arg(&plan);
-        let mut run = scene.spawn(command, "run");
+        let mut run = scene.spawn(run_by(&["env", "--default-signal=HUP"], &scene, &plan), "run");
         run.wait_for_outcomes(2);
         send(signal, run.pid());
         let ended = run.end();
@@ -62,10 +71,7 @@ fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
 fn a_run_under_nohup_outlives_its_terminal() {
     let scene = Scene::new();
     let plan = scene.write("plan.toml", PLAN);
-    let mut command = Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\" run -o \"$1\" \"$2\""]).arg(program().get_program());
-    command.envs(program().get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.arg(scene.run_directory()).arg(&plan);
+    let command = run_by(&["sh", "-c", "trap '' HUP; exec \"$0\" \"$@\""], &scene, &plan);
     let mut run = scene.spawn(command, "nohup");
     run.wait_for_outcomes(1);
     send("-HUP", run.pid());

@@ -97,43 +97,36 @@ impl Drop for Alarm {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs::File, os::fd::FromRawFd, time::Instant};
+    use std::{io::Read, thread, time::Instant};
 
     use super::*;
 
     #[test]
     fn another_thread_ends_a_call_that_would_block() {
-        let sleeper = Thread::this().unwrap();
-        let waker = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(20));
-            sleeper.interrupt();
+        let (mut reading, _writing) = io::pipe().unwrap();
+        // Ends the call where the interrupts do not, so that the test fails and does not hang.
+        let _alarm = Alarm::every(Duration::from_secs(20)).unwrap();
+        let (sleeper, begun) = (Thread::this().unwrap(), Instant::now());
+        let (done, over) = std::sync::mpsc::channel::<()>();
+        let waker = thread::spawn(move || {
+            // Again and again: one that comes before the call does not end it.
+            while over.recv_timeout(Duration::from_millis(5)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                sleeper.interrupt();
+            }
         });
-        let mut ends = [0; 2];
-        // SAFETY: the array holds both descriptors; each is owned once from here on.
-        let (reading, _writing) = unsafe {
-            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
-            (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
-        };
-        // What would else wait for ever is also ended if the interrupt came before it.
-        let _alarm = Alarm::every(Duration::from_secs(5)).unwrap();
-        let error = io::Read::read(&mut &reading, &mut [0]).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
+        assert!(begun.elapsed() < Duration::from_secs(15));
+        drop(done);
         waker.join().unwrap();
     }
 
     #[test]
     fn a_call_that_would_block_for_ever_is_interrupted_again_and_again() {
-        let mut ends = [0; 2];
-        // SAFETY: the array holds both descriptors; each is owned once from here on.
-        let (reading, _writing) = unsafe {
-            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
-            (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
-        };
+        let (mut reading, _writing) = io::pipe().unwrap();
         let _alarm = Alarm::every(Duration::from_millis(5)).unwrap();
         let begun = Instant::now();
         for _ in 0..3 {
-            let error = io::Read::read(&mut &reading, &mut [0]).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+            assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
         }
         assert!(begun.elapsed() >= Duration::from_millis(10));
     }

@@ -27,9 +27,8 @@ pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
         let help = format!("write {}..{}", rest[..step_at].trim(), text[..dots].trim());
         return Err(Wrong::new(0..dots + 2 + step_at, "the range of sizes is reversed", help));
     }
-    let step_at = dots + 2 + step_at;
-    let step_at = step_at + (text[step_at..].len() - text[step_at..].trim_start().len());
-    let step = text[step_at..].trim();
+    let step = text[dots + 2 + step_at..].trim();
+    let step_at = text.trim_end().len() - step.len();
     let sizes: Vec<u64> = if let Some(factor) = step.strip_prefix('x').or_else(|| step.strip_prefix('×')) {
         let factor: u64 = factor.trim().parse().ok().filter(|factor| *factor >= 2).ok_or_else(|| {
             Wrong::new(
