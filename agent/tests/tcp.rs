@@ -168,6 +168,24 @@ fn polling_and_dram_buffers_work_too() {
 }
 
 #[test]
+fn the_congestion_control_is_the_one_that_was_asked_for() {
+    // Every kernel has it, and every user may choose it.
+    let mut pair = Pair::new();
+    let (near, far) = pair.open(|spec| spec.knobs.congestion_control = Some("reno".into()), 2, 4096).unwrap();
+    for end in [near, far] {
+        assert_eq!(end.settings["congestion_control"], "reno");
+    }
+    assert_eq!(pair.verify(Op::Write, 4096, 2).wrong, 0);
+    for role in [Role::Initiator, Role::Responder] {
+        let mut spec = spec(role, 1, 4096);
+        spec.knobs.congestion_control = Some("nonesuch".into());
+        let failure = Pair::new().initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err();
+        assert_eq!((failure.stage, failure.kind), (Stage::Open, Kind::Configuration), "{failure}");
+        assert!(failure.cause.contains("no congestion control \"nonesuch\""), "{failure}");
+    }
+}
+
+#[test]
 fn what_tcp_cannot_do_is_said_and_leaves_the_link_whole() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     let failure = pair.initiator.ask(step(Step::Time(timing(Op::AtomicFadd, Aim::Latency, 8, Window::Iterations(1)))));

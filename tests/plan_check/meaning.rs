@@ -72,7 +72,7 @@ metric = "bandwidth"
 service = "uc"
 qps = 4
 warm_up = "10ms"
-knobs = { depth = 64, mtu = 1024 }
+knobs = { depth = 64, mtu = 1024, congestion_control = "cubic" }
 
 [[test]]
 name = "first"
@@ -169,7 +169,7 @@ group = "right"
     assert_eq!((knobs.retry_count, knobs.timeout, knobs.core), (Some(7), Some(20), Some(5)));
     assert_eq!((knobs.relaxed_ordering, knobs.huge_pages), (Some(true), Some(true)));
     assert_eq!((knobs.completion, knobs.footprint), (Some(Completion::Events), Some(Footprint::Dram)));
-    assert_eq!(knobs.joining, Some(Joining::RdmaCm));
+    assert_eq!((knobs.joining, knobs.congestion_control.as_deref()), (Some(Joining::RdmaCm), None));
     let [floor, peers] = test.expect.as_slice() else { panic!("{:?}", test.expect) };
     assert_eq!((floor.metric, floor.limit), (Metric::Bandwidth, Limit::AtLeast(90.0)));
     assert_eq!((floor.sizes, floor.rails.as_slice(), floor.group.as_deref()), (Some((64, 128)), &[1][..], None));
@@ -181,6 +181,7 @@ group = "right"
     assert_eq!(test.name, "send-latency-tcp");
     assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.service), (&[8][..], &[1][..], Service::Rc));
     assert_eq!((test.knobs.depth, test.knobs.mtu, test.window), (None, None, Window::Iterations(1000)));
+    assert_eq!(test.knobs.congestion_control.as_deref(), Some("cubic"));
     assert_eq!(test.expect[0].limit, Limit::AtMost(50.0));
     assert_eq!(test.expect[0].group.as_deref(), Some("right"));
 }

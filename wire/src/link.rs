@@ -112,6 +112,9 @@ pub struct Knobs {
     /// How queue pairs are joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joining: Option<Joining>,
+    /// Congestion control of TCP connections (iperf3 `-C`), a name the kernel knows; the system's if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
 }
 
 /// What an agent opens for its end of a link.

@@ -107,11 +107,20 @@ pub static KNOBS: Section = Section {
             "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. `auto` takes rdma-cm for iWARP and exchange for the rest.",
             "perftest `--rdma_cm`",
         ),
+        knob(
+            "congestion_control",
+            Shape::Text,
+            "Congestion control of TCP connections, such as `cubic`; every host has to offer it. Else each host's own.",
+            "iperf3 `-C`",
+        ),
     ],
 };
 
 /// Knobs that mean something to TCP.
-const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint"];
+const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint", "congestion_control"];
+
+/// Longest name of a congestion control (the kernel's `TCP_CA_NAME_MAX`, less its final zero).
+const LONGEST_NAME: usize = 15;
 
 /// Knobs that mean nothing to collectives, whose messages and windows are their own.
 const OF_PAIRS: &[&str] =
@@ -131,6 +140,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         (Some(Fabric::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
         (Some(Fabric::Nccl), _) => Some("has no meaning for NCCL, which is turned by `env`"),
         (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("has no meaning for a collective"),
+        (Some(Fabric::Verbs), _) if name == "congestion_control" => Some("has a meaning for TCP only"),
         (Some(Fabric::Verbs), _) if direct && name == "inline" => {
             Some("cannot be used: the CPU does not reach a payload in GPU memory")
         }
@@ -180,6 +190,12 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         let note = Mistake::at(span, "Soft-RoCE takes retry_count = 7 as endless");
         book.note(note.help("a dead link is then found by the deadline of the case; 6 finds it by itself"));
     }
+    let congestion = if left_out("congestion_control") { None } else { table.text("congestion_control") };
+    let named = |name: &str| name.len() <= LONGEST_NAME && !name.contains(|c: char| !c.is_ascii_graphic());
+    if let Some(name) = congestion.as_ref().filter(|name| !named(&name.value)) {
+        let mistake = Mistake::at(name.span.clone(), "no congestion control has such a name");
+        book.add(mistake.help("`sysctl net.ipv4.tcp_available_congestion_control` on a host lists what it offers"));
+    }
     let plain = |knob: Option<At<u32>>| knob.map(|at| at.value);
     Knobs {
         depth: plain(depth),
@@ -204,6 +220,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
             "rdma-cm" => Joining::RdmaCm,
             _ => Joining::Auto,
         }),
+        congestion_control: congestion.map(|name| name.value),
     }
 }
 

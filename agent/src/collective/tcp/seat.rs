@@ -15,7 +15,7 @@ use crate::{
     fabric::{
         Control,
         tcp::{
-            self,
+            self, congestion,
             greeting::{self, Origin},
             place::{self, Place},
             socket,
@@ -32,7 +32,7 @@ const UNPACED: &str = "reno";
 /// A rank that listens.
 pub struct TcpSeat {
     spec: LinkSpec,
-    congestion: Option<&'static str>,
+    congestion: Option<String>,
     place: Place,
     listener: TcpListener,
     opened: Opened,
@@ -55,9 +55,13 @@ impl TcpSeat {
             Some(Completion::Events) => "events",
         };
         settings.insert("completion".into(), completion.into());
-        let listener = tcp::listen(place.address, ranks)?;
-        let congestion = (siblings >= ranks).then_some(UNPACED);
-        settings.insert("congestion".into(), congestion_control(&listener, congestion)?);
+        let unpaced = || (siblings >= ranks).then(|| UNPACED.to_owned());
+        let congestion = spec.knobs.congestion_control.clone().or_else(unpaced);
+        let listener = tcp::listen(place.address, ranks, congestion.as_deref())?;
+        let name = congestion::of(SockRef::from(&listener)).map_err(|error| {
+            Failure::new(Stage::Open, Kind::Internal, format!("the congestion control of a socket: {error}"))
+        })?;
+        settings.insert("congestion_control".into(), name);
         let port = listener.local_addr().map_or(0, |address| address.port());
         let opened = Opened {
             endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
@@ -76,7 +80,7 @@ impl TcpSeat {
     fn origin(&self, peer: IpAddr) -> Origin {
         let device = (self.place.named_device && !place::is_own(peer)).then(|| self.place.device.clone());
         let named = self.place.named_address || self.place.named_device;
-        Origin { address: named.then_some(self.place.address), device, congestion: self.congestion }
+        Origin { address: named.then_some(self.place.address), device, congestion: self.congestion.clone() }
     }
 
     /// The connections, by rank.
@@ -149,15 +153,4 @@ impl Seat for TcpSeat {
         }
         Ok((Box::new(Tcp::new(streams, names, patience)), self.opened))
     }
-}
-
-/// Sets the congestion control of what a listener accepts, if `wanted`, and tells which one it is.
-fn congestion_control(listener: &TcpListener, wanted: Option<&str>) -> Result<String, Failure> {
-    let socket = SockRef::from(listener);
-    let set = wanted.map_or(Ok(()), |wanted| socket.set_tcp_congestion(wanted.as_bytes()));
-    // The kernel answers with a fixed length, filled up with zeros.
-    let name = set.and_then(|()| socket.tcp_congestion()).map_err(|error| {
-        Failure::new(Stage::Open, Kind::Internal, format!("the congestion control of a socket: {error}"))
-    })?;
-    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }

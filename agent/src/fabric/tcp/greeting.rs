@@ -148,7 +148,7 @@ pub struct Origin {
     /// Interface to leave by; the kernel's choice if `None`.
     pub device: Option<String>,
     /// Congestion control of the connection; the system's if `None`.
-    pub congestion: Option<&'static str>,
+    pub congestion: Option<String>,
 }
 
 /// Connects `count` streams to a responder and shows it the token.
@@ -202,7 +202,7 @@ fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStre
     if let Some(address) = origin.address {
         socket.bind(&SocketAddr::new(address, 0).into())?;
     }
-    if let Some(congestion) = origin.congestion {
+    if let Some(congestion) = &origin.congestion {
         socket.set_tcp_congestion(congestion.as_bytes())?;
     }
     let left = control.deadline().saturating_duration_since(Instant::now());

@@ -18,6 +18,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::{
     conduct::{self, Lines, Part, RECEIVE},
+    congestion,
     greeting::{self, Origin},
     memory::{self, Bytes},
     place::{self, Place},
@@ -67,9 +68,13 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     let place = place::choose(spec)?;
     let numa = format!("sys/class/net/{}/device/numa_node", place.device);
     let settled = settling::settle(&this_host(), spec.knobs.core, &numa)?;
+    let congestion = spec.knobs.congestion_control.as_deref();
     let listener = match spec.role {
-        Role::Responder => Some(listen(place.address, spec.qps)?),
-        Role::Initiator => None,
+        Role::Responder => Some(listen(place.address, spec.qps, congestion)?),
+        Role::Initiator => {
+            congestion::probe(place.address, congestion)?;
+            None
+        }
     };
     let port = listener.as_ref().and_then(|listener| listener.local_addr().ok()).map_or(0, |address| address.port());
     let spin = spec.knobs.completion == Some(Completion::Poll);
@@ -92,11 +97,12 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, device, front, back, spin, broken: None }))
 }
 
-/// Listens for `streams` connections at a port of the kernel's choice.
+/// Listens for `streams` connections at a port of the kernel's choice; they have the congestion control `congestion`,
+/// or the system's.
 ///
 /// # Errors
-/// The address is not this host's, or the process has no descriptors left.
-pub fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
+/// The address is not this host's, the process has no descriptors left, or the congestion control is not to be had.
+pub fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
     let to = SocketAddr::new(address, 0);
     let listen = || {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
@@ -104,7 +110,10 @@ pub fn listen(address: IpAddr, streams: u32) -> Result<TcpListener, Failure> {
         socket.listen(i32::try_from(streams).unwrap_or(i32::MAX).saturating_add(64))?;
         Ok::<_, std::io::Error>(socket.into())
     };
-    listen().map_err(|error| refused(Kind::Configuration, format!("cannot listen at {address}: {error}")))
+    let listener: TcpListener =
+        listen().map_err(|error| refused(Kind::Configuration, format!("cannot listen at {address}: {error}")))?;
+    congestion::choose(SockRef::from(&listener), congestion)?;
+    Ok(listener)
 }
 
 fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, Failure> {
@@ -151,7 +160,9 @@ impl Link for Tcp {
                 let ip = peer.address.parse().map_err(|_| refused("the peer's address is none"))?;
                 let device = (self.place.named_device && !place::is_own(ip)).then(|| self.place.device.clone());
                 let named = self.place.named_address || self.place.named_device;
-                let origin = Origin { address: named.then_some(self.place.address), device, congestion: None };
+                let address = named.then_some(self.place.address);
+                let congestion = self.spec.knobs.congestion_control.clone();
+                let origin = Origin { address, device, congestion };
                 greeting::connect(&origin, SocketAddr::new(ip, peer.port), count, &self.spec.token, control)?
             }
         };
@@ -209,8 +220,7 @@ impl Tcp {
         }
         (self.opened.mtu, self.opened.rate_gbps) = (mtu(&self.opened.device), rate(&self.opened.device));
         self.opened.link_layer = if own { LinkLayer::Loopback } else { LinkLayer::Ethernet };
-        if let Ok(congestion) = SockRef::from(stream).tcp_congestion() {
-            let name = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
+        if let Ok(name) = congestion::of(SockRef::from(stream)) {
             self.opened.settings.insert("congestion_control".into(), name);
         }
         Ok(())

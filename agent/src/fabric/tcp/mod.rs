@@ -12,6 +12,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`place`] | which address and interface |
+//! | [`congestion`] | congestion control of connections |
 //! | [`greeting`] | connecting with a token |
 //! | [`socket`] | socket settings, sending and receiving |
 //! | [`memory`] | a stream's bytes, in host memory or staged to a GPU |
@@ -22,6 +23,7 @@
 
 mod account;
 mod conduct;
+pub(crate) mod congestion;
 pub(crate) mod greeting;
 mod link;
 mod memory;

@@ -1,0 +1,89 @@
+//! Congestion control of connections: the system's, or the one that is asked for (iperf3 `-C`).
+
+use std::{io, net::IpAddr};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+/// Names of what the kernel offers.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Gives a socket the congestion control `wanted`, which what it accepts inherits; `None` leaves the system's.
+///
+/// # Errors
+/// The kernel has none of that name, or this user may not choose it.
+pub fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    socket.set_tcp_congestion(wanted.as_bytes()).map_err(|error| {
+        let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                let offered = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
+                refused(format!("this host's kernel has no congestion control {wanted:?}")).help(format!(
+                    "load its module (modprobe tcp_{wanted}), or take another; it offers: {}",
+                    offered.trim()
+                ))
+            }
+            io::ErrorKind::PermissionDenied => refused(format!(
+                "this user may not choose the congestion control {wanted:?}"
+            ))
+            .help(
+                "run the agent as root, or add it to the sysctl net.ipv4.tcp_allowed_congestion_control of this host",
+            ),
+            _ => refused(format!("the congestion control {wanted:?} cannot be set: {error}")),
+        }
+    })
+}
+
+/// Whether connections from `address` can have the congestion control `wanted`: found out before there are any, so
+/// that it is this host that gets the blame.
+///
+/// # Errors
+/// As [`choose`], or the process has no descriptors left.
+pub fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
+    if wanted.is_none() {
+        return Ok(());
+    }
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).map_err(|error| {
+        Failure::new(Stage::Open, Kind::Configuration, format!("no socket to be had: {error}"))
+            .help("raise the limit of open files (ulimit -n)")
+    })?;
+    choose(SockRef::from(&socket), wanted)
+}
+
+/// Which one a socket has.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn of(socket: SockRef<'_>) -> io::Result<String> {
+    // The kernel answers with a fixed length, filled up with zeros.
+    let name = socket.tcp_congestion()?;
+    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_a_listener_has_its_connections_inherit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Every kernel has it, and every user may choose it.
+        choose(SockRef::from(&listener), Some("reno")).unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        assert_eq!(of(SockRef::from(&far)).unwrap(), "reno");
+        assert_ne!(of(SockRef::from(&near)).unwrap(), "");
+    }
+
+    #[test]
+    fn a_name_the_kernel_does_not_know_is_refused_with_those_it_knows() {
+        let failure = probe("::1".parse().unwrap(), Some("nonesuch")).unwrap_err();
+        assert!(failure.cause.contains("no congestion control \"nonesuch\""), "{failure}");
+        assert!(failure.help.contains("modprobe tcp_nonesuch") && failure.help.contains("reno"), "{failure}");
+        probe("127.0.0.1".parse().unwrap(), None).unwrap();
+    }
+}
