@@ -19,6 +19,9 @@ use tokio::{
 
 use super::{log::printable, pipe::Sink};
 
+/// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
+const REASON: Duration = Duration::from_secs(5);
+
 /// What one request is waiting for.
 type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 
@@ -53,7 +56,14 @@ impl Conversation {
     /// Sends one request and waits for its answer, at most `limit`.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         let name = describe(&ask);
-        let (id, answer) = self.post(ask)?;
+        let (id, answer) = match self.post(ask) {
+            Ok(posted) => posted,
+            // The way to the agent has ended and why is being found out: whoever asks now is told the reason too.
+            Err(failure) if failure.kind != Kind::Internal && self.lost().is_none() => {
+                return Err(tokio::time::timeout(limit.min(REASON), self.gone()).await.unwrap_or(failure));
+            }
+            Err(failure) => return Err(failure),
+        };
         // Forgets the request when the caller stops waiting, whether by time or by being dropped.
         let _forget = Forget { conversation: self, id };
         match tokio::time::timeout(limit, answer).await {
@@ -265,6 +275,37 @@ mod tests {
     async fn endless_noise_is_cut_off() {
         let why = skip_to_magic(&mut tokio::io::repeat(b'y'), |_| {}).await.unwrap_err();
         assert!(why.contains("other text"), "{why}");
+    }
+
+    #[tokio::test]
+    async fn who_asks_while_the_reason_is_being_found_is_told_the_reason() {
+        let (conversation, to_write) = Conversation::new();
+        let limit = Duration::from_secs(60);
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            conversation.lose(Failure::new(Stage::Converse, Kind::Lost, "the agent was killed"));
+        };
+        // The writer has ended, then the way is closed too: either may come first when an agent dies.
+        drop(to_write);
+        let (told, ()) = tokio::join!(conversation.ask(Ask::Facts, limit), later);
+        assert_eq!(told.unwrap_err().cause, "the agent was killed");
+
+        let (conversation, _to_write) = Conversation::new();
+        conversation.hang_up();
+        let later = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            conversation.lose(Failure::new(Stage::Converse, Kind::Lost, "the agent was killed"));
+        };
+        let (told, ()) = tokio::join!(conversation.ask(Ask::Facts, limit), later);
+        assert_eq!(told.unwrap_err().cause, "the agent was killed");
+    }
+
+    #[tokio::test]
+    async fn where_no_reason_is_found_the_end_is_told() {
+        let (conversation, _to_write) = Conversation::new();
+        conversation.hang_up();
+        let failure = conversation.ask(Ask::Facts, Duration::from_millis(20)).await.unwrap_err();
+        assert_eq!((failure.kind, failure.cause.as_str()), (Kind::Aborted, "the conversation was closed"));
     }
 
     #[test]
