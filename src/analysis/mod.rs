@@ -15,6 +15,7 @@ pub mod frame;
 pub mod history;
 pub mod journal;
 pub mod localise;
+pub mod plausible;
 pub mod results;
 pub mod row;
 pub mod rows;

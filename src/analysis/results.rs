@@ -9,6 +9,7 @@ use railgauge_wire::{
 
 use super::{
     journal::{End, Journal, Try},
+    plausible::{self, Lacks},
     together::{self, Part},
     truth,
     words::count,
@@ -43,6 +44,8 @@ pub struct CaseResult<'a> {
     pub part: Option<Part>,
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<String>,
+    /// What its samples lack, or say and cannot be true.
+    pub lacks: Lacks,
     /// What to make of it.
     pub state: State,
 }
@@ -58,6 +61,10 @@ pub enum State {
     Unverified,
     /// Measured, and something disturbed it, or it is not what was asked for.
     Contaminated,
+    /// A sample says what cannot be true.
+    Impossible,
+    /// A sample is there, and a value that its metrics need is not.
+    NoValue,
     /// Never tried.
     NotRun,
     /// Tried and not measured.
@@ -74,6 +81,8 @@ impl State {
             Self::Short => "too few repeats",
             Self::Unverified => "not verified",
             Self::Contaminated => "contaminated",
+            Self::Impossible => "impossible value",
+            Self::NoValue => "no value",
             Self::NotRun => "not run",
             Self::Failed => "failed",
             Self::Wrong => "wrong bytes",
@@ -139,12 +148,20 @@ impl CaseResult<'_> {
         if missing > 0 && !self.samples.is_empty() {
             words.push(format!("{missing} of {} repeats were not measured", self.repeats));
         }
-        if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| s.checked.verified == 0) {
+        if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| self.is_unverified(s)) {
             words.push("the data was not verified although the plan asks for it".to_owned());
         }
+        words.extend(self.lacks.absent.iter().cloned());
+        words.extend(self.lacks.impossible.iter().map(|what| format!("cannot be true: {what}")));
         words.extend(self.contradiction());
         words.extend(self.doubts.iter().map(|reason| format!("contaminated: {reason}")));
         (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Whether a sample's bytes were not compared, or fewer than one message has.
+    fn is_unverified(&self, sample: &Sample) -> bool {
+        let least = if self.case.flow.members.is_empty() { self.case.cell.size.max(1) } else { 1 };
+        sample.checked.verified < least
     }
 
     /// The next thing to look at or do, where the failure that counts knows one; empty otherwise.
@@ -274,6 +291,9 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     together::join(&mut results);
     for result in &mut results {
         result.doubts = doubts(journal, result);
+        let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
+        let ends = (facts(&result.case.flow.from.host), facts(&result.case.flow.to.host));
+        result.lacks = plausible::lacks(result, plausible::rate(result, ends));
         result.state = state(result);
     }
     results
@@ -319,6 +339,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         not_run,
         part: None,
         doubts: Vec::new(),
+        lacks: Lacks::default(),
         state: State::Measured,
     }
 }
@@ -362,9 +383,13 @@ fn state(result: &CaseResult<'_>) -> State {
         State::Wrong
     } else if result.samples.is_empty() {
         if result.failures.is_empty() { State::NotRun } else { State::Failed }
+    } else if !result.lacks.absent.is_empty() {
+        State::NoValue
+    } else if !result.lacks.impossible.is_empty() {
+        State::Impossible
     } else if !result.doubts.is_empty() || result.contradiction().is_some() {
         State::Contaminated
-    } else if result.test.verify && samples().any(|sample| sample.checked.verified == 0) {
+    } else if result.test.verify && samples().any(|sample| result.is_unverified(sample)) {
         State::Unverified
     } else if result.samples.len() < result.repeats as usize {
         State::Short

@@ -204,6 +204,10 @@ pub struct Sample {
     /// Counter changes over the window at the responder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub to_counters: BTreeMap<String, u64>,
+    /// How long the controller waited for the timed pass, warm-up included, in nanoseconds of its own clock; `None` where
+    /// it did not look. No window of an agent can be longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<u64>,
     /// The responder's monotonic clock minus the initiator's in nanoseconds, compared right before a window with both
     /// directions at once; `None` for one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! One case on one link: verify, time, verify. The controller leads both ends; see `wire/src/step.rs`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -39,7 +39,7 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
     armed?;
     // Clocks drift apart and hosts start anew: what was known when the host came up is of no use hours later.
     let offset = if test.bidirectional { Some(hosts::apart(&link.from, &link.to).await?) } else { None };
-    let (initiator, responder) = timed(link, test, cell, None).await?;
+    let Timed { initiator, responder, waited } = timed(link, test, cell, None).await?;
     let after = counters::both(link).await;
     add(&mut checked, verify(link, test, cell, seed, 2).await?);
     Ok(Sample {
@@ -48,6 +48,7 @@ async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sampl
         checked,
         from_counters: counters::difference(&before.0, &after.0),
         to_counters: counters::difference(&before.1, &after.1),
+        waited: Some(waited),
         offset,
         ..Sample::default()
     })
@@ -59,6 +60,13 @@ pub(super) async fn arm(link: &Link, test: &Test, cell: &Cell) -> Result<(), Fai
     step(&link.to, link, serve(cell), limit(test) + test.deadline).await.map(drop)
 }
 
+/// A timed pass: what both ends say of it, and how long the controller waited for the initiator's answer, in nanoseconds.
+pub(super) struct Timed {
+    pub(super) initiator: Measurement,
+    pub(super) responder: Option<Measurement>,
+    pub(super) waited: u64,
+}
+
 /// The timed pass on an armed link: both ends' accounts. `start_at` is when its window starts, on the initiator's clock
 /// and so much from now; after the warm-up without it.
 pub(super) async fn timed(
@@ -66,7 +74,7 @@ pub(super) async fn timed(
     test: &Test,
     cell: &Cell,
     start_at: Option<(u64, Duration)>,
-) -> Result<(Measurement, Option<Measurement>), Failure> {
+) -> Result<Timed, Failure> {
     let timing = Timing {
         op: cell.op,
         aim: cell.aim,
@@ -78,7 +86,9 @@ pub(super) async fn timed(
         only: cell.only,
     };
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
+    let asked = Instant::now();
     let timed = step(&link.from, link, Step::Time(timing), limit(test) + wait).await;
+    let waited = nanoseconds(asked.elapsed());
     let served = stop(&link.to, link, test.deadline).await;
     let (initiator, responder) = match (timed?, served?) {
         (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
@@ -86,7 +96,7 @@ pub(super) async fn timed(
         _ => return Err(nothing(link, "the timed pass brought no measurement")),
     };
     sane(link, &initiator)?;
-    Ok((initiator, responder))
+    Ok(Timed { initiator, responder, waited })
 }
 
 /// Longest time a timed pass may take.
@@ -224,6 +234,6 @@ pub fn longest(window: Window) -> Duration {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

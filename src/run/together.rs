@@ -15,7 +15,6 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    measure::Measurement,
     step::Checked,
 };
 use tokio::task::JoinSet;
@@ -25,7 +24,7 @@ use super::{
     event::{Moment, Sample, Together},
     hosts::{self, Clocks},
     links::Link,
-    pair,
+    pair::{self, Timed},
 };
 use crate::{
     plan::Plan,
@@ -53,7 +52,7 @@ struct Member {
 struct SoFar {
     checked: Checked,
     together: Option<Together>,
-    measured: Option<(Measurement, Option<Measurement>)>,
+    measured: Option<Timed>,
 }
 
 /// Measures a cell on all links at the same time; the answers are in their order. A flow that fails is left behind, and
@@ -188,8 +187,9 @@ fn finish(Member { link, so_far }: Member, before: &ByNic, after: &ByNic) -> (Li
         (moved(link.from.host(), &link.record.from_device), moved(link.to.host(), &link.record.to_device));
     let sample = so_far.and_then(|SoFar { checked, together, measured }| {
         let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass brought no measurement");
-        let (initiator, responder) = measured.ok_or_else(nothing)?;
-        Ok(Sample { initiator, responder, checked, from_counters, to_counters, together, ..Sample::default() })
+        let Timed { initiator, responder, waited } = measured.ok_or_else(nothing)?;
+        let waited = Some(waited);
+        Ok(Sample { initiator, responder, checked, from_counters, to_counters, waited, together, ..Sample::default() })
     });
     (link, sample)
 }

@@ -44,7 +44,18 @@ impl Cluster {
         // About 300 GB/s, falling with the size of the group.
         let time = case.cell.size as f64 / 300.0 * (hosts.len() as f64).powf(0.03) * if slow { 1.25 } else { 1.0 };
         let p50 = (time * (1.0 + 0.004 * self.dice.normal())) as u64;
-        let latency = Latency { samples: 100, min: p50, p50, max: p50, ..Latency::default() };
+        let mean = p50 as f64;
+        let latency = Latency {
+            samples: 100,
+            min: p50,
+            p50,
+            p90: p50,
+            p99: p50,
+            p999: p50,
+            max: p50,
+            mean,
+            ..Latency::default()
+        };
         Ok(Sample {
             initiator: Measurement {
                 elapsed: 100 * p50,

@@ -42,7 +42,17 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
     }
     // Repeats scatter by 1 %.
     let p50 = (1e3 * time(algorithm, case.cell.size) * (1.0 + 0.01 * dice.normal())) as u64;
-    let latency = Latency { samples: 100, min: p50, p50, max: p50, mean: p50 as f64, ..Latency::default() };
+    let latency = Latency {
+        samples: 100,
+        min: p50,
+        p50,
+        p90: p50,
+        p99: p50,
+        p999: p50,
+        max: p50,
+        mean: p50 as f64,
+        ..Latency::default()
+    };
     let rank = |rank: u32| RankAccount {
         rank,
         host: "h1".into(),

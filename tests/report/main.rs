@@ -14,4 +14,5 @@ mod localise;
 mod pages;
 mod scale;
 mod trend;
+mod values;
 mod verdicts;

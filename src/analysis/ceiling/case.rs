@@ -68,6 +68,20 @@ pub fn of_group(
 /// A message long enough to have no edges, in bytes.
 pub(super) const STREAM: u64 = 1 << 30;
 
+/// The rate of a link in Gb/s and direction that nothing which passes its wire can exceed: that of its slower port.
+/// `None` where it is not known, where the bytes stay in one host, where the device is emulated, and where a port is in a
+/// bond, whose members add up in ways the port does not tell.
+pub fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
+    let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
+    let ends = [End::find(from, &record.from_device), End::find(to, &record.to_device)];
+    let bonded = ends.iter().any(|end| end.interface.is_some_and(|interface| interface.bond.is_some()));
+    if inside || bonded || record.software || record.link_layer == LinkLayer::Loopback {
+        return None;
+    }
+    let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(gigabits);
+    record.rate_gbps.or_else(speed)
+}
+
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
 /// no wire or its packets are not known.
 pub fn wire_efficiency(

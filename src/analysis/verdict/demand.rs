@@ -66,8 +66,9 @@ pub(super) fn judge<'r>(
     for one @ (result, row) in &scope {
         match result.state {
             State::Wrong => wrong.push(*one),
+            State::NoValue => missing.push(*one),
             _ if row.value.is_none() => missing.push(*one),
-            State::Contaminated | State::Unverified => doubtful.push(*one),
+            State::Impossible | State::Contaminated | State::Unverified => doubtful.push(*one),
             state => {
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
                     Ok(one) => judged.push(one),

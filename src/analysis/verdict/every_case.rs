@@ -37,8 +37,8 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
         let verified = if test.verify { format!("; {amount} verified, 0 bytes wrong") } else { String::new() };
         (Status::Pass, format!("{total} measured{verified}"))
     };
-    let missing = with(State::Failed).count() + with(State::NotRun).count();
-    let measured = results.iter().filter(|result| !result.samples.is_empty());
+    let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
+    let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
     Verdict {
         test: test.name.clone(),
         demand: demand.to_owned(),
@@ -62,7 +62,16 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
 
 /// `3 of 24 cases short of that: 1 wrong bytes, 2 failed; the gravest: gpu01:0 → gpu02:0, 64 KiB: …`.
 fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
-    let order = [State::Wrong, State::Failed, State::NotRun, State::Contaminated, State::Unverified, State::Short];
+    let order = [
+        State::Wrong,
+        State::Failed,
+        State::NotRun,
+        State::NoValue,
+        State::Impossible,
+        State::Contaminated,
+        State::Unverified,
+        State::Short,
+    ];
     let parts: Vec<String> = order
         .into_iter()
         .filter_map(|state| {

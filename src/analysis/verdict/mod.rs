@@ -207,6 +207,10 @@ pub struct Cases {
     pub unverified: usize,
     /// Measured and disturbed.
     pub contaminated: usize,
+    /// With a sample that says what cannot be true.
+    pub impossible: usize,
+    /// With a sample that lacks a value.
+    pub no_value: usize,
     /// Tried and not measured.
     pub failed: usize,
     /// Never tried.
@@ -345,6 +349,8 @@ fn tally(results: &[CaseResult<'_>]) -> Cases {
             State::Short => &mut cases.short,
             State::Unverified => &mut cases.unverified,
             State::Contaminated => &mut cases.contaminated,
+            State::Impossible => &mut cases.impossible,
+            State::NoValue => &mut cases.no_value,
             State::Failed => &mut cases.failed,
             State::NotRun => &mut cases.not_run,
             State::Wrong => &mut cases.wrong,

@@ -1,6 +1,10 @@
 //! The ranks of one collective: opened, joined, exercised together, closed. See `wire/src/group.rs`.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use railgauge_wire::{
     facts::HostFacts,
@@ -210,6 +214,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     }
     let limit = test.deadline + test.warm_up + super::pair::longest(test.window);
     let limit_ms = milliseconds(limit);
+    let asked = Instant::now();
     let accounts: Vec<Exercised> = on_all(group, |_, agent, link| {
         let exercise = Box::new(exercise.clone());
         async move {
@@ -220,6 +225,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
         }
     })
     .await?;
+    let waited = super::pair::nanoseconds(asked.elapsed());
     let record = record(group, &accounts)?;
     if let Some(wanted) = test.collective.as_ref().and_then(|c| c.carried_by).filter(|w| *w != record.transport) {
         let cause = format!("{host}: the plan demands {wanted}, and {} carried the bytes", record.transport);
@@ -228,7 +234,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
             .help("NCCL's choice and its reasons are in its log: NCCL_DEBUG=INFO; see NCCL_IB_HCA and NCCL_NET"));
     }
     group.record = Some(record);
-    sample(group, cell, &accounts)
+    Ok(Sample { waited: Some(waited), ..sample(group, cell, &accounts)? })
 }
 
 fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, Failure> {

@@ -52,8 +52,8 @@ impl Link<'_> {
     /// How it looks in a matrix.
     pub(super) fn look(&self) -> Look {
         match (self.result.state, self.steps()) {
-            (State::Wrong | State::Contaminated | State::Unverified, _) => Look::Doubtful,
-            (State::Failed | State::NotRun, _) => Look::Missing,
+            (State::Wrong | State::Impossible | State::Contaminated | State::Unverified, _) => Look::Doubtful,
+            (State::Failed | State::NotRun | State::NoValue, _) => Look::Missing,
             (_, None) if self.value.is_none() => Look::Missing,
             (_, None) => Look::Usual,
             (_, Some(steps)) if steps > 1.0 => Look::Better,
