@@ -13,7 +13,7 @@ use railgauge_stats::{
 };
 use railgauge_wire::terms::Better;
 
-use super::{Confirmation, Good, Localisation, Named, Standing, pick};
+use super::{Confirmation, DecidedBy, Good, Localisation, Named, Standing, pick};
 use crate::{
     analysis::{
         journal::Journal,
@@ -291,8 +291,19 @@ impl Localisation {
             reason,
             cases,
             standing: Standing::Confirmed,
+            open: None,
+            decided_by: Some(DecidedBy::FurtherMeasurement),
+            alternatives: Vec::new(),
+            bad_share: None,
             further: Vec::new(),
-            confirmation: Some(Confirmation { change_percent: change, interval_percent: None, n }),
+            confirmation: Some(Confirmation {
+                change_percent: change,
+                interval_percent: None,
+                n,
+                bad: n,
+                controls: 0,
+                controls_change_percent: 0.0,
+            }),
             lanes: Vec::new(),
         }
     }

@@ -32,7 +32,9 @@ use names::Names;
 
 pub use further::further;
 pub use probe::Probe;
-pub use told::{Confirmation, Further, Good, Lane, Named, Standing};
+pub use told::{
+    Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing, TwoClusters,
+};
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,6 +57,11 @@ pub struct Localisation {
     pub good: Vec<Good>,
     /// What stands out, the worst first.
     pub suspects: Vec<Named>,
+    /// Control pairs that were measured again together with the suspects.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<Further>,
+    /// That the values fall into two clusters, where they do.
+    pub two_clusters: Option<TwoClusters>,
     /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
     pub unjudged: Vec<String>,
     /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
@@ -146,6 +153,8 @@ impl Localisation {
             missing: 0,
             good: Vec::new(),
             suspects: Vec::new(),
+            controls: Vec::new(),
+            two_clusters: None,
             unjudged: Vec::new(),
             remarks: Vec::new(),
             probes: Vec::new(),
@@ -230,6 +239,10 @@ impl Localisation {
             reason,
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
             standing: Standing::Suspect,
+            open: None,
+            decided_by: None,
+            alternatives: Vec::new(),
+            bad_share: None,
             further: Vec::new(),
             confirmation: None,
             lanes: Vec::new(),

@@ -21,12 +21,112 @@ pub struct Good {
 pub enum Standing {
     /// Not followed up.
     Suspect,
-    /// Low again when measured again.
+    /// Shown to be bad when measured again, while control pairs were good: lower than they, by the least effect at
+    /// least, in nearly every result.
     Confirmed,
-    /// Good when measured again.
+    /// Shown to be bad in a share of its results ([`Named::bad_share`]), while control pairs were good.
+    Intermittent,
+    /// Shown to be good when measured again: no result was bad, and an effect of half of what was suspected is ruled out.
     Cleared,
-    /// Measured again with too few results.
+    /// Neither shown to be bad nor good; [`Named::open`] says why.
     Open,
+}
+
+/// Why a suspect is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenReason {
+    /// Too few of the further cases have a value that may be trusted.
+    TooFew,
+    /// Some further results were bad and some good, and no more can be said: results of two kinds neither clear nor
+    /// confirm.
+    Mixed,
+    /// Neither shown to be bad nor to be good: the results scatter too much for the effect.
+    Unclear,
+    /// No pair is known to be good, so that nothing shows what good pairs reach now.
+    NoControls,
+    /// The control pairs, good before, were bad or scattered when measured again: what was measured is the time and not
+    /// the part.
+    ControlsUnsteady,
+    /// It is bad, but several parts ([`Named::alternatives`]) would look the same and nothing tells which it is.
+    Undecided,
+    /// It is bad, but one of its hosts was busy with something else, and the effect is not far beyond what control pairs
+    /// show.
+    Busy,
+    /// The same on a virtual machine, which shares its host with others.
+    VirtualMachine,
+    /// It is bad, but several of the plan's hosts are one machine, and so no parts that can be told apart.
+    SharedMachine,
+}
+
+/// What decided which side of two is the sick one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidedBy {
+    /// The good side reaches its links' ceiling, and the bad side does not.
+    Ceiling,
+    /// The good side is above the plan's floor, and the bad side is below.
+    Floor,
+    /// Parts and pairs of the same kind are good: a fault takes bandwidth away and adds none.
+    Peers,
+    /// Measured again, pairs that pass only one of the possible parts told them apart.
+    FurtherMeasurement,
+}
+
+/// A part's name without what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PartName {
+    /// As [`Named::kind`].
+    pub kind: &'static str,
+    /// As [`Named::name`].
+    pub name: String,
+    /// Hosts that the name holds; empty for a part that many hosts share.
+    pub hosts: Vec<String>,
+    /// The rail that the name holds.
+    pub rail: Option<u32>,
+}
+
+/// The values of a test fall into two clusters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TwoClusters {
+    /// The cluster of the better values.
+    pub good: Cluster,
+    /// The cluster of the worse values.
+    pub bad: Cluster,
+    /// The worse against the better cluster in percent: negative for a bandwidth, positive for a latency.
+    pub change_percent: f64,
+    /// What separates them.
+    pub separated_by: SeparatedBy,
+}
+
+/// What separates two clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SeparatedBy {
+    /// The suspects of the test: they speak for it, and the clusters need no verdict of their own.
+    Suspects,
+    /// Whether a pair stays within its group, alike for all groups (three at least): a fabric with two levels. No fault by
+    /// itself.
+    Levels,
+    /// Nothing that is known: an open finding of its own.
+    Nothing,
+}
+
+/// One of two clusters of values.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cluster {
+    /// Median in the metric's unit.
+    pub centre: f64,
+    /// Pairs.
+    pub n: usize,
+    /// Hosts all of whose pairs are in it.
+    pub hosts: Vec<String>,
+    /// Groups all of whose inner pairs are in it.
+    pub groups: Vec<String>,
+    /// Boundaries all of whose pairs are in it, as names of two groups.
+    pub boundaries: Vec<(String, String)>,
+    /// Numbers of the cases.
+    pub cases: Vec<u64>,
 }
 
 /// A part that stands out, in words and numbers.
@@ -63,6 +163,17 @@ pub struct Named {
     pub cases: Vec<u64>,
     /// Whether it was followed up.
     pub standing: Standing,
+    /// Why it is open; `None` for any other standing.
+    pub open: Option<OpenReason>,
+    /// What decided that it is the bad side; `None` as long as nothing did.
+    pub decided_by: Option<DecidedBy>,
+    /// Parts that the results so far do not tell from this one, so that any of them may be the bad one; empty where the
+    /// name is the only one that fits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<PartName>,
+    /// Share of its results that are bad, from 0 to 1, where some are good; `None` for a part that is bad throughout or
+    /// where that cannot be told.
+    pub bad_share: Option<f64>,
     /// The further cases that were to settle it.
     pub further: Vec<Further>,
     /// What they came to; `None` without any, or with too few.
@@ -111,6 +222,12 @@ pub struct Confirmation {
     pub interval_percent: Option<(f64, f64)>,
     /// Further cases with a result that may be trusted.
     pub n: usize,
+    /// How many of these are bad.
+    pub bad: usize,
+    /// Control cases with a result that may be trusted, measured in the same rounds.
+    pub controls: usize,
+    /// What the control pairs came to against their first level, in percent: how far the whole cluster moved meanwhile.
+    pub controls_change_percent: f64,
 }
 
 impl Standing {
@@ -119,6 +236,7 @@ impl Standing {
         match self {
             Self::Suspect => "suspect",
             Self::Confirmed => "confirmed",
+            Self::Intermittent => "intermittent",
             Self::Cleared => "cleared",
             Self::Open => "open",
         }

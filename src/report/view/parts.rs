@@ -62,15 +62,16 @@ pub(super) fn parts(found: &[Localisation]) -> Option<Parts> {
 const fn rank(standing: Standing) -> u8 {
     match standing {
         Standing::Confirmed => 0,
-        Standing::Suspect => 1,
-        Standing::Open => 2,
-        Standing::Cleared => 3,
+        Standing::Intermittent => 1,
+        Standing::Suspect => 2,
+        Standing::Open => 3,
+        Standing::Cleared => 4,
     }
 }
 
 const fn class(standing: Standing) -> &'static str {
     match standing {
-        Standing::Confirmed => "fail",
+        Standing::Confirmed | Standing::Intermittent => "fail",
         Standing::Suspect | Standing::Open => "inconclusive",
         Standing::Cleared => "not-run",
     }
@@ -100,7 +101,8 @@ fn sentence(found: &[Localisation], named: &[(Standing, PartView)]) -> String {
         let names = named.iter().filter(move |(standing, _)| *standing == wanted);
         names.map(|(_, part)| part.name.as_str()).collect::<Vec<_>>()
     };
-    let (confirmed, cleared) = (with(Standing::Confirmed), with(Standing::Cleared));
+    let (confirmed, cleared) =
+        ([with(Standing::Confirmed), with(Standing::Intermittent)].concat(), with(Standing::Cleared));
     let open = [with(Standing::Suspect), with(Standing::Open)].concat();
     let judged = found.iter().any(|test| !test.good.is_empty());
     let mut words = Vec::new();
