@@ -9,7 +9,7 @@ use super::{Common, Exit};
 use crate::{
     cluster::AgentBinary,
     plan,
-    preflight::{self, Cluster, Drift, Finding, Severity},
+    preflight::{self, Cluster, Demand, Drift, Finding, Held, Severity},
     run::{
         hosts::{self, Hosts},
         spine::{self, Spine},
@@ -46,6 +46,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let cluster = Cluster { facts: met.facts.clone(), clocks: met.walls.clone() };
     let started = Instant::now();
     let findings = preflight::judge(&loaded.plan, &cluster);
+    let demands = preflight::demands(&loaded.plan, &cluster, &findings);
     let drift = preflight::drift(&cluster.facts);
     common.say(format_args!(
         "{} of {} hosts told what they are, within {:.2} s of their agents' greetings; judged in {:.3} s",
@@ -55,25 +56,50 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         started.elapsed().as_secs_f64(),
     ));
     let document = serde_json::json!({
-        "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
+        "demands": demands, "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
         "told_within_s": met.told_within.as_secs_f64(),
     });
-    let well = met.lost.is_empty() && findings.iter().all(|finding| finding.severity <= Severity::Notice);
-    common.answer(args.json, &document, well, |_| text(&findings, &drift, &met))?;
+    let held = demands.iter().filter(|demand| !demand.waived).map(Demand::held).max().unwrap_or(Held::Met);
+    let well =
+        met.lost.is_empty() && held == Held::Met && findings.iter().all(|finding| finding.severity <= Severity::Notice);
+    common.answer(args.json, &document, well, |_| text(&demands, &findings, &drift, &met))?;
     Ok(match findings.iter().map(|finding| finding.severity).max() {
         _ if met.facts.is_empty() => Exit::Unable,
         Some(Severity::Failure) => Exit::Failed,
-        _ if !met.lost.is_empty() => Exit::Inconclusive,
+        _ if held == Held::Unmet => Exit::Failed,
+        _ if held == Held::Unread || !met.lost.is_empty() => Exit::Inconclusive,
         _ => Exit::Passed,
     })
 }
 
-/// Findings, drift and lost hosts for a terminal.
-fn text(findings: &[Finding], drift: &[Drift], met: &Hosts) -> String {
+/// Demands, findings, drift and lost hosts for a terminal.
+fn text(demands: &[Demand], findings: &[Finding], drift: &[Drift], met: &Hosts) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
+    let _ = demands.iter().try_for_each(|demand| wanted(&mut out, demand));
     let _ = write(&mut out, findings, drift, &met.facts.len(), &met.lost);
     out
+}
+
+/// What the plan wants, and who has it.
+fn wanted(out: &mut String, demand: &Demand) -> std::fmt::Result {
+    let word = match demand.held() {
+        Held::Met => "met",
+        Held::Unread => "unread",
+        Held::Unmet => "unmet",
+    };
+    let waived = if demand.waived { ", waived" } else { "" };
+    write!(out, "{word:<8} the plan wants {} = {} [{}{waived}]", demand.key, demand.wanted, demand.check)?;
+    let parts: Vec<String> = [(Held::Unmet, "not met: "), (Held::Unread, "not read: ")]
+        .into_iter()
+        .map(|(state, words)| (words, demand.departures(state)))
+        .filter(|(_, departures)| !departures.is_empty())
+        .map(|(words, departures)| format!("{words}{departures}"))
+        .collect();
+    match parts.as_slice() {
+        [] => writeln!(out, ": {} hosts", demand.hosts()),
+        parts => writeln!(out, ": {}", parts.join("; ")),
+    }
 }
 
 fn write(
@@ -127,7 +153,7 @@ mod tests {
         let row = Drift { fact: "kernel".into(), majority: "6.12".into(), holders: 3, decided: true, others };
         let met = Hosts::default();
         assert_eq!(
-            text(&[finding], &[row], &met),
+            text(&[], &[finding], &[row], &met),
             "warning  gpu[01-02]: MTU is 1500, others 9000 [mtu]\n         \
              smaller packets; remedy: `ip link set eth1 mtu 9000`\n\
              drift    kernel: 6.12 on most hosts; gpu03 6.1\n\

@@ -101,7 +101,7 @@ pub struct Wanted {
 }
 
 /// How bad parts are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Localise {
     /// Smallest effect that gets a name, in percent.
     pub least_percent: f64,
@@ -111,11 +111,28 @@ pub struct Localise {
     pub at_most: Duration,
     /// Queue pairs over which a confirmed path is measured one at a time, so that bad source ports show; 0 for none.
     pub ports: u32,
+    /// Parts that are known to be bad, or that nobody wants judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waive: Vec<Waiver>,
+}
+
+/// Parts whose being worse than their fellows has no effect on the run's status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiver {
+    /// All of them.
+    All,
+    /// A host, its NICs and the paths at it.
+    Host(String),
+    /// A group, its rails, uplinks and boundaries.
+    Group(String),
+    /// A rail of all hosts or of one.
+    Rail(u32),
 }
 
 impl Default for Localise {
     fn default() -> Self {
-        Self { least_percent: 1.0, confirm: true, at_most: Duration::from_secs(300), ports: 8 }
+        Self { least_percent: 1.0, confirm: true, at_most: Duration::from_secs(300), ports: 8, waive: Vec::new() }
     }
 }
 

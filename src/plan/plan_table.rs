@@ -87,6 +87,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     }
     let mut tests = test::read(&top, &hosts);
     let interleave = interleave::read(&top, &mut tests);
+    let localise = localise::read(&top, &hosts.list, &hosts.groups);
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
@@ -95,7 +96,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         launch,
         hosts: hosts.list,
         groups: hosts.groups,
-        localise: localise::read(&top),
+        localise,
         preflight: preflight::read(&top),
         baseline,
         tests,

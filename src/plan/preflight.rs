@@ -64,10 +64,17 @@ pub const NAMES: &[&str] = &[
 /// Keys of `[preflight]`.
 pub static PREFLIGHT: Section = Section {
     header: "[preflight]",
-    about: "What the hosts' configuration is held against before anything is measured. Without a wanted value hosts are \
-            held against each other.",
+    about: "What the hosts' configuration is held against before anything is measured. Each wanted value is a verdict of \
+            the run, whatever transport its tests use: a failure where a host does not have it, inconclusive where that \
+            cannot be read. Without a wanted value hosts are held against each other, and what differs is a finding.",
     keys: &[
-        key("mtu", Shape::Whole(68, 65_535), OTHERS, "MTU of the interfaces behind RDMA ports, in bytes."),
+        key(
+            "mtu",
+            Shape::Whole(68, 65_535),
+            OTHERS,
+            "MTU of the interfaces behind RDMA ports, in bytes; of a host without RDMA, that of the interfaces named by \
+             `tcp`, else of all with an address.",
+        ),
         key("link_rate", Shape::Quantity, OTHERS, "Rate of every RDMA port: `\"400 Gb/s\"`."),
         key("rdma_ports", Shape::Whole(1, 64), OTHERS, "RDMA ports of every host that the plan can use."),
         key("gpus", Shape::Whole(1, 64), OTHERS, "GPUs of every host."),
@@ -114,9 +121,10 @@ pub static PREFLIGHT: Section = Section {
             "waive",
             Shape::Words(|| NAMES.to_vec()),
             Preset::Words("none"),
-            "Checks whose findings are only notices; `railgauge preflight` still prints them.",
+            "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and belongs \
+             to such a check is judged and does not count.",
         ),
-        key("escalate", Shape::Words(|| NAMES.to_vec()), Preset::Words("none"), "Checks whose findings are failures."),
+        key("escalate", Shape::Words(|| NAMES.to_vec()), Preset::Words("none"), "Checks whose findings fail the run."),
     ],
 };
 

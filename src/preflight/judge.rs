@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_wire::natural;
 
-use super::{CHECKS, Check, Cluster, Finding, Severity, finding::Found, scene::Scene};
+use super::{
+    CHECKS, Check, Cluster, Finding, Severity,
+    demand::{demands, unsaid},
+    finding::Found,
+    scene::Scene,
+};
 use crate::plan::{Plan, hostlist, model::Preflight};
 
 /// Every finding about a plan's hosts, the most serious first, then by check and host.
@@ -12,6 +17,11 @@ pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
     let scene = Scene::new(plan, cluster);
     let one = |check: &'static Check| fold(check, check.find(&scene), &plan.preflight);
     let mut found: Vec<Finding> = CHECKS.iter().flat_map(one).collect();
+    let departures = unsaid(&demands(plan, cluster, &found), &found);
+    for check in CHECKS {
+        let of_check = departures.iter().filter(|(name, _)| name == check.name).map(|(_, found)| found.clone());
+        found.extend(fold(check, of_check.collect(), &plan.preflight));
+    }
     let place: HashMap<&str, usize> = plan.hosts.iter().map(|host| host.name.as_str()).zip(0..).collect();
     for finding in &mut found {
         finding.hosts.sort_by_key(|host| place.get(host.as_str()).copied().unwrap_or(usize::MAX));

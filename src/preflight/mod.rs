@@ -5,6 +5,7 @@
 //! | [`finding`] | what a check found, and how serious it is |
 //! | `scene`, `usual` | what checks look at, and what values are held against |
 //! | `check/` | one file per check: what it reads, what it means for the numbers, the remedy, the source |
+//! | [`demand`] | what the plan wants, answered for every host: the verdicts of preflight |
 //! | `judge` | all checks over a cluster, equal findings folded, the plan's waivers applied |
 //! | [`drift`] | the cluster judging itself: for every fact the majority's value and who differs; what changed between two runs |
 //! | `comparable` | the facts of a host that can be compared, in words |
@@ -13,6 +14,7 @@
 
 mod check;
 mod comparable;
+pub mod demand;
 pub mod drift;
 pub mod finding;
 mod judge;
@@ -25,6 +27,7 @@ use railgauge_wire::facts::HostFacts;
 
 pub use check::{CHECKS, Check, Spoils};
 pub use comparable::{comparable, software};
+pub use demand::{Demand, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};
 pub use judge::judge;

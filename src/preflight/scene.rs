@@ -1,7 +1,5 @@
 //! What checks look at: the plan, and every host's facts with the devices that the plan uses.
 
-use std::collections::BTreeMap;
-
 use railgauge_wire::{
     facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
     terms::{Fabric, GpuPath, Memory, Transport},
@@ -73,11 +71,8 @@ impl<'a> Scene<'a> {
     pub fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
         let mut scene = Self { plan, cluster, ports: Vec::new() };
         if scene.has(|test| matches!(test.fabric, Fabric::Verbs | Fabric::Nccl)) {
-            let named: BTreeMap<&str, &[String]> =
-                plan.hosts.iter().map(|host| (host.name.as_str(), host.devices.as_slice())).collect();
             for (host, facts) in &cluster.facts {
-                let wanted = named.get(host.as_str()).copied().unwrap_or_default();
-                scene.ports.extend(ports_of(host, facts).filter(|port| is_named(port, wanted)));
+                scene.ports.extend(ports_of_plan(plan, host, facts));
             }
         }
         scene
@@ -135,6 +130,12 @@ impl<'a> Scene<'a> {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
         self.has(|test| test.memory == Memory::Cuda && test.fabric != Fabric::Tcp && !staged(test))
     }
+}
+
+/// The ports of a host that the plan can use, whatever its tests use: those it names, else all.
+pub(super) fn ports_of_plan<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts) -> Vec<Port<'a>> {
+    let named = plan.hosts.iter().find(|known| known.name == host).map(|known| known.devices.as_slice());
+    ports_of(host, facts).filter(|port| is_named(port, named.unwrap_or_default())).collect()
 }
 
 fn ports_of<'a>(host: &'a str, facts: &'a HostFacts) -> impl Iterator<Item = Port<'a>> {

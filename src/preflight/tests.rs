@@ -195,3 +195,115 @@ fn equal_findings_of_devices_and_hosts_are_one() {
     assert_eq!(found[0].hosts.len(), 4);
     assert_eq!(found[0].what, "mlx5_[0-1]: PCIe read requests are at most 512 B, advised are 4096 B");
 }
+
+/// The one demand of a plan with these lines in `[preflight]`, on the cluster with one spoiled host.
+fn demand(wanted: &str, spoil: impl FnOnce(&mut HostFacts)) -> Demand {
+    let mut all = demands(&planned(&format!("transport = \"tcp\"\n[preflight]\n{wanted}\n")), &cluster(spoil), &[]);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    all.remove(0)
+}
+
+/// Hosts of the demand whose answer is this one.
+fn with(demand: &Demand, state: Held) -> Vec<&str> {
+    demand.holdings.iter().filter(|one| one.state == state).map(|one| one.host.as_str()).collect()
+}
+
+#[test]
+fn every_wanted_value_is_answered_for_every_host_whatever_the_transport() {
+    type Spoil = fn(&mut HostFacts);
+    let without: Spoil = |facts| facts.rdma.clear();
+    // What the healthy host has, one that has something else, and one that does not tell.
+    let cases: &[(&str, Spoil, Option<Spoil>)] = &[
+        ("mtu = 9000", |facts| facts.interfaces[0].mtu = Some(1500), Some(|facts| facts.interfaces[0].mtu = None)),
+        ("rdma_ports = 1", without, None),
+        ("kernel = \"6.12.0\"", |facts| facts.kernel = "6.1".into(), Some(|facts| facts.kernel.clear())),
+        (
+            "firmware = { mlx5_core = \"28.43.1014\" }",
+            |facts| facts.rdma[0].firmware = Some("1".into()),
+            Some(|facts| facts.rdma[0].firmware = None),
+        ),
+        ("firmware = { mlx5_0 = \"28.43.1014\" }", without, Some(|facts| facts.rdma[0].name = "mlx5_7".into())),
+        ("iommu = \"off\"", |facts| facts.rdma[0].function.iommu = Some("DMA".into()), Some(|facts| facts.iommus = 1)),
+    ];
+    for (wanted, unmet, unread) in cases {
+        assert_eq!(demand(wanted, |_| {}).held(), Held::Met, "{wanted}");
+        let other = demand(wanted, unmet);
+        assert_eq!((other.held(), with(&other, Held::Unmet)), (Held::Unmet, vec!["gpu3"]), "{wanted}: {other:#?}");
+        if let Some(unread) = unread {
+            let unknown = demand(wanted, unread);
+            let found = (unknown.held(), with(&unknown, Held::Unread));
+            assert_eq!(found, (Held::Unread, vec!["gpu3"]), "{wanted}: {unknown:#?}");
+        }
+    }
+    // Nobody has these, or tells them.
+    for (wanted, held) in [
+        ("gpus = 8", Held::Unmet),
+        ("link_rate = \"400 Gb/s\"", Held::Unread),
+        ("pfc_priority = [3]", Held::Unread),
+        ("trust = \"dscp\"", Held::Unread),
+        ("max_read_request = 4096", Held::Unread),
+        ("governor = \"performance\"", Held::Unread),
+        ("gpu_driver = \"580\"", Held::Unmet),
+        ("modules = { nvidia_peermem = \"*\" }", Held::Unmet),
+        ("firmware = { nothing_is_called_so = \"1\" }", Held::Unread),
+    ] {
+        let found = demand(wanted, |_| {});
+        assert_eq!((found.held(), with(&found, held).len()), (held, 4), "{wanted}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_host_without_rdma_ports_has_nothing_that_is_wanted_of_them() {
+    for wanted in ["link_rate = \"1 Gb/s\"", "pfc_priority = [3]", "max_read_request = 512", "iommu = \"off\""] {
+        let found = demand(wanted, |facts| facts.rdma.clear());
+        assert_eq!(with(&found, Held::Unmet), ["gpu3"], "{wanted}: {found:#?}");
+    }
+    // Its MTU is that of what it has.
+    let interface = |name: &str, mtu| Interface {
+        name: name.into(),
+        mtu: Some(mtu),
+        addresses: vec!["10.0.0.1".into()],
+        ..Default::default()
+    };
+    for (interfaces, held) in [
+        (vec![interface("eth0", 9000), interface("lo", 65536)], Held::Met),
+        (vec![interface("eth0", 1500), interface("eth1", 1500)], Held::Unmet),
+        (vec![interface("eth0", 9000), interface("eth1", 1500)], Held::Unread),
+        (Vec::new(), Held::Unmet),
+    ] {
+        let found = demand("mtu = 9000", |facts| (facts.rdma, facts.interfaces) = (Vec::new(), interfaces));
+        assert_eq!(found.held(), held, "{found:#?}");
+    }
+}
+
+#[test]
+fn a_host_that_did_not_answer_is_not_as_wanted_for_all_one_knows() {
+    let mut cluster = cluster(|_| {});
+    cluster.facts.remove("gpu2");
+    let plan = planned("transport = \"tcp\"\n[preflight]\nmtu = 9000\nescalate = [\"mtu\"]\n");
+    let all = demands(&plan, &cluster, &judge(&plan, &cluster));
+    assert_eq!(all.iter().map(|demand| demand.key.as_str()).collect::<Vec<_>>(), ["mtu", "escalate.mtu"]);
+    for demand in &all {
+        assert_eq!((demand.held(), with(demand, Held::Unread)), (Held::Unread, vec!["gpu2"]), "{demand:#?}");
+    }
+}
+
+#[test]
+fn what_is_not_as_wanted_is_a_finding_too_and_waived_alike() {
+    let wanted = "transport = \"tcp\"\n[preflight]\nrdma_ports = 2\nmtu = 9000\n";
+    let spoiled = || cluster(|facts| facts.interfaces[0].mtu = Some(1500));
+    let found = judge(&planned(wanted), &spoiled());
+    let failures = found.iter().filter(|finding| finding.severity == Severity::Failure);
+    assert_eq!(failures.map(|finding| finding.check.as_str()).collect::<Vec<_>>(), ["device-count", "mtu"]);
+    let waived = planned(&format!("{wanted}waive = [\"mtu\", \"device-count\"]\n"));
+    assert!(judge(&waived, &spoiled()).iter().all(|finding| finding.severity == Severity::Notice && finding.waived));
+    assert!(demands(&waived, &spoiled(), &[]).iter().all(|demand| demand.waived && demand.held() == Held::Unmet));
+}
+
+#[test]
+fn an_escalated_check_fails_where_it_finds_something() {
+    let plan = planned("transport = \"verbs\"\n[preflight]\nescalate = [\"mtu\"]\n");
+    let spoiled = cluster(|facts| facts.interfaces[0].mtu = Some(1500));
+    let all = demands(&plan, &spoiled, &judge(&plan, &spoiled));
+    assert_eq!((all[0].held(), with(&all[0], Held::Unmet)), (Held::Unmet, vec!["gpu3"]));
+}

@@ -8,7 +8,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::analysis::{
     journal::Journal,
     localise::{Localisation, Named},
-    verdict::{Status, Trouble, Verdicts},
+    verdict::{Kind, PREFLIGHT, Status, Trouble, Verdict, Verdicts},
     words::size,
 };
 
@@ -21,16 +21,19 @@ pub(super) fn document(verdicts: &Verdicts, journal: &Journal) -> Result<String,
     if let Some(duration) = duration(journal) {
         report.set_time(duration);
     }
+    let of = |kind: &dyn Fn(&Verdict) -> bool, suite: &mut TestSuite| {
+        for verdict in verdicts.verdicts.iter().filter(|verdict| kind(verdict)) {
+            suite.add_test_case(of_verdict(verdicts, verdict));
+        }
+    };
+    let mut wanted = TestSuite::new(PREFLIGHT);
+    of(&|verdict| verdict.kind == Kind::Preflight, &mut wanted);
+    if !wanted.test_cases.is_empty() {
+        report.add_test_suite(wanted);
+    }
     for test in &journal.plan.tests {
         let mut suite = TestSuite::new(test.name.clone());
-        for verdict in verdicts.verdicts.iter().filter(|verdict| verdict.test == test.name) {
-            let name = format!("{} [{}]", verdict.demand, verdict.scope);
-            let mut status = status(verdict.status);
-            status.set_message(verdict.reason.clone());
-            let mut case = TestCase::new(name, status);
-            case.set_classname(format!("{}.{}", verdicts.plan, test.name));
-            suite.add_test_case(case);
-        }
+        of(&|verdict| verdict.kind != Kind::Preflight && verdict.test == test.name, &mut suite);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));
         }
@@ -40,6 +43,18 @@ pub(super) fn document(verdicts: &Verdicts, journal: &Journal) -> Result<String,
         report.add_test_suite(suite);
     }
     report.to_string().map_err(|error| error.to_string())
+}
+
+fn of_verdict(verdicts: &Verdicts, verdict: &Verdict) -> TestCase {
+    let name = format!("{} [{}]", verdict.demand, verdict.scope);
+    let mut status = match verdict.waived && verdict.status != Status::Pass {
+        true => TestCaseStatus::skipped(),
+        false => status(verdict.status),
+    };
+    status.set_message(verdict.reason.clone());
+    let mut case = TestCase::new(name, status);
+    case.set_classname(format!("{}.{}", verdicts.plan, verdict.test));
+    case
 }
 
 /// What stands out, a line for each part: it explains a failure and is none by itself.

@@ -63,7 +63,8 @@ fn write(out: &mut String, view: &View, page: &Path, colour: bool) -> std::fmt::
     for verdict in &view.expectations {
         let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
         let status = mark(verdict.status, colour);
-        writeln!(out, "{status} {}: {}, {}{line}", verdict.test, verdict.demand, verdict.scope)?;
+        let waived = if verdict.waived { " (waived)" } else { "" };
+        writeln!(out, "{status} {}: {}, {}{line}{waived}", verdict.test, verdict.demand, verdict.scope)?;
         writeln!(out, "             {}", verdict.reason)?;
     }
     writeln!(out)?;

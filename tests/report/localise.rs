@@ -10,6 +10,7 @@ use railgauge::{
         results::results,
         row::{Phase, Row},
         rows::rows,
+        verdict::{Kind, Status, Verdict, Verdicts},
     },
     report::{draw, text, write},
     run::event::{Case, Event, Line, VERSION},
@@ -199,12 +200,22 @@ fn too_few_further_results_settle_nothing_and_are_asked_for_no_more() {
 }
 
 #[test]
-fn further_cases_have_no_part_in_tests_and_verdicts() {
+fn further_cases_have_a_part_in_the_verdict_on_parts_alone() {
     let slow = Scenario { slow: Some(4), sizes: vec![65536, 1 << 20], ..Scenario::healthy(8, 1) };
     let (text, cases) = followed_up(&slow, &slow);
     let draw = |text: &str| draw(&read(text), Path::new("records.jsonl")).unwrap();
     let (plain, more) = (draw(&slow.jsonl()), draw(&text));
-    assert_eq!(more.verdicts.verdicts, plain.verdicts.verdicts);
+    let others = |verdicts: &Verdicts| -> Vec<Verdict> {
+        verdicts.verdicts.iter().filter(|verdict| verdict.kind != Kind::Parts).cloned().collect()
+    };
+    assert!(others(&more.verdicts) == others(&plain.verdicts), "a verdict changed");
+    // Suspects that were not measured again are open, and the confirmed ones fail.
+    let parts = |verdicts: &Verdicts| -> Vec<Status> {
+        let of = |verdict: &&Verdict| verdict.kind == Kind::Parts && verdict.test != "tcp-baseline";
+        verdicts.verdicts.iter().filter(of).map(|verdict| verdict.status).collect()
+    };
+    assert_eq!(parts(&plain.verdicts), [Status::Inconclusive; 2]);
+    assert_eq!(parts(&more.verdicts), [Status::Fail; 2]);
     assert_eq!((more.verdicts.cases, &more.verdicts.troubles), (plain.verdicts.cases, &plain.verdicts.troubles));
     for (more, plain) in more.view.tests.iter().zip(&plain.view.tests) {
         assert_eq!((&more.table, &more.curves, &more.tails), (&plain.table, &plain.curves, &plain.tails));

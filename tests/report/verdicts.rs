@@ -7,9 +7,9 @@ use railgauge::{
         journal::{self, Journal},
         results::results,
         rows::rows,
-        verdict::{Status, Verdicts, verdicts},
+        verdict::{Kind, Status, Verdict, Verdicts, verdicts},
     },
-    plan::model::{Expectation, Limit},
+    plan::model::{Expectation, Limit, Waiver},
 };
 use railgauge_wire::terms::Metric;
 
@@ -190,4 +190,42 @@ fn the_document_of_a_troubled_run() {
     let scenario = Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(4, 1) };
     let verdicts = judge(&journal(&scenario), None);
     insta::assert_json_snapshot!(verdicts);
+}
+
+#[test]
+fn a_confirmed_part_fails_an_open_one_is_inconclusive_and_the_plan_can_waive_both() {
+    let waivers = [
+        (Vec::new(), Status::Inconclusive, 3),
+        (vec![Waiver::Host("gpu003".into())], Status::Inconclusive, 0),
+        (vec![Waiver::All], Status::Inconclusive, 0),
+        (vec![Waiver::Host("gpu001".into()), Waiver::Rail(1), Waiver::Group("leaf1".into())], Status::Inconclusive, 3),
+    ];
+    for (waive, status, code) in waivers {
+        let mut journal = journal(&Scenario { slow: Some(2), sizes: vec![1 << 20], ..Scenario::healthy(8, 1) });
+        journal.plan.tests.iter_mut().for_each(|test| test.expect.clear());
+        journal.plan.localise.waive = waive.clone();
+        let verdicts = judge(&journal, None);
+        let parts = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap();
+        assert_eq!((parts.status, verdicts.exit_code), (status, code), "{waive:?}: {}", parts.reason);
+        assert_eq!(parts.waived, code == 0, "{waive:?}");
+        assert!(parts.parts.iter().any(|part| part.name.contains("gpu003")), "{waive:?}: {:?}", parts.parts);
+    }
+}
+
+#[test]
+fn what_the_plan_wants_of_hosts_is_judged_from_the_journal_alone() {
+    let mut journal = journal(&small());
+    journal.plan.preflight.wanted.kernel = Some("0.0".into());
+    journal.plan.preflight.wanted.governor = Some("performance".into());
+    let verdicts = judge(&journal, None);
+    let of = |verdict: &&Verdict| verdict.kind == Kind::Preflight;
+    let found: Vec<&Verdict> = verdicts.verdicts.iter().filter(of).collect();
+    assert_eq!(found.iter().map(|verdict| verdict.tally.in_scope).collect::<Vec<_>>(), [6, 6]);
+    assert_eq!((found[0].status, found[0].tally.violating, verdicts.exit_code), (Status::Fail, 6, 1));
+    // One host never answered.
+    journal.hosts.remove("gpu002");
+    let verdicts = judge(&journal, None);
+    let found: Vec<&Verdict> = verdicts.verdicts.iter().filter(of).collect();
+    assert_eq!((found[0].tally.violating, found[0].tally.missing), (5, 1));
+    assert!(found[0].holdings.iter().any(|one| one.host == "gpu002"));
 }

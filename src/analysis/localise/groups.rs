@@ -279,6 +279,7 @@ impl Localisation {
             kind,
             name,
             hosts,
+            groups: Vec::new(),
             rail: None,
             change_percent: change,
             interval_percent: None,

@@ -33,7 +33,8 @@ use names::Names;
 pub use further::further;
 pub use probe::Probe;
 pub use told::{
-    Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing, TwoClusters,
+    Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
+    TwoClusters,
 };
 
 /// What was found in one test.
@@ -204,7 +205,7 @@ impl Localisation {
 
     fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64]) -> Named {
         let Evidence { pairs, n, low, partners } = &suspect.evidence;
-        let names::Words { kind, name, hosts, rail } = names.part(&suspect.part);
+        let names::Words { kind, name, hosts, groups, rail } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
         let direction = if change < 0.0 { "below" } else { "above" };
@@ -227,6 +228,7 @@ impl Localisation {
             kind,
             name,
             hosts,
+            groups,
             rail,
             change_percent: change,
             interval_percent: self.interval(suspect.interval.map(|interval| (interval.low, interval.high))),

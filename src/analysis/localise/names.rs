@@ -27,6 +27,7 @@ pub(super) struct Words {
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) hosts: Vec<String>,
+    pub(super) groups: Vec<String>,
     pub(super) rail: Option<u32>,
 }
 
@@ -111,7 +112,13 @@ impl Names {
                 ("path", name, &[a.host, b.host], None)
             }
         };
-        Words { kind, name, hosts: hosts(numbers), rail }
+        let groups: &[u32] = match part {
+            Part::Group(group) | Part::GroupRail { group, .. } | Part::Uplink(group) => &[*group],
+            Part::Boundary(a, b) => &[*a, *b],
+            _ => &[],
+        };
+        let groups = groups.iter().map(|&number| self.group(number).to_owned()).collect();
+        Words { kind, name, hosts: hosts(numbers), groups, rail }
     }
 }
 

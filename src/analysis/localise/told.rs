@@ -138,6 +138,8 @@ pub struct Named {
     pub name: String,
     /// Hosts that the name holds.
     pub hosts: Vec<String>,
+    /// Groups that the name holds.
+    pub groups: Vec<String>,
     /// The rail that the name holds, if it holds one.
     pub rail: Option<u32>,
     /// Change against good pairs in percent of them: negative for a bandwidth that is low, positive for a latency that is

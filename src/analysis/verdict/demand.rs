@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    OFFENDERS, Offender, Status, Tally, Verdict,
+    Kind, OFFENDERS, Offender, Status, Tally, Verdict,
     peers::{AT_LEAST, Peers},
 };
 use crate::{
@@ -123,6 +123,10 @@ pub(super) fn judge<'r>(
     };
     reasons.extend(held.map(|held| held.words()).filter(|words| !words.is_empty()));
     Verdict {
+        kind: Kind::Expectation,
+        waived: false,
+        holdings: Vec::new(),
+        parts: Vec::new(),
         test: test.name.clone(),
         demand: demand(wanted),
         scope: scope_words(wanted),

@@ -1,6 +1,6 @@
 //! The verdict every test has: all its cases were measured as often as planned, undisturbed, and their data verified.
 
-use super::{Status, Tally, Verdict};
+use super::{Kind, Status, Tally, Verdict};
 use crate::{
     analysis::{
         results::{CaseResult, State},
@@ -40,6 +40,10 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
     Verdict {
+        kind: Kind::EveryCase,
+        waived: false,
+        holdings: Vec::new(),
+        parts: Vec::new(),
         test: test.name.clone(),
         demand: demand.to_owned(),
         scope: total,

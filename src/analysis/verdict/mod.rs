@@ -7,11 +7,18 @@
 //! | not-run | nothing in its scope was even tried |
 //! | pass | everything in its scope was measured, may be trusted, and keeps the demand |
 //!
-//! Every test has one verdict that nobody wrote: that all its cases were measured and their data verified.
+//! Every test has two verdicts that nobody wrote: that all its cases were measured and their data verified, and, where
+//! enough of them were measured to compare, that no part of the cluster is worse than its fellows. Every value that
+//! `[preflight]` wants is a verdict as well.
 
 mod demand;
 mod every_case;
+mod parts;
 mod peers;
+mod preflight;
+
+pub use parts::Part;
+pub use preflight::NAME as PREFLIGHT;
 
 use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
@@ -25,7 +32,7 @@ use super::{
     together,
     words::{count, size},
 };
-use crate::plan::model::Test;
+use crate::{plan::model::Test, preflight::Holding};
 
 /// The answer to one demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,6 +67,20 @@ impl Status {
             Self::Inconclusive | Self::NotRun => 3,
         }
     }
+}
+
+/// What a verdict answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A value that `[preflight]` wants of the hosts' configuration.
+    Preflight,
+    /// An expectation of a test.
+    Expectation,
+    /// That every case of a test was measured and its data verified.
+    EveryCase,
+    /// That no part of the cluster is worse than its fellows in a test.
+    Parts,
 }
 
 /// A case that stands out in a verdict.
@@ -131,7 +152,9 @@ pub struct Tally {
 /// One demand and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Name of the test.
+    /// What it answers.
+    pub kind: Kind,
+    /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants.
     pub test: String,
     /// What is demanded, in words.
     pub demand: String,
@@ -145,12 +168,20 @@ pub struct Verdict {
     pub unit: Option<String>,
     /// The answer.
     pub status: Status,
+    /// Whether the plan waives it: the answer stands, and the run's status does not follow from it.
+    pub waived: bool,
     /// Why, in one sentence.
     pub reason: String,
     /// The value nearest to, or farthest over, its limit.
     pub worst: Option<Offender>,
     /// What breaks the demand, worst first; at most [`OFFENDERS`].
     pub offenders: Vec<Offender>,
+    /// Hosts and devices that are not as `[preflight]` wants, or could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holdings: Vec<Holding>,
+    /// Parts that stand out, those that count first and the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Counts of what was in scope.
     pub tally: Tally,
 }
@@ -228,7 +259,7 @@ pub struct Verdicts {
     pub run_id: String,
     /// Name of the plan.
     pub plan: String,
-    /// The worst status of all verdicts.
+    /// The worst status of all verdicts that are not waived.
     pub status: Status,
     /// The exit code that follows from it.
     pub exit_code: u8,
@@ -240,8 +271,8 @@ pub struct Verdicts {
     pub verdicts: Vec<Verdict>,
     /// Every case that does not simply count as measured.
     pub troubles: Vec<Trouble>,
-    /// Which parts stand out, for every test of pairs. They explain verdicts and are none: what may be how slow is for the
-    /// plan to say.
+    /// Which parts stand out, for every test of pairs and every collective that was taken apart: what the verdicts on parts
+    /// rest on.
     pub localisation: Vec<Localisation>,
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -257,9 +288,9 @@ impl Verdicts {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// How many verdicts have this status.
+    /// How many verdicts that count have this status.
     pub fn with(&self, status: Status) -> usize {
-        self.verdicts.iter().filter(|verdict| verdict.status == status).count()
+        self.verdicts.iter().filter(|verdict| verdict.status == status && !verdict.waived).count()
     }
 }
 
@@ -270,14 +301,18 @@ pub fn verdicts(
     rows: &[Row],
     interleaved: Vec<Interleaved>,
 ) -> Verdicts {
-    let mut verdicts = Vec::new();
+    let localisation = localise(journal, results, rows);
+    let mut verdicts = preflight::judge(journal);
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
         let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();
         verdicts.extend(test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
         verdicts.push(every_case::judge(test, &results));
+        let found = localisation.iter().filter(|found| found.test == test.name);
+        verdicts.extend(found.filter_map(|found| parts::judge(found, &journal.plan.localise.waive)));
     }
-    let status = verdicts.iter().map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
+    let counts = verdicts.iter().filter(|verdict| !verdict.waived);
+    let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().filter_map(trouble).collect();
     let cases = tally(results);
     let sentence = sentence(status, &verdicts, cases);
@@ -291,7 +326,7 @@ pub fn verdicts(
         cases,
         verdicts,
         troubles,
-        localisation: localise(journal, results, rows),
+        localisation,
         interleaved,
     }
 }
@@ -360,6 +395,7 @@ fn tally(results: &[CaseResult<'_>]) -> Cases {
 }
 
 fn sentence(status: Status, verdicts: &[Verdict], cases: Cases) -> String {
+    let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
     let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
     let first = |status| match of(status).next() {
         Some(Verdict { test, demand, reason, .. }) => format!("{test}: {demand}: {reason}."),

@@ -16,7 +16,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let serious = if scene.may_use_gpudirect() { Severity::Warning } else { Severity::Notice };
     let mut found = Vec::new();
     for port in scene.devices().filter(Port::is_hardware) {
-        let mode = mode(&port);
+        let mode = iommu_mode(&port);
         let remedy = "`iommu=pt` on the kernel's command line, or off in the BIOS";
         let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         match (mode, wanted) {
@@ -32,7 +32,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
 }
 
 /// `off`, `passthrough` or `translated`.
-fn mode(port: &Port<'_>) -> Option<&'static str> {
+pub(in crate::preflight) fn iommu_mode(port: &Port<'_>) -> Option<&'static str> {
     match port.device.function.iommu.as_deref() {
         Some("identity") => Some("passthrough"),
         Some(_) => Some("translated"),

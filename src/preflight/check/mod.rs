@@ -45,6 +45,8 @@ mod verbs_library;
 mod versions;
 mod virtual_machine;
 
+pub(super) use iommu::iommu_mode;
+
 use super::{
     finding::{Found, Severity},
     scene::{Port, Scene},

@@ -97,7 +97,9 @@ pub struct Run {
 pub struct ExpectationView {
     /// The answer.
     pub status: Status,
-    /// Name of the test.
+    /// Whether the plan waives it.
+    pub waived: bool,
+    /// Name of the test, or `preflight`.
     pub test: String,
     /// What is demanded.
     pub demand: String,
@@ -141,7 +143,7 @@ pub fn view(
     verdicts: &Verdicts,
 ) -> Result<View, ReportError> {
     let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
-    for verdict in &verdicts.verdicts {
+    for verdict in verdicts.verdicts.iter().filter(|verdict| !verdict.waived) {
         *counts.entry(verdict.status).or_default() += 1;
     }
     let hosts = hosts::hosts(journal, rows);
@@ -258,13 +260,17 @@ fn expectation(verdict: &Verdict) -> ExpectationView {
     });
     ExpectationView {
         status: verdict.status,
+        waived: verdict.waived,
         test: verdict.test.clone(),
         demand: verdict.demand.clone(),
         scope: verdict.scope.clone(),
         line: verdict.line,
         reason: verdict.reason.clone(),
         offenders: offenders.collect(),
-        more: verdict.tally.violating.saturating_sub(LISTED.min(verdict.offenders.len())),
+        more: match verdict.offenders.len() {
+            0 => 0,
+            listed => verdict.tally.violating.saturating_sub(LISTED.min(listed)),
+        },
     }
 }
 

@@ -1,0 +1,119 @@
+//! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
+
+use super::{Kind, Status, Tally, Verdict};
+use crate::{
+    analysis::{
+        localise::{Localisation, Named, SeparatedBy, Standing},
+        words::count,
+    },
+    plan::model::Waiver,
+};
+
+/// A part that a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Part {
+    /// Its name, as the localisation has it.
+    pub name: String,
+    /// What it does to the verdict by itself.
+    pub status: Status,
+    /// Whether the plan waives it, so that it does not count.
+    pub waived: bool,
+}
+
+/// The verdict on what was found in one test; `None` where nothing could be compared, which the localisation's remarks say.
+pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict> {
+    if found.good.is_empty() && found.suspects.is_empty() && found.two_clusters.is_none() {
+        return None;
+    }
+    let one = |named: &Named| {
+        let waived = waivers.iter().any(|waiver| waives(waiver, named));
+        Some(Part { name: named.name.clone(), status: status(named.standing)?, waived })
+    };
+    let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
+    if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
+        let waived = waivers.iter().any(|waiver| *waiver == Waiver::All);
+        parts.push(Part { name: "two clusters of values".to_owned(), status: Status::Inconclusive, waived });
+    }
+    parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
+    let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
+    // Where only waived parts stand out the verdict is theirs, and does not count.
+    let waived = worst(false).is_none() && worst(true).is_some();
+    // Of what was not measured nobody knows whether it is worse.
+    let otherwise = if found.missing > 0 { Status::Inconclusive } else { Status::Pass };
+    let status = match worst(false) {
+        Some(status) => status.max(otherwise),
+        None if found.missing > 0 => otherwise,
+        None => worst(true).unwrap_or(Status::Pass),
+    };
+    let waived = waived && found.missing == 0;
+    let named = |wanted: Status, waived: bool| -> Vec<&str> {
+        let own = parts.iter().filter(|part| part.status == wanted && part.waived == waived);
+        own.map(|part| part.name.as_str()).collect()
+    };
+    let mut reasons = Vec::new();
+    for (list, words) in [
+        (named(Status::Fail, false), "worse than its fellows, measured again"),
+        (named(Status::Inconclusive, false), "stands out and is neither confirmed nor cleared"),
+    ] {
+        if !list.is_empty() {
+            reasons.push(format!("{words}: {}", list.join(", ")));
+        }
+    }
+    let set_aside: Vec<&str> = parts.iter().filter(|part| part.waived).map(|part| part.name.as_str()).collect();
+    if !set_aside.is_empty() {
+        reasons.push(format!("waived by the plan: {}", set_aside.join(", ")));
+    }
+    let counted = count(found.pairs, found.counted);
+    if reasons.is_empty() {
+        reasons.push(format!("nothing stands out among {counted}"));
+    }
+    if found.missing > 0 {
+        reasons.push(format!(
+            "{} without a value that may be trusted were not compared",
+            count(found.missing, found.counted)
+        ));
+    }
+    let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
+    Some(Verdict {
+        kind: Kind::Parts,
+        test: found.test.clone(),
+        demand: "no part is worse than its fellows".to_owned(),
+        scope: counted,
+        line: None,
+        metric: Some(found.metric),
+        unit: Some(found.unit.clone()),
+        status,
+        waived,
+        reason: reasons.join("; "),
+        worst: None,
+        offenders: Vec::new(),
+        holdings: Vec::new(),
+        tally: Tally {
+            in_scope: found.pairs + found.missing,
+            judged: found.pairs,
+            violating,
+            doubtful: parts.len() - violating,
+            missing: found.missing,
+        },
+        parts,
+    })
+}
+
+/// What a part does to the verdict; `None` for one that was measured again and is good.
+const fn status(standing: Standing) -> Option<Status> {
+    match standing {
+        Standing::Confirmed | Standing::Intermittent => Some(Status::Fail),
+        Standing::Suspect | Standing::Open => Some(Status::Inconclusive),
+        Standing::Cleared => None,
+    }
+}
+
+/// Whether a waiver is about this part: a host with its NICs and paths, a group with its uplinks and boundaries, a rail.
+fn waives(waiver: &Waiver, named: &Named) -> bool {
+    match waiver {
+        Waiver::All => true,
+        Waiver::Rail(rail) => named.rail == Some(*rail),
+        Waiver::Host(host) => named.hosts.contains(host),
+        Waiver::Group(group) => named.groups.contains(group),
+    }
+}

@@ -1,0 +1,176 @@
+//! What the plan wants of the hosts' configuration, held against what every host is: met, not met, or not to be read.
+//!
+//! Checks find what is odd; a demand is answered for every host and device, also where nothing is odd. Which transport the
+//! plan's tests use does not matter: what is wanted is wanted.
+
+mod values;
+
+use std::collections::BTreeSet;
+
+use railgauge_wire::facts::HostFacts;
+use serde::{Deserialize, Serialize};
+
+use super::{Cluster, Finding, Severity, finding::Found};
+use crate::plan::{Plan, hostlist, model::Preflight};
+
+/// How a host or one of its devices stands to a demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Held {
+    /// It is as the plan wants.
+    Met,
+    /// Whether it is cannot be told: the host did not answer, or does not tell this value.
+    Unread,
+    /// It is not.
+    Unmet,
+}
+
+/// One host, or one of its devices, held against a demand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// The host's name in the plan.
+    pub host: String,
+    /// The device or interface, as plans name it; `None` for a value of the whole host.
+    pub device: Option<String>,
+    /// The value that was found, in the plan's unit; why there is none where it could not be read.
+    pub seen: String,
+    /// The answer.
+    pub state: Held,
+}
+
+/// One value that the plan wants, and how every host stands to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Demand {
+    /// The key of `[preflight]`: `mtu`, `firmware.mlx5_core`, `escalate.idle`.
+    pub key: String,
+    /// What is wanted, in the plan's unit.
+    pub wanted: String,
+    /// The check that finds departures from it, by which plans waive it.
+    pub check: String,
+    /// Whether the plan waives that check: the answer is told and does not count.
+    pub waived: bool,
+    /// Every host and device it is about, in the plan's order of hosts.
+    pub holdings: Vec<Holding>,
+}
+
+impl Demand {
+    /// The worst of its answers; unread where it is about nothing.
+    pub fn held(&self) -> Held {
+        self.holdings.iter().map(|one| one.state).max().unwrap_or(Held::Unread)
+    }
+
+    /// How many hosts it is about.
+    pub fn hosts(&self) -> usize {
+        let hosts: BTreeSet<&str> = self.holdings.iter().map(|one| one.host.as_str()).collect();
+        hosts.len()
+    }
+
+    /// How many of its answers are this one.
+    pub fn with(&self, state: Held) -> usize {
+        self.holdings.iter().filter(|one| one.state == state).count()
+    }
+
+    /// What is not met, or what cannot be read: values with the hosts and devices that have them,
+    /// `1500 on gpu[003-004] mlx5_1; …`. Empty where there is none.
+    pub fn departures(&self, state: Held) -> String {
+        let mut seen: Vec<(&str, &Option<String>, Vec<&str>)> = Vec::new();
+        for one in self.holdings.iter().filter(|one| one.state == state) {
+            let known = seen.iter_mut().find(|(value, device, _)| *value == one.seen && **device == one.device);
+            match known {
+                Some((.., hosts)) => hosts.push(&one.host),
+                None => seen.push((&one.seen, &one.device, vec![&one.host])),
+            }
+        }
+        let words = seen.into_iter().map(|(value, device, hosts)| {
+            let device = device.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            format!("{value} on {}{device}", hostlist::fold(hosts))
+        });
+        words.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// A value to hold every host against: its key, what is wanted in words, the check beside it, and how a host's facts are
+/// read for it.
+struct Wish<'w> {
+    key: String,
+    wanted: String,
+    check: &'static str,
+    read: Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>,
+}
+
+/// Every demand of the plan in the order of its keys, answered for every host of the plan. `findings` are those of the same
+/// cluster: an escalated check wants none.
+pub fn demands(plan: &Plan, cluster: &Cluster, findings: &[Finding]) -> Vec<Demand> {
+    let overruled = &plan.preflight;
+    let wishes = values::wishes(plan, cluster);
+    let mut all: Vec<Demand> = wishes.into_iter().map(|wish| of_wish(plan, cluster, wish, overruled)).collect();
+    all.extend(overruled.escalate.iter().map(|check| of_check(plan, cluster, check, findings)));
+    all
+}
+
+fn of_wish(plan: &Plan, cluster: &Cluster, wish: Wish<'_>, overruled: &Preflight) -> Demand {
+    let Wish { key, wanted, check, read } = wish;
+    let of = |name: &String| match cluster.facts.get(name) {
+        Some(facts) => read(name, facts),
+        None => vec![silent(name)],
+    };
+    let holdings = plan.hosts.iter().flat_map(|host| of(&host.name)).collect();
+    let waived = overruled.waive.iter().any(|name| name == check);
+    Demand { key, wanted, check: check.to_owned(), waived, holdings }
+}
+
+/// A check whose findings the plan calls failures: every host without one is as wanted.
+fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -> Demand {
+    let of = |name: &String| {
+        if !cluster.facts.contains_key(name) {
+            return vec![silent(name)];
+        }
+        let own = findings.iter().filter(|finding| finding.check == check && finding.hosts.contains(name));
+        let found: Vec<Holding> = own
+            .map(|finding| Holding { host: name.clone(), device: None, seen: finding.what.clone(), state: Held::Unmet })
+            .collect();
+        let nothing = || Holding { host: name.clone(), device: None, seen: "no finding".into(), state: Held::Met };
+        if found.is_empty() { vec![nothing()] } else { found }
+    };
+    Demand {
+        key: format!("escalate.{check}"),
+        wanted: "no finding".into(),
+        check: check.to_owned(),
+        waived: false,
+        holdings: plan.hosts.iter().flat_map(|host| of(&host.name)).collect(),
+    }
+}
+
+fn silent(host: &str) -> Holding {
+    Holding { host: host.to_owned(), device: None, seen: "the host did not answer".into(), state: Held::Unread }
+}
+
+/// Departures from what is wanted that no check says: of plans whose tests do not use the part in question.
+pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, Found)> {
+    let mut found = Vec::new();
+    for demand in demands.iter().filter(|demand| !demand.key.starts_with("escalate.")) {
+        for one in demand.holdings.iter().filter(|one| one.state != Held::Met) {
+            let said = |finding: &&Finding| finding.check == demand.check && finding.hosts.contains(&one.host);
+            if findings.iter().any(|finding| said(&finding) && (finding.severity > Severity::Notice || finding.waived))
+            {
+                continue;
+            }
+            let Demand { key, wanted, check, .. } = demand;
+            let (severity, what) = match one.state {
+                Held::Unmet => (Severity::Failure, format!("{key} is {}, the plan wants {wanted}", one.seen)),
+                _ => (Severity::Warning, format!("{key} cannot be read ({}), the plan wants {wanted}", one.seen)),
+            };
+            let remedy = "bring the host to what the plan wants, or change `[preflight]` of the plan";
+            let departure = Found::host(severity, &one.host, what, remedy).meaning("the host is not as the plan wants");
+            let departure = match &one.device {
+                Some(device) => departure.device(device),
+                None => departure,
+            };
+            // A host that did not answer is told as lost.
+            if one.seen != silent(&one.host).seen {
+                found.push((check.clone(), departure));
+            }
+        }
+    }
+    found
+}

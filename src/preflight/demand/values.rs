@@ -1,0 +1,297 @@
+//! The values that `[preflight]` can want, and how each is read from a host's facts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_wire::facts::HostFacts;
+
+use super::{Held, Holding, Wish};
+use crate::{
+    plan::{
+        Plan,
+        model::{Host, Wanted},
+    },
+    preflight::{
+        Cluster,
+        check::iommu_mode,
+        scene::{Port, ports_of_plan},
+    },
+};
+
+/// Room for rates that were printed and read again: 0.01 %.
+const RATE_TOLERANCE: f64 = 1e-4;
+
+/// Everything that the plan wants.
+pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Wish<'w>> {
+    let Wanted {
+        mtu,
+        link_rate_gbps,
+        rdma_ports,
+        gpus,
+        pfc_priority,
+        trust,
+        max_read_request,
+        firmware,
+        modules,
+        kernel,
+        gpu_driver,
+        governor,
+        iommu,
+    } = &plan.preflight.wanted;
+    let hosts: BTreeMap<&str, &Host> = plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
+    let mut all: Vec<Wish<'_>> = Vec::new();
+    let mut want = |key: &str, wanted: String, check, read: Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>| {
+        all.push(Wish { key: key.to_owned(), wanted, check, read });
+    };
+    if let Some(wanted) = *mtu {
+        let named = hosts.clone();
+        let tcp = move |name: &str| named.get(name).map(|host| host.tcp.clone()).unwrap_or_default();
+        let read = move |name: &str, facts: &HostFacts| {
+            if facts.rdma.is_empty() {
+                return vec![interfaces(name, facts, &tcp(name), wanted)];
+            }
+            of_ports(plan, name, facts, |port| match port.interface.map(|interface| interface.mtu) {
+                Some(Some(mtu)) => (mtu.to_string(), equal(&mtu, &wanted)),
+                Some(None) => unread("the interface does not tell"),
+                None => unread("no interface behind the port"),
+            })
+        };
+        want("mtu", wanted.to_string(), "mtu", Box::new(read));
+    }
+    if let Some(wanted) = *link_rate_gbps {
+        let of = move |port: &Port<'_>| match port.port.rate_gbps {
+            Some(rate) => (format!("{rate} Gb/s"), met(rate >= wanted * (1.0 - RATE_TOLERANCE))),
+            None => unread("the port does not tell"),
+        };
+        let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
+        want("link_rate", format!("{wanted} Gb/s"), "link-rate", Box::new(read));
+    }
+    if let Some(wanted) = *rdma_ports {
+        let read = move |name: &str, facts: &HostFacts| {
+            let count = ports_of_plan(plan, name, facts).len();
+            vec![whole(name, count.to_string(), equal(&count, &wanted))]
+        };
+        want("rdma_ports", wanted.to_string(), "device-count", Box::new(read));
+    }
+    if let Some(wanted) = *gpus {
+        let read = move |name: &str, facts: &HostFacts| {
+            let why = facts.unreadable.get("gpus").map(|why| format!(" ({why})")).unwrap_or_default();
+            vec![whole(name, format!("{}{why}", facts.gpus.len()), equal(&facts.gpus.len(), &wanted))]
+        };
+        want("gpus", wanted.to_string(), "gpu-count", Box::new(read));
+    }
+    if let Some(wanted) = pfc_priority {
+        let of = move |port: &Port<'_>| match port.interface.and_then(|interface| interface.dcb.as_ref()) {
+            Some(dcb) => (listed(&dcb.pfc), equal(&dcb.pfc, wanted)),
+            None if port.is_roce() => unread("the driver does not tell"),
+            None => unread("not a RoCE port"),
+        };
+        let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
+        want("pfc_priority", listed(wanted), "pfc", Box::new(read));
+    }
+    if let Some(wanted) = trust {
+        let of = move |port: &Port<'_>| match port.interface.and_then(|interface| interface.trust.as_ref()) {
+            Some(field) => (field.clone(), equal(field, wanted)),
+            None if port.is_roce() => unread("the driver does not tell"),
+            None => unread("not a RoCE port"),
+        };
+        let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
+        want("trust", wanted.clone(), "qos-trust", Box::new(read));
+    }
+    if let Some(wanted) = *max_read_request {
+        let of = move |port: &Port<'_>| match port.device.function.max_read_request {
+            Some(bytes) => (format!("{bytes} B"), met(bytes >= wanted)),
+            None => unread("only root can read it, and an emulated device has none"),
+        };
+        let read = move |name: &str, facts: &HostFacts| of_devices(plan, name, facts, of);
+        want("max_read_request", format!("{wanted} B"), "max-read-request", Box::new(read));
+    }
+    for (selector, version) in firmware {
+        let read = move |name: &str, facts: &HostFacts| firmware_of(plan, cluster, name, facts, selector, version);
+        want(&format!("firmware.{selector}"), version.clone(), "firmware", Box::new(read));
+    }
+    for (module, version) in modules {
+        let read = move |name: &str, facts: &HostFacts| {
+            let found = facts.modules.get(module);
+            let (seen, held) = match found.map(String::as_str) {
+                None => ("not loaded".to_owned(), Held::Unmet),
+                Some(seen) if version == "*" => (if seen.is_empty() { "loaded" } else { seen }.to_owned(), Held::Met),
+                Some("") => ("loaded, and its version is not told".to_owned(), Held::Unread),
+                Some(seen) => (seen.to_owned(), met(seen == version)),
+            };
+            vec![whole(name, seen, held)]
+        };
+        want(&format!("modules.{module}"), version.clone(), "versions", Box::new(read));
+    }
+    if let Some(wanted) = kernel {
+        let read = move |name: &str, facts: &HostFacts| {
+            vec![if facts.kernel.is_empty() {
+                nothing(name, "the host does not tell")
+            } else {
+                whole(name, facts.kernel.clone(), equal(&facts.kernel, wanted))
+            }]
+        };
+        want("kernel", wanted.clone(), "versions", Box::new(read));
+    }
+    if let Some(wanted) = gpu_driver {
+        let read = move |name: &str, facts: &HostFacts| vec![driver(name, facts, wanted)];
+        want("gpu_driver", wanted.clone(), "gpu-driver", Box::new(read));
+    }
+    if let Some(wanted) = governor {
+        let read = move |name: &str, facts: &HostFacts| {
+            vec![match &facts.cpu.governor {
+                Some(seen) => whole(name, seen.clone(), equal(seen, wanted)),
+                None => nothing(name, "the host does not tell"),
+            }]
+        };
+        want("governor", wanted.clone(), "governor", Box::new(read));
+    }
+    if let Some(wanted) = iommu {
+        let of = move |port: &Port<'_>| match iommu_mode(port) {
+            Some(mode) => (mode.to_owned(), met(mode == wanted)),
+            None => unread("the host does not tell"),
+        };
+        let read = move |name: &str, facts: &HostFacts| of_devices(plan, name, facts, of);
+        want("iommu", wanted.clone(), "iommu", Box::new(read));
+    }
+    all
+}
+
+const fn met(yes: bool) -> Held {
+    if yes { Held::Met } else { Held::Unmet }
+}
+
+fn equal<T: PartialEq>(seen: &T, wanted: &T) -> Held {
+    met(seen == wanted)
+}
+
+fn unread(why: &str) -> (String, Held) {
+    (why.to_owned(), Held::Unread)
+}
+
+fn whole(host: &str, seen: String, state: Held) -> Holding {
+    Holding { host: host.to_owned(), device: None, seen, state }
+}
+
+fn nothing(host: &str, why: &str) -> Holding {
+    whole(host, why.to_owned(), Held::Unread)
+}
+
+/// A host without the part that the plan wants something of does not have it as wanted.
+fn without(host: &str) -> Vec<Holding> {
+    vec![whole(host, "no RDMA port".to_owned(), Held::Unmet)]
+}
+
+/// Every port that the plan can use.
+fn of_ports(plan: &Plan, host: &str, facts: &HostFacts, of: impl Fn(&Port<'_>) -> (String, Held)) -> Vec<Holding> {
+    let one = |port: Port<'_>| {
+        let (seen, state) = of(&port);
+        Holding { host: host.to_owned(), device: Some(port.name()), seen, state }
+    };
+    let all: Vec<Holding> = ports_of_plan(plan, host, facts).into_iter().map(one).collect();
+    if all.is_empty() { without(host) } else { all }
+}
+
+/// The first port of every device that the plan can use.
+fn of_devices(plan: &Plan, host: &str, facts: &HostFacts, of: impl Fn(&Port<'_>) -> (String, Held)) -> Vec<Holding> {
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    let ports = ports_of_plan(plan, host, facts);
+    let one = |port: &Port<'_>| {
+        let (seen, state) = of(port);
+        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state }
+    };
+    let all: Vec<Holding> = ports.iter().filter(|port| known.insert(&port.device.name)).map(one).collect();
+    if all.is_empty() { without(host) } else { all }
+}
+
+/// Of a host without RDMA: the interfaces that the plan names for TCP, else all that carry traffic. Which of several the
+/// agent will take is not known before it connects, so that some with and some without the wanted MTU tell nothing.
+fn interfaces(host: &str, facts: &HostFacts, named: &[String], wanted: u32) -> Holding {
+    let is_named = |name: &String, addresses: &[String]| named.iter().any(|n| n == name || addresses.contains(n));
+    let carries = |addresses: &[String], state: &Option<String>| {
+        !addresses.is_empty() && state.as_deref().is_none_or(|state| state != "down")
+    };
+    let chosen = facts.interfaces.iter().filter(|one| match named {
+        [] => one.name != "lo" && carries(&one.addresses, &one.state),
+        _ => is_named(&one.name, &one.addresses),
+    });
+    let seen: Vec<(&str, Option<u32>)> = chosen.map(|one| (one.name.as_str(), one.mtu)).collect();
+    let words: Vec<String> = seen
+        .iter()
+        .map(|(name, mtu)| format!("{} ({name})", mtu.map_or_else(|| "not told".to_owned(), |mtu| mtu.to_string())))
+        .collect();
+    let wrong = seen.iter().filter(|(_, mtu)| mtu.is_some_and(|mtu| mtu != wanted)).count();
+    let right = seen.iter().filter(|(_, mtu)| *mtu == Some(wanted)).count();
+    let state = match (seen.len(), right, wrong) {
+        (0, ..) => return whole(host, "no RDMA port and no interface with an address".to_owned(), Held::Unmet),
+        (all, right, _) if all == right => Held::Met,
+        (all, _, wrong) if all == wrong => Held::Unmet,
+        // What the plan names is used.
+        (_, _, 1..) if !named.is_empty() => Held::Unmet,
+        _ => Held::Unread,
+    };
+    whole(host, words.join(", "), state)
+}
+
+/// `3, 4`, or `none`.
+fn listed(priorities: &[u8]) -> String {
+    match priorities {
+        [] => "none".to_owned(),
+        list => list.iter().map(u8::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn driver(host: &str, facts: &HostFacts, wanted: &String) -> Holding {
+    let seen: BTreeSet<&String> = facts.gpus.iter().filter_map(|gpu| gpu.driver.as_ref()).collect();
+    match (seen.into_iter().next(), facts.unreadable.get("gpus")) {
+        (Some(version), _) => whole(host, version.clone(), equal(version, wanted)),
+        (None, Some(why)) => nothing(host, why),
+        (None, None) if facts.gpus.is_empty() => whole(host, "no GPU".to_owned(), Held::Unmet),
+        (None, None) => nothing(host, "the driver does not tell"),
+    }
+}
+
+/// What a device is called in `firmware`: by its name first, then by its board, then by its driver.
+fn selected<'p>(port: &Port<'p>, wanted: &'p BTreeMap<String, String>) -> Option<&'p str> {
+    let names = [Some(&port.device.name), port.device.board.as_ref(), port.device.driver.as_ref()];
+    names.into_iter().flatten().find_map(|name| wanted.get_key_value(name)).map(|(name, _)| name.as_str())
+}
+
+/// The devices of a host that one entry of `firmware` is about. Other entries may be about the others, but an entry that no
+/// device of the cluster answers to is no demand that is met.
+fn firmware_of(
+    plan: &Plan,
+    cluster: &Cluster,
+    host: &str,
+    facts: &HostFacts,
+    selector: &str,
+    version: &String,
+) -> Vec<Holding> {
+    let wanted = &plan.preflight.wanted.firmware;
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    let ports = ports_of_plan(plan, host, facts);
+    let first: Vec<&Port<'_>> = ports.iter().filter(|port| known.insert(&port.device.name)).collect();
+    let of_entry = first.iter().filter(|port| selected(port, wanted) == Some(selector));
+    let one = |port: &&Port<'_>| {
+        let (seen, state) = match &port.device.firmware {
+            Some(found) => (found.clone(), equal(found, version)),
+            None => unread("the device does not tell"),
+        };
+        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state }
+    };
+    let found: Vec<Holding> = of_entry.map(one).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    if first.is_empty() {
+        return without(host);
+    }
+    let none_of_its_own = first.iter().all(|port| selected(port, wanted).is_none());
+    let anywhere = cluster.facts.iter().any(|(name, facts)| {
+        ports_of_plan(plan, name, facts).iter().any(|port| selected(port, wanted) == Some(selector))
+    });
+    if none_of_its_own || !anywhere {
+        vec![nothing(host, &format!("no device here is called {selector}, neither by name, board nor driver"))]
+    } else {
+        Vec::new()
+    }
+}
