@@ -175,22 +175,28 @@ impl Residuals {
         self.trace().powi(2) / self.covariance.iter().map(|c| c * c).sum::<f64>()
     }
 
-    /// Expected share of the products of neighbours in the sum of squares, and its standard deviation for one series.
+    /// Expected share of the products of neighbours in the sum of squares of one series, x'Qx / x'x with Q = ½ beside the
+    /// diagonal, and its standard deviation. Both by the delta method; the mean to second order, because the ratio is taken
+    /// of each cell and then averaged.
     pub(super) fn neighbours(&self) -> (f64, f64) {
         let trace = self.trace();
-        let share = (1..self.n).map(|i| self.at(i - 1, i)).sum::<f64>() / trace;
-        // The share is x'Qx / x'x with Q = ½ beside the diagonal; B = (Q − share) P.
-        let b = |i: usize, j: usize| {
+        let ratio = (1..self.n).map(|i| self.at(i - 1, i)).sum::<f64>() / trace;
+        let product = |i: usize, j: usize| {
             let above = if i > 0 { self.at(i - 1, j) } else { 0.0 };
             let below = if i + 1 < self.n { self.at(i + 1, j) } else { 0.0 };
-            0.5 * (above + below) - share * self.at(i, j)
+            0.5 * (above + below)
         };
-        let mut squares = 0.0;
+        // Traces of (Q − ratio) P twice, of QPP and of PP.
+        let (mut spread, mut mixed, mut squares) = (0.0, 0.0, 0.0);
         for i in 0..self.n {
             for j in 0..self.n {
-                squares += b(i, j) * b(j, i);
+                let (there, back) = (product(i, j), product(j, i));
+                spread += (there - ratio * self.at(i, j)) * (back - ratio * self.at(j, i));
+                mixed += there * self.at(j, i);
+                squares += self.at(i, j).powi(2);
             }
         }
-        (share, (2.0 * squares.max(0.0)).sqrt() / trace)
+        let share = ratio + 2.0 * (ratio * squares - mixed) / trace.powi(2);
+        (share, (2.0 * spread.max(0.0)).sqrt() / trace)
     }
 }
