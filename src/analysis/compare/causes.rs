@@ -1,6 +1,6 @@
 //! What changes have in common, and which metrics and sizes that is true of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
@@ -67,30 +67,74 @@ impl Part {
 }
 
 /// The causes of all changes for the worse, then of those for the better.
+///
+/// First each metric is looked at alone: a host whose bandwidth fell everywhere is that host, though its latency did not
+/// change. What remains is looked at together.
 pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
-    let mut labels = Labels::default();
-    judged.iter().for_each(|cell| labels.add(&collected.subjects[cell.subject], &collected.groups));
+    let metrics: BTreeSet<Metric> = judged.iter().map(|cell| cell.metric).collect();
     let of_word = |word: Word| {
-        let moved: Vec<(usize, &Judged)> =
-            judged.iter().enumerate().filter(|(_, cell)| cell.cell.verdict == word).collect();
-        let changes: Vec<Moved> =
-            moved.iter().map(|(series, cell)| Moved { series: *series, day: 0, better: cell.better }).collect();
-        let causes = labels.causes(&changes);
-        let tell = |cause: history::Cause| {
-            let members: Vec<&Judged> = cause.members.iter().map(|&at| moved[at].1).collect();
-            told(word, cause.name, cause.series, parts(collected, judged, &members))
+        let changed = |at: &usize| judged[*at].cell.verdict == word;
+        let mut found: Vec<Found> = Vec::new();
+        let mut left: BTreeSet<usize> = (0..judged.len()).filter(changed).collect();
+        let mut looks: Vec<Vec<usize>> = metrics
+            .iter()
+            .map(|metric| (0..judged.len()).filter(|&at| judged[at].metric == *metric).collect())
+            .collect();
+        looks.push((0..judged.len()).collect());
+        for look in looks {
+            for one in look_at(collected, judged, &look, &left) {
+                one.members.iter().for_each(|at| {
+                    left.remove(at);
+                });
+                match found.iter_mut().find(|known| known.name == one.name) {
+                    Some(known) => {
+                        known.members.extend(one.members);
+                        // The last look holds the cells of all others.
+                        known.of = if look.len() == judged.len() { one.of } else { known.of + one.of };
+                    }
+                    None => found.push(one),
+                }
+            }
+        }
+        found.sort_by_key(|one| std::cmp::Reverse(one.members.len()));
+        let tell = |one: Found| {
+            let members: Vec<&Judged> = one.members.iter().map(|&at| &judged[at]).collect();
+            let parts = parts(collected, judged, &members);
+            told(word, one.name, (one.members.len(), one.of), parts, one.of == judged.len())
         };
-        causes.into_iter().map(tell).collect::<Vec<Cause>>()
+        found.into_iter().map(tell).collect::<Vec<Cause>>()
     };
     [Word::Regressed, Word::Improved].into_iter().flat_map(of_word).collect()
 }
 
-fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>) -> Cause {
+/// A cause, the positions of the cells that changed, and how many cells it has among what was looked at.
+struct Found {
+    name: String,
+    members: BTreeSet<usize>,
+    of: usize,
+}
+
+/// The causes of the changes that are left among some of the cells.
+fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<Found> {
+    let mut labels = Labels::default();
+    look.iter().for_each(|&at| labels.add(&collected.subjects[judged[at].subject], &collected.groups));
+    let moved: Vec<(usize, usize)> = look.iter().copied().enumerate().filter(|(_, at)| left.contains(at)).collect();
+    let changes: Vec<Moved> =
+        moved.iter().map(|&(series, at)| Moved { series, day: 0, better: judged[at].better }).collect();
+    let found = |cause: history::Cause| Found {
+        members: cause.members.iter().map(|&member| moved[member].1).collect(),
+        of: cause.series.1,
+        name: cause.name,
+    };
+    labels.causes(&changes).into_iter().map(found).collect()
+}
+
+fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, everything: bool) -> Cause {
     let whole = cells.0 == cells.1;
     let partly = parts.iter().any(|part| part.sizes.len() < part.of_sizes);
     // What is true of one metric or size must not be said of all.
     let name = match (name.as_str(), &parts[..]) {
-        ("every link", _) if whole => name,
+        ("every link", _) if whole && everything => name,
         ("every link", [part]) => format!("links, {}", part.what()),
         ("every link", _) => "many links".to_owned(),
         (_, [part]) if !whole && partly => format!("{name}, {}", part.what()),

@@ -72,7 +72,7 @@ impl<'c> Source<'c> {
     }
 
     /// The noise floor of a group. `None` below two runs a side, or blocks.
-    fn floor(&mut self, members: &[usize]) -> Result<Option<f64>, Refusal> {
+    fn floor(&self, members: &[usize]) -> Result<Option<f64>, Refusal> {
         if self.collected.design == Design::Runs {
             let cells: Vec<&[Option<f64>]> = members.iter().map(|&at| &self.cells[at][..]).collect();
             return self.runs.floor(&cells, SEED);
@@ -104,11 +104,12 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     let verdicts = stats::verdicts(&compared)?;
     let place: HashMap<usize, usize> =
         members.iter().enumerate().flat_map(|(group, members)| members.iter().map(move |m| (*m, group))).collect();
+    let in_turn = source.runs.order().is_none_or(|order| order.turns() == stats::Turns::InTurn);
     let mut cells = Vec::with_capacity(raw.len());
     for ((found, member), judged) in raw.iter().zip(verdicts) {
         let pair = &collected.cells[*member];
         let group = place[member];
-        let cell = cell(collected, pair, group, found, judged)?;
+        let cell = cell(collected, pair, group, found, judged, in_turn)?;
         groups[group].0.counts.add(cell.verdict);
         let better = if higher(pair.metric) { found.effect } else { -found.effect };
         cells.push(Judged { cell, subject: pair.subject, metric: pair.metric, better });
@@ -211,6 +212,7 @@ fn cell(
     group: usize,
     found: &Comparison,
     judged: stats::Judged,
+    in_turn: bool,
 ) -> Result<Cell, Refusal> {
     let word = match judged.verdict {
         Verdict::Improved => Word::Improved,
@@ -239,7 +241,7 @@ fn cell(
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
         },
-        reason: reason::cell(collected.design, found, judged, n),
+        reason: reason::cell(collected.design, found, judged, in_turn, n),
     })
 }
 

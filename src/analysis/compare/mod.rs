@@ -90,7 +90,8 @@ impl Word {
 pub enum Obstacle {
     /// Too few runs for any interval.
     FewRuns,
-    /// A change if the runs had taken turns, but runs that resemble their neighbours would do as much in this order.
+    /// A change, or its absence, if the runs had taken turns; but in this order runs that resemble their neighbours would
+    /// look the same.
     Order,
     /// A change if this cell were alone, but among so many chance does as much somewhere.
     ManyCells,
@@ -203,7 +204,8 @@ pub struct Group {
     pub counts: Counts,
     /// Geometric mean over its cells.
     pub change: Option<Change>,
-    /// How large a change looks in percent when nothing changed (95 % of them stay below); `None` below two runs a side.
+    /// How large a change looks in percent when nothing changed and runs do not resemble their neighbours (95 % of them
+    /// stay below); `None` below two runs a side.
     pub noise_floor_percent: Option<f64>,
     /// Rises in percent up to this count as none.
     pub margin_percent: f64,

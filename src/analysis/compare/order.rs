@@ -29,7 +29,7 @@ pub struct Order {
     pub worth: f64,
     /// How much neighbouring runs resemble each other, from the runs themselves.
     pub correlation: Correlation,
-    /// Cells whose change would be named if the runs had taken turns.
+    /// Cells of which a change, or its absence, would be shown if the runs had taken turns.
     pub held_back: usize,
     /// What this order costs; `None` if nothing.
     pub costs: Option<String>,
@@ -69,8 +69,8 @@ pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collecte
             number_of(least as f64 * order.worth()),
         );
         if held_back > 0 {
-            let noun = if held_back == 1 { "shows" } else { "show" };
-            text += &format!(" {} {noun} a change that this order cannot carry.", count(held_back, "cell"));
+            let cells = count(held_back, "cell");
+            text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
         }
         if luck.low > stats::NEIGHBOURS {
             let seen = number(luck.r);

@@ -19,7 +19,10 @@ pub(super) fn cell(design: Design, found: &Comparison, judged: Judged, (before, 
     let between = range(interval.low, interval.high);
     let margin = format!("{} %", digits::margin(percent(-found.margin), percent(found.margin)));
     let seen = format!("{moved} ({between}), {runs}");
-    let more = found.need.map_or_else(String::new, |need| format!("; {need} {} would probably tell", units(design)));
+    let more = found.need.map_or_else(String::new, |need| {
+        let turn = if in_turn { "" } else { ", in turn," };
+        format!("; {need} {}{turn} would probably tell", units(design))
+    });
     match (judged.verdict, judged.obstacle) {
         (Verdict::Improved | Verdict::Regressed, _) => format!("{seen}; changes of {margin} count as none"),
         (Verdict::Equivalent | Verdict::Negligible, _) => {
@@ -30,11 +33,13 @@ pub(super) fn cell(design: Design, found: &Comparison, judged: Judged, (before, 
         (Verdict::TooNoisy, _) => {
             format!("{seen}: the noise is so wide that changes of {margin} would count as none{more}")
         }
-        (_, Some(Obstacle::Order)) => format!(
-            "{seen}: a change if the runs had taken turns, but runs that resemble their neighbours do as much in this \
-             order (adjusted p up to {}); measure in turn",
-            number(judged.p_change)
-        ),
+        (_, Some(Obstacle::Order)) => {
+            let shown = if found.effect.abs() >= found.margin { "a change" } else { "no change" };
+            format!(
+                "{seen}: {shown} beyond {margin} if the runs had taken turns, but in this order runs that resemble their \
+                 neighbours would look the same; measure in turn"
+            )
+        }
         (_, Some(Obstacle::Chance)) => format!(
             "{seen}: among so many cells chance does as much somewhere (adjusted p {}){more}",
             number(judged.p_change)
@@ -72,10 +77,7 @@ pub(super) fn sentence(
         text += &format!(" {} too noisy to tell.", have(*too_noisy, "is", "are"));
     }
     if let Some(held) = order.map(|order| order.held_back).filter(|held| *held > 0) {
-        text += &format!(
-            " In {} the order of the runs cannot carry the change that shows: measure in turn.",
-            count(held, "cell")
-        );
+        text += &format!(" In {} the order of the runs cannot carry what shows: measure in turn.", count(held, "cell"));
     }
     if one_sided > 0 {
         text += &format!(" {} on one side only.", have(one_sided, "has values", "have values"));

@@ -24,8 +24,10 @@ pub struct Comparison {
     pub p_change: f64,
     /// The same by ranks alone, which is right only if runs do not resemble their neighbours, or take turns.
     pub p_plain: f64,
-    /// p of "the effect lies outside ± margin": two one-sided rank tests.
+    /// p of "the effect lies outside ± margin", two one-sided tests, whatever that correlation is.
     pub p_equivalent: f64,
+    /// The same by ranks alone.
+    pub p_equivalent_plain: f64,
     /// The margin of `p_equivalent`, and the smallest effect that is called improved or regressed.
     pub margin: f64,
     /// Whether the margin is too wide for "equivalent" to mean anything.
@@ -68,12 +70,13 @@ pub fn unpaired(
     let above = mann_whitney(&moved(margin), before)?.p.greater;
     let below = mann_whitney(&moved(-margin), before)?.p.less;
     let p_plain = mann_whitney(after, before)?.p.two_sided;
+    let outside = above.max(below);
     let (p_change, p_equivalent) = match order.map(Order::worst) {
         // Nothing is worse than independent runs.
-        Some(worst) if worst.r <= 0.0 => (p_plain, above.max(below)),
+        Some(worst) if worst.r <= 0.0 => (p_plain, outside),
         Some(worst) => {
             let t = Worst::new(before, after, worst.variance, worst.freedom);
-            (p_plain.max(t.p_change()), above.max(below).max(t.p_equivalent(margin)))
+            (p_plain.max(t.p_change()), outside.max(t.p_equivalent(margin)))
         }
         None => (1.0, 1.0),
     };
@@ -90,6 +93,7 @@ pub fn unpaired(
         p_change,
         p_plain,
         p_equivalent,
+        p_equivalent_plain: outside,
         margin,
         too_wide,
         n,
@@ -144,6 +148,7 @@ pub fn paired(differences: &[f64], margin: Margin) -> Result<Comparison, Refusal
     let moved = |by: f64| differences.iter().map(|d| d + by).collect::<Vec<f64>>();
     let n = differences.len();
     let p = signed_rank(differences)?.p.two_sided;
+    let outside = signed_rank(&moved(margin))?.p.greater.max(signed_rank(&moved(-margin))?.p.less);
     Ok(Comparison {
         effect,
         interval95,
@@ -151,7 +156,8 @@ pub fn paired(differences: &[f64], margin: Margin) -> Result<Comparison, Refusal
         at_least: false,
         p_change: p,
         p_plain: p,
-        p_equivalent: signed_rank(&moved(margin))?.p.greater.max(signed_rank(&moved(-margin))?.p.less),
+        p_equivalent: outside,
+        p_equivalent_plain: outside,
         margin,
         too_wide,
         n,

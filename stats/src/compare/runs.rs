@@ -86,11 +86,12 @@ impl RunSet {
     }
 
     /// Noise floor of a group of cells: the median over up to [`SAMPLED`] of them, evenly chosen, of
-    /// [`noise_floor_of_samples`], each stretched as its interval is. `None` without a cell of two values a side.
+    /// [`noise_floor_of_samples`]: that of runs which do not resemble their neighbours, so that a bad order makes answers
+    /// rarer and not margins wider. `None` without a cell of two values a side.
     ///
     /// # Errors
     /// As [`noise_floor_of_samples`].
-    pub fn floor(&mut self, cells: &[&[Option<f64>]], seed: u64) -> Result<Option<f64>, Refusal> {
+    pub fn floor(&self, cells: &[&[Option<f64>]], seed: u64) -> Result<Option<f64>, Refusal> {
         let enough: Vec<&[Option<f64>]> =
             cells.iter().copied().filter(|cell| self.split(cell).iter().all(|side| side.len() >= 2)).collect();
         if enough.is_empty() {
@@ -99,8 +100,7 @@ impl RunSet {
         let step = enough.len().div_ceil(SAMPLED);
         let floors = enough.into_iter().step_by(step).map(|cell| {
             let [before, after] = self.split(cell);
-            let factor = self.placed(cell).1.factor;
-            Ok(factor * noise_floor_of_samples(&before, &after, DRAWS, seed)?)
+            noise_floor_of_samples(&before, &after, DRAWS, seed)
         });
         median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
     }

@@ -28,7 +28,8 @@ pub enum Verdict {
 pub enum Obstacle {
     /// Too few runs for any interval.
     Few,
-    /// A change if the runs had been independent, but runs that resemble their neighbours would do as much in this order.
+    /// A change, or its absence, if the runs had been independent; but in this order runs that resemble their neighbours
+    /// would look the same.
     Order,
     /// A change if this cell were alone, but among so many chance does as much somewhere.
     Chance,
@@ -83,30 +84,35 @@ pub fn verdicts(cells: &[(Comparison, bool)]) -> Result<Vec<Judged>, Refusal> {
         benjamini_hochberg(&cells.iter().map(|(cell, _)| p(cell)).collect::<Vec<f64>>())
     };
     let change = adjusted(&|cell| cell.p_change)?;
-    let (plain, equivalent) = (adjusted(&|cell| cell.p_plain)?, adjusted(&|cell| cell.p_equivalent)?);
+    let equivalent = adjusted(&|cell| cell.p_equivalent)?;
+    let plain = adjusted(&|cell| cell.p_plain)?.into_iter().zip(adjusted(&|cell| cell.p_equivalent_plain)?);
     let judged = cells.iter().zip(change).zip(plain).zip(equivalent);
     Ok(judged
         .map(|((((cell, higher), p_change), plain), equal)| {
             let verdict = verdict(cell, p_change, equal, *higher);
-            Judged { verdict, p_change, obstacle: obstacle(cell, verdict, p_change, plain) }
+            Judged { verdict, p_change, obstacle: obstacle(cell, verdict, [p_change, equal], plain) }
         })
         .collect())
 }
 
-fn obstacle(cell: &Comparison, verdict: Verdict, p_change: f64, plain: f64) -> Option<Obstacle> {
+/// `p` are those of no change and of lying outside the margin, `plain` the same by ranks alone, all adjusted.
+fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64)) -> Option<Obstacle> {
     let clear = cell.effect.abs() >= cell.margin;
+    let lost = |plain: f64, p: f64| plain <= LEVEL && p > LEVEL;
     match (verdict, cell.interval95) {
         (Verdict::TooNoisy, _) => Some(Obstacle::Noise),
         (Verdict::Inconclusive, None) => Some(Obstacle::Few),
-        (Verdict::Inconclusive, Some(interval)) => Some(if plain <= LEVEL && p_change > LEVEL && clear {
-            Obstacle::Order
-        } else if interval.holds(0.0) {
-            Obstacle::Spread
-        } else if p_change > LEVEL {
-            Obstacle::Chance
-        } else {
-            Obstacle::Margin
-        }),
+        (Verdict::Inconclusive, Some(interval)) => {
+            Some(if clear && lost(plain.0, p[0]) || !clear && lost(plain.1, p[1]) {
+                Obstacle::Order
+            } else if interval.holds(0.0) {
+                Obstacle::Spread
+            } else if p[0] > LEVEL {
+                Obstacle::Chance
+            } else {
+                Obstacle::Margin
+            })
+        }
         _ => None,
     }
 }
