@@ -6,7 +6,13 @@ use super::{Change, Counts, Design, Order, digits, judge::percent};
 use crate::analysis::words::{count, number};
 
 /// Why a cell has its verdict.
-pub(super) fn cell(design: Design, found: &Comparison, judged: Judged, (before, after): (usize, usize)) -> String {
+pub(super) fn cell(
+    design: Design,
+    found: &Comparison,
+    judged: Judged,
+    in_turn: bool,
+    (before, after): (usize, usize),
+) -> String {
     let runs = match design {
         Design::Blocks => count(before, "block"),
         Design::Runs if before == after => format!("{} a side", count(before, "run")),

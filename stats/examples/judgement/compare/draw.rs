@@ -13,7 +13,7 @@ pub enum Turn {
     /// All runs before, then all after.
     First,
     /// A B A B …
-    InTurn,
+    Alternating,
     /// A B B A …
     Abba,
     /// As many of one side, then as many of the other, and again.
@@ -59,7 +59,7 @@ impl Situation {
     pub fn name(&self) -> String {
         let turn = match self.turn {
             Turn::First => "one side first".to_owned(),
-            Turn::InTurn => "in turn".to_owned(),
+            Turn::Alternating => "in turn".to_owned(),
             Turn::Abba => "A B B A".to_owned(),
             Turn::Blocks(n) => format!("{n} by {n}"),
             Turn::Random => "random order".to_owned(),
@@ -80,7 +80,7 @@ impl Situation {
         let all = [vec![A; a], vec![B; b]].concat();
         let pattern: Vec<Variant> = match self.turn {
             Turn::First => return all,
-            Turn::InTurn => vec![A, B],
+            Turn::Alternating => vec![A, B],
             Turn::Abba => vec![A, B, B, A],
             Turn::Blocks(n) => [vec![A; n], vec![B; n]].concat(),
             Turn::Random => {
