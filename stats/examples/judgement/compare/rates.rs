@@ -6,7 +6,7 @@ use super::draw::{SIGMA, Shared, Situation, judge, move_after};
 use crate::row::{Bar, Options, Row};
 
 /// Comparisons a row.
-const COMPARISONS: usize = 250;
+const COMPARISONS: usize = 200;
 /// As many comparisons where all links have the same luck, so that only comparisons count, and few links do.
 const OF_ONE_LUCK: usize = 3_000;
 /// Links of those.
