@@ -15,7 +15,7 @@ const ALIKE: f64 = 1.12;
 
 /// Below as many independent cells no correlation is believed or ruled out: a few series of twenty runs say next to nothing
 /// of it.
-const FEWEST: f64 = 10.0;
+const FEWEST: f64 = 20.0;
 
 /// Correlation of neighbouring runs, learned from all cells together.
 #[derive(Debug, Clone, Copy, PartialEq)]
