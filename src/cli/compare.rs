@@ -17,8 +17,19 @@ use crate::{
     report::compare as page,
 };
 
+/// The exit codes in words, for `compare --help`.
+const HELP: &str = "\
+Exit codes:
+    0  every cell is improved or equivalent, and both sides have all of them
+    1  a cell regressed
+    2  a side names no run, or the command line is wrong
+    3  inconclusive: none regressed, but for some cell neither a change nor its absence is shown (too few runs, too
+       noisy, or an order of the runs that cannot carry it), or one side has no value to trust
+    4  a run cannot be read, or the page cannot be written";
+
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Runs before: a run directory, a directory of them, or a quoted pattern
     before: String,

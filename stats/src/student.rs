@@ -54,7 +54,7 @@ impl Difference {
     }
 
     fn upper_tail(&self, t: f64) -> f64 {
-        distribution(self.freedom).sf(t)
+        t_tail(t, self.freedom)
     }
 }
 
@@ -69,6 +69,11 @@ pub(crate) fn t_quantile(tail: f64, freedom: f64) -> f64 {
     let rough = -distribution.inverse_cdf(tail);
     // statrs inverts to ten digits; one step of Newton doubles them.
     rough + (distribution.sf(rough) - tail) / distribution.pdf(rough)
+}
+
+/// Probability that t with `freedom` > 0 degrees of freedom exceeds `t`.
+pub(crate) fn t_tail(t: f64, freedom: f64) -> f64 {
+    distribution(freedom).sf(t)
 }
 
 /// Welch 1947: variances of both sides may differ. Degrees of freedom after Satterthwaite 1946.

@@ -10,8 +10,9 @@ mod generators;
 use generators::{Noise, on_cpu};
 use proptest::prelude::*;
 use railgauge_stats::compare::{
-    Comparison, LEVEL, Variant, Verdict, block_difference, block_orders, clearance, margin, noise_floor_of_differences,
-    noise_floor_of_samples, paired, paired_headline, unpaired, unpaired_headline, verdict, verdicts,
+    Comparison, Judged, LEVEL, Luck, Margin, Obstacle, Order, RunSet, Turns, Variant, Verdict, WIDEST,
+    block_difference, block_orders, margin, noise_floor_of_differences, noise_floor_of_samples, paired,
+    paired_headline, unpaired_headline, verdict, verdicts,
 };
 
 /// Never used while the rules were made; development used 577215664.
@@ -70,10 +71,46 @@ fn orders(noise: &mut Noise) -> [Vec<Variant>; 3] {
     [first, shuffled, [Variant::A, Variant::B].repeat(10)]
 }
 
-/// Runs, in the order of time, judged as what each side made of them.
+/// A margin that is asked for.
+fn within(value: f64) -> Margin {
+    margin(Some(value), 0.0)
+}
+
+/// Cells, each of runs in the order of time, as they are compared.
+fn compared(cells: &[Vec<f64>], order: &[Variant], margin: Margin) -> Vec<Comparison> {
+    let cells: Vec<Vec<Option<f64>>> = cells.iter().map(|runs| runs.iter().map(|v| Some(*v)).collect()).collect();
+    let mut runs = RunSet::new(order.to_vec(), cells.iter().map(Vec::as_slice));
+    cells.iter().map(|cell| runs.compare(cell, margin).unwrap()).collect()
+}
+
+/// Cells judged together.
+fn words(cells: &[Vec<f64>], order: &[Variant], margin: Margin) -> Vec<Judged> {
+    let compared: Vec<_> = compared(cells, order, margin).into_iter().map(|cell| (cell, true)).collect();
+    verdicts(&compared).unwrap()
+}
+
+fn is_change(judged: &Judged) -> bool {
+    matches!(judged.verdict, Verdict::Improved | Verdict::Regressed)
+}
+
+/// Two sides of runs, in turn as long as both have some; `first` is the side of the first.
+fn sides(first: Variant, one: &[f64], other: &[f64], margin: Margin) -> Comparison {
+    let second = if first == Variant::A { Variant::B } else { Variant::A };
+    let (mut order, mut runs) = (Vec::new(), Vec::new());
+    for i in 0..one.len().max(other.len()) {
+        for (side, values) in [(first, one), (second, other)] {
+            if let Some(value) = values.get(i) {
+                order.push(side);
+                runs.push(*value);
+            }
+        }
+    }
+    compared(&[runs], &order, margin)[0]
+}
+
+/// One cell, judged alone.
 fn judged(runs: &[f64], order: &[Variant]) -> Comparison {
-    let side = |which| runs.iter().zip(order).filter(|(_, v)| **v == which).map(|(x, _)| *x).collect::<Vec<f64>>();
-    unpaired(&side(Variant::A), &side(Variant::B), margin(None, 0.0).value, clearance(order)).unwrap()
+    compared(&[runs.to_vec()], order, margin(None, 0.0))[0]
 }
 
 /// Two standard errors above a share of 5 %.
@@ -93,7 +130,7 @@ fn nothing_changed_is_rarely_called_a_change() {
         for i in 0..COMPARISONS {
             let differences = blocks(&series(kind, 32, &mut noise), FRESH + i as u64);
             let floor = noise_floor_of_differences(&differences, 256, 1).unwrap();
-            let cell = paired(&differences, margin(Some(0.001), floor).value).unwrap();
+            let cell = paired(&differences, margin(Some(0.001), floor)).unwrap();
             let changed = |cell: &Comparison| {
                 matches!(verdict(cell, cell.p_change, cell.p_equivalent, true), Verdict::Improved | Verdict::Regressed)
             };
@@ -130,38 +167,183 @@ fn nothing_changed_is_rarely_called_a_change() {
 
 #[test]
 fn many_cells_are_judged_together() {
-    for (order, least) in orders(&mut Noise::new(FRESH + 1)).iter().zip([0.95, 0.98, 0.98]) {
-        many_cells(order, least);
+    // With one side first an effect must be larger, because runs that resemble their neighbours would do as much.
+    let sizes = [(0.06, 0.98), (0.03, 0.95), (0.03, 0.9985)];
+    for (order, (drop, least)) in orders(&mut Noise::new(FRESH + 1)).iter().zip(sizes) {
+        many_cells(order, drop, least);
     }
 }
 
-fn many_cells(order: &[Variant], least: f64) {
+fn many_cells(order: &[Variant], drop: f64, least: f64) {
     let mut noise = Noise::new(FRESH + 1);
     let (mut runs_with_false, runs) = (0, 100);
     let (mut found, mut named, mut there) = (0, 0, 0);
     for _ in 0..runs {
         let draw = |shift: f64, noise: &mut Noise| {
             let moved = |(value, side): (f64, &Variant)| value + if *side == Variant::B { shift } else { 0.0 };
-            let runs: Vec<f64> = series("normal", 20, noise).into_iter().zip(order).map(moved).collect();
-            (judged(&runs, order), true)
+            series("normal", 20, noise).into_iter().zip(order).map(moved).collect::<Vec<f64>>()
         };
         let healthy: Vec<_> = (0..200).map(|_| draw(0.0, &mut noise)).collect();
-        let is_change = |v: &(Verdict, f64)| matches!(v.0, Verdict::Improved | Verdict::Regressed);
-        runs_with_false += usize::from(verdicts(&healthy).unwrap().iter().any(is_change));
-        let mixed: Vec<_> = (0..200).map(|i| draw(if i < 40 { -0.03 } else { 0.0 }, &mut noise)).collect();
-        let judged = verdicts(&mixed).unwrap();
-        found += judged[..40].iter().filter(|v| v.0 == Verdict::Regressed).count();
+        runs_with_false += usize::from(words(&healthy, order, margin(None, 0.0)).iter().any(is_change));
+        let mixed: Vec<_> = (0..200).map(|i| draw(if i < 40 { -drop } else { 0.0 }, &mut noise)).collect();
+        let judged = words(&mixed, order, margin(None, 0.0));
+        found += judged[..40].iter().filter(|v| v.verdict == Verdict::Regressed).count();
         named += judged.iter().filter(|v| is_change(v)).count();
         there += 40;
     }
     println!(
-        "200 cells, 10 runs a side, clearance {:.2}: {runs_with_false} of {runs} comparisons without change name one; of {there} drops of 3 \
-         sigma {found} are found, {} of {named} names are false",
-        clearance(order),
+        "200 cells, 10 runs a side, {:?}: {runs_with_false} of {runs} comparisons without change name one; of {there} drops of \
+         {:.0} sigma {found} are found, {} of {named} names are false",
+        Order::new(&order.iter().map(|side| Some(*side)).collect::<Vec<_>>(), 0.0).unwrap().turns(),
+        100.0 * drop,
         named - found
     );
     assert!(runs_with_false as f64 <= (LEVEL + 2.0 * 0.0218) * runs as f64);
     assert!(found as f64 >= least * there as f64 && (named - found) as f64 <= LEVEL * named as f64);
+}
+
+/// A cell with a luck of its own, everybody's, or half of either.
+fn lucky(own: &[f64], common: &[f64], share: f64) -> Vec<f64> {
+    let mix = |(own, common): (&f64, &f64)| (1.0 - share).sqrt() * own + share.sqrt() * common;
+    own.iter().zip(common).map(mix).collect()
+}
+
+#[test]
+fn correlated_runs_are_no_change_in_any_order() {
+    let mut noise = Noise::new(FRESH + 6);
+    for kind in ["autocorrelated .3", "autocorrelated .6"] {
+        for share in [0.0, 0.5, 1.0] {
+            let (mut named, comparisons) = ([0; 3], 60);
+            for _ in 0..comparisons {
+                let common = series(kind, 20, &mut noise);
+                let cells: Vec<Vec<f64>> =
+                    (0..200).map(|_| lucky(&series(kind, 20, &mut noise), &common, share)).collect();
+                for (at, order) in orders(&mut noise).iter().enumerate() {
+                    named[at] += usize::from(words(&cells, order, margin(None, 0.0)).iter().any(is_change));
+                }
+            }
+            println!("{kind}, {share} shared: a change named in {named:?} of {comparisons} (first, any, turn)");
+            assert!(named.iter().all(|&named| named as f64 <= 0.05 * f64::from(comparisons)), "{kind}: {named:?}");
+        }
+    }
+}
+
+#[test]
+fn intervals_hold_what_their_level_says_and_equivalence_is_not_called_at_the_edge() {
+    let mut noise = Noise::new(FRESH + 7);
+    for kind in ["normal", "autocorrelated .3", "autocorrelated .6"] {
+        for at in 0..3 {
+            let (mut held, mut stated, mut wrong, mut n) = (0.0, 0.0, 0.0, 0.0);
+            for _ in 0..12 {
+                let order = &orders(&mut noise)[at];
+                let edge = |runs: Vec<f64>| -> Vec<f64> {
+                    runs.iter().zip(order).map(|(v, side)| if *side == Variant::B { v + 0.03 } else { *v }).collect()
+                };
+                let cells: Vec<Vec<f64>> = (0..200).map(|_| edge(series(kind, 20, &mut noise))).collect();
+                let found = compared(&cells, order, within(0.03));
+                for cell in &found {
+                    let interval = cell.interval95.unwrap();
+                    // So many cells with a luck of their own tell how much runs resemble each other.
+                    assert!(!cell.at_least);
+                    held += f64::from(u8::from(interval.holds(0.03)));
+                    stated += interval.level;
+                    n += 1.0;
+                }
+                let equivalent = |judged: &&Judged| matches!(judged.verdict, Verdict::Equivalent | Verdict::Negligible);
+                wrong += words(&cells, order, within(0.03)).iter().filter(equivalent).count() as f64;
+            }
+            println!(
+                "{kind}, order {at}: {:.3} of intervals hold the truth, {:.3} stated; {:.4} equivalent at the margin",
+                held / n,
+                stated / n,
+                wrong / n
+            );
+            assert!((held / n - stated / n).abs() <= 0.03, "{kind}, order {at}");
+            assert!(wrong / n <= 0.05, "{kind}, order {at}");
+        }
+    }
+}
+
+#[test]
+fn few_cells_or_one_luck_for_all_give_levels_of_at_least() {
+    let mut noise = Noise::new(FRESH + 8);
+    let first = &orders(&mut noise)[0];
+    let (mut held, mut stated, trials) = ([0; 2], [0.0; 2], 400);
+    for _ in 0..trials {
+        let runs = series("autocorrelated .6", 20, &mut noise);
+        for (at, cells) in
+            [vec![runs.clone()], (0..50).map(|i| runs.iter().map(|v| v + 1e-9 * f64::from(i)).collect()).collect()]
+                .iter()
+                .enumerate()
+        {
+            let cell = compared(cells, first, within(0.01))[0];
+            assert!(cell.at_least);
+            held[at] += usize::from(cell.interval95.unwrap().holds(0.0));
+            stated[at] += cell.interval95.unwrap().level;
+        }
+    }
+    println!("one series, r = 0.6, one side first: {held:?} of {trials} hold the truth");
+    for (held, stated) in held.iter().zip(stated) {
+        assert!(*held as f64 >= stated - 0.03 * trials as f64);
+    }
+}
+
+#[test]
+fn an_order_that_cannot_carry_a_change_is_the_obstacle() {
+    let mut noise = Noise::new(FRESH + 9);
+    let [first, _, turns] = orders(&mut noise);
+    let cells: Vec<Vec<f64>> = (0..20).map(|_| series("normal", 20, &mut noise)).collect();
+    let moved = |order: &[Variant], by: f64| -> Vec<Vec<f64>> {
+        let mut cells = cells.clone();
+        cells[0].iter_mut().zip(order).for_each(|(v, side)| *v += if *side == Variant::B { by } else { 0.0 });
+        cells
+    };
+    let of = |order: &[Variant], by: f64| words(&moved(order, by), order, within(0.005))[0];
+    assert_eq!(of(&turns, -0.03).verdict, Verdict::Regressed);
+    let held_back = of(&first, -0.03);
+    assert_eq!((held_back.verdict, held_back.obstacle), (Verdict::Inconclusive, Some(Obstacle::Order)));
+    assert_eq!(of(&first, -0.5).verdict, Verdict::Regressed);
+}
+
+#[test]
+fn what_the_runs_tell_of_their_correlation() {
+    let mut noise = Noise::new(FRESH + 10);
+    for order in orders(&mut noise) {
+        let sides: Vec<Option<Variant>> = order.iter().map(|side| Some(*side)).collect();
+        let order = Order::new(&sides, 0.0).unwrap();
+        for (kind, r) in [("normal", 0.0), ("autocorrelated .3", 0.3), ("autocorrelated .6", 0.6)] {
+            let cells: Vec<Vec<f64>> = (0..200).map(|_| series(kind, 20, &mut noise)).collect();
+            let luck = Luck::learn(&order, &cells);
+            assert!((luck.r - r).abs() < 0.1 && luck.low <= r + 0.05 && luck.high >= r - 0.05, "{kind}: {luck:?}");
+            assert!(luck.cells > 50.0, "{luck:?}");
+            let alike: Vec<Vec<f64>> = (0..200).map(|_| cells[0].clone()).collect();
+            let luck = Luck::learn(&order, &alike);
+            assert!(luck.cells < 2.0 && luck.low == 0.0 && luck.high >= 0.6, "{luck:?}");
+        }
+    }
+    assert!(
+        Luck::learn(&Order::new(&[Some(Variant::A), Some(Variant::A), Some(Variant::B)], 0.0).unwrap(), &[]).cells
+            == 0.0
+    );
+}
+
+#[test]
+fn a_margin_of_noise_is_too_wide_to_mean_anything() {
+    assert!(margin(None, WIDEST).too_wide && margin(Some(0.01), 1.01 * WIDEST).too_wide);
+    assert!(!margin(None, WIDEST / 2.1).too_wide);
+    // Who asks for a wide margin knows what it means.
+    assert!(!margin(Some(2.0 * WIDEST), 0.01).too_wide);
+    let noisy: Vec<f64> = (0..12).map(|i| 0.5 * f64::from(i % 3) + 0.01 * f64::from(i)).collect();
+    let order = [Variant::A, Variant::B].repeat(6);
+    let judged = words(&[noisy], &order, margin(None, 0.4));
+    assert_eq!((judged[0].verdict, judged[0].obstacle), (Verdict::TooNoisy, Some(Obstacle::Noise)));
+    // Beyond the margin a change is still one.
+    let halved: Vec<f64> = order
+        .iter()
+        .enumerate()
+        .map(|(i, side)| 0.02 * i as f64 - if *side == Variant::B { 2.0 } else { 0.0 })
+        .collect();
+    assert_eq!(words(&[halved], &order, margin(None, 0.4))[0].verdict, Verdict::Regressed);
 }
 
 #[test]
@@ -170,13 +352,13 @@ fn what_is_equal_is_shown_equal_with_the_runs_asked_for() {
     let (mut shown, mut wrong, trials) = (0, 0, 500);
     for i in 0..trials {
         let first = blocks(&series("normal", 24, &mut noise), i);
-        let need = paired(&first, 0.01).unwrap().need.unwrap();
+        let need = paired(&first, within(0.01)).unwrap().need.unwrap();
         let more = blocks(&series("normal", 4 * need, &mut noise), FRESH + i);
-        let cell = paired(&more, 0.01).unwrap();
+        let cell = paired(&more, within(0.01)).unwrap();
         shown += usize::from(verdict(&cell, cell.p_change, cell.p_equivalent, true) == Verdict::Equivalent);
         // A true effect of exactly the margin must not be called equivalent more often than in 5 %.
         let edge: Vec<f64> = more.iter().map(|d| d + 0.01).collect();
-        let cell = paired(&edge, 0.01).unwrap();
+        let cell = paired(&edge, within(0.01)).unwrap();
         wrong += usize::from(matches!(
             verdict(&cell, cell.p_change, cell.p_equivalent, true),
             Verdict::Equivalent | Verdict::Negligible
@@ -215,15 +397,16 @@ fn headline_intervals_hold_the_truth() {
 #[test]
 fn twenty_thousand_cells_take_less_than_a_second() {
     let mut noise = Noise::new(FRESH + 4);
-    let cells: Vec<(Vec<f64>, Vec<f64>)> =
-        (0..20_000).map(|_| (series("normal", 10, &mut noise), series("normal", 10, &mut noise))).collect();
-    let start = on_cpu();
-    let compared: Vec<_> = cells.iter().map(|(x, y)| (unpaired(x, y, 0.01, 2.0).unwrap(), true)).collect();
-    let judged = verdicts(&compared).unwrap();
-    let took = on_cpu() - start;
-    println!("20,000 cells of 10 against 10 runs: {took:.0?}");
-    assert_eq!(judged.len(), 20_000);
-    assert!(took < std::time::Duration::from_secs(1), "{took:?}");
+    let [first, _, turns] = orders(&mut noise);
+    let cells: Vec<Vec<f64>> = (0..20_000).map(|_| series("normal", 20, &mut noise)).collect();
+    for order in [first, turns] {
+        let start = on_cpu();
+        let judged = words(&cells, &order, within(0.01));
+        let took = on_cpu() - start;
+        println!("20,000 cells of 10 against 10 runs: {took:.0?}");
+        assert_eq!(judged.len(), 20_000);
+        assert!(took < std::time::Duration::from_secs(1), "{took:?}");
+    }
 }
 
 proptest! {
@@ -239,7 +422,7 @@ proptest! {
     /// Exchanging the sides exchanges improved and regressed and nothing else.
     #[test]
     fn sides_are_alike(x in prop::collection::vec(-0.05..0.05f64, 4..12), y in prop::collection::vec(-0.05..0.05f64, 4..12)) {
-        let (there, back) = (unpaired(&x, &y, 0.01, 2.0).unwrap(), unpaired(&y, &x, 0.01, 2.0).unwrap());
+        let (there, back) = (sides(Variant::A, &x, &y, within(0.01)), sides(Variant::B, &x, &y, within(0.01)));
         prop_assert!((there.effect + back.effect).abs() < 1e-15);
         prop_assert!((there.p_change - back.p_change).abs() < 1e-12 && (there.p_equivalent - back.p_equivalent).abs() < 1e-12);
         let one = verdict(&there, there.p_change, there.p_equivalent, true);
@@ -251,12 +434,12 @@ proptest! {
     #[test]
     fn words_do_not_contradict(d in prop::collection::vec(-0.05..0.05f64, 6..14), shift in -0.1..0.1f64) {
         let moved: Vec<f64> = d.iter().map(|v| v + shift).collect();
-        let cell = paired(&moved, 0.02).unwrap();
+        let cell = paired(&moved, within(0.02)).unwrap();
         match verdict(&cell, cell.p_change, cell.p_equivalent, true) {
             Verdict::Improved => prop_assert!(cell.effect >= 0.02 && cell.p_equivalent > 0.05),
             Verdict::Regressed => prop_assert!(cell.effect <= -0.02 && cell.p_equivalent > 0.05),
             Verdict::Equivalent | Verdict::Negligible => prop_assert!(cell.effect.abs() < 0.02),
-            Verdict::Inconclusive => {}
+            Verdict::Inconclusive | Verdict::TooNoisy => {}
         }
     }
 }
@@ -266,7 +449,7 @@ fn five_words() {
     let around =
         |centre: f64, spread: f64| (0..8).map(|i| centre + spread * (f64::from(i) - 3.5)).collect::<Vec<f64>>();
     let word = |d: &[f64]| {
-        let cell = paired(d, 0.01).unwrap();
+        let cell = paired(d, within(0.01)).unwrap();
         verdict(&cell, cell.p_change, cell.p_equivalent, true)
     };
     assert_eq!(word(&around(0.05, 0.001)), Verdict::Improved);
@@ -275,25 +458,35 @@ fn five_words() {
     assert_eq!(word(&around(0.004, 0.0001)), Verdict::Negligible);
     assert_eq!(word(&around(0.0, 0.02)), Verdict::Inconclusive);
     // Five blocks cannot show a change however large it is, and say so.
-    let cell = paired(&around(0.5, 0.001)[..5], 0.01).unwrap();
+    let cell = paired(&around(0.5, 0.001)[..5], within(0.01)).unwrap();
     assert_eq!(verdict(&cell, cell.p_change, cell.p_equivalent, true), Verdict::Inconclusive);
     assert_eq!((cell.interval95, cell.need), (None, Some(6)));
-    let lower = paired(&around(-0.05, 0.001), 0.01).unwrap();
+    let lower = paired(&around(-0.05, 0.001), within(0.01)).unwrap();
     assert_eq!(verdict(&lower, lower.p_change, lower.p_equivalent, false), Verdict::Improved);
 }
 
 #[test]
-fn the_order_of_runs_says_how_clear_an_effect_must_stand() {
+fn the_order_of_runs_says_what_they_are_worth() {
     let [first, _, turns] = orders(&mut Noise::new(1));
+    let of = |order: &[Variant]| Order::new(&order.iter().map(|side| Some(*side)).collect::<Vec<_>>(), 0.0).unwrap();
     // By hand: both means have variance 0.325, covariance 0.037; within the sides 0.75 of the variance is seen.
-    assert!((clearance(&first) - 1.96).abs() < 0.01, "{}", clearance(&first));
-    assert!((clearance(&turns) - 1.0).abs() < 1e-12);
+    let worst = of(&first).worst();
+    assert!((worst.r - 0.6).abs() < 1e-12 && ((worst.variance / 0.2).sqrt() - 1.96).abs() < 0.01, "{worst:?}");
+    assert!((5.0..12.0).contains(&worst.freedom), "{worst:?}");
+    assert_eq!((of(&first).turns(), of(&turns).turns()), (Turns::OneSideFirst, Turns::InTurn));
+    assert!((of(&turns).worst().r, of(&turns).worth()) == (0.0, 1.0) && of(&turns).stretch(0.6) < 0.7);
     let mirrored: Vec<Variant> = first.iter().rev().copied().collect();
-    assert!((clearance(&mirrored) - clearance(&first)).abs() < 1e-12);
-    assert!((clearance(&[Variant::A, Variant::B]) - 1.0).abs() < 1e-12);
+    assert!((of(&mirrored).worst().variance - worst.variance).abs() < 1e-12);
     let halves = [[Variant::A; 5], [Variant::B; 5], [Variant::A; 5], [Variant::B; 5]].concat();
-    assert!(clearance(&halves) < clearance(&first) && clearance(&halves) > clearance(&turns));
-    assert!(unpaired(&[1.0], &[2.0], 0.01, 0.5).is_err());
+    assert_eq!(of(&halves).turns(), Turns::Mixed);
+    assert!(of(&halves).worth() > of(&first).worth() && of(&halves).worth() < 1.0);
+    let abba = [Variant::A, Variant::B, Variant::B, Variant::A].repeat(5);
+    assert_eq!(of(&abba).turns(), Turns::InTurn);
+    // A gap between neighbours makes them less alike.
+    let gap: Vec<Option<Variant>> = [vec![Some(Variant::A); 10], vec![None; 10], vec![Some(Variant::B); 10]].concat();
+    assert!(Order::new(&gap, 0.0).unwrap().worth() < of(&first).worth());
+    assert!(Order::new(&[Some(Variant::A), Some(Variant::B)], 0.0).is_none());
+    assert!(Order::new(&[Some(Variant::A); 5], 0.0).is_none());
 }
 
 #[test]
@@ -307,7 +500,7 @@ fn margins_and_floors() {
     for i in 0..trials {
         let first = blocks(&series("normal", 40, &mut noise), i);
         let second = blocks(&series("normal", 40, &mut noise), i + 1);
-        let effect = paired(&second, 0.01).unwrap().effect.abs();
+        let effect = paired(&second, within(0.01)).unwrap().effect.abs();
         below += usize::from(effect <= noise_floor_of_differences(&first, 1_000, i).unwrap());
     }
     println!("{below} of {trials} effects of nothing lie below the noise floor of another measurement");

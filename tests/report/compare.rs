@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use railgauge::{
     analysis::{
-        compare::{Comparison, Design, Options, Table, When, Word, compare},
-        history::{self, METRICS, RunError},
+        compare::{Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
+        history::{self, METRICS, Run, RunError},
         journal,
         verdict::Status,
     },
@@ -30,12 +30,53 @@ fn directories(place: &Path, scenarios: impl IntoIterator<Item = Scenario>) -> V
 }
 
 fn comparison(before: &[Scenario], after: &[Scenario], options: Options) -> Comparison {
+    changed(before, after, options, |_, _| 0.0)
+}
+
+/// What a reading is of: the day of its run, its case, its link and its size.
+struct Place<'r> {
+    side: usize,
+    day: usize,
+    case: u64,
+    link: String,
+    size: u64,
+    metric: &'r Metric,
+}
+
+/// A comparison of runs whose values differ from what the scenarios measured by so much, as a difference of logarithms.
+fn changed(
+    before: &[Scenario],
+    after: &[Scenario],
+    options: Options,
+    by: impl Fn(&Place<'_>, &Scenario) -> f64,
+) -> Comparison {
+    compare_runs(&[read(before), read(after)], options, |place, at| by(place, &[before, after][place.side][at]))
+}
+
+/// Runs as they are read, with their days.
+fn read(scenarios: &[Scenario]) -> Vec<(usize, Run)> {
     let place = tempfile::tempdir().unwrap();
+    let read = |(scenario, directory): (&Scenario, std::path::PathBuf)| {
+        let mut run = history::read(&directory, &METRICS).unwrap();
+        run.path = directory.file_name().unwrap().into();
+        (scenario.day as usize, run)
+    };
+    scenarios.iter().zip(directories(place.path(), scenarios.iter().cloned())).map(read).collect()
+}
+
+/// [`changed`] of runs that were read before; `by` is told the number of the run in its side.
+fn compare_runs(sides: &[Vec<(usize, Run)>; 2], options: Options, by: impl Fn(&Place<'_>, usize) -> f64) -> Comparison {
     let mut table = Table::default();
-    for (when, side) in [(When::Before, before), (When::After, after)] {
-        for directory in directories(place.path(), side.iter().cloned()) {
-            let mut run = history::read(&directory, &METRICS).unwrap();
-            run.path = directory.file_name().unwrap().into();
+    for (side, when) in [When::Before, When::After].into_iter().enumerate() {
+        for (at, (day, run)) in sides[side].iter().enumerate() {
+            let mut run = run.clone();
+            for reading in &mut run.readings {
+                let case = &run.cases[reading.case as usize];
+                let (link, size) = (case.flow.name(), case.cell.size);
+                let place = Place { side, day: *day, case: reading.case, link, size, metric: &reading.metric };
+                let factor = by(&place, at).exp();
+                reading.value = reading.value.clone().map(|value| value * factor);
+            }
             table.add(when, run);
         }
     }
@@ -47,13 +88,176 @@ fn runs(n: u32, first: u32, scenario: &Scenario) -> Vec<Scenario> {
     (first..first + n).map(|day| Scenario { day, seed: 1 + u64::from(day), ..scenario.clone() }).collect()
 }
 
+/// Standard normal noise of a place whose neighbours in time are correlated by `r`; days count from 0.
+fn luck(seed: u64, r: f64, day: usize) -> f64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
+    let mut uniform = || {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut normal = || (-2.0 * (1.0 - uniform()).ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+    let first = normal();
+    (0..day).fold(first, |last, _| r * last + (1.0 - r * r).sqrt() * normal())
+}
+
+/// Luck of a cell's own.
+fn own(seed: u64, place: &Place<'_>, r: f64) -> f64 {
+    luck(seed * 1_000_003 + place.case * 31 + *place.metric as u64, r, place.day)
+}
+
+/// Twenty runs of which those before and those after take turns.
+fn turns(scenario: &Scenario) -> (Vec<Scenario>, Vec<Scenario>) {
+    runs(20, 0, scenario).into_iter().partition(|scenario| scenario.day % 2 == 0)
+}
+
+#[test]
+fn correlated_runs_of_one_side_first_are_no_change_and_the_reason_is_told() {
+    let sides = [read(&runs(10, 0, &small(5))), read(&runs(10, 10, &small(5)))];
+    for seed in 1..=6 {
+        for shared in [0.0, 0.5, 1.0] {
+            let by = |place: &Place<'_>, _: usize| {
+                let everybody = luck(seed, 0.6, place.day);
+                0.015 * ((1.0_f64 - shared).sqrt() * own(seed, place, 0.6) + f64::sqrt(shared) * everybody)
+            };
+            // In so noisy a place a change of 3 % is asked about, which 10 + 10 runs in turn could settle.
+            let options = Options { margin_percent: Some(3.0) };
+            let found = compare_runs(&sides, options, by);
+            assert_eq!((found.counts.regressed, found.counts.improved), (0, 0), "{seed}, {shared}: {}", found.sentence);
+            assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3), "{}", found.sentence);
+            let order = found.order.unwrap();
+            assert_eq!((order.turns, order.sequence.as_str()), (Turns::OneSideFirst, "AAAAAAAAAABBBBBBBBBB"));
+            assert!(order.worth < 0.4 && order.costs.is_some() && order.hint.is_some(), "{order:?}");
+            let of_order = found.cells.iter().filter(|cell| cell.obstacle == Some(Obstacle::Order)).count();
+            assert_eq!(order.held_back, of_order);
+            assert!(found.cells.iter().all(|cell| cell.p >= cell.p_if_independent));
+        }
+    }
+}
+
+/// A host that lost 5 % while all values have 1 % of noise.
+fn five_percent(place: &Place<'_>, seed: u64, after: bool) -> f64 {
+    let lost = if after && place.link.contains("gpu002") && *place.metric == Metric::Bandwidth { -0.05 } else { 0.0 };
+    0.01 * own(seed, place, 0.0) + lost
+}
+
+#[test]
+fn what_the_order_cannot_carry_is_named_when_the_runs_take_turns() {
+    let options = Options { margin_percent: Some(2.0) };
+    let (before, after) = turns(&small(5));
+    let found = changed(&before, &after, options, |place, _| five_percent(place, 7, place.day % 2 == 1));
+    let order = found.order.as_ref().unwrap();
+    assert_eq!((order.turns, order.worth, order.held_back), (Turns::InTurn, 1.0, 0));
+    assert!(order.costs.is_none() && order.hint.is_none());
+    assert_eq!(found.status, Status::Fail, "{}", found.sentence);
+    let touched = |cell: &&railgauge::analysis::compare::Cell| {
+        cell.link.contains("gpu002") && found.groups[cell.group].metric == Metric::Bandwidth
+    };
+    assert!(found.cells.iter().filter(touched).all(|cell| cell.verdict == Word::Regressed));
+    assert_eq!(found.counts.regressed, found.cells.iter().filter(touched).count());
+    assert!(found.causes.iter().any(|cause| cause.name.starts_with("host gpu002")), "{:?}", found.causes);
+    // A single link that lost 3 sigma among others is too little for runs of one side first.
+    let single = |place: &Place<'_>, after: bool| {
+        let lost = if after && place.case == 0 && *place.metric == Metric::Bandwidth { -0.03 } else { 0.0 };
+        0.01 * own(7, place, 0.0) + lost
+    };
+    let first =
+        changed(&runs(10, 0, &small(5)), &runs(10, 10, &small(5)), options, |place, _| single(place, place.day > 9));
+    assert_eq!((first.counts.regressed, first.exit_code), (0, 3), "{}", first.sentence);
+    assert!(first.order.as_ref().unwrap().held_back > 0, "{:?}", first.order);
+    let in_turn = changed(&before, &after, options, |place, _| single(place, place.day % 2 == 1));
+    assert_eq!((in_turn.counts.regressed, in_turn.exit_code), (1, 1), "{}", in_turn.sentence);
+    // Half the rate is named in any order.
+    let half = |place: &Place<'_>, _: &Scenario| {
+        let lost = if place.day > 9 && place.case == 0 { -0.7 } else { 0.0 };
+        0.01 * own(7, place, 0.6) + lost
+    };
+    let found = changed(&runs(10, 0, &small(5)), &runs(10, 10, &small(5)), options, half);
+    assert_eq!((found.counts.regressed, found.exit_code), (1, 1), "{}", found.sentence);
+}
+
+#[test]
+fn noise_that_swallows_everything_is_too_noisy_to_tell() {
+    let (before, after) = turns(&small(4));
+    let noisy = |place: &Place<'_>, _: &Scenario| if place.size == 65536 { 0.4 * own(3, place, 0.0) } else { 0.0 };
+    for options in [Options::default(), Options { margin_percent: Some(1.0) }] {
+        let found = changed(&before, &after, options, noisy);
+        assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3), "{}", found.sentence);
+        for cell in &found.cells {
+            let group = &found.groups[cell.group];
+            assert_eq!(group.too_noisy, group.margin_percent > 25.0, "{group:?}");
+            let noisy = group.name.contains("64 KiB");
+            assert_eq!(group.too_noisy, noisy, "{group:?}");
+            assert_eq!(cell.verdict == Word::TooNoisy, noisy, "{}", cell.reason);
+            assert_eq!(cell.obstacle == Some(Obstacle::Noise), noisy);
+            // A factor up or down: in percent the lower edge is nearer.
+            let low = -100.0 * group.margin_percent / (100.0 + group.margin_percent);
+            assert!((group.margin_low_percent - low).abs() < 1e-9, "{group:?}");
+        }
+        assert_eq!(found.counts.too_noisy, found.cells.iter().filter(|cell| cell.verdict == Word::TooNoisy).count());
+        let place = tempfile::tempdir().unwrap();
+        let view = report::compare::write(&found, &place.path().join("compare.html")).unwrap();
+        let group = found.groups.iter().find(|group| group.too_noisy).unwrap();
+        let row = view.groups.rows.iter().find(|row| row[0] == group.name).unwrap();
+        assert!(row[4].starts_with('−') && row[4].contains(" to +"), "{row:?}");
+    }
+}
+
+#[test]
+fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
+    let (before, after) = turns(&small(6));
+    let by = |place: &Place<'_>, _: &Scenario| {
+        let after = place.day % 2 == 1 && *place.metric == Metric::Bandwidth;
+        match (place.link.contains("gpu005"), place.size) {
+            (true, _) if after => -0.12,
+            (false, 65536) if after => 0.06,
+            _ => 0.0,
+        }
+    };
+    let found = changed(&before, &after, Options { margin_percent: Some(3.0) }, by);
+    assert_eq!(found.status, Status::Fail, "{}", found.sentence);
+    let of = |word| found.causes.iter().filter(move |cause| cause.verdict == word);
+    assert!(of(Word::Regressed).any(|cause| cause.name.starts_with("host gpu005")), "{:?}", found.causes);
+    assert!(of(Word::Improved).count() > 0, "{:?}", found.causes);
+    for cause in of(Word::Improved) {
+        assert_ne!(cause.name, "every link");
+        for part in &cause.parts {
+            assert_eq!(
+                (part.metric, &part.sizes[..], part.of_sizes),
+                (Metric::Bandwidth, &[65536][..], 2),
+                "{cause:?}"
+            );
+            assert!(part.percent.0 > 3.0 && part.percent.1 < 10.0, "{cause:?}");
+        }
+        assert_eq!(cause.cells.0, cause.parts.iter().map(|part| part.cells).sum::<usize>());
+        assert!(cause.text.contains("64 KiB") && !cause.text.contains("1 MiB"), "{}", cause.text);
+    }
+    let place = tempfile::tempdir().unwrap();
+    let view = report::compare::write(&found, &place.path().join("compare.html")).unwrap();
+    // Where more links became better than worse the row is drawn so, and the links are drawn too.
+    let rows = |of: fn(&railgauge::analysis::compare::Counts) -> bool| {
+        found.groups.iter().filter(|group| of(&group.counts)).count()
+    };
+    let (better, worse) = (rows(|c| c.improved > c.regressed), rows(|c| c.regressed > c.improved));
+    assert!(better > 0 && worse > 0);
+    let overview = view.overview.unwrap().svg;
+    assert_eq!((overview.matches("f-good").count(), overview.matches("f-worst").count()), (better, worse));
+    let changes = view.changes.unwrap().svg;
+    assert!(changes.contains("f-good") && changes.contains("f-worst"), "both directions are drawn");
+    let rows = view.changed.rows.iter().filter(|row| row[0] == Word::Improved.words()).count();
+    assert_eq!(rows, found.counts.improved.min(200));
+}
+
 #[test]
 fn a_host_that_became_slow_is_one_line() {
     let slow = Scenario { slow: Some(1), firmware: "28.44.0001", ..small(4) };
     let found = comparison(&runs(8, 0, &small(4)), &runs(8, 8, &slow), Options::default());
     assert_eq!((found.status, found.exit_code), (Status::Fail, 1), "{}", found.sentence);
-    let regressed: Vec<_> = found.causes.iter().filter(|(word, _)| *word == Word::Regressed).collect();
-    assert_eq!(regressed[0].1.name, "host gpu002", "{:?}", found.causes);
+    let regressed: Vec<_> = found.causes.iter().filter(|cause| cause.verdict == Word::Regressed).collect();
+    assert_eq!(regressed[0].name, "host gpu002", "{:?}", found.causes);
     for cell in &found.cells {
         let group = &found.groups[cell.group];
         let touched = cell.link.contains("gpu002") && group.name.starts_with("write-");

@@ -113,6 +113,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         runs: [blocks; 2],
         alternating: true,
         order: Vec::new(),
+        places: [Vec::new(), Vec::new()],
         configuration,
         carriers: carriers(&pair.b, &before, &after),
         groups: journal.plan.groups.clone(),

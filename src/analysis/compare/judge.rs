@@ -4,30 +4,30 @@ use std::collections::HashMap;
 
 use railgauge_stats::{
     Refusal,
-    compare::{self as stats, Comparison, Headline, Margin, Verdict},
+    compare::{self as stats, Comparison, Headline, Margin, RunSet, Verdict},
     robust::median,
     shift::Interval,
 };
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Cell, Change, Counts, Design, Group, Options, Word, reason,
+    Cell, Change, Counts, Design, Group, Obstacle, Options, Word,
+    order::{Order, told},
+    reason,
     table::{Collected, Pair},
 };
 
 /// How the cells of runs are judged.
-const OF_RUNS: &str = "Hodges–Lehmann shift of the logarithms of runs, Mann–Whitney for a change, two one-sided \
-                          Mann–Whitney tests for its absence, Benjamini–Hochberg over all cells (docs/compare.md)";
+const OF_RUNS: &str = "Hodges–Lehmann shift of the logarithms of runs, its interval stretched by what the runs' \
+                       correlation makes of it in their order; for a change the larger p of Mann–Whitney and of \
+                       Student's t at the correlation up to 0.6 that does most harm in that order, for its absence two \
+                       one-sided tests of both kinds; Benjamini–Hochberg over all cells (docs/compare.md)";
 
 /// How the cells of blocks are judged.
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
                          change, two one-sided signed rank tests for its absence, Benjamini–Hochberg over all cells \
                          (docs/compare.md)";
 
-/// Cells of a group whose noise floor is looked at; the group's is their median.
-const SAMPLED: usize = 9;
-/// Deals for each of them.
-const DEALS: usize = 200;
 /// Seed of everything random: the same runs give the same document.
 const SEED: u64 = 0x0c03_9a7e;
 
@@ -36,53 +36,101 @@ pub(super) struct Verdicts {
     pub groups: Vec<Group>,
     pub cells: Vec<Judged>,
     pub headline: Option<Change>,
+    pub order: Option<Order>,
 }
 
-/// A cell, the number of what it measures, and by how much it became better (as a difference of logarithms).
+/// A cell, the number of what it measures, its metric, and by how much it became better (as a difference of logarithms).
 pub(super) struct Judged {
     pub cell: Cell,
     pub subject: usize,
+    pub metric: Metric,
     pub better: f64,
+}
+
+/// What the values of cells are taken from: runs in an order, or blocks.
+struct Source<'c> {
+    collected: &'c Collected,
+    runs: RunSet,
+    /// The values of each cell in the order of the runs; empty for blocks.
+    cells: Vec<Vec<Option<f64>>>,
+}
+
+impl<'c> Source<'c> {
+    fn new(collected: &'c Collected) -> Self {
+        let cells: Vec<Vec<Option<f64>>> = match collected.design {
+            Design::Runs => collected.cells.iter().map(|pair| collected.in_order(pair)).collect(),
+            Design::Blocks => Vec::new(),
+        };
+        Self { runs: RunSet::new(collected.order.clone(), cells.iter().map(Vec::as_slice)), collected, cells }
+    }
+
+    fn compare(&mut self, member: usize, margin: Margin) -> Result<Comparison, Refusal> {
+        match self.collected.design {
+            Design::Runs => self.runs.compare(&self.cells[member], margin),
+            Design::Blocks => stats::paired(&differences(&self.collected.cells[member]), margin),
+        }
+    }
+
+    /// The noise floor of a group. `None` below two runs a side, or blocks.
+    fn floor(&self, members: &[usize]) -> Result<Option<f64>, Refusal> {
+        if self.collected.design == Design::Runs {
+            let cells: Vec<&[Option<f64>]> = members.iter().map(|&at| &self.cells[at][..]).collect();
+            return self.runs.floor(&cells, SEED);
+        }
+        let blocks = members.iter().map(|&at| differences(&self.collected.cells[at]));
+        let enough: Vec<Vec<f64>> = blocks.filter(|blocks| blocks.len() >= 2).collect();
+        if enough.is_empty() {
+            return Ok(None);
+        }
+        let step = enough.len().div_ceil(stats::SAMPLED);
+        let chosen = enough.iter().step_by(step);
+        let floors = chosen.map(|blocks| stats::noise_floor_of_differences(blocks, stats::DRAWS, SEED));
+        median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
+    }
 }
 
 /// Judges every cell that both sides have.
 pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts, Refusal> {
-    let (mut groups, members) = groups(collected, options)?;
+    let mut source = Source::new(collected);
+    let (mut groups, members) = groups(&mut source, options)?;
     let mut raw = Vec::with_capacity(collected.cells.len());
-    let clear = stats::clearance(&collected.order);
-    for (group, members) in groups.iter().zip(&members) {
+    for ((_, margin), members) in groups.iter().zip(&members) {
         for &member in members {
-            let cell = &collected.cells[member];
-            let margin = (group.margin_percent / 100.0).ln_1p();
-            let [before, after] = logs(cell);
-            let found = match collected.design {
-                Design::Runs => stats::unpaired(&before, &after, margin, clear)?,
-                Design::Blocks => stats::paired(&differences(cell), margin)?,
-            };
-            raw.push((found, member));
+            raw.push((source.compare(member, *margin)?, member));
         }
     }
-    let judged: Vec<(Comparison, bool)> =
+    let compared: Vec<(Comparison, bool)> =
         raw.iter().map(|(found, member)| (*found, higher(collected.cells[*member].metric))).collect();
-    let verdicts = stats::verdicts(&judged)?;
+    let verdicts = stats::verdicts(&compared)?;
     let place: HashMap<usize, usize> =
         members.iter().enumerate().flat_map(|(group, members)| members.iter().map(move |m| (*m, group))).collect();
+    let in_turn = source.runs.order().is_none_or(|order| order.turns() == stats::Turns::InTurn);
     let mut cells = Vec::with_capacity(raw.len());
-    for ((found, member), (verdict, p_adjusted)) in raw.iter().zip(verdicts) {
+    for ((found, member), judged) in raw.iter().zip(verdicts) {
         let pair = &collected.cells[*member];
         let group = place[member];
-        let cell = cell(collected, pair, group, found, verdict, p_adjusted)?;
-        groups[group].counts.add(cell.verdict);
+        let cell = cell(collected, pair, group, found, judged, in_turn)?;
+        groups[group].0.counts.add(cell.verdict);
         let better = if higher(pair.metric) { found.effect } else { -found.effect };
-        cells.push(Judged { cell, subject: pair.subject, better });
+        cells.push(Judged { cell, subject: pair.subject, metric: pair.metric, better });
     }
     let main = |pair: &&Pair| collected.subjects[pair.subject].headline() == pair.metric;
     let main: Vec<&Pair> = collected.cells.iter().filter(main).collect();
-    Ok(Verdicts { headline: headline(&main, collected, true)?, groups, cells })
+    let headline = headline(&main, &mut source, true)?;
+    let held_back = cells.iter().filter(|cell| cell.cell.obstacle == Some(Obstacle::Order)).count();
+    let order = match collected.design {
+        Design::Runs => source.runs.order().map(|order| told(order, source.runs.luck(), collected, held_back)),
+        Design::Blocks => None,
+    };
+    Ok(Verdicts { headline, groups: groups.into_iter().map(|(group, _)| group).collect(), cells, order })
 }
 
+/// A group with its margin.
+type Judging = (Group, Margin);
+
 /// Groups in the order of the plan, with the positions of their cells.
-fn groups(collected: &Collected, options: &Options) -> Result<(Vec<Group>, Vec<Vec<usize>>), Refusal> {
+fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, Vec<Vec<usize>>), Refusal> {
+    let collected = source.collected;
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
     let mut names = Vec::new();
@@ -98,43 +146,30 @@ fn groups(collected: &Collected, options: &Options) -> Result<(Vec<Group>, Vec<V
     let asked = options.margin_percent.map(|percent| (percent / 100.0).ln_1p());
     let group = |((name, metric), members): ((String, Metric), &Vec<usize>)| {
         let pairs: Vec<&Pair> = members.iter().map(|&at| &collected.cells[at]).collect();
-        let floor = floor(&pairs, collected.design)?;
-        let Margin { value, raised } = stats::margin(asked, floor.unwrap_or(0.0));
-        Ok(Group {
+        let floor = source.floor(members)?;
+        let margin = stats::margin(asked, floor.unwrap_or(0.0));
+        let group = Group {
             name,
             metric,
             better: metric.better(),
             counts: Counts::default(),
-            change: headline(&pairs, collected, false)?,
+            change: headline(&pairs, source, false)?,
             noise_floor_percent: floor.map(percent),
-            margin_percent: percent(value),
-            margin_raised: raised,
-        })
+            margin_percent: percent(margin.value),
+            margin_low_percent: percent(-margin.value),
+            margin_raised: margin.raised,
+            too_noisy: margin.too_wide,
+        };
+        Ok((group, margin))
     };
-    let groups = names.into_iter().zip(&members).map(group).collect::<Result<Vec<Group>, Refusal>>()?;
+    let groups = names.into_iter().zip(&members).map(group).collect::<Result<Vec<Judging>, Refusal>>()?;
     Ok((groups, members))
-}
-
-/// The noise floor of a group: the median over some of its cells, evenly chosen. `None` below two runs a side, or blocks.
-fn floor(pairs: &[&Pair], design: Design) -> Result<Option<f64>, Refusal> {
-    let enough: Vec<&&Pair> = pairs.iter().filter(|pair| pair.sides.iter().all(|side| side.len() >= 2)).collect();
-    if enough.is_empty() {
-        return Ok(None);
-    }
-    let step = enough.len().div_ceil(SAMPLED);
-    let floors = enough.iter().step_by(step).map(|pair| {
-        let [before, after] = logs(pair);
-        match design {
-            Design::Runs => stats::noise_floor_of_samples(&before, &after, DEALS, SEED),
-            Design::Blocks => stats::noise_floor_of_differences(&differences(pair), DEALS, SEED),
-        }
-    });
-    median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
 }
 
 /// Geometric mean over cells, from each run's mean distance to the cells' centres: a run that lacks a cell is not
 /// pulled towards the cells it has.
-fn headline(pairs: &[&Pair], collected: &Collected, oriented: bool) -> Result<Option<Change>, Refusal> {
+fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<Option<Change>, Refusal> {
+    let collected = source.collected;
     let mut sums = collected.runs.map(|runs| vec![(0.0, 0_usize); runs]);
     for pair in pairs {
         let [before, after] = logs(pair);
@@ -150,11 +185,14 @@ fn headline(pairs: &[&Pair], collected: &Collected, oriented: bool) -> Result<Op
     let mean = |&(sum, n): &(f64, usize)| (n > 0).then(|| sum / n as f64);
     let Headline { effect, interval } = match collected.design {
         Design::Runs => {
-            let [before, after] = sums.map(|sums| sums.iter().filter_map(mean).collect::<Vec<f64>>());
-            if before.is_empty() || after.is_empty() {
+            let mut means = vec![None; collected.order.len()];
+            for (side, places) in sums.iter().zip(&collected.places) {
+                side.iter().zip(places).for_each(|(sum, &place)| means[place] = mean(sum));
+            }
+            if sums.iter().any(|side| side.iter().filter_map(mean).next().is_none()) {
                 return Ok(None);
             }
-            stats::unpaired_headline(&before, &after, SEED)?
+            source.runs.headline(&means, SEED)?
         }
         Design::Blocks => {
             let [a, b] = &sums;
@@ -165,7 +203,7 @@ fn headline(pairs: &[&Pair], collected: &Collected, oriented: bool) -> Result<Op
             stats::paired_headline(&blocks, SEED)?
         }
     };
-    Ok(Some(change(effect, interval)))
+    Ok(Some(change(effect, interval, collected.design == Design::Runs)))
 }
 
 fn cell(
@@ -173,14 +211,15 @@ fn cell(
     pair: &Pair,
     group: usize,
     found: &Comparison,
-    verdict: Verdict,
-    p_adjusted: f64,
+    judged: stats::Judged,
+    in_turn: bool,
 ) -> Result<Cell, Refusal> {
-    let word = match verdict {
+    let word = match judged.verdict {
         Verdict::Improved => Word::Improved,
         Verdict::Regressed => Word::Regressed,
         Verdict::Equivalent | Verdict::Negligible => Word::Equivalent,
         Verdict::Inconclusive => Word::NotEnoughData,
+        Verdict::TooNoisy => Word::TooNoisy,
     };
     let [before, after] = logs(pair);
     let n = (before.len(), after.len());
@@ -190,17 +229,19 @@ fn cell(
         verdict: word,
         before: median(&before)?.exp(),
         after: median(&after)?.exp(),
-        change: change(found.effect, found.interval95),
+        change: change(found.effect, found.interval95, found.at_least),
         level: found.interval95.map(|interval| interval.level),
         n,
         p: found.p_change,
-        p_adjusted,
+        p_if_independent: found.p_plain,
+        p_adjusted: judged.p_change,
+        obstacle: judged.obstacle.map(Obstacle::from),
         need: found.need.filter(|_| word == Word::NotEnoughData),
         method: match collected.design {
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
         },
-        reason: reason::cell(collected.design, found, verdict, p_adjusted, n),
+        reason: reason::cell(collected.design, found, judged, in_turn, n),
     })
 }
 
@@ -218,8 +259,9 @@ fn higher(metric: Metric) -> bool {
     metric.better() == Better::Higher
 }
 
-fn change(effect: f64, interval: Option<Interval>) -> Change {
-    Change { percent: percent(effect), interval: interval.map(|i| (percent(i.low), percent(i.high))) }
+fn change(effect: f64, interval: Option<Interval>, at_least: bool) -> Change {
+    let ends = interval.map(|i| (percent(i.low), percent(i.high)));
+    Change { percent: percent(effect), interval: ends, at_least: at_least && ends.is_some() }
 }
 
 /// A difference of logarithms in percent.

@@ -3,35 +3,40 @@
 //! | file | does |
 //! | --- | --- |
 //! | `blocks` | the same of two tests that were measured in turn |
+//! | `causes` | what changes have in common |
 //! | `configuration` | what else is not the same on both sides |
 //! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
 //! | `judge` | noise floor, margin, effect and verdict |
+//! | `order` | what the order of the runs costs, and how to measure instead |
 //! | `reason` | verdicts in sentences |
+//! | `digits` | changes with as many digits as they deserve |
 //!
 //! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is
 //! [`railgauge_stats::compare`]; `docs/compare.md` says when to trust it.
 
 mod blocks;
+mod causes;
 mod configuration;
+pub mod digits;
 mod judge;
+mod order;
 mod reason;
 mod table;
 
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::{
-    history::{Cause, Labels, Moved},
-    verdict::Status,
-};
+use super::verdict::Status;
 
 pub use blocks::{Interleaved, interleaved};
+pub use causes::{Cause, Part};
 pub use configuration::{Configuration, Setting};
+pub use order::{Correlation, Order, Turns};
 use table::Collected;
 pub use table::{Table, When};
 
 /// Version of the document.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the values of a cell are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -58,6 +63,8 @@ pub enum Word {
     Regressed,
     /// Neither a change nor its absence is shown.
     NotEnoughData,
+    /// No change is shown, and the noise is so wide that its absence would say nothing.
+    TooNoisy,
     /// Changed for the better, by more than the margin.
     Improved,
     /// Shown to have changed by less than the margin, or not at all.
@@ -70,8 +77,42 @@ impl Word {
         match self {
             Self::Regressed => "regressed",
             Self::NotEnoughData => "not enough data",
+            Self::TooNoisy => "too noisy to tell",
             Self::Improved => "improved",
             Self::Equivalent => "equivalent",
+        }
+    }
+}
+
+/// What keeps a cell from a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Obstacle {
+    /// Too few runs for any interval.
+    FewRuns,
+    /// A change, or its absence, if the runs had taken turns; but in this order runs that resemble their neighbours would
+    /// look the same.
+    Order,
+    /// A change if this cell were alone, but among so many chance does as much somewhere.
+    ManyCells,
+    /// A change, but not clearly more or less than the margin.
+    Margin,
+    /// Neither a change nor its absence.
+    Spread,
+    /// The noise makes the margin too wide.
+    Noise,
+}
+
+impl From<railgauge_stats::compare::Obstacle> for Obstacle {
+    fn from(of: railgauge_stats::compare::Obstacle) -> Self {
+        use railgauge_stats::compare::Obstacle as Found;
+        match of {
+            Found::Few => Self::FewRuns,
+            Found::Order => Self::Order,
+            Found::Chance => Self::ManyCells,
+            Found::Margin => Self::Margin,
+            Found::Spread => Self::Spread,
+            Found::Noise => Self::Noise,
         }
     }
 }
@@ -83,6 +124,9 @@ pub struct Change {
     pub percent: f64,
     /// Interval; `None` where the runs are too few for one.
     pub interval: Option<(f64, f64)>,
+    /// Whether the interval holds the truth in at least 95 % (or the level it has), perhaps more: it was made for the
+    /// largest plausible correlation of the runs, because too little is known of that.
+    pub at_least: bool,
 }
 
 /// One side.
@@ -126,6 +170,8 @@ pub struct Counts {
     pub equivalent: usize,
     /// See [`Word::NotEnoughData`].
     pub not_enough_data: usize,
+    /// See [`Word::TooNoisy`].
+    pub too_noisy: usize,
 }
 
 impl Counts {
@@ -135,12 +181,13 @@ impl Counts {
             Word::Improved => &mut self.improved,
             Word::Equivalent => &mut self.equivalent,
             Word::NotEnoughData => &mut self.not_enough_data,
+            Word::TooNoisy => &mut self.too_noisy,
         } += 1;
     }
 
     /// All of them.
     pub fn all(&self) -> usize {
-        self.regressed + self.improved + self.equivalent + self.not_enough_data
+        self.regressed + self.improved + self.equivalent + self.not_enough_data + self.too_noisy
     }
 }
 
@@ -157,12 +204,18 @@ pub struct Group {
     pub counts: Counts,
     /// Geometric mean over its cells.
     pub change: Option<Change>,
-    /// How large a change looks in percent when nothing changed (95 % of them stay below); `None` below two runs a side.
+    /// How large a change looks in percent when nothing changed and runs do not resemble their neighbours (95 % of them
+    /// stay below); `None` below two runs a side.
     pub noise_floor_percent: Option<f64>,
-    /// Changes in percent below this count as none.
+    /// Rises in percent up to this count as none.
     pub margin_percent: f64,
+    /// Falls in percent down to this, which is negative, count as none. The margin is a factor up or down, so that this is
+    /// closer to zero.
+    pub margin_low_percent: f64,
     /// Whether less was asked for, which the noise does not allow.
     pub margin_raised: bool,
+    /// Whether the noise makes the margin wider than −20 to +25 %, within which nothing is called equivalent.
+    pub too_noisy: bool,
 }
 
 /// One cell: one metric of one link at one size.
@@ -184,10 +237,14 @@ pub struct Cell {
     pub level: Option<f64>,
     /// Runs with a value, before and after; or blocks.
     pub n: (usize, usize),
-    /// p of no change, by ranks.
+    /// p of no change, in the order of the runs and with neighbours correlated by up to 0.6.
     pub p: f64,
-    /// The same, adjusted for all cells that were looked at (Benjamini & Hochberg).
+    /// p of no change by ranks, if runs did not resemble their neighbours.
+    pub p_if_independent: f64,
+    /// `p`, adjusted for all cells that were looked at (Benjamini & Hochberg).
     pub p_adjusted: f64,
+    /// What stands against a verdict; `None` where there is one.
+    pub obstacle: Option<Obstacle>,
     /// Runs a side, or blocks, that would probably settle it; `None` where it is settled or nobody can tell.
     pub need: Option<usize>,
     /// How it was judged.
@@ -240,6 +297,8 @@ pub struct Comparison {
     /// Whether runs of both sides alternate in time. Where they do not, whatever else changed in between is in the
     /// difference.
     pub alternating: bool,
+    /// The order of the runs and what it costs; `None` for blocks, and without three runs.
+    pub order: Option<Order>,
     /// What carried the bytes of a test, where that is not the same on both sides: test, before, after.
     pub carriers: Vec<(String, String, String)>,
     /// Differences in configuration, to be read beside those of the numbers.
@@ -251,7 +310,7 @@ pub struct Comparison {
     /// Groups of cells, in the order of the plan.
     pub groups: Vec<Group>,
     /// What changes have in common: those for the worse, then those for the better.
-    pub causes: Vec<(Word, Cause)>,
+    pub causes: Vec<Cause>,
     /// Every cell, worst verdict first, in it the largest change.
     pub cells: Vec<Cell>,
     /// Cells that were not compared.
@@ -273,21 +332,15 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
     let judged = judge::judge(&collected, options).map_err(|refusal| refusal.to_string())?;
     let mut counts = Counts::default();
     judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
-    let mut labels = Labels::default();
-    judged.cells.iter().for_each(|cell| labels.add(&collected.subjects[cell.subject], &collected.groups));
-    let causes = [Word::Regressed, Word::Improved].map(|word| {
-        let of_word = |(series, cell): (usize, &judge::Judged)| {
-            (cell.cell.verdict == word).then_some(Moved { series, day: 0, better: cell.better })
-        };
-        let changes: Vec<Moved> = judged.cells.iter().enumerate().filter_map(of_word).collect();
-        labels.causes(&changes).into_iter().map(move |cause| (word, cause))
-    });
+    let causes = causes::causes(&collected, &judged.cells);
     let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
     let size = |cell: &Cell| cell.change.percent.abs();
     cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
     let status = match counts {
         Counts { regressed: 1.., .. } => Status::Fail,
-        Counts { not_enough_data: 0, .. } if counts.all() > 0 && collected.one_sided.is_empty() => Status::Pass,
+        Counts { not_enough_data: 0, too_noisy: 0, .. } if counts.all() > 0 && collected.one_sided.is_empty() => {
+            Status::Pass
+        }
         _ => Status::Inconclusive,
     };
     Ok(Comparison {
@@ -295,8 +348,15 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
         design: collected.design,
         status,
         exit_code: status.exit_code(),
-        sentence: reason::sentence(collected.design, &counts, judged.headline.as_ref(), collected.one_sided.len()),
+        sentence: reason::sentence(
+            collected.design,
+            &counts,
+            judged.headline.as_ref(),
+            collected.one_sided.len(),
+            judged.order.as_ref(),
+        ),
         alternating: collected.alternating,
+        order: judged.order,
         carriers: collected.carriers,
         configuration: collected.configuration,
         before: collected.before,
@@ -304,7 +364,7 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
         counts,
         headline: judged.headline,
         groups: judged.groups,
-        causes: causes.into_iter().flatten().collect(),
+        causes,
         cells,
         one_sided: collected.one_sided,
         left_out: collected.left_out,

@@ -169,6 +169,7 @@ impl Table {
         left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
         let times = self.runs.each_ref().map(|runs| runs.iter().map(|(time, _)| *time).collect::<Vec<_>>());
         let numbers = times.each_ref().map(Vec::len);
+        let (order, places) = order(&times);
         let [before, after] = self.runs.map(|mut runs| {
             runs.sort_by_key(|(time, _)| *time);
             Side { runs: runs.into_iter().map(|(_, summary)| summary).collect() }
@@ -178,7 +179,8 @@ impl Table {
         Collected {
             design: Design::Runs,
             alternating: alternating(&times),
-            order: order(&times),
+            places,
+            order,
             configuration: configuration(&self.seen),
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             groups: self.groups,
@@ -213,6 +215,8 @@ pub(super) struct Collected {
     pub alternating: bool,
     /// The sides of the runs in the order in which they were made; empty for blocks.
     pub order: Vec<Variant>,
+    /// Where in that order the runs of each side lie, by their numbers.
+    pub places: [Vec<usize>; 2],
     pub configuration: Configuration,
     pub carriers: Vec<(String, String, String)>,
     /// Named groups of the plans.
@@ -223,12 +227,25 @@ pub(super) struct Collected {
     pub left_out: Vec<LeftOut>,
 }
 
-/// The sides of all runs in the order of time.
-fn order([before, after]: &[Vec<Timestamp>; 2]) -> Vec<Variant> {
-    let of = |times: &[Timestamp], side| times.iter().map(|time| (*time, side)).collect::<Vec<_>>();
-    let mut all = [of(before, Variant::A), of(after, Variant::B)].concat();
-    all.sort_by_key(|(time, _)| *time);
-    all.into_iter().map(|(_, side)| side).collect()
+impl Collected {
+    /// The values of a cell in the order of the runs; `None` where a run has none.
+    pub(super) fn in_order(&self, pair: &Pair) -> Vec<Option<f64>> {
+        let mut values = vec![None; self.order.len()];
+        for (side, places) in pair.sides.iter().zip(&self.places) {
+            side.iter().for_each(|(run, value)| values[places[*run]] = Some(*value));
+        }
+        values
+    }
+}
+
+/// The sides of all runs in the order of time, and where the runs of each side lie in it.
+fn order(times: &[Vec<Timestamp>; 2]) -> (Vec<Variant>, [Vec<usize>; 2]) {
+    let of = |side: usize| times[side].iter().enumerate().map(move |(run, time)| (*time, side, run));
+    let mut all: Vec<(Timestamp, usize, usize)> = of(0).chain(of(1)).collect();
+    all.sort_unstable();
+    let mut places = times.each_ref().map(|times| vec![0; times.len()]);
+    all.iter().enumerate().for_each(|(place, &(_, side, run))| places[side][run] = place);
+    (all.iter().map(|&(_, side, _)| if side == 0 { Variant::A } else { Variant::B }).collect(), places)
 }
 
 /// Whether runs of one side lie between runs of the other.

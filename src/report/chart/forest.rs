@@ -11,6 +11,7 @@ use super::{
     theme::{GOOD, LIMIT, MAIN, OUTER, WORST},
     ticks::{Axis, around},
 };
+use crate::analysis::compare::digits;
 
 /// What a row is coloured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +46,9 @@ pub(in crate::report) struct Row {
     pub percent: f64,
     /// Interval of it.
     pub interval: Option<(f64, f64)>,
-    /// Changes up to this in either direction count as none.
-    pub margin: f64,
+    /// Changes from the first, which is negative, to the second count as none. A margin is a factor up or down, so that in
+    /// percent it reaches further up.
+    pub margin: (f64, f64),
     /// Colour.
     pub look: Look,
 }
@@ -62,10 +64,10 @@ const HEIGHT: u32 = 22;
 /// plotters' words.
 pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
     // Far ends of intervals must not squeeze the estimates into a point.
-    let farthest = rows.iter().map(|row| row.percent.abs().max(row.margin)).fold(0.1, f64::max);
-    let shown = |percent: f64| percent.clamp(-3.0 * farthest, 3.0 * farthest);
+    let farthest = rows.iter().map(|row| row.percent.abs().max(row.margin.1)).fold(0.1, f64::max);
+    let shown = |percent: f64| percent.clamp((-3.0 * farthest).max(-100.0), 3.0 * farthest);
     let ends = || rows.iter().flat_map(|row| row.interval.into_iter().flat_map(|(low, high)| [low, high]));
-    let all = || ends().map(shown).chain(rows.iter().flat_map(|row| [row.percent, row.margin, -row.margin]));
+    let all = || ends().map(shown).chain(rows.iter().flat_map(|row| [row.percent, row.margin.0, row.margin.1]));
     let (low, high) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
     let x = around("change, %".to_owned(), low, high);
     let labels = rows.iter().enumerate().map(|(at, row)| (at as f64, short(&row.label)));
@@ -75,7 +77,7 @@ pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
     plot_in(room, "changes with their intervals", [&x, &y], &tips, |chart| {
         for (at, row) in rows.iter().enumerate() {
             let at = at as f64;
-            let band = Rectangle::new([(-row.margin, at - 0.5), (row.margin, at + 0.5)], OUTER.filled());
+            let band = Rectangle::new([(row.margin.0, at - 0.5), (row.margin.1, at + 0.5)], OUTER.filled());
             chart.draw_series([band]).map_err(words)?;
         }
         let zero = [(0.0, -0.5), (0.0, rows.len() as f64 - 0.5)];
@@ -93,9 +95,10 @@ pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
 }
 
 fn tip(row: &Row) -> String {
-    let signed = crate::analysis::words::signed;
+    let signed = digits::signed;
     let interval = row.interval.map_or_else(String::new, |(l, h)| format!(" ({} to {})", signed(l), signed(h)));
-    format!("{}: {}{interval} %", row.label, signed(row.percent))
+    let none = digits::margin(row.margin.0, row.margin.1);
+    format!("{}: {}{interval} %, {none} % counts as none", row.label, signed(row.percent))
 }
 
 fn short(label: &str) -> String {

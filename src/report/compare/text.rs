@@ -27,7 +27,9 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
         writeln!(out, "note   {remark}")?;
     }
     writeln!(out)?;
-    aligned(out, "", &view.groups, &[0, 1, 2, 4, 5, 6, 7, 8], ROWS)?;
+    // All but the noise floor; the last column is there only if something is too noisy.
+    let columns: Vec<usize> = (0..view.groups.columns.len()).filter(|column| *column != 3).collect();
+    aligned(out, "", &view.groups, &columns, ROWS)?;
     for cause in &view.causes {
         writeln!(out, "{} {}: {}", cause.word, cause.name, cause.text)?;
     }
@@ -35,7 +37,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
         writeln!(out)?;
     }
     lines(out, "changed", &view.changed, &[0, 1, 2, 8])?;
-    lines(out, "not enough data", &view.unsettled, &[1, 2, 8])?;
+    lines(out, "not settled", &view.unsettled, &[0, 1, 2, 8])?;
     lines(out, "not compared", &view.one_sided, &[0, 1, 2, 3])?;
     lines(out, "left out", &view.left_out, &[0, 1, 2, 3])?;
     lines(out, "configuration", &view.configuration, &[0, 1, 2, 3])?;

@@ -1,14 +1,15 @@
 //! A comparison as plain data that is ready to print, in the order it is read.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
+use railgauge_wire::terms::Better;
 use serde::Serialize;
 
 use crate::{
     analysis::{
-        compare::{Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word},
+        compare::{Cause, Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
         verdict::Status,
-        words::{self, count, number},
+        words::{count, number},
     },
     preflight,
     report::{
@@ -95,9 +96,10 @@ pub struct CauseView {
 /// A chart cannot be drawn.
 pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
     let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
-    let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData]));
+    let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData, Word::TooNoisy]));
     let groups = &comparison.groups;
-    let drawn: Vec<Row> = changed.iter().take(DRAWN).map(|cell| row_of_cell(cell, &groups[cell.group])).collect();
+    let drawn: Vec<Row> =
+        both_ways(&changed, DRAWN).into_iter().map(|cell| row_of_cell(cell, &groups[cell.group])).collect();
     let overview: Vec<Row> = groups.iter().filter_map(row_of_group).collect();
     Ok(CompareView {
         status: comparison.status,
@@ -105,7 +107,8 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
             Status::Fail => "regressed",
             Status::Pass if comparison.counts.improved > 0 => "improved",
             Status::Pass => "equivalent",
-            Status::Inconclusive | Status::NotRun => "not enough data",
+            _ if comparison.counts.too_noisy > 0 && comparison.counts.not_enough_data == 0 => Word::TooNoisy.words(),
+            _ => Word::NotEnoughData.words(),
         },
         sentence: comparison.sentence.clone(),
         sides: [side("Before", &comparison.before), side("After", &comparison.after)],
@@ -114,7 +117,7 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
         groups: group_table(groups),
         causes: causes(comparison),
         changes: figure("Links that changed", &drawn)?,
-        changed: cell_table(&changed, groups),
+        changed: cell_table(&both_ways(&changed, LISTED), groups),
         changed_more: changed.len().saturating_sub(LISTED),
         unsettled: cell_table(&unsettled, groups),
         unsettled_more: unsettled.len().saturating_sub(LISTED),
@@ -134,22 +137,48 @@ fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, String> {
         ("k-dot-worst", "regressed"),
         ("k-dot-good", "improved"),
         ("k-dot-main", "equivalent"),
-        ("k-dot-limit", "not enough data"),
+        ("k-dot-limit", "not known"),
         ("k-outer", "counts as no change"),
     ];
     let legend = legend.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec();
     Ok(Some(Figure { title: title.to_owned(), svg: forest(rows)?, legend }))
 }
 
+/// So many of the cells that changed: the worst and the best, half of each where there are enough. The cells come with those
+/// for the worse first, in either direction the largest change first, and stay in that order.
+fn both_ways<'c>(changed: &[&'c Cell], most: usize) -> Vec<&'c Cell> {
+    let worse = changed.iter().filter(|cell| cell.verdict == Word::Regressed).count();
+    let (worse, better) = changed.split_at(worse);
+    let of_worse = worse.len().min(most - better.len().min(most / 2));
+    let of_better = better.len().min(most - of_worse);
+    [&worse[..of_worse], &better[..of_better]].concat()
+}
+
 fn row_of_group(group: &Group) -> Option<Row> {
-    let Change { percent, interval } = group.change?;
-    let look = match group.counts {
-        counts if counts.regressed > 0 => Look::Worse,
-        counts if counts.improved > 0 => Look::Better,
-        counts if counts.not_enough_data > counts.equivalent => Look::Unknown,
-        _ => Look::Same,
+    let Change { percent, interval, .. } = group.change?;
+    let counts = group.counts;
+    let rose_well = (percent > 0.0) == (group.better == Better::Higher);
+    let look = match counts.regressed.cmp(&counts.improved) {
+        Ordering::Greater => Look::Worse,
+        Ordering::Less => Look::Better,
+        Ordering::Equal if counts.regressed > 0 => {
+            if rose_well {
+                Look::Better
+            } else {
+                Look::Worse
+            }
+        }
+        Ordering::Equal if counts.not_enough_data + counts.too_noisy > counts.equivalent => Look::Unknown,
+        Ordering::Equal => Look::Same,
     };
-    Some(Row { label: group.name.clone(), percent, interval, margin: group.margin_percent, look })
+    // One dot has one colour; where cells went both ways, words say so.
+    let both = counts.regressed > 0 && counts.improved > 0;
+    let label = if both {
+        format!("{} ({} worse, {} better)", group.name, counts.regressed, counts.improved)
+    } else {
+        group.name.clone()
+    };
+    Some(Row { label, percent, interval, margin: (group.margin_low_percent, group.margin_percent), look })
 }
 
 fn row_of_cell(cell: &Cell, group: &Group) -> Row {
@@ -157,7 +186,7 @@ fn row_of_cell(cell: &Cell, group: &Group) -> Row {
         label: format!("{}, {}", cell.link, group.name),
         percent: cell.change.percent,
         interval: cell.change.interval,
-        margin: group.margin_percent,
+        margin: (group.margin_low_percent, group.margin_percent),
         look: if cell.verdict == Word::Improved { Look::Better } else { Look::Worse },
     }
 }
@@ -197,10 +226,22 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
             count(least, "run")
         ));
     }
-    if !comparison.alternating && least > 0 {
-        let text = "The runs of one side all lie before those of the other: whatever else changed meanwhile is in the \
-                    differences. Runs of both sides in turn, or interleaved blocks within one run, exclude that.";
+    if let Some(order) = &comparison.order {
+        remarks.extend(order.costs.clone());
+        remarks.extend(order.hint.clone());
+    }
+    if comparison.cells.iter().any(|cell| cell.change.at_least) {
+        let text = "Too little is known of how much neighbouring runs resemble each other: intervals are made for the most \
+                    that is plausible and hold the truth in at least 95 %.";
         remarks.push(text.to_owned());
+    }
+    let noisy = comparison.groups.iter().filter(|group| group.too_noisy).count();
+    if noisy > 0 {
+        let noun = if noisy == 1 { "is" } else { "are" };
+        remarks.push(format!(
+            "{} {noun} so noisy that a change of a quarter would count as none; nothing in them is called equivalent.",
+            count(noisy, "row")
+        ));
     }
     for (test, before, after) in &comparison.carriers {
         remarks.push(format!("{test} was carried by {before} before and by {after} after: not the same measurement."));
@@ -221,11 +262,11 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
 }
 
 fn causes(comparison: &Comparison) -> Vec<CauseView> {
-    let view = |(word, cause): &(Word, crate::analysis::history::Cause)| CauseView {
-        class: class(*word),
-        word: word.words(),
+    let view = |cause: &Cause| CauseView {
+        class: class(cause.verdict),
+        word: cause.verdict.words(),
         name: cause.name.clone(),
-        text: format!("{} of its {} changed this way", cause.series.0, count(cause.series.1, "cell")),
+        text: cause.text.clone(),
     };
     comparison.causes.iter().map(view).collect()
 }
@@ -235,38 +276,41 @@ fn class(word: Word) -> &'static str {
     match word {
         Word::Regressed => "fail",
         Word::Improved | Word::Equivalent => "pass",
-        Word::NotEnoughData => "inconclusive",
+        Word::NotEnoughData | Word::TooNoisy => "inconclusive",
     }
 }
 
 fn change_words(change: &Change) -> [String; 2] {
     let interval = change
         .interval
-        .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", words::signed(low), words::signed(high)));
-    [words::signed(change.percent), interval]
+        .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", digits::signed(low), digits::signed(high)));
+    [digits::signed(change.percent), interval]
 }
 
 fn group_table(groups: &[Group]) -> Table {
-    let columns = vec![
+    let noisy = groups.iter().any(|group| group.counts.too_noisy > 0);
+    let mut columns = vec![
         text_column("test, metric, size"),
         number_column("change", "%"),
         number_column("95 % interval", "%"),
         number_column("noise floor", "%"),
-        number_column("margin", "± %"),
+        number_column("margin", "%"),
         number_column("regressed", ""),
         number_column("improved", ""),
         number_column("equivalent", ""),
         number_column("not enough data", ""),
     ];
+    columns.extend(noisy.then(|| number_column("too noisy", "")));
     let row = |group: &Group| {
         let change = group.change.as_ref().map_or_else(|| ["–".to_owned(), "–".to_owned()], change_words);
-        let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), words::percent);
+        let floor = group.noise_floor_percent.map_or_else(|| "–".to_owned(), digits::percent);
         let counts = group.counts;
         let counts = [counts.regressed, counts.improved, counts.equivalent, counts.not_enough_data];
         let mut row = vec![group.name.clone()];
         row.extend(change);
-        row.extend([floor, words::percent(group.margin_percent)]);
+        row.extend([floor, digits::margin(group.margin_low_percent, group.margin_percent)]);
         row.extend(counts.map(|n| n.to_string()));
+        row.extend(noisy.then(|| group.counts.too_noisy.to_string()));
         row
     };
     Table { rows: groups.iter().map(row).collect(), columns }

@@ -1,10 +1,11 @@
 //! One cell of a comparison: one metric of one link at one size.
 
+use super::{Margin, Order, Stretch};
 use crate::{
     rank::{mann_whitney, signed_rank},
     refusal::{Refusal, demand},
     shift::{Interval, paired_shifts, shifts},
-    student::t_quantile,
+    student::{t_quantile, t_tail},
 };
 
 /// What two sets of runs say about one cell. Effects are differences of logarithms, after minus before.
@@ -16,15 +17,21 @@ pub struct Comparison {
     pub interval95: Option<Interval>,
     /// Interval of at least 90 %, by which equivalence is judged.
     pub interval90: Option<Interval>,
-    /// Two-sided p of "no change", by ranks.
+    /// Whether the intervals may hold the truth more often than their level says: the correlation of the runs is not
+    /// known well enough, and the largest plausible one was taken.
+    pub at_least: bool,
+    /// Two-sided p of "no change", whatever the correlation of neighbouring runs is up to [`super::NEIGHBOURS`].
     pub p_change: f64,
-    /// p of "the effect lies outside ± margin": two one-sided rank tests.
+    /// The same by ranks alone, which is right only if runs do not resemble their neighbours, or take turns.
+    pub p_plain: f64,
+    /// p of "the effect lies outside ± margin", two one-sided tests, whatever that correlation is.
     pub p_equivalent: f64,
-    /// The margin of `p_equivalent`.
+    /// The same by ranks alone.
+    pub p_equivalent_plain: f64,
+    /// The margin of `p_equivalent`, and the smallest effect that is called improved or regressed.
     pub margin: f64,
-    /// Smallest effect that is called improved or regressed: the margin; for [`unpaired`] runs, which may depend on each
-    /// other, also so many times half of the 95 % interval's width as it must stand clear.
-    pub least: f64,
+    /// Whether the margin is too wide for "equivalent" to mean anything.
+    pub too_wide: bool,
     /// Runs, or blocks: the smaller side's number.
     pub n: usize,
     /// Runs a side, or blocks, that would probably show the margin is kept, if nothing changed: (2 t s / margin)² with
@@ -36,21 +43,43 @@ pub struct Comparison {
 /// Fewest blocks of which a signed rank test can reach 5 %, and so the fewest worth measuring.
 const FEWEST: usize = 6;
 
-/// Two sets of runs: Mann–Whitney, the shift of Hodges & Lehmann, and two one-sided Mann–Whitney tests against
-/// ± `margin` (Schuirmann 1987 with ranks for means; Wellek 2010, section 6.2). `clear` is by how many times half of its
-/// interval's width an effect must differ from 0 to be a change: [`super::clearance`] of the runs' order.
+/// Two sets of runs: the shift of Hodges & Lehmann with the interval of the rank test, stretched by what the correlation of
+/// neighbouring runs makes of it in their order ([`super::Luck::stretch`]).
+///
+/// p of a change is that of Mann & Whitney. Where the order is not safe against correlated neighbours, it is that of
+/// Student's t if this is larger, with the variance and the degrees of freedom that the worst correlation gives it
+/// ([`Order::worst`]). p of lying outside ± `margin` is made alike from two one-sided tests (Schuirmann 1987; with ranks:
+/// Wellek 2010, section 6.2). `order` is that of exactly these runs; `None` where they are too few for one.
 ///
 /// # Errors
-/// An empty side, a value that is not finite, a margin that is not positive, or a clearance below 1.
-pub fn unpaired(before: &[f64], after: &[f64], margin: f64, clear: f64) -> Result<Comparison, Refusal> {
+/// An empty side, a value that is not finite, or a margin that is not positive.
+pub fn unpaired(
+    before: &[f64],
+    after: &[f64],
+    order: Option<&Order>,
+    stretch: Stretch,
+    margin: Margin,
+) -> Result<Comparison, Refusal> {
+    let Margin { value: margin, too_wide, .. } = margin;
     demand_margin(margin)?;
-    if !(clear >= 1.0 && clear.is_finite()) {
-        return Err(Refusal::Parameter("an effect stands clear of its interval by at least its half width"));
-    }
-    let (effect, [interval95, interval90]) = shifts(before, after, [0.95, 0.90])?;
+    let (effect, intervals) = shifts(before, after, [0.95, 0.90])?;
+    let widen = |end: f64| effect + stretch.factor * (end - effect);
+    let [interval95, interval90] =
+        intervals.map(|i| i.map(|i| Interval { low: widen(i.low), high: widen(i.high), level: i.level }));
     let moved = |by: f64| after.iter().map(|v| v + by).collect::<Vec<f64>>();
     let above = mann_whitney(&moved(margin), before)?.p.greater;
     let below = mann_whitney(&moved(-margin), before)?.p.less;
+    let p_plain = mann_whitney(after, before)?.p.two_sided;
+    let outside = above.max(below);
+    let (p_change, p_equivalent) = match order.map(Order::worst) {
+        // Nothing is worse than independent runs.
+        Some(worst) if worst.r <= 0.0 => (p_plain, outside),
+        Some(worst) => {
+            let t = Worst::new(before, after, worst.variance, worst.freedom);
+            (p_plain.max(t.p_change()), outside.max(t.p_equivalent(margin)))
+        }
+        None => (1.0, 1.0),
+    };
     let n = before.len().min(after.len());
     let pooled = match (variance(before), variance(after)) {
         (Some(a), Some(b)) => Some(f64::midpoint(a, b)),
@@ -60,13 +89,50 @@ pub fn unpaired(before: &[f64], after: &[f64], margin: f64, clear: f64) -> Resul
         effect,
         interval95,
         interval90,
-        p_change: mann_whitney(after, before)?.p.two_sided,
-        p_equivalent: above.max(below),
+        at_least: stretch.at_least,
+        p_change,
+        p_plain,
+        p_equivalent,
+        p_equivalent_plain: outside,
         margin,
-        least: interval95.map_or(margin, |interval| margin.max(clear * interval.half_width())),
+        too_wide,
         n,
         need: pooled.map(|variance| need(2.0 * variance, (before.len() + after.len()).saturating_sub(2), margin, n)),
     })
+}
+
+/// A difference of means with the standard error that the worst correlation of neighbours gives it.
+struct Worst {
+    difference: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl Worst {
+    fn new(before: &[f64], after: &[f64], variance: f64, freedom: f64) -> Self {
+        let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+        let squares = |side: &[f64]| side.iter().map(|v| (v - mean(side)).powi(2)).sum::<f64>();
+        let left = (before.len() + after.len()).saturating_sub(2).max(1) as f64;
+        let pooled = (squares(before) + squares(after)) / left;
+        Self { difference: mean(after) - mean(before), error: (pooled * variance).sqrt(), freedom }
+    }
+
+    /// Upper tail of a distance from a bound.
+    fn tail(&self, distance: f64) -> f64 {
+        match (self.error > 0.0, distance) {
+            (true, _) => t_tail(distance / self.error, self.freedom),
+            (false, distance) if distance > 0.0 => 0.0,
+            _ => 1.0,
+        }
+    }
+
+    fn p_change(&self) -> f64 {
+        (2.0 * self.tail(self.difference.abs())).min(1.0)
+    }
+
+    fn p_equivalent(&self, margin: f64) -> f64 {
+        self.tail(margin - self.difference.abs())
+    }
 }
 
 /// Differences of blocks: signed rank, the pseudomedian of Hodges & Lehmann, and two one-sided signed rank tests against
@@ -74,20 +140,26 @@ pub fn unpaired(before: &[f64], after: &[f64], margin: f64, clear: f64) -> Resul
 ///
 /// # Errors
 /// No difference, one that is not finite, or a margin that is not positive.
-pub fn paired(differences: &[f64], margin: f64) -> Result<Comparison, Refusal> {
+pub fn paired(differences: &[f64], margin: Margin) -> Result<Comparison, Refusal> {
+    let Margin { value: margin, too_wide, .. } = margin;
     demand(differences, 1)?;
     demand_margin(margin)?;
     let (effect, [interval95, interval90]) = paired_shifts(differences, [0.95, 0.90])?;
     let moved = |by: f64| differences.iter().map(|d| d + by).collect::<Vec<f64>>();
     let n = differences.len();
+    let p = signed_rank(differences)?.p.two_sided;
+    let outside = signed_rank(&moved(margin))?.p.greater.max(signed_rank(&moved(-margin))?.p.less);
     Ok(Comparison {
         effect,
         interval95,
         interval90,
-        p_change: signed_rank(differences)?.p.two_sided,
-        p_equivalent: signed_rank(&moved(margin))?.p.greater.max(signed_rank(&moved(-margin))?.p.less),
+        at_least: false,
+        p_change: p,
+        p_plain: p,
+        p_equivalent: outside,
+        p_equivalent_plain: outside,
         margin,
-        least: margin,
+        too_wide,
         n,
         need: variance(differences).map(|variance| need(variance, n - 1, margin, n)),
     })

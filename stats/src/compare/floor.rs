@@ -9,23 +9,40 @@ use crate::{
     shift::{pseudomedian, shifts},
 };
 
+/// Cells of a group whose noise floor is looked at; the group's is their median.
+pub const SAMPLED: usize = 9;
+/// Draws for each of them.
+pub const DRAWS: usize = 200;
+
 /// Smallest margin without asking: ln 1.01, which is 1 %.
 const LEAST: f64 = 0.009_950_330_853_168_083;
+
+/// Widest margin that noise may make, ln 1.25: −20 % to +25 %. Within more than that "equivalent" would say nothing.
+pub const WIDEST: f64 = 0.223_143_551_314_209_76;
 
 /// An equivalence margin, which is also the smallest effect that is called improved or regressed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margin {
-    /// As a difference of logarithms.
+    /// As a difference of logarithms: effects from −`value` to +`value` count as none, which in percent is further up
+    /// than down.
     pub value: f64,
-    /// Whether the plan asked for less than the noise floor and gets the floor.
+    /// Whether less than the noise floor was asked for, and the floor stands in its place.
     pub raised: bool,
+    /// Whether the noise, and not who asked, makes it wider than [`WIDEST`].
+    pub too_wide: bool,
 }
 
-/// The margin: what the plan asks for, but not less than the noise floor; 1 % or twice the floor if it asks for nothing.
+/// The margin: what is asked for, but not less than the noise floor; 1 % or twice the floor if nothing is asked for.
 pub fn margin(asked: Option<f64>, floor: f64) -> Margin {
     match asked {
-        Some(asked) => Margin { value: asked.max(floor), raised: asked < floor },
-        None => Margin { value: LEAST.max(2.0 * floor), raised: false },
+        Some(asked) => {
+            let raised = asked < floor;
+            Margin { value: asked.max(floor), raised, too_wide: raised && floor > WIDEST }
+        }
+        None => {
+            let value = LEAST.max(2.0 * floor);
+            Margin { value, raised: false, too_wide: value > WIDEST }
+        }
     }
 }
 

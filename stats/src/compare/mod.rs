@@ -4,21 +4,25 @@
 //! luck, and counting them as independent is the main source of false changes (Kalibera & Jones 2013). All values are
 //! natural logarithms, so that effects are ratios.
 //!
-//! Two ways: [`unpaired`] for two sets of runs, whose drift is not controlled and whose effect must therefore stand clear
-//! of its interval by what the order of the runs allows ([`clearance`]), and [`paired`] for the differences of
-//! interleaved blocks ([`block_difference`]), in which linear drift cancels. Either gives a [`Comparison`]; many of them are
-//! judged together by [`verdicts`], which controls the share of false discoveries.
+//! Two ways: [`unpaired`] for two sets of runs, whose neighbours may resemble each other, so that their [`Order`] in time
+//! decides how much they can tell ([`RunSet`] does all of it), and [`paired`] for the differences of interleaved blocks
+//! ([`block_difference`]), in which linear drift cancels. Either gives a [`Comparison`]; many of them are judged together by
+//! [`verdicts`], which controls the share of false discoveries.
 
 mod blocks;
 mod cell;
 mod floor;
 mod headline;
+mod luck;
 mod order;
+mod runs;
 mod verdict;
 
 pub use blocks::{Variant, block_difference, block_orders};
 pub use cell::{Comparison, paired, unpaired};
-pub use floor::{Margin, margin, noise_floor_of_differences, noise_floor_of_samples};
+pub use floor::{DRAWS, Margin, SAMPLED, WIDEST, margin, noise_floor_of_differences, noise_floor_of_samples};
 pub use headline::{Headline, paired_headline, unpaired_headline};
-pub use order::clearance;
-pub use verdict::{LEVEL, Verdict, verdict, verdicts};
+pub use luck::{Luck, Stretch};
+pub use order::{Effect, NEIGHBOURS, Order, Turns};
+pub use runs::RunSet;
+pub use verdict::{Judged, LEVEL, Obstacle, Verdict, verdict, verdicts};

@@ -1,4 +1,4 @@
-//! From numbers to one of five words.
+//! From numbers to one of six words.
 
 use super::Comparison;
 use crate::{multiple::benjamini_hochberg, refusal::Refusal};
@@ -19,19 +19,53 @@ pub enum Verdict {
     Negligible,
     /// Neither a change nor its absence is shown.
     Inconclusive,
+    /// No change is shown, and the noise makes the margin so wide that its absence would say nothing.
+    TooNoisy,
+}
+
+/// What keeps a cell from a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// Too few runs for any interval.
+    Few,
+    /// A change, or its absence, if the runs had been independent; but in this order runs that resemble their neighbours
+    /// would look the same.
+    Order,
+    /// A change if this cell were alone, but among so many chance does as much somewhere.
+    Chance,
+    /// A change, but not clearly more or less than the margin.
+    Margin,
+    /// Neither a change nor its absence.
+    Spread,
+    /// The noise makes the margin too wide.
+    Noise,
+}
+
+/// What one of many comparisons comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// The word.
+    pub verdict: Verdict,
+    /// p of no change, adjusted for all cells.
+    pub p_change: f64,
+    /// What stands against a verdict; `None` where there is one.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// Verdict of one comparison whose p values may have been adjusted for many.
 ///
 /// Improved or regressed: p of no change at most 5 %, the 95 % interval does not hold 0, and the effect is at least
-/// [`Comparison::least`]. Equivalent or negligible: p of lying outside the margin at most 5 %, and the 90 % interval inside. Everything
-/// else is inconclusive, also what could not reach 5 % because of few runs.
+/// the margin. Equivalent or negligible: p of lying outside the margin at most 5 %, and the 90 % interval inside; too
+/// noisy instead of these where the margin is too wide. Everything else is inconclusive, also what could not reach 5 %
+/// because of few runs.
 pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher_is_better: bool) -> Verdict {
     let inside = |low: f64, high: f64| -comparison.margin < low && high < comparison.margin;
     let changed = p_change <= LEVEL && comparison.interval95.is_some_and(|interval| !interval.holds(0.0));
     let equivalent = p_equivalent <= LEVEL && comparison.interval90.is_some_and(|i| inside(i.low, i.high));
-    if changed && comparison.effect.abs() >= comparison.least {
+    if changed && comparison.effect.abs() >= comparison.margin {
         if (comparison.effect > 0.0) == higher_is_better { Verdict::Improved } else { Verdict::Regressed }
+    } else if comparison.too_wide && comparison.interval95.is_some() {
+        Verdict::TooNoisy
     } else if equivalent {
         if changed { Verdict::Negligible } else { Verdict::Equivalent }
     } else {
@@ -39,16 +73,46 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
     }
 }
 
-/// Verdicts of many cells, with each cell's adjusted p of no change: Benjamini & Hochberg over the p of no change, and
-/// separately over the p of lying outside the margin. Each cell comes with whether higher is better.
+/// Verdicts of many cells: Benjamini & Hochberg over the p of no change, and separately over the p of lying outside the
+/// margin. Each cell comes with whether higher is better. Where nothing changed, the first change is named in at most 5 %
+/// of comparisons, as long as cells do not depend on each other or share the luck of their runs.
 ///
 /// # Errors
 /// A p that is not a probability.
-pub fn verdicts(cells: &[(Comparison, bool)]) -> Result<Vec<(Verdict, f64)>, Refusal> {
+pub fn verdicts(cells: &[(Comparison, bool)]) -> Result<Vec<Judged>, Refusal> {
     let adjusted = |p: &dyn Fn(&Comparison) -> f64| {
         benjamini_hochberg(&cells.iter().map(|(cell, _)| p(cell)).collect::<Vec<f64>>())
     };
-    let (change, equivalent) = (adjusted(&|cell| cell.p_change)?, adjusted(&|cell| cell.p_equivalent)?);
-    let judged = cells.iter().zip(change).zip(equivalent);
-    Ok(judged.map(|(((cell, higher), change), equal)| (verdict(cell, change, equal, *higher), change)).collect())
+    let change = adjusted(&|cell| cell.p_change)?;
+    let equivalent = adjusted(&|cell| cell.p_equivalent)?;
+    let plain = adjusted(&|cell| cell.p_plain)?.into_iter().zip(adjusted(&|cell| cell.p_equivalent_plain)?);
+    let judged = cells.iter().zip(change).zip(plain).zip(equivalent);
+    Ok(judged
+        .map(|((((cell, higher), p_change), plain), equal)| {
+            let verdict = verdict(cell, p_change, equal, *higher);
+            Judged { verdict, p_change, obstacle: obstacle(cell, verdict, [p_change, equal], plain) }
+        })
+        .collect())
+}
+
+/// `p` are those of no change and of lying outside the margin, `plain` the same by ranks alone, all adjusted.
+fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64)) -> Option<Obstacle> {
+    let clear = cell.effect.abs() >= cell.margin;
+    let lost = |plain: f64, p: f64| plain <= LEVEL && p > LEVEL;
+    match (verdict, cell.interval95) {
+        (Verdict::TooNoisy, _) => Some(Obstacle::Noise),
+        (Verdict::Inconclusive, None) => Some(Obstacle::Few),
+        (Verdict::Inconclusive, Some(interval)) => {
+            Some(if clear && lost(plain.0, p[0]) || !clear && lost(plain.1, p[1]) {
+                Obstacle::Order
+            } else if interval.holds(0.0) {
+                Obstacle::Spread
+            } else if p[0] > LEVEL {
+                Obstacle::Chance
+            } else {
+                Obstacle::Margin
+            })
+        }
+        _ => None,
+    }
 }

@@ -1,0 +1,190 @@
+//! What changes have in common, and which metrics and sizes that is true of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_wire::terms::Metric;
+use serde::Serialize;
+
+use super::{Word, digits, judge::Judged, table::Collected};
+use crate::analysis::{
+    history::{self, Labels, Moved},
+    words::{count, size},
+};
+
+/// Sizes that are told one by one.
+const SIZES: usize = 4;
+
+/// Changes in one direction that have something in common.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// Regressed or improved.
+    pub verdict: Word,
+    /// What they have in common: `host gpu07`; with metric and sizes where it is true of these alone.
+    pub name: String,
+    /// How many cells of it changed this way, and how many it has.
+    pub cells: (usize, usize),
+    /// Metrics and sizes that changed.
+    pub parts: Vec<Part>,
+    /// Them in a sentence.
+    pub text: String,
+}
+
+/// The cells of a cause of one test and metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Name of the test.
+    pub test: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Sizes in bytes at which cells changed.
+    pub sizes: Vec<u64>,
+    /// Sizes that the comparison has of this test and metric.
+    pub of_sizes: usize,
+    /// Cells that changed.
+    pub cells: usize,
+    /// Smallest and largest of these changes in percent of the value before.
+    pub percent: (f64, f64),
+}
+
+impl Part {
+    fn at(&self) -> String {
+        if self.of_sizes == 1 || self.sizes.len() > SIZES {
+            let all = self.sizes.len() == self.of_sizes;
+            return match (self.of_sizes, all) {
+                (1, _) => format!("at {}", size(self.sizes[0])),
+                (of, true) => format!("at all {of} sizes"),
+                (of, false) => format!("at {} of {of} sizes", self.sizes.len()),
+            };
+        }
+        let list: Vec<String> = self.sizes.iter().map(|bytes| size(*bytes)).collect();
+        let only = if self.sizes.len() < self.of_sizes { " only" } else { "" };
+        format!("at {}{only}", list.join(", "))
+    }
+
+    fn what(&self) -> String {
+        format!("{} {} {}", self.test, self.metric.word().replace('_', " "), self.at())
+    }
+}
+
+/// The causes of all changes for the worse, then of those for the better.
+///
+/// First each metric is looked at alone: a host whose bandwidth fell everywhere is that host, though its latency did not
+/// change. What remains is looked at together.
+pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
+    let metrics: BTreeSet<Metric> = judged.iter().map(|cell| cell.metric).collect();
+    let of_word = |word: Word| {
+        let changed = |at: &usize| judged[*at].cell.verdict == word;
+        let mut found: Vec<Found> = Vec::new();
+        let mut left: BTreeSet<usize> = (0..judged.len()).filter(changed).collect();
+        let mut looks: Vec<Vec<usize>> = metrics
+            .iter()
+            .map(|metric| (0..judged.len()).filter(|&at| judged[at].metric == *metric).collect())
+            .collect();
+        looks.push((0..judged.len()).collect());
+        for look in looks {
+            for one in look_at(collected, judged, &look, &left) {
+                one.members.iter().for_each(|at| {
+                    left.remove(at);
+                });
+                match found.iter_mut().find(|known| known.name == one.name) {
+                    Some(known) => {
+                        known.members.extend(one.members);
+                        // The last look holds the cells of all others.
+                        known.of = if look.len() == judged.len() { one.of } else { known.of + one.of };
+                    }
+                    None => found.push(one),
+                }
+            }
+        }
+        found.sort_by_key(|one| std::cmp::Reverse(one.members.len()));
+        let tell = |one: Found| {
+            let members: Vec<&Judged> = one.members.iter().map(|&at| &judged[at]).collect();
+            let parts = parts(collected, judged, &members);
+            told(word, one.name, (one.members.len(), one.of), parts, one.of == judged.len())
+        };
+        found.into_iter().map(tell).collect::<Vec<Cause>>()
+    };
+    [Word::Regressed, Word::Improved].into_iter().flat_map(of_word).collect()
+}
+
+/// A cause, the positions of the cells that changed, and how many cells it has among what was looked at.
+struct Found {
+    name: String,
+    members: BTreeSet<usize>,
+    of: usize,
+}
+
+/// The causes of the changes that are left among some of the cells.
+fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<Found> {
+    let mut labels = Labels::default();
+    look.iter().for_each(|&at| labels.add(&collected.subjects[judged[at].subject], &collected.groups));
+    let moved: Vec<(usize, usize)> = look.iter().copied().enumerate().filter(|(_, at)| left.contains(at)).collect();
+    let changes: Vec<Moved> =
+        moved.iter().map(|&(series, at)| Moved { series, day: 0, better: judged[at].better }).collect();
+    let found = |cause: history::Cause| Found {
+        members: cause.members.iter().map(|&member| moved[member].1).collect(),
+        of: cause.series.1,
+        name: cause.name,
+    };
+    labels.causes(&changes).into_iter().map(found).collect()
+}
+
+fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, everything: bool) -> Cause {
+    let whole = cells.0 == cells.1;
+    let partly = parts.iter().any(|part| part.sizes.len() < part.of_sizes);
+    // What is true of one metric or size must not be said of all.
+    let name = match (name.as_str(), &parts[..]) {
+        ("every link", _) if whole && everything => name,
+        ("every link", [part]) => format!("links, {}", part.what()),
+        ("every link", _) => "many links".to_owned(),
+        (_, [part]) if !whole && partly => format!("{name}, {}", part.what()),
+        _ => name,
+    };
+    let list: Vec<String> = parts
+        .iter()
+        .map(|part| {
+            let (low, high) = part.percent;
+            let by = match (digits::signed(low), digits::signed(high)) {
+                (low, high) if low == high => low,
+                (low, high) => format!("{low} to {high}"),
+            };
+            format!("{} ({by} %)", part.what())
+        })
+        .collect();
+    let text = format!("{} of its {} changed this way: {}", cells.0, count(cells.1, "cell"), list.join("; "));
+    Cause { verdict, name, cells, parts, text }
+}
+
+fn parts(collected: &Collected, judged: &[Judged], members: &[&Judged]) -> Vec<Part> {
+    let key = |cell: &Judged| {
+        let pair = &collected.subjects[cell.subject];
+        ((pair.test.clone(), cell.metric), pair.cell.size)
+    };
+    let mut sizes: BTreeMap<(String, Metric), Vec<u64>> = BTreeMap::new();
+    for (of, size) in judged.iter().map(key) {
+        sizes.entry(of).or_default().push(size);
+    }
+    let mut parts: BTreeMap<(String, Metric), Vec<(u64, f64)>> = BTreeMap::new();
+    for member in members {
+        let (of, size) = key(member);
+        parts.entry(of).or_default().push((size, member.cell.change.percent));
+    }
+    let different = |mut list: Vec<u64>| {
+        list.sort_unstable();
+        list.dedup();
+        list
+    };
+    let part = |((test, metric), changed): ((String, Metric), Vec<(u64, f64)>)| {
+        let of_sizes = sizes.get(&(test.clone(), metric)).map_or(0, |list| different(list.clone()).len());
+        let percents = || changed.iter().map(|(_, percent)| *percent);
+        Part {
+            test,
+            metric,
+            sizes: different(changed.iter().map(|(size, _)| *size).collect()),
+            of_sizes,
+            cells: changed.len(),
+            percent: (percents().fold(f64::INFINITY, f64::min), percents().fold(f64::NEG_INFINITY, f64::max)),
+        }
+    };
+    parts.into_iter().map(part).collect()
+}

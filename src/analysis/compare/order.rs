@@ -1,0 +1,104 @@
+//! What the order of the runs costs, and how to measure so that it costs nothing.
+
+use railgauge_stats::compare as stats;
+use serde::Serialize;
+
+use super::table::Collected;
+use crate::analysis::words::{count, number};
+
+/// How the runs of both sides lie in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    /// All runs of one side before all of the other.
+    OneSideFirst,
+    /// Between the two.
+    Mixed,
+    /// In turn, or so well mixed that it makes no difference.
+    InTurn,
+}
+
+/// The order of the runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Order {
+    /// How both sides lie in time.
+    pub turns: Turns,
+    /// The sides of all runs in the order of time: `A` is a run before, `B` one after.
+    pub sequence: String,
+    /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
+    pub worth: f64,
+    /// How much neighbouring runs resemble each other, from the runs themselves.
+    pub correlation: Correlation,
+    /// Cells of which a change, or its absence, would be shown if the runs had taken turns.
+    pub held_back: usize,
+    /// What this order costs; `None` if nothing.
+    pub costs: Option<String>,
+    /// How to measure instead; `None` if the order is good.
+    pub hint: Option<String>,
+}
+
+/// Correlation of neighbouring runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Correlation {
+    /// Estimate, 0 to 0.9; `None` where the runs say nothing of it.
+    pub estimate: Option<f64>,
+    /// Smallest and largest plausible one.
+    pub plausible: (f64, f64),
+    /// As many cells with a luck of their own tell as much: cells that share the luck of their runs count once.
+    pub effective_cells: f64,
+}
+
+/// Tells the order of runs.
+pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collected, held_back: usize) -> Order {
+    let turns = match order.turns() {
+        stats::Turns::OneSideFirst => Turns::OneSideFirst,
+        stats::Turns::Mixed => Turns::Mixed,
+        stats::Turns::InTurn => Turns::InTurn,
+    };
+    let letter = |side: &stats::Variant| if *side == stats::Variant::A { 'A' } else { 'B' };
+    let least = order.counts()[0].min(order.counts()[1]);
+    let costs = (turns != Turns::InTurn).then(|| {
+        let how = match turns {
+            Turns::OneSideFirst => "All runs of one side were made before those of the other",
+            _ => "The runs of the two sides do not take turns",
+        };
+        let mut text = format!(
+            "{how}. Whatever else changed meanwhile is in the differences, and runs that resemble their neighbours look \
+             like a change: {} a side are worth {} here.",
+            count(least, "run"),
+            number_of(least as f64 * order.worth()),
+        );
+        if held_back > 0 {
+            let cells = count(held_back, "cell");
+            text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
+        }
+        if luck.low > stats::NEIGHBOURS {
+            let seen = number(luck.r);
+            text += &format!(" Neighbouring runs are in fact correlated by about {seen}, more than is allowed for usually.");
+        }
+        text
+    });
+    let hint = (turns != Turns::InTurn).then(|| {
+        "Measure in turn: a run before, a run after, a run after, a run before, and so on (A B B A). If the change can be \
+         made by the plan, [[interleave]] does it within one run."
+            .to_owned()
+    });
+    Order {
+        turns,
+        sequence: collected.order.iter().map(letter).collect(),
+        worth: order.worth(),
+        correlation: Correlation {
+            estimate: (luck.cells > 0.0).then_some(luck.r),
+            plausible: (luck.low, luck.high),
+            effective_cells: luck.cells,
+        },
+        held_back,
+        costs,
+        hint,
+    }
+}
+
+/// A number of runs that need not be whole.
+fn number_of(runs: f64) -> String {
+    if runs < 1.95 { format!("{runs:.1}") } else { format!("{runs:.0}") }
+}
