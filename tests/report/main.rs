@@ -4,10 +4,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agreement;
 mod baseline;
 mod bisect;
 mod compare;
 mod environments;
+mod explain;
 mod frames;
 mod journals;
 mod localise;

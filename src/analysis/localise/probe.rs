@@ -83,6 +83,13 @@ impl Localisation {
     }
 
     fn confirmation(&self, effect: f64, interval: Option<(f64, f64)>, n: usize) -> Confirmation {
-        Confirmation { change_percent: self.percent(effect), interval_percent: self.interval(interval), n }
+        Confirmation {
+            change_percent: self.percent(effect),
+            interval_percent: self.interval(interval),
+            n,
+            bad: n,
+            controls: 0,
+            controls_change_percent: 0.0,
+        }
     }
 }
