@@ -13,6 +13,7 @@ mod explain;
 mod frames;
 mod journals;
 mod localise;
+mod outliers;
 mod pages;
 mod scale;
 mod trend;

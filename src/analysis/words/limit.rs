@@ -14,11 +14,17 @@ pub fn limit(wanted: &Expectation) -> Option<String> {
     })
 }
 
-/// A value of the expectation's metric, in the unit in which the plan writes its limit: `0.2134 s`.
+/// Values that are told in the plan's unit, in this unit: beyond, they would be zeros or digits only.
+const READABLE: std::ops::Range<f64> = 0.01..10_000.0;
+
+/// A value of the expectation's metric, in the unit in which the plan writes its limit: `0.2134 s`. One that cannot be read in that
+/// unit (`0.000006423 s`) is told in the metric's own.
 pub fn held_against(wanted: &Expectation, value: f64) -> String {
     let own = |metric: Metric| format!("{} {}", number(value), metric.unit());
     match &wanted.written {
-        Some(Written { unit, factor, .. }) if *factor > 0.0 => format!("{} {unit}", number(value / factor)),
+        Some(Written { unit, factor, .. }) if READABLE.contains(&(value / factor)) => {
+            format!("{} {unit}", number(value / factor))
+        }
         _ => own(wanted.metric),
     }
 }
@@ -38,6 +44,7 @@ mod tests {
         let wanted = expectation(Limit::AtMost(1e6), Some(written));
         assert_eq!(limit(&wanted).as_deref(), Some("1 s"));
         assert_eq!(held_against(&wanted, 213_400.0), "0.2134 s");
+        assert_eq!(held_against(&wanted, 6.423), "6.423 µs");
         let bare = expectation(Limit::AtMost(12.0), None);
         assert_eq!((limit(&bare).as_deref(), held_against(&bare, 3.0).as_str()), (Some("12 µs"), "3.000 µs"));
         assert_eq!(limit(&expectation(Limit::WithinPercentOfPeers(10.0), None)), None);

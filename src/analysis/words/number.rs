@@ -15,9 +15,11 @@ pub fn number(value: f64) -> String {
     significant(value, 4)
 }
 
-/// [`number`] with two significant digits, and no decimals from ten on: `24.59` → `25`, `8.575` → `8.6`.
+/// [`number`] with two significant digits, before the point as well: `24.59` → `25`, `8.575` → `8.6`, `7936` → `7900`.
 pub fn brief(value: f64) -> String {
-    significant(value, 2)
+    let place = 10_f64.powi((exponent(value, 2) - 1).max(0));
+    let rounded = if place > 1.0 { (value / place).round() * place } else { value };
+    significant(rounded, 2)
 }
 
 /// [`number`] with three significant digits, which fit into a cell of a matrix.
@@ -64,13 +66,16 @@ pub fn signed(value: f64) -> String {
     format!("{sign}{}", percent(value.abs()))
 }
 
+/// The most that nearly all is said to be.
+const NEARLY: f64 = 99.99;
+
 /// A part of something, from a ratio: `73.8 %`, `0.42 %`, `4.7 times`. A share that is not the whole is never rounded to it.
 pub fn share(ratio: f64) -> String {
     let percent = 100.0 * ratio;
     match percent {
         p if !p.is_finite() => ratio.to_string(),
         p if p > 200.0 => format!("{} times", brief(ratio)),
-        p if p < 100.0 && p >= 99.95 => format!("{p:.2} %"),
+        p if (99.95..100.0).contains(&p) => format!("{:.2} %", p.min(NEARLY)),
         p if p.abs() < 0.995 && p != 0.0 => format!("{} %", significant(p, 2)),
         p => format!("{p:.1} %"),
     }
@@ -106,7 +111,7 @@ fn difference(percent: f64) -> String {
     let text = match size {
         s if s == 0.0 || s < 0.005 => return "0".to_owned(),
         s if s < 0.995 => format!("{s:.2}"),
-        s if percent < 0.0 && s >= 99.95 && s < 100.0 => format!("{s:.2}"),
+        s if percent < 0.0 && (99.95..100.0).contains(&s) => format!("{:.2}", s.min(NEARLY)),
         s => format!("{s:.1}"),
     };
     format!("{}{text}", if percent < 0.0 { '−' } else { '+' })
@@ -144,7 +149,7 @@ mod tests {
         for (value, text) in pairs {
             assert_eq!(number(value), text);
         }
-        assert_eq!((brief(24.59).as_str(), brief(8.575).as_str(), brief(371.5).as_str()), ("25", "8.6", "372"));
+        assert_eq!((brief(24.59).as_str(), brief(8.575).as_str(), brief(371.5).as_str()), ("25", "8.6", "370"));
     }
 
     #[test]
@@ -184,7 +189,7 @@ mod tests {
         assert_eq!(between((-20.0, 240.0)), "−20.0 % to 3.4 times");
         assert_eq!(
             (share(0.738).as_str(), share(4.7).as_str(), share(0.99998).as_str()),
-            ("73.8 %", "4.7 times", "100.00 %")
+            ("73.8 %", "4.7 times", "99.99 %")
         );
     }
 

@@ -6,7 +6,8 @@
 //! | `table` | values by size |
 //! | `curves` | values by size, drawn |
 //! | `environments` | the cells of a matrix of environments |
-//! | `map` | the pair matrix, and the links and hosts that stand out |
+//! | `map` | the pair matrix |
+//! | `listed` | the links and hosts that stand out, in numbers |
 //! | `tails` | distributions of single latencies |
 //! | `together` | flows at once: what rounds came to |
 //! | `flapping` | links that were not steady |
@@ -17,6 +18,7 @@ mod counters;
 mod curves;
 mod environments;
 mod flapping;
+mod listed;
 mod map;
 mod ranks;
 mod table;
