@@ -1,13 +1,13 @@
 //! How far every case is from the centre of its peers.
 //!
-//! Peers are the cases of a test with the same size and variant, over all rails, as they are to
+//! Peers are the cases of a test with the same size, variant and ceiling (NICs of one rate), over all rails, as they are to
 //! [`localise`](mod@crate::analysis::localise); where pairs within groups and between them reach different levels there, they have a
 //! centre each at every size. In the cell in which parts were looked for centre and spread are those that were found there; in the
 //! others the same estimator is used ([`railgauge_stats::robust::Level`]), over links that belong to no named part. A case stands out if it is
 //! worse than the centre by more than the cut for single values ([`railgauge_stats::robust::outlier_cut`]) times the spread, and
 //! by more than the plan's least effect: the rule by which paths are told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_stats::robust::{self, outlier_cut};
 use railgauge_wire::terms::{Better, Metric};
@@ -80,8 +80,17 @@ pub(super) struct Setting<'s, 'a> {
     pub(super) parts: &'s [Part<'a>],
 }
 
-/// Variant, size and stratum.
-type Key = (String, u64, usize);
+/// Variant, size, stratum and class of the ceiling.
+type Key = (String, u64, usize, i64);
+
+/// Ceilings that differ by less than this are of one class: NICs of one rate.
+const SAME_CEILING: f64 = 0.02;
+
+/// The class of a case's ceiling: links of another rate are no peers. One class where none is known.
+fn class(link: &Link<'_>) -> i64 {
+    let ceiling = link.row.and_then(|row| row.ceiling).filter(|ceiling| *ceiling > 0.0);
+    ceiling.map_or(0, |ceiling| (ceiling.ln() / SAME_CEILING).round() as i64)
+}
 
 /// All cases of a test.
 pub(super) fn links<'a>(
@@ -114,7 +123,7 @@ pub(super) fn links<'a>(
     let stratum = |link: &Link<'_>| strata.get(&link.result.case.flow).copied().unwrap_or(0);
     let levels = levels(setting, &links, &stratum, sign);
     for link in &mut links {
-        let level = levels.get(&(link.cell.0.clone(), link.cell.1, stratum(link))).copied();
+        let level = levels.get(&(link.cell.0.clone(), link.cell.1, stratum(link), class(link))).copied();
         link.level = level;
         link.deviation = link.value.zip(level).map(|(value, level)| sign * (value / level.centre).ln());
         let parts = link.deviation.zip(level).map(|(deviation, level)| deviation / level.threshold);
@@ -152,11 +161,22 @@ fn levels(
     let looks = links.iter().filter(|link| link.value.is_some()).count();
     let mut cells: BTreeMap<Key, Vec<&Link<'_>>> = BTreeMap::new();
     for link in links.iter().filter(|link| link.value.is_some()) {
-        let cell = (link.cell.0.clone(), link.cell.1, stratum(link));
+        let cell = (link.cell.0.clone(), link.cell.1, stratum(link), class(link));
         cells.entry(cell).or_default().push(link);
     }
+    let mut classes: BTreeMap<(&str, u64), BTreeSet<i64>> = BTreeMap::new();
+    for (variant, size, _, class) in cells.keys() {
+        classes.entry((variant, *size)).or_default().insert(*class);
+    }
+    let mixed: BTreeSet<(String, u64)> = classes
+        .into_iter()
+        .filter(|(_, classes)| classes.len() > 1)
+        .map(|((variant, size), _)| (variant.to_owned(), size))
+        .collect();
     let level = |(key, links): (Key, Vec<&Link<'_>>)| {
-        let (level, noise) = match told(setting, &key, &links) {
+        // What was told is of the median rate.
+        let alike = !mixed.contains(&(key.0.clone(), key.1));
+        let (level, noise) = match told(setting, &key, &links).filter(|_| alike) {
             Some(level) => (level, 0.0),
             None => estimated(setting, &links, sign)?,
         };
