@@ -102,6 +102,12 @@ async fn a_command_that_is_not_there_or_fails_is_told() {
     let fails = command(&["sh", "-c", "echo \"no such pod: {host}\" >&2; exit 1"]);
     let failure = one(launch(fails), host("gpu1", "pod-7"), &Log::default()).await.unwrap_err();
     assert!(failure.cause.contains("exit status 1: no such pod: pod-7"), "{failure}");
+    // Behind a command there is no sshd, and what helps is the command itself.
+    for silent in ["exit 1", "exit 127"] {
+        let failure =
+            one(launch(command(&["sh", "-c", silent])), host("gpu1", "x"), &Log::default()).await.unwrap_err();
+        assert!(failure.help.contains("launch.command") && !failure.help.contains("ssh"), "{failure:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,56 +1,80 @@
-//! Which results a finding of the preflight probably explains: those of its hosts and devices, where they are worse than
-//! the same measurement elsewhere. It says what coincides; whether one is the cause of the other is for the reader.
+//! Which results a finding of the preflight probably explains. A finding fits what was seen if results of its hosts and devices
+//! are worse than the same measurements elsewhere, beyond chance and in the direction in which the check works. Where every
+//! host has it there is nobody to compare with, and it explains nothing. It says what coincides; whether one is the cause of
+//! the other is for the reader.
 
 use std::collections::BTreeMap;
 
-use railgauge_stats::robust::median;
+use railgauge_stats::{rank::mann_whitney, robust::median};
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    row::{Phase, Row},
-    words::{number, percent},
+    outliers::{Link, OfTest, Outliers},
+    row::Row,
+    words::share,
 };
 use crate::{
     plan::{Plan, hostlist},
     preflight::{CHECKS, Finding, Severity, Spoils},
+    schedule::Flow,
 };
-
-/// Metrics that are told of; those beside them follow.
-const TOLD: [Metric; 3] = [Metric::Bandwidth, Metric::Busbw, Metric::LatencyP50];
 
 /// Smallest loss that is told, in percent, where the plan does not look for larger ones only.
 const LEAST_PERCENT: f64 = 2.0;
 
-/// What a finding probably explains, a sentence for each test; empty if nothing, or if there is nobody to compare with.
-pub fn explained(finding: &Finding, plan: &Plan, rows: &[Row]) -> Vec<String> {
-    let Some(check) = CHECKS.iter().find(|check| check.name == finding.check) else { return Vec::new() };
-    let told = rows.iter().filter(|row| row.phase == Phase::Test && TOLD.contains(&row.metric));
-    let mut tests: BTreeMap<(&str, Metric), Vec<&Row>> = BTreeMap::new();
-    for row in told {
-        tests.entry((&row.test, row.metric)).or_default().push(row);
-    }
+/// Probability of a loss by chance (Mann & Whitney, one-sided, over links) below which it is told. Three links here and three
+/// elsewhere, as a host of four has, can show no less.
+const BY_CHANCE: f64 = 0.05;
+
+/// Share of a finding's links without a value from which on it may be why, if elsewhere at most half as large a share has
+/// none: what keeps a host from measuring keeps most of its links from it.
+const MOST: f64 = 0.5;
+
+/// Links without a value from which on they speak of the end that they share: of one link either end may be why.
+const FEWEST_LINKS: usize = 2;
+
+/// What a finding fits in one test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// Name of the test.
+    pub test: String,
+    /// What coincides, in a sentence.
+    pub words: String,
+}
+
+/// What a finding fits, by test; empty if nothing, or if there is nobody to compare with.
+pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
+    let check = CHECKS.iter().find(|check| check.name == finding.check);
+    let Some(check) = check.filter(|check| check.spoils != Spoils::Nothing) else { return Vec::new() };
     let least = plan.localise.least_percent.max(LEAST_PERCENT);
-    let sentences = plan.tests.iter().flat_map(|test| {
-        TOLD.iter().filter_map(|metric| {
-            let rows = tests.get(&(test.name.as_str(), *metric))?;
-            let (here, elsewhere): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| touches(finding, row));
-            let spoilt = here.iter().all(|row| spoils(check.spoils, row));
-            let slower = spoilt.then(|| slower(*metric, &here, &elsewhere, least)).flatten();
-            // What only slows things down leaves no case without a value.
-            let fatal = finding.severity == Severity::Failure;
-            let parts =
-                [slower, fatal.then(|| missing(&here, &elsewhere)).flatten()].into_iter().flatten().collect::<Vec<_>>();
-            let place = hostlist::fold(finding.hosts.iter().map(String::as_str));
-            (!parts.is_empty()).then(|| format!("{}: {} of {place} {}", test.name, words(*metric), parts.join("; ")))
-        })
-    });
-    sentences.collect()
+    let place = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    let fit = |test: &OfTest<'_>| {
+        let (here, elsewhere): (Vec<&Link<'_>>, Vec<&Link<'_>>) = test
+            .links
+            .iter()
+            .filter(|link| link.row.is_some())
+            .partition(|link| link.row.is_some_and(|row| touches(finding, row)));
+        if here.is_empty() || elsewhere.is_empty() {
+            return None;
+        }
+        let spoilt = here.iter().all(|link| link.row.is_some_and(|row| spoils(check.spoils, row)));
+        let slower = spoilt.then(|| slower(test.metric, &here, &elsewhere, least)).flatten();
+        // What only slows things down leaves no case without a value.
+        let fatal = finding.severity == Severity::Failure;
+        let missing = fatal.then(|| missing(&here, &elsewhere)).flatten();
+        let parts: Vec<String> = [slower, missing].into_iter().flatten().collect();
+        let words = || format!("{}: {} of {place} {}", test.test, words(test.metric), parts.join("; "));
+        (!parts.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words() })
+    };
+    outliers.tests.iter().filter_map(fit).collect()
 }
 
 const fn words(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "median latency",
         Metric::Busbw => "bus bandwidth",
+        Metric::MessageRate => "message rate",
+        Metric::StepTime => "step time",
         _ => "bandwidth",
     }
 }
@@ -82,36 +106,42 @@ fn touches(finding: &Finding, row: &Row) -> bool {
     end(&row.src_host, &row.src_device, row.src_gpu) || end(&row.dst_host, &row.dst_device, row.dst_gpu)
 }
 
-/// `is 92.6 % of the ceiling, elsewhere 98.4 %`, if it is worse than elsewhere by `least` percent: the median over cells
-/// that are measured in both places.
-fn slower(metric: Metric, here: &[&Row], elsewhere: &[&Row], least: f64) -> Option<String> {
-    let (mine, theirs) = (cells(here, |row| row.value), cells(elsewhere, |row| row.value));
-    let ratios: Vec<f64> = mine.iter().filter_map(|(cell, value)| Some(value / theirs.get(cell)?)).collect();
-    let ratio = median(&ratios).ok().filter(|ratio| ratio.is_finite())?;
-    let loss = if metric.better() == Better::Higher { 1.0 - ratio } else { ratio - 1.0 };
-    if 100.0 * loss < least {
+/// `is 92.6 % of the ceiling, elsewhere 98.4 %`, if links here are worse than elsewhere by `least` percent and beyond chance.
+fn slower(metric: Metric, here: &[&Link<'_>], elsewhere: &[&Link<'_>], least: f64) -> Option<String> {
+    let (mine, theirs) = (by_flow(here), by_flow(elsewhere));
+    // Negative where worse, for every metric.
+    let difference = median(&mine).ok()? - median(&theirs).ok()?;
+    let loss = if metric.better() == Better::Higher { -difference.exp_m1() } else { (-difference).exp_m1() };
+    let chance = mann_whitney(&mine, &theirs).ok()?.p.less;
+    if 100.0 * loss < least || chance > BY_CHANCE + 1e-9 {
         return None;
     }
     let of_ceiling = |row: &Row| Some(row.value? / row.ceiling?);
     let (mine, theirs) = (cells(here, of_ceiling), cells(elsewhere, of_ceiling));
     // Told of the size that fills the link best elsewhere: small ones are far from the ceiling everywhere.
     let both = theirs.into_iter().filter_map(|(cell, theirs)| Some((*mine.get(&cell)?, theirs)));
-    Some(match both.max_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((mine, theirs)) => {
-            format!("is {} % of the ceiling, elsewhere {} %", percent(100.0 * mine), percent(100.0 * theirs))
-        }
-        None if metric.better() == Better::Lower => format!("is {} times that of others", number(ratio)),
-        None => format!("is {} % of that of others", percent(100.0 * ratio)),
-    })
+    let told = |(mine, theirs)| format!("is {} of the ceiling, elsewhere {}", share(mine), share(theirs));
+    let ratio = if metric.better() == Better::Higher { difference.exp() } else { (-difference).exp() };
+    let best = both.max_by(|a, b| a.1.total_cmp(&b.1));
+    Some(best.map_or_else(|| format!("is {} of that of others", share(ratio)), told))
+}
+
+/// Every link's median distance from the centre over its sizes.
+fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
+    let mut flows: BTreeMap<&Flow, Vec<f64>> = BTreeMap::new();
+    for link in links {
+        flows.entry(&link.result.case.flow).or_default().extend(link.deviation);
+    }
+    flows.into_values().filter_map(|all| median(&all).ok()).collect()
 }
 
 /// What sets values apart that cannot be compared: size, queue pairs, environment.
 type Cell<'a> = (u64, u32, &'a str);
 
 /// The median of each cell, of values that may be trusted.
-fn cells<'a>(rows: &[&'a Row], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<Cell<'a>, f64> {
+fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<Cell<'a>, f64> {
     let mut all: BTreeMap<Cell<'a>, Vec<f64>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.error.is_none()) {
+    for row in links.iter().filter(|link| link.value.is_some()).filter_map(|link| link.row) {
         if let Some(value) = value(row) {
             all.entry((row.size_bytes, row.qps, &row.env)).or_default().push(value);
         }
@@ -119,12 +149,15 @@ fn cells<'a>(rows: &[&'a Row], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<
     all.into_iter().filter_map(|(cell, values)| Some((cell, median(&values).ok()?))).collect()
 }
 
-/// `is missing in 3 of 12 cases`, if that is a larger share than elsewhere.
-fn missing(here: &[&Row], elsewhere: &[&Row]) -> Option<String> {
-    let count = |rows: &[&Row]| (rows.iter().filter(|row| row.value.is_none()).count(), rows.len());
-    let ((mine, all), (theirs, others)) = (count(here), count(elsewhere));
-    (mine * others.max(1) > theirs * all).then(|| format!("is missing in {mine} of {all} cases"))
+/// `is missing in 3 of 12 cases`, if that happens to most links here and to few elsewhere.
+fn missing(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> Option<String> {
+    let lacks = |link: &&&Link<'_>| link.row.is_none_or(|row| row.value.is_none());
+    let rate = |links: &[&Link<'_>]| {
+        let mut flows: BTreeMap<&Flow, bool> = BTreeMap::new();
+        links.iter().for_each(|link| *flows.entry(&link.result.case.flow).or_default() |= lacks(&link));
+        (flows.values().filter(|missing| **missing).count() as f64 / flows.len().max(1) as f64, flows.len())
+    };
+    let ((mine, links), (theirs, _)) = (rate(here), rate(elsewhere));
+    let fits = links >= FEWEST_LINKS && mine >= MOST && theirs <= mine / 2.0;
+    fits.then(|| format!("is missing in {} of {} cases", here.iter().filter(lacks).count(), here.len()))
 }
-
-#[cfg(test)]
-mod tests;

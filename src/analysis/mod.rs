@@ -3,8 +3,10 @@
 //! ```text
 //! records.jsonl ─ journal ─▶ Journal ─ results ─▶ CaseResult ─ rows ─▶ Row ─ frame ─▶ DataFrame, Parquet
 //!                                        plan's expectations, rows, results ─ verdict ─▶ Verdicts
+//!                                    results, rows, parts of localise ─ outliers ─▶ what stands out: all that is drawn or said
 //! ```
 
+pub mod banner;
 pub mod baseline;
 pub mod ceiling;
 pub mod compare;
@@ -15,6 +17,8 @@ pub mod frame;
 pub mod history;
 pub mod journal;
 pub mod localise;
+pub mod outliers;
+pub mod percentile;
 pub mod plausible;
 pub mod results;
 pub mod row;

@@ -1,32 +1,12 @@
 //! Numbers and sizes as people write them.
 
+mod limit;
+mod number;
+
 use railgauge_wire::group::Training;
 
-/// A value with as many digits as it deserves: four significant ones, never an exponent, no trailing noise.
-/// `104.66667` → `104.7`, `0.012345` → `0.01235`, `12345.6` → `12346`.
-pub fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0".to_owned() } else { value.to_string() };
-    }
-    // The exponent after rounding to four digits, so that 9.9996 counts as 10.00.
-    let scientific = format!("{value:.3e}");
-    let exponent: i32 = scientific.rsplit('e').next().and_then(|text| text.parse().ok()).unwrap_or(0);
-    let decimals = (3 - exponent).clamp(0, 9) as usize;
-    format!("{value:.decimals$}")
-}
-
-/// A share in percent, without the sign `%`: two decimals below ten, one above.
-pub fn percent(value: f64) -> String {
-    // Before rounding, so that 9.996 is `10.0`.
-    let decimals = if value.abs() < 9.995 { 2 } else { 1 };
-    format!("{value:.decimals$}")
-}
-
-/// [`percent`] of a change: with its sign.
-pub fn signed(value: f64) -> String {
-    let sign = if value < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", percent(value.abs()))
-}
+pub use limit::{held_against, limit};
+pub use number::{between, brief, change, number, percent, percent_of, share, short, signed, spread, worse};
 
 /// A size in bytes with the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
 pub fn size(bytes: u64) -> String {
@@ -73,32 +53,6 @@ pub fn count(n: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_four_significant_digits() {
-        let pairs = [
-            (0.0, "0"),
-            (104.66667, "104.7"),
-            (0.012345, "0.01235"),
-            (12345.6, "12346"),
-            (9.9996, "10.00"),
-            (99.996, "100.0"),
-            (1.0, "1.000"),
-            (-2.71849, "-2.718"),
-            (999.96, "1000"),
-        ];
-        for (value, text) in pairs {
-            assert_eq!(number(value), text);
-        }
-    }
-
-    #[test]
-    fn changes_have_a_sign_and_two_decimals() {
-        let pairs = [(0.0, "+0.00"), (-1.234, "−1.23"), (9.996, "+10.0"), (-99.96, "−100.0")];
-        for (value, text) in pairs {
-            assert_eq!(signed(value), text);
-        }
-    }
 
     #[test]
     fn sizes_use_units_that_divide_them() {

@@ -37,7 +37,8 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 /// stdout cannot be written.
 pub fn written_out(written: &Written, json: bool, common: &Common) -> anyhow::Result<Exit> {
     let exit = exit_of(written.verdicts.status);
-    let summary = |colour| text::summary(&written.view, &written.page, colour);
+    let draw = if common.quiet { text::wrong } else { text::summary };
+    let summary = |colour| draw(&written.view, &written.page, colour);
     common.answer(json, &written.verdicts, exit == Exit::Passed, summary)?;
     Ok(exit)
 }

@@ -166,7 +166,7 @@ async fn probe(way: &Way, launch: &Launch, binary: &AgentBinary) -> Result<Found
             // `image` says it best; nothing was written to this host.
             Ok(Found { machine, place: Place::InPlace })
         }
-        _ => Err(explain::script(&output, "the host was reached, but a look at it failed")),
+        _ => Err(explain::script(&output, "the host was reached, but a look at it failed", way)),
     }
 }
 
@@ -186,5 +186,5 @@ async fn store(way: &Way, directory: &str, image: &Arc<Image>) -> Result<(), Tro
         }
         _ => format!("the agent could not be sent to {directory}"),
     };
-    Err(explain::script(&output, &what))
+    Err(explain::script(&output, &what, way))
 }

@@ -3,6 +3,7 @@
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::{
+    launch::Way,
     log::printable,
     pipe::{End, Output},
     trouble::Trouble,
@@ -125,11 +126,11 @@ const SCRIPT: &[Sign] = &[
     Sign { parts: &["sha256sum", "not found"], passing: false, help: "the host needs the core utilities (sha256sum)" },
     Sign { parts: &["permission denied"], passing: false, help: "name a directory of yours in launch.agent_dir" },
     Sign { parts: &["not a directory"], passing: false, help: "name another directory in launch.agent_dir" },
-    Sign { parts: &["exit status 127"], passing: false, help: "the host needs `sh` and the core utilities" },
 ];
 
-/// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote.
-pub(crate) fn script(output: &Output, what: &str) -> Trouble {
+/// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What helps depends on the
+/// way to the host: there is no sshd behind a command.
+pub(crate) fn script(output: &Output, what: &str, way: &Way) -> Trouble {
     let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(printable).collect();
     let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     let last = shortened(&words[words.len().saturating_sub(3)..].join(" / "));
@@ -148,7 +149,8 @@ pub(crate) fn script(output: &Output, what: &str) -> Trouble {
     let trouble = Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
     match sign {
         Some(sign) => trouble.help(sign.help),
-        None if last.is_empty() => trouble.help("see the start-up files of the login shell and the log of its sshd"),
+        None if output.end == End::Code(127) => trouble.help(way.not_found()),
+        None if last.is_empty() => trouble.help(way.silence()),
         None => trouble,
     }
 }

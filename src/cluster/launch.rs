@@ -62,6 +62,29 @@ impl Way {
         !matches!(self, Self::Ssh(_))
     }
 
+    /// Where to look when a script on the host failed without a word.
+    pub const fn silence(&self) -> &'static str {
+        match self {
+            Self::Local(_) => "see `dmesg` and the limits of this shell (`ulimit -a`): it is a process of this machine",
+            Self::Ssh(_) => "see the start-up files of the login shell and the log of its sshd",
+            Self::Command(_) => {
+                "run the plan's launch.command by hand with `sh -c 'echo here'` behind it: it has to print that, with exit \
+                 status 0"
+            }
+        }
+    }
+
+    /// What is missing when a program was not found.
+    pub const fn not_found(&self) -> &'static str {
+        match self {
+            Self::Local(_) | Self::Ssh(_) => "the host needs `sh` and the core utilities",
+            Self::Command(_) => {
+                "either launch.command names a program that is not there, or the host lacks `sh` and the core utilities: run \
+                 the command by hand with `sh -c 'echo here'` behind it"
+            }
+        }
+    }
+
     /// Lets the host go.
     pub async fn close(self) {
         match self {

@@ -415,6 +415,9 @@ pub struct Expectation {
     pub metric: Metric,
     /// What is demanded.
     pub limit: Limit,
+    /// The limit as the plan writes it; `None` for percentages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<Written>,
     /// Smallest and largest message size it is about, in bytes.
     pub sizes: Option<(u64, u64)>,
     /// Rails it is about; all if empty.
@@ -423,6 +426,17 @@ pub struct Expectation {
     pub group: Option<String>,
     /// Line of the plan it was written on, counted from 1.
     pub line: usize,
+}
+
+/// A limit in the plan's own spelling, so that what is told of it needs no conversion in the reader's head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// The number as it is written: `1`, `0.50`.
+    pub number: String,
+    /// The unit as it is written: `s`, `Gbit/s`.
+    pub unit: String,
+    /// What one of this unit is in the metric's own.
+    pub factor: f64,
 }
 
 /// The demanded limit, in the metric's own unit or in percent.

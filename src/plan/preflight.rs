@@ -151,7 +151,7 @@ pub fn read(top: &Table<'_>) -> Preflight {
         wanted: Wanted {
             mtu: table.whole("mtu").map(|at| at.value),
             link_rate_gbps: table
-                .parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth))
+                .parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))
                 .map(|at| at.value),
             rdma_ports: table.whole("rdma_ports").map(|at| at.value),
             gpus: table.whole("gpus").map(|at| at.value),

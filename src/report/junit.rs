@@ -1,72 +1,108 @@
 //! The verdicts as JUnit XML: one test case per verdict, and one per case that was not simply measured.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::analysis::{
-    journal::Journal,
-    localise::{Localisation, Named},
-    verdict::{Kind, PREFLIGHT, Status, Trouble, Verdict, Verdicts},
-    words::size,
+use super::view::{self, View};
+use crate::{
+    analysis::{
+        journal::Journal,
+        localise::{Localisation, Named},
+        verdict::{Kind, PREFLIGHT, Status, Trouble, Verdict, Verdicts},
+        words::size,
+    },
+    plan::model::Limit,
 };
 
 /// The document. Times come from the journal, so that the same records give the same bytes.
 ///
 /// # Errors
 /// The XML cannot be written, in words.
-pub(super) fn document(verdicts: &Verdicts, journal: &Journal) -> Result<String, String> {
+pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> Result<String, String> {
     let mut report = Report::new(format!("railgauge {}", verdicts.plan));
     if let Some(duration) = duration(journal) {
         report.set_time(duration);
     }
-    let of = |kind: &dyn Fn(&Verdict) -> bool, suite: &mut TestSuite| {
-        for verdict in verdicts.verdicts.iter().filter(|verdict| kind(verdict)) {
-            suite.add_test_case(of_verdict(verdicts, verdict));
+    let suite_of = |name: &str, belongs: &dyn Fn(&Verdict) -> bool| {
+        let mut suite = TestSuite::new(name.to_owned());
+        let mut names = Names::default();
+        for verdict in verdicts.verdicts.iter().filter(|verdict| belongs(verdict)) {
+            suite.add_test_case(of_verdict(verdicts, verdict, names.next(self::name(journal, verdict))));
         }
+        suite
     };
-    let mut wanted = TestSuite::new(PREFLIGHT);
-    of(&|verdict| verdict.kind == Kind::Preflight, &mut wanted);
+    let wanted = suite_of(PREFLIGHT, &|verdict| verdict.kind == Kind::Preflight);
     if !wanted.test_cases.is_empty() {
         report.add_test_suite(wanted);
     }
     for test in &journal.plan.tests {
-        let mut suite = TestSuite::new(test.name.clone());
-        of(&|verdict| verdict.kind != Kind::Preflight && verdict.test == test.name, &mut suite);
+        let own = |verdict: &Verdict| verdict.kind != Kind::Preflight && verdict.test == test.name;
+        let mut suite = suite_of(&test.name, &own);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));
         }
         if let Some(found) = verdicts.localisation.iter().find(|found| found.test == test.name) {
-            suite.set_system_out(parts(found));
+            suite.set_system_out(parts(found, view));
         }
         report.add_test_suite(suite);
     }
     report.to_string().map_err(|error| error.to_string())
 }
 
-fn of_verdict(verdicts: &Verdicts, verdict: &Verdict) -> TestCase {
-    let name = format!("{} [{}]", verdict.demand, verdict.scope);
+fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase {
     let mut status = match verdict.waived && verdict.status != Status::Pass {
         true => TestCaseStatus::skipped(),
         false => status(verdict.status),
     };
-    status.set_message(verdict.reason.clone());
+    status.set_message(format!("{} [{}]: {}", verdict.demand, verdict.scope, verdict.reason));
     let mut case = TestCase::new(name, status);
     case.set_classname(format!("{}.{}", verdicts.plan, verdict.test));
+    for (key, value) in [("demand", &verdict.demand), ("scope", &verdict.scope)] {
+        case.add_property((key, value.as_str()));
+    }
     case
 }
 
-/// What stands out, a line for each part: it explains a failure and is none by itself.
-fn parts(found: &Localisation) -> String {
-    match found.suspects.as_slice() {
-        [] if found.good.is_empty() => found.remarks.join("; "),
-        [] => "no part stands out".to_owned(),
-        parts => {
-            let line = |part: &Named| format!("{}: {}: {}", part.standing.word(), part.name, part.reason);
-            parts.iter().map(line).collect::<Vec<_>>().join("\n")
-        }
+/// Names of a suite's test cases, each once.
+#[derive(Default)]
+struct Names(HashMap<String, usize>);
+
+impl Names {
+    /// The name itself, or with a number where it was there before.
+    fn next(&mut self, name: String) -> String {
+        let times = self.0.entry(name.clone()).or_default();
+        *times += 1;
+        if *times == 1 { name } else { format!("{name} #{times}") }
     }
+}
+
+/// What a verdict is called: what is demanded of which metric and of what, without the limit, so that the history of a CI goes on when
+/// a limit changes. The demand with its limit is a property of the case, and part of its message.
+fn name(journal: &Journal, verdict: &Verdict) -> String {
+    if let Some(key) = &verdict.key {
+        return key.clone();
+    }
+    let Some(wanted) = view::wanted(journal, verdict) else {
+        // Of the verdict that every test has only the demand: how many cases it is about changes with the hosts.
+        return verdict.demand.clone();
+    };
+    let kind = match wanted.limit {
+        Limit::AtLeast(_) => "at least",
+        Limit::AtMost(_) => "at most",
+        Limit::PercentOfCeiling(_) => "percent of ceiling",
+        Limit::WithinPercentOfPeers(_) => "within percent of peers",
+        Limit::WithinPercentOfBaseline(_) => "within percent of baseline",
+    };
+    format!("{} {kind} [{}]", wanted.metric, verdict.scope)
+}
+
+/// What stands out, in the page's own sentence, and a line for each part that this test names.
+fn parts(found: &Localisation, view: &View) -> String {
+    let line = |part: &Named| format!("{}: {}: {}", part.standing.word(), part.name, part.reason);
+    let whole = view.parts.iter().map(|parts| parts.sentence.clone());
+    whole.chain(found.suspects.iter().map(line)).collect::<Vec<_>>().join("\n")
 }
 
 fn status(status: Status) -> TestCaseStatus {

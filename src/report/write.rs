@@ -14,6 +14,7 @@ use crate::analysis::{
     compare::interleaved,
     frame::{self, Frame, FrameError},
     journal::{self, Journal, JournalError},
+    outliers::outliers,
     results::{further, results},
     rows::{ceilings, rows},
     verdict::{Verdicts, verdicts},
@@ -88,7 +89,10 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     replace(&run.join("records.parquet"), |temporary| frame::write_parquet(&mut frame, temporary))?;
     let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
     text_file(&run.join("verdicts.json"), &json)?;
-    text_file(&run.join("junit.xml"), &junit::document(&verdicts, &journal).map_err(|e| drawing("junit.xml", e))?)?;
+    text_file(
+        &run.join("junit.xml"),
+        &junit::document(&verdicts, &view, &journal).map_err(|e| drawing("junit.xml", e))?,
+    )?;
     let page = run.join("report.html");
     text_file(&page, &html::page("report.html", &view).map_err(|e| drawing("report.html", e))?)?;
     Ok(Written { verdicts, view, page })
@@ -109,7 +113,8 @@ pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let turns = interleaved(journal, &results).map_err(|cause| drawing("the comparison of tests in turn", cause))?;
     let verdicts = verdicts(journal, &results, rows, turns);
     let frame = frame::frame(&all)?;
-    let view = view::view(journal, &results, rows, &frame, &verdicts)?;
+    let outliers = outliers(journal, &results, rows, &verdicts.localisation);
+    let view = view::view(journal, &results, rows, &frame, &verdicts, &outliers)?;
     Ok(Drawn { frame, verdicts, view })
 }
 

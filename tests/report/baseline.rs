@@ -46,7 +46,7 @@ fn learned(scenarios: &[Scenario]) -> Baseline {
 fn held(journal: &mut Journal, test: usize, metric: Metric, percent: f64, baseline: &Baseline) -> Verdict {
     let limit = Limit::WithinPercentOfBaseline(percent);
     journal.plan.tests[test].expect =
-        vec![Expectation { metric, limit, sizes: None, rails: Vec::new(), group: None, line: 1 }];
+        vec![Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }];
     journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests));
     let results = results(journal).unwrap();
     let rows = rows(journal, &results, &|_, _| None);

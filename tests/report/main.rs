@@ -4,13 +4,16 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agreement;
 mod baseline;
 mod bisect;
 mod compare;
 mod environments;
+mod explain;
 mod frames;
 mod journals;
 mod localise;
+mod outliers;
 mod pages;
 mod scale;
 mod trend;

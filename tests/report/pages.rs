@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use railgauge::{
-    analysis::journal,
+    analysis::journal::{self, Journal},
     report::{draw, text, view::View, write},
+    run::event::Event,
 };
 
 use crate::support::Scenario;
@@ -126,6 +127,70 @@ fn junit_of_a_troubled_run() {
     small(Scenario { repeats: 1, sizes: vec![65536], ..Scenario::troubled(3, 1) }).write(dir.path());
     write(dir.path()).unwrap();
     insta::assert_snapshot!(fs::read_to_string(dir.path().join("junit.xml")).unwrap());
+}
+
+/// Names of all test cases of a run's JUnit.
+fn names(journal: &Journal) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let started = Event::Started {
+        run_id: journal.run_id.clone(),
+        plan: journal.plan.name.clone(),
+        plan_hash: journal.plan_hash.clone(),
+        resolved: Box::new(journal.plan.clone()),
+        version: journal.version.clone(),
+        controller: journal.controller.clone(),
+        launcher: journal.launcher.clone(),
+    };
+    let mut lines = small(Scenario::healthy(4, 1)).lines();
+    lines[0].event = started;
+    fs::write(dir.path().join("records.jsonl"), crate::support::text(&lines)).unwrap();
+    write(dir.path()).unwrap();
+    let junit = fs::read_to_string(dir.path().join("junit.xml")).unwrap();
+    junit.split("<testcase name=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_limit_that_changes_leaves_the_names_of_junit_and_is_told_as_the_plan_writes_it() {
+    let text = small(Scenario::healthy(4, 1)).jsonl();
+    let mut journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let before = names(&journal);
+    let plan = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a[1-2]\"] }\n[[test]]\nop = \"write\"\nmetric = \
+                \"latency\"\n[[test.expect]]\nmetric = \"latency_p99\"\nat_most = \"1s\"\n";
+    let (plan, _) = railgauge::plan::parse("t.toml", plan, Path::new(".")).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let old = &mut journal.plan.tests[1].expect[0];
+    (old.limit, old.written) = (plan.tests[0].expect[0].limit, plan.tests[0].expect[0].written.clone());
+    assert_eq!(names(&journal), before);
+    assert_eq!(
+        before.iter().collect::<std::collections::BTreeSet<_>>().len() + 2,
+        before.len(),
+        "one name for the demand that every test has"
+    );
+    let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
+    assert!(view.expectations.iter().any(|one| one.demand == "latency_p99 at most 1 s"), "{:?}", view.expectations);
+}
+
+#[test]
+fn percentiles_are_shown_where_the_samples_carry_them() {
+    // (operations of every window, p99 is shown, p99.9 is shown)
+    for (operations, p99, p999) in
+        [(173, false, false), (1_000, true, false), (9_999, true, false), (10_000, true, true)]
+    {
+        let text = small(Scenario::healthy(4, 1)).jsonl();
+        let mut journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+        for latency in journal.tries.iter_mut().filter_map(|one| one.result.as_mut().ok()?.initiator.latency.as_mut()) {
+            latency.samples = operations;
+        }
+        let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
+        let test = view.tests.iter().find(|test| test.name == "write-lat").unwrap();
+        let shown = |name: &str| {
+            let at = test.table.columns.iter().position(|column| column.name == name).unwrap();
+            test.table.rows.iter().all(|row| row[at] != "–")
+        };
+        assert_eq!((shown("p99"), shown("p99.9"), shown("p50")), (p99, p999, true), "{operations} operations");
+        assert_eq!(test.remarks.len(), usize::from(!p99) + usize::from(!p999));
+        let drawn = test.curves.iter().any(|figure| figure.title.contains("p99"));
+        assert_eq!(drawn, p99, "{operations} operations");
+    }
 }
 
 /// Draws run directories to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored samples`.

@@ -26,7 +26,7 @@ fn judge(journal: &Journal, ceiling: Option<f64>) -> Verdicts {
 }
 
 fn demand(metric: Metric, limit: Limit) -> Expectation {
-    Expectation { metric, limit, sizes: None, rails: Vec::new(), group: None, line: 1 }
+    Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }
 }
 
 /// The status of one demand on the first test of a scenario.

@@ -123,5 +123,5 @@ pub fn plan(scenario: &Scenario) -> Plan {
 }
 
 fn demand(metric: Metric, limit: Limit, sizes: Option<(u64, u64)>, line: usize) -> Expectation {
-    Expectation { metric, limit, sizes, rails: Vec::new(), group: None, line }
+    Expectation { metric, limit, written: None, sizes, rails: Vec::new(), group: None, line }
 }

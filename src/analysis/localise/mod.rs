@@ -31,6 +31,7 @@ use crate::schedule::Cell;
 use names::Names;
 
 pub use further::further;
+pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
 pub use told::{
     Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
@@ -65,6 +66,9 @@ pub struct Localisation {
     pub two_clusters: Option<TwoClusters>,
     /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
     pub unjudged: Vec<String>,
+    /// For every case that was judged: the position in `good` of what it was compared with.
+    #[serde(skip)]
+    pub level_of: BTreeMap<u64, usize>,
     /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
     pub remarks: Vec<String>,
     /// The tests that would settle the suspects.
@@ -156,6 +160,7 @@ impl Localisation {
             suspects: Vec::new(),
             controls: Vec::new(),
             two_clusters: None,
+            level_of: BTreeMap::new(),
             unjudged: Vec::new(),
             remarks: Vec::new(),
             probes: Vec::new(),
@@ -180,6 +185,7 @@ impl Localisation {
             n: level.n,
         };
         self.good = findings.levels.iter().enumerate().map(good).collect();
+        self.level_of = cases.iter().copied().zip(findings.level_of.iter().copied()).collect();
         self.suspects = findings.suspects.iter().map(|suspect| self.named(suspect, findings, names, cases)).collect();
         self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
         self.probes =

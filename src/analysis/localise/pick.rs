@@ -12,7 +12,7 @@ use crate::analysis::{
 };
 
 /// A case and its row of the metric that counts.
-pub(super) type Picked<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
+pub(in crate::analysis) type Picked<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
 
 /// The metrics by which pairs are judged, the first that a test has.
 const METRICS: [Metric; 3] = [Metric::Bandwidth, Metric::LatencyP50, Metric::MessageRate];
@@ -50,7 +50,7 @@ pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
 
 /// Standard deviation of a pair's value as its own repeats show it, on the scale of logarithms, for the median over the
 /// repeats; `None` without enough repeats. Between pairs it can only be larger.
-pub(super) fn noise(picked: &Picked<'_>) -> Option<f64> {
+pub(in crate::analysis) fn noise(picked: &Picked<'_>) -> Option<f64> {
     let (mut squares, mut freedom, mut repeats) = (0.0, 0, 0);
     for (result, row) in picked.iter().filter(|(result, _)| trusted(result)) {
         let of = |repeat, sample| value::of(row.metric, sample, direction(result, repeat, sample));

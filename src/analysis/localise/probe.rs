@@ -87,7 +87,7 @@ impl Localisation {
             change_percent: self.percent(effect),
             interval_percent: self.interval(interval),
             n,
-            bad: 0,
+            bad: n,
             controls: 0,
             controls_change_percent: 0.0,
         }

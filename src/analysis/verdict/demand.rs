@@ -12,7 +12,7 @@ use crate::{
         journal::Journal,
         results::{CaseResult, State},
         row::Row,
-        words::{count, number, sizes},
+        words::{self, count, sizes},
     },
     plan::{
         Plan, metrics_of,
@@ -125,6 +125,7 @@ pub(super) fn judge<'r>(
     Verdict {
         kind: Kind::Expectation,
         waived: false,
+        key: None,
         holdings: Vec::new(),
         parts: Vec::new(),
         test: test.name.clone(),
@@ -189,10 +190,10 @@ fn held_against<'r>(
 /// `bandwidth at least 90 Gb/s`.
 fn demand(wanted: &Expectation) -> String {
     let metric = wanted.metric;
-    let unit = metric.unit();
+    let limit = words::limit(wanted).unwrap_or_default();
     match wanted.limit {
-        Limit::AtLeast(limit) => format!("{metric} at least {limit} {unit}"),
-        Limit::AtMost(limit) => format!("{metric} at most {limit} {unit}"),
+        Limit::AtLeast(_) => format!("{metric} at least {limit}"),
+        Limit::AtMost(_) => format!("{metric} at most {limit}"),
         Limit::PercentOfCeiling(percent) => format!("{metric} at least {percent} % of the ceiling"),
         Limit::WithinPercentOfPeers(percent) => {
             format!("{metric} not worse than the median of its peers by more than {percent} %")
@@ -232,21 +233,15 @@ fn named((result, row): &Scoped<'_>) -> String {
     format!("{}: {}", Offender::new(result, row, None).place(), error(row))
 }
 
-/// `gpu01 → gpu02, rail 0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90.00`.
+/// `gpu01 → gpu02, rail 0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90 Gb/s`, in the plan's own unit.
 fn compared(wanted: &Expectation, one: &Judged<'_>) -> String {
-    let unit = wanted.metric.unit();
-    let value = one.row.value.map_or_else(String::new, number);
+    let value = one.row.value.map_or_else(String::new, |value| words::held_against(wanted, value));
     let place = Offender::new(one.result, one.row, None).place();
-    let limit = match wanted.limit {
-        Limit::AtLeast(limit) | Limit::AtMost(limit) => limit.to_string(),
-        Limit::PercentOfCeiling(_) | Limit::WithinPercentOfPeers(_) | Limit::WithinPercentOfBaseline(_) => {
-            number(one.limit)
-        }
-    };
+    let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, one.limit));
     let share = match one.row.value.map(|value| value / one.limit).filter(|share| share.is_finite()) {
-        Some(share) if share >= 10.0 => format!(", {} times", number(share)),
-        Some(share) => format!(", {:.1} % of", 100.0 * share),
+        Some(share) if share > 2.0 => format!(", {}", words::share(share)),
+        Some(share) => format!(", {} of", words::share(share)),
         None => ", against".to_owned(),
     };
-    format!("{place}: {value} {unit}{share} the limit of {limit} {unit}")
+    format!("{place}: {value}{share} the limit of {limit}")
 }

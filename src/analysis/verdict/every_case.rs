@@ -42,6 +42,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
     Verdict {
         kind: Kind::EveryCase,
         waived: false,
+        key: None,
         holdings: Vec::new(),
         parts: Vec::new(),
         test: test.name.clone(),

@@ -24,13 +24,14 @@ use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    banner,
     compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
     results::{CaseResult, State},
     row::Row,
     together,
-    words::{count, size},
+    words::size,
 };
 use crate::{plan::model::Test, preflight::Holding};
 
@@ -156,6 +157,9 @@ pub struct Verdict {
     pub kind: Kind,
     /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants.
     pub test: String,
+    /// The key of `[preflight]` that it is about: `mtu`, `firmware.mlx5_core`; `None` for other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// What is demanded, in words.
     pub demand: String,
     /// What it is demanded of, in words.
@@ -315,7 +319,7 @@ pub fn verdicts(
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().filter_map(trouble).collect();
     let cases = tally(results);
-    let sentence = sentence(status, &verdicts, cases);
+    let sentence = banner::sentence(status, &verdicts, &troubles, cases);
     Verdicts {
         version: 1,
         run_id: journal.run_id.clone(),
@@ -392,31 +396,4 @@ fn tally(results: &[CaseResult<'_>]) -> Cases {
         } += 1;
     }
     cases
-}
-
-fn sentence(status: Status, verdicts: &[Verdict], cases: Cases) -> String {
-    let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
-    let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
-    let first = |status| match of(status).next() {
-        Some(Verdict { test, demand, reason, .. }) => format!("{test}: {demand}: {reason}."),
-        None => String::new(),
-    };
-    let all = count(verdicts.len(), "verdict");
-    match status {
-        Status::Pass => format!("All {all} passed; {} measured.", count(cases.planned, "case")),
-        // A fast wrong answer is worse than a slow right one, so it is said first.
-        Status::Fail => {
-            let wrong = if cases.wrong > 0 {
-                format!("Wrong bytes arrived in {}. ", count(cases.wrong, "case"))
-            } else {
-                String::new()
-            };
-            format!("{wrong}{} of {all} failed. {}", of(Status::Fail).count(), first(Status::Fail))
-        }
-        Status::Inconclusive => {
-            let unclear = of(Status::Inconclusive).count() + of(Status::NotRun).count();
-            format!("Nothing failed, but {unclear} of {all} cannot be given. {}", first(Status::Inconclusive))
-        }
-        Status::NotRun => format!("Nothing was run. {}", first(Status::NotRun)),
-    }
 }

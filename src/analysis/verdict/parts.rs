@@ -77,6 +77,7 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
     Some(Verdict {
         kind: Kind::Parts,
         test: found.test.clone(),
+        key: None,
         demand: "no part is worse than its fellows".to_owned(),
         scope: counted,
         line: None,

@@ -57,6 +57,7 @@ fn verdict(demand: Demand) -> Verdict {
     Verdict {
         kind: Kind::Preflight,
         test: NAME.to_owned(),
+        key: Some(demand.key.clone()),
         demand: format!("{} is {}", demand.key, demand.wanted),
         scope: count(hosts, "host"),
         line: None,

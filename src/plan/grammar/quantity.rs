@@ -7,6 +7,7 @@ use std::ops::Range;
 use railgauge_wire::terms::Metric;
 
 use super::wrong::{Wrong, nearest};
+use crate::plan::model::Written;
 
 /// Units of sizes and their bytes: binary ones with an `i`, decimal ones without.
 pub const SIZES: &[(&str, u128)] = &[
@@ -136,17 +137,19 @@ pub fn units(metric: Metric) -> Vec<(&'static str, f64)> {
     }
 }
 
-/// A limit on a metric, in the metric's own unit.
+/// A limit on a metric: its value in the metric's own unit, and how it is written.
 ///
 /// # Errors
 /// No number, no unit, or a unit of something else.
-pub fn limit(text: &str, metric: Metric) -> Result<f64, Wrong> {
+pub fn limit(text: &str, metric: Metric) -> Result<(f64, Written), Wrong> {
     let units = units(metric);
     let help = format!("write it in the unit of {metric}, such as \"5 {}\"", metric.unit());
     let (number, unit, at) = split(text, &help)?;
     let value = float(number, text, &help)?;
     match units.iter().find(|(known, _)| *known == unit) {
-        Some((_, factor)) => Ok(value * factor),
+        Some((_, factor)) => {
+            Ok((value * factor, Written { number: number.to_owned(), unit: unit.to_owned(), factor: *factor }))
+        }
         None if unit.is_empty() => Err(Wrong::new(0..text.len(), format!("`{text}` has no unit"), help)),
         None => {
             let help = match nearest(unit, units.iter().map(|(unit, _)| *unit)) {
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn limits_come_out_in_the_unit_of_the_metric() {
-        let close = |text, metric, value: f64| (limit(text, metric).unwrap() - value).abs() < 1e-9 * value;
+        let close = |text, metric, value: f64| (limit(text, metric).unwrap().0 - value).abs() < 1e-9 * value;
         assert!(close("90 Gb/s", Metric::Bandwidth, 90.0));
         assert!(close("90Gbps", Metric::Bandwidth, 90.0));
         assert!(close("12.5 GB/s", Metric::Bandwidth, 100.0));
@@ -267,6 +270,8 @@ mod tests {
         assert!(close("5us", Metric::LatencyP99, 5.0));
         assert!(close("1500 ns", Metric::LatencyP99, 1.5));
         assert!(close("200 kmsg/s", Metric::MessageRate, 0.2));
+        let written = limit("1s", Metric::LatencyP50).unwrap().1;
+        assert_eq!((written.number.as_str(), written.unit.as_str(), written.factor), ("1", "s", 1e6));
         for (text, metric) in [
             ("90", Metric::Bandwidth),
             ("90 us", Metric::Bandwidth),

@@ -8,7 +8,7 @@ use crate::plan::{
     grammar::{quantity, sweep},
     hosts::Hosts,
     mistakes::Mistake,
-    model::{Expectation, Limit, Pattern, Rails},
+    model::{Expectation, Limit, Pattern, Rails, Written},
     read::{At, Table},
 };
 
@@ -104,9 +104,11 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let sizes = sizes(table, subject);
     let rails = rails(table, subject);
     let group = group(table, subject);
+    let (limit, written) = limit?;
     Some(Expectation {
         metric: metric?.value,
-        limit: limit?,
+        limit,
+        written,
         sizes,
         rails,
         group,
@@ -114,7 +116,7 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     })
 }
 
-fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) -> Option<Limit> {
+fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) -> Option<(Limit, Option<Written>)> {
     let given: Vec<_> = LIMITS.iter().filter_map(|name| Some((*name, table.name_span(name)?))).collect();
     let (name, span) = match given.as_slice() {
         [] => {
@@ -149,25 +151,27 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
                     .add(Mistake::at(span, message).help(format!("write `{wanted}` or `within_percent_of_peers`")));
                 return None;
             }
-            table.percent(name).map(|at| Limit::PercentOfCeiling(at.value))
+            table.percent(name).map(|at| (Limit::PercentOfCeiling(at.value), None))
         }
-        "within_percent_of_peers" => table.percent(name).map(|at| Limit::WithinPercentOfPeers(at.value)),
+        "within_percent_of_peers" => table.percent(name).map(|at| (Limit::WithinPercentOfPeers(at.value), None)),
         "within_percent_of_baseline" => {
             if !subject.baseline {
                 let mistake = Mistake::at(span, format!("`{name}`, and the plan has no baseline"));
                 table.book.add(mistake.help("point to one: [baseline] file = \"baseline.json\""));
                 return None;
             }
-            table.percent(name).map(|at| Limit::WithinPercentOfBaseline(at.value))
+            table.percent(name).map(|at| (Limit::WithinPercentOfBaseline(at.value), None))
         }
         _ => {
             let value = table.parsed(name, |text| quantity::limit(text, metric))?;
-            if value.value <= 0.0 {
-                let mistake = Mistake::at(value.span, format!("`{name}` of zero is met by nothing or by everything"));
+            let At { value: (value, written), span, .. } = value;
+            if value <= 0.0 {
+                let mistake = Mistake::at(span, format!("`{name}` of zero is met by nothing or by everything"));
                 table.book.add(mistake.help("demand a value above zero"));
                 return None;
             }
-            Some(if name == "at_least" { Limit::AtLeast(value.value) } else { Limit::AtMost(value.value) })
+            let limit = if name == "at_least" { Limit::AtLeast(value) } else { Limit::AtMost(value) };
+            Some((limit, Some(written)))
         }
     }
 }

@@ -21,6 +21,8 @@ pub(in crate::report) struct Point {
     pub size: u64,
     /// Smallest, 5th percentile, median, 95th percentile and largest value over the links.
     pub quantiles: [f64; 5],
+    /// Whether the links are enough for the percentiles among these.
+    pub inner: bool,
     /// Ceiling, where one is known.
     pub ceiling: Option<f64>,
     /// Value of the worst link.
@@ -61,7 +63,9 @@ pub(in crate::report) fn curve(metric: Metric, points: &[Point]) -> Result<Strin
         .collect();
     plot(&format!("{metric} by message size"), &x, &y, &tips, |chart| {
         chart.draw_series([Polygon::new(area(0, 4), OUTER.filled())]).map_err(words)?;
-        chart.draw_series([Polygon::new(area(1, 3), INNER.filled())]).map_err(words)?;
+        if points.iter().all(|point| point.inner) {
+            chart.draw_series([Polygon::new(area(1, 3), INNER.filled())]).map_err(words)?;
+        }
         let ceiling = line(&|point| point.ceiling);
         let dashes = DashedLineSeries::new(ceiling, 6 * SCALE, 4 * SCALE, LIMIT.stroke_width(2 * SCALE));
         chart.draw_series(dashes).map_err(words)?;

@@ -8,7 +8,7 @@ use super::{
     theme::{MAIN, WORST},
     ticks::{decades, nine, nines},
 };
-use crate::analysis::words::number;
+use crate::analysis::{percentile::carries_quantile, words::number};
 
 /// Counts by upper edge in nanoseconds, edges rising.
 pub(in crate::report) type Histogram = Vec<(u64, u64)>;
@@ -24,8 +24,12 @@ pub(in crate::report) fn distribution(all: &Histogram, worst: &Histogram) -> Res
     let top = steps.iter().flatten().map(|(_, share)| *share).filter(|share| *share < 1.0).fold(0.9, f64::max);
     let x = decades("latency, µs".to_owned(), least, most);
     let y = nines("share of operations, %".to_owned(), top);
+    let operations: u64 = all.iter().map(|(_, count)| count).sum();
+    let carried =
+        |share: &f64| *share == 0.5 || carries_quantile(*share, usize::try_from(operations).unwrap_or(usize::MAX));
     let tips: Vec<Tip> = [0.5, 0.9, 0.99, 0.999]
         .into_iter()
+        .filter(carried)
         .filter_map(|share| {
             let time = steps[0].iter().find(|(_, reached)| *reached >= share)?.0;
             let text = format!("all links: {} % within {} µs", share * 100.0, number(time));

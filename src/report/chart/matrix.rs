@@ -9,48 +9,20 @@ use std::{
 };
 
 use super::plot::escape;
+use crate::analysis::outliers::{Grade, Look};
 
-/// How much worse than the centre, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::report) enum Grade {
-    /// By more than eight steps.
-    Far,
-    /// By more than four.
-    Much,
-    /// By more than two.
-    Clear,
-    /// By more than one.
-    Little,
-}
-
-/// How a cell looks, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::report) enum Look {
-    /// Planned and not measured.
-    Missing,
-    /// Measured, but its data is wrong or it was disturbed.
-    Doubtful,
-    /// Worse than the centre, by grades from [`Grade::Far`] on.
-    Worse(Grade),
-    /// At the centre.
-    Usual,
-    /// Better than the centre.
-    Better,
-}
-
-impl Look {
-    /// The class of the page's style sheet.
-    pub(in crate::report) const fn class(self) -> &'static str {
-        match self {
-            Self::Missing => "m-missing",
-            Self::Doubtful => "m-doubtful",
-            Self::Worse(Grade::Far) => "m-far",
-            Self::Worse(Grade::Much) => "m-much",
-            Self::Worse(Grade::Clear) => "m-clear",
-            Self::Worse(Grade::Little) => "m-little",
-            Self::Usual => "m-usual",
-            Self::Better => "m-better",
-        }
+/// The class of the page's style sheet for a look.
+pub(in crate::report) const fn class(look: &Look) -> &'static str {
+    match look {
+        Look::Missing => "m-missing",
+        Look::Doubtful => "m-doubtful",
+        Look::Worse(Grade::Far) => "m-far",
+        Look::Worse(Grade::Much) => "m-much",
+        Look::Worse(Grade::Clear) => "m-clear",
+        Look::Worse(Grade::Little) => "m-little",
+        Look::Named => "m-named",
+        Look::Usual => "m-usual",
+        Look::Better => "m-better",
     }
 }
 
@@ -222,7 +194,7 @@ fn paths(matrix: &Matrix, cell: usize, (left, top): (usize, usize), gap: usize) 
             place += run;
         }
         if let Some((look, _)) = same.first() {
-            let _ = write!(out, "<path class=\"{}\" d=\"{path}\"/>", look.class());
+            let _ = write!(out, "<path class=\"{}\" d=\"{path}\"/>", class(look));
         }
     }
     out

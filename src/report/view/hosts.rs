@@ -8,11 +8,12 @@ use serde::Serialize;
 use crate::{
     analysis::{
         copies,
-        explain::explained,
+        explain::{Fit, explained},
         journal::{HostUp, Journal},
+        outliers::Outliers,
         results::of_host,
-        row::Row,
-        words::amount,
+        verdict::Status,
+        words::{amount, count},
     },
     plan::hostlist,
     preflight::{self, Cluster, Drift, Finding},
@@ -27,6 +28,8 @@ pub struct Hosts {
     pub differs: Vec<Difference>,
     /// What the checks of the configuration found, the most serious first.
     pub findings: Vec<FindingView>,
+    /// That nothing of it is known to explain what is wrong; empty where something is, or where nothing is wrong.
+    pub unexplained: String,
     /// How far GPUs are from NICs, once for all hosts that are alike.
     pub distances: Vec<Distances>,
     /// Every host of the plan, in its order.
@@ -39,8 +42,17 @@ pub struct FindingView {
     /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Results that coincide with it, a sentence for each test.
-    pub explains: Vec<String>,
+    /// Results that coincide with it.
+    pub explains: Vec<Explains>,
+}
+
+/// Results that coincide with a finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explains {
+    /// `probably explains`, or `may explain` where other findings fit the same test.
+    pub how: String,
+    /// What coincides, in a sentence.
+    pub words: String,
 }
 
 /// How far the GPUs of a host are from its NICs.
@@ -90,23 +102,50 @@ pub struct Difference {
 const NAMED: usize = 10;
 
 /// Looks at every host of the plan.
-pub(super) fn hosts(journal: &Journal, rows: &[Row]) -> Hosts {
+pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) -> Hosts {
     let facts: BTreeMap<String, HostFacts> =
         journal.hosts.iter().map(|(name, up)| (name.clone(), up.facts.clone())).collect();
     let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
     let cluster = Cluster { facts, clocks };
+    let findings = findings(journal, &cluster, outliers);
     let mut lists = cluster.facts.values().map(facts_of);
     let first = lists.next().unwrap_or_default();
     let same = lists.fold(first, |same, other| same.into_iter().filter(|fact| other.contains(fact)).collect());
     Hosts {
         same,
         differs: preflight::drift(&cluster.facts).into_iter().map(difference).collect(),
-        findings: preflight::judge(&journal.plan, &cluster)
-            .into_iter()
-            .map(|finding| FindingView { explains: explained(&finding, &journal.plan, rows), finding })
-            .collect(),
+        unexplained: unexplained(&findings, outliers, status),
+        findings,
         distances: distances(journal),
         all: journal.plan.hosts.iter().map(|host| view(journal, &host.name)).collect(),
+    }
+}
+
+/// What the checks found, and what each of it fits.
+fn findings(journal: &Journal, cluster: &Cluster, outliers: &Outliers<'_>) -> Vec<FindingView> {
+    let found = preflight::judge(&journal.plan, cluster);
+    let fits: Vec<Vec<Fit>> = found.iter().map(|finding| explained(finding, &journal.plan, outliers)).collect();
+    let rivals = |test: &str| fits.iter().flatten().filter(|fit| fit.test == test).count() - 1;
+    let told = |fit: &Fit| {
+        let how = match rivals(&fit.test) {
+            0 => "probably explains".to_owned(),
+            n => format!("may explain, as {} may,", count(n, "other finding")),
+        };
+        Explains { how, words: fit.words.clone() }
+    };
+    let views = found.into_iter().zip(&fits);
+    views.map(|(finding, fits)| FindingView { finding, explains: fits.iter().map(told).collect() }).collect()
+}
+
+/// What is said where something is wrong and no finding fits it.
+fn unexplained(findings: &[FindingView], outliers: &Outliers<'_>, status: Status) -> String {
+    let wrong = status != Status::Pass || outliers.any();
+    if !wrong || findings.is_empty() || findings.iter().any(|view| !view.explains.is_empty()) {
+        return String::new();
+    }
+    match findings.len() {
+        1 => "This finding is not known to explain what was seen.".to_owned(),
+        n => format!("None of these {n} findings is known to explain what was seen."),
     }
 }
 

@@ -16,21 +16,25 @@ use super::{
     compare::{self, CompareView},
     write::drawing,
 };
-use crate::analysis::{
-    compare::Interleaved,
-    copies,
-    frame::Frame,
-    journal::{End, Journal},
-    results::CaseResult,
-    row::Row,
-    verdict::{Cases, Status, Verdict, Verdicts},
-    words::{number, size},
+use crate::{
+    analysis::{
+        compare::Interleaved,
+        copies,
+        frame::Frame,
+        journal::{End, Journal},
+        outliers::Outliers,
+        results::CaseResult,
+        row::Row,
+        verdict::{Cases, Status, Verdict, Verdicts},
+        words::{self, held_against, number, share, size},
+    },
+    plan::model::Expectation,
 };
 
 pub use carriers::Carrier;
-pub use hosts::{Difference, Distances, FindingView, HostView, Hosts};
+pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
-pub use test::{Column, Figure, Flapping, Map, Table, TestView};
+pub use test::{Column, Figure, Flapping, Map, MapCell, Table, TestView};
 pub(super) use test::{number_column, text_column};
 pub use troubles::{TroubleGroup, TroubleLink};
 
@@ -124,7 +128,7 @@ pub struct OffenderView {
     pub value: String,
     /// Its limit with unit; empty if it has none.
     pub limit: String,
-    /// Value in percent of the limit; empty if it has none.
+    /// Value against the limit, to be followed by it: `73.8 % of`, `4.7 times`; empty if it has none.
     pub share: String,
 }
 
@@ -141,12 +145,13 @@ pub fn view(
     rows: &[Row],
     frame: &Frame,
     verdicts: &Verdicts,
+    outliers: &Outliers<'_>,
 ) -> Result<View, ReportError> {
     let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
     for verdict in verdicts.verdicts.iter().filter(|verdict| !verdict.waived) {
         *counts.entry(verdict.status).or_default() += 1;
     }
-    let hosts = hosts::hosts(journal, rows);
+    let hosts = hosts::hosts(journal, outliers, verdicts.status);
     Ok(View {
         run: run(journal),
         carriers: carriers::carriers(results),
@@ -154,13 +159,13 @@ pub fn view(
         sentence: verdicts.sentence.clone(),
         counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
         cases: verdicts.cases,
-        expectations: verdicts.verdicts.iter().map(expectation).collect(),
-        parts: parts::parts(&verdicts.localisation),
+        expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
+        parts: parts::parts(outliers, &verdicts.localisation),
         interleaved: verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?,
         troubles: troubles::groups(&verdicts.troubles),
         notes: notes(journal, &hosts.findings),
         hosts,
-        tests: test::tests(journal, results, rows, frame, &verdicts.localisation)?,
+        tests: test::tests(journal, results, rows, frame, outliers)?,
     })
 }
 
@@ -169,13 +174,20 @@ pub fn view(
 pub struct Turns {
     /// `from → to, 8 blocks`.
     pub title: String,
+    /// The answer in a word or two. It answers a question and is no verdict, so it has neither the words nor the colours of one.
+    pub answer: &'static str,
     /// The comparison.
     pub comparison: CompareView,
 }
 
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(|cause| drawing("the chart of changes", cause))?;
-    Ok(Turns { title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
+    let answer = match comparison.status {
+        Status::Pass => "no worse",
+        Status::Fail => "worse",
+        Status::Inconclusive | Status::NotRun => "not settled",
+    };
+    Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
 
 /// Notes of the journal without those that repeat a finding, which stands in a section of its own.
@@ -245,16 +257,22 @@ fn duration(from: &str, to: &str) -> String {
     }
 }
 
-fn expectation(verdict: &Verdict) -> ExpectationView {
+fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
     let unit = verdict.unit.as_deref().unwrap_or_default();
+    let wanted = wanted(journal, verdict);
+    // In the plan's own unit, where the verdict answers one of its expectations.
+    let text =
+        |value: f64| wanted.map_or_else(|| format!("{} {unit}", number(value)), |wanted| held_against(wanted, value));
+    let limit = |limit: f64| wanted.and_then(words::limit).unwrap_or_else(|| text(limit));
     let offenders = verdict.offenders.iter().take(LISTED).map(|offender| OffenderView {
         place: offender.place(),
-        value: offender
-            .value
-            .map_or_else(|| offender.error.clone().unwrap_or_default(), |value| format!("{} {unit}", number(value))),
-        limit: offender.limit.map_or_else(String::new, |limit| format!("{} {unit}", number(limit))),
+        value: offender.value.map_or_else(|| offender.error.clone().unwrap_or_default(), text),
+        limit: offender.limit.map_or_else(String::new, limit),
         share: match (offender.value, offender.limit) {
-            (Some(value), Some(limit)) if limit != 0.0 => format!("{:.1} %", 100.0 * value / limit),
+            (Some(value), Some(limit)) if limit != 0.0 => match share(value / limit) {
+                times if times.ends_with("times") => times,
+                percent => percent + " of",
+            },
             _ => String::new(),
         },
     });
@@ -272,6 +290,12 @@ fn expectation(verdict: &Verdict) -> ExpectationView {
             listed => verdict.tally.violating.saturating_sub(LISTED.min(listed)),
         },
     }
+}
+
+/// The expectation of the plan that a verdict answers; `None` for a verdict that nobody wrote.
+pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j Expectation> {
+    let test = journal.plan.tests.iter().find(|test| test.name == verdict.test)?;
+    test.expect.iter().find(|wanted| Some(wanted.line) == verdict.line && Some(wanted.metric) == verdict.metric)
 }
 
 /// `64 B, 256 B, 1 KiB` or, where there are many, `64 B … 16 MiB (10 sizes)`.

@@ -1,10 +1,12 @@
-//! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at.
+//! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at. The parts, their
+//! states and their order are those of [`outliers`](mod@crate::analysis::outliers).
 
 use serde::Serialize;
 
 use crate::analysis::{
     localise::{Further, Localisation, Named, Standing},
-    words::{count, number, size},
+    outliers::{Link, Outliers, Part},
+    words::{between, brief, change, count, number, share, size, spread},
 };
 
 /// Which part is bad.
@@ -12,60 +14,70 @@ use crate::analysis::{
 pub struct Parts {
     /// The whole in a sentence.
     pub sentence: String,
-    /// Parts that stand out: confirmed ones first, each once for all tests that show it.
+    /// Parts that are named, the gravest first, each once for all tests.
     pub named: Vec<PartView>,
+    /// Links that stand out and belong to none of these.
+    pub beside: usize,
+    /// Whether nothing stands out, although it was searched: no part that is bad or may be, no link, no second cluster.
+    pub nothing: bool,
     /// What was looked at and what could not be told, a sentence for each test.
     pub tests: Vec<String>,
 }
 
-/// One part that stands out.
+/// One part that is named.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartView {
     /// The part.
     pub name: String,
-    /// `confirmed`, `suspect`, `open` or `cleared`.
+    /// `confirmed`, `intermittent`, `suspect`, `open` or `cleared`.
     pub standing: &'static str,
     /// The class that colours it.
     pub class: &'static str,
+    /// Parts that the results do not tell from it.
+    pub alternatives: Vec<String>,
     /// What speaks for it: name of the test, change with its interval, reason.
     pub evidence: Vec<[String; 3]>,
     /// The further cases that were to settle it: test, link, value or what stands against it.
     pub further: Vec<[String; 3]>,
 }
 
-/// Makes the view; `None` without a test of pairs.
-pub(super) fn parts(found: &[Localisation]) -> Option<Parts> {
-    if found.is_empty() {
-        return None;
-    }
-    let mut named: Vec<(Standing, PartView)> = Vec::new();
-    for (test, one) in found.iter().flat_map(|test| test.suspects.iter().map(move |one| (test, one))) {
-        let at = named.iter().position(|(standing, part)| *standing == one.standing && part.name == one.name);
-        let at = at.unwrap_or_else(|| {
-            let (standing, class) = (one.standing.word(), class(one.standing));
-            let (evidence, further) = (Vec::new(), Vec::new());
-            named.push((one.standing, PartView { name: one.name.clone(), standing, class, evidence, further }));
-            named.len() - 1
-        });
-        let part = &mut named[at].1;
-        part.evidence.push([test.test.clone(), change(one), one.reason.clone()]);
-        part.further.extend(one.further.iter().map(|case| further(test, case)));
-    }
-    named.sort_by_key(|(standing, _)| rank(*standing));
-    Some(Parts {
-        sentence: sentence(found, &named),
-        named: named.into_iter().map(|(_, part)| part).collect(),
+/// Links that are named in the sentence.
+const NAMED: usize = 3;
+
+/// Makes the view; `None` where nothing was searched for parts and nothing stands out.
+pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<Parts> {
+    let beside = outliers.beside().len();
+    (!found.is_empty() || beside > 0).then(|| Parts {
+        sentence: sentence(outliers, found),
+        named: outliers.parts.iter().map(part).collect(),
+        beside,
+        nothing: outliers.searched && !outliers.any(),
         tests: found.iter().map(looked_at).collect(),
     })
 }
 
-const fn rank(standing: Standing) -> u8 {
-    match standing {
-        Standing::Confirmed => 0,
-        Standing::Intermittent => 1,
-        Standing::Suspect => 2,
-        Standing::Open => 3,
-        Standing::Cleared => 4,
+fn part(part: &Part<'_>) -> PartView {
+    let mut alternatives: Vec<String> =
+        part.evidence.iter().flat_map(|one| &one.named.alternatives).map(|name| name.name.clone()).collect();
+    alternatives.sort_unstable();
+    alternatives.dedup();
+    let further = part.evidence.iter().flat_map(|one| one.named.further.iter().map(|case| further(one.test, case)));
+    let evidence = |one: &crate::analysis::outliers::Evidence<'_>| {
+        // What became of it in one test, where it is not what became of it in all.
+        let own = if one.named.standing == part.standing {
+            String::new()
+        } else {
+            format!(" ({})", one.named.standing.word())
+        };
+        [one.test.test.clone() + &own, difference(one.named), one.named.reason.clone()]
+    };
+    PartView {
+        name: part.name.to_owned(),
+        standing: part.standing.word(),
+        class: class(part.standing),
+        alternatives,
+        evidence: part.evidence.iter().map(evidence).collect(),
+        further: further.collect(),
     }
 }
 
@@ -82,45 +94,82 @@ fn further(test: &Localisation, case: &Further) -> [String; 3] {
     [test.test.clone(), case.link.clone(), value.or(case.error.clone()).unwrap_or_default()]
 }
 
-/// `−40.1 % (−41.0 to −39.2)`.
-fn change(part: &Named) -> String {
-    let signed = |percent: f64| {
-        let sign = if percent < 0.0 { '−' } else { '+' };
-        format!("{sign}{:.1}", percent.abs())
-    };
+/// `−40.1 % (−41.0 to −39.2 %)`.
+fn difference(part: &Named) -> String {
     // Further tests were not picked for being bad: where their interval is known, it is the better one.
     let confirmed = part.confirmation.and_then(|found| Some((found.change_percent, found.interval_percent?)));
     match confirmed.or(part.interval_percent.map(|interval| (part.change_percent, interval))) {
-        Some((change, (low, high))) => format!("{} % ({} to {})", signed(change), signed(low), signed(high)),
-        None => format!("{} %", signed(part.change_percent)),
+        Some((percent, interval)) => format!("{} ({})", change(percent), between(interval)),
+        None => change(part.change_percent),
     }
 }
 
-fn sentence(found: &[Localisation], named: &[(Standing, PartView)]) -> String {
-    let with = |wanted: Standing| {
-        let names = named.iter().filter(move |(standing, _)| *standing == wanted);
-        names.map(|(_, part)| part.name.as_str()).collect::<Vec<_>>()
+fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
+    let with = |wanted: &[Standing]| {
+        let named = outliers.parts.iter().filter(|part| wanted.contains(&part.standing));
+        named.map(|part| part.name).collect::<Vec<_>>().join("; ")
     };
-    let (confirmed, cleared) =
-        ([with(Standing::Confirmed), with(Standing::Intermittent)].concat(), with(Standing::Cleared));
-    let open = [with(Standing::Suspect), with(Standing::Open)].concat();
-    let judged = found.iter().any(|test| !test.good.is_empty());
     let mut words = Vec::new();
-    if !confirmed.is_empty() {
-        words.push(format!("Bad, measured again and confirmed: {}.", confirmed.join("; ")));
+    for (standing, what) in [
+        (&[Standing::Confirmed][..], "Bad, measured again and confirmed"),
+        (&[Standing::Intermittent], "Bad in part of its results"),
+        (&[Standing::Suspect, Standing::Open], "Suspect, not settled"),
+    ] {
+        match with(standing) {
+            names if names.is_empty() => {}
+            names => words.push(format!("{what}: {names}.")),
+        }
     }
-    if !open.is_empty() {
-        words.push(format!("Suspect, not settled: {}.", open.join("; ")));
+    for (test, clusters) in &outliers.clusters {
+        words.push(format!(
+            "The values of {} fall into two clusters ({} and {}, {} {} at {} and {} at {}), and nothing tells which part separates \
+             them.",
+            test.test,
+            count(clusters.good.n, test.counted),
+            clusters.bad.n,
+            number(clusters.good.centre),
+            test.unit,
+            size(test.size_bytes),
+            number(clusters.bad.centre),
+            size(test.size_bytes)
+        ));
     }
-    if confirmed.is_empty() && open.is_empty() {
+    let none = words.is_empty();
+    words.extend(beside(outliers, none));
+    if words.is_empty() {
         let why = || found.iter().flat_map(|test| test.remarks.last()).next().map(|remark| capital(remark) + ".");
-        let told = if judged { None } else { why() };
+        let told = if outliers.searched { None } else { why() };
         words.push(told.unwrap_or_else(|| "No part stands out.".to_owned()));
     }
-    if !cleared.is_empty() {
-        words.push(format!("Suspected, and good when measured again: {}.", cleared.join("; ")));
+    match with(&[Standing::Cleared]) {
+        names if names.is_empty() => {}
+        names => words.push(format!("Suspected, and good when measured again: {names}.")),
     }
     words.join(" ")
+}
+
+/// Links that stand out and belong to no part; `None` without any.
+fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
+    let links = outliers.beside();
+    if links.is_empty() {
+        return None;
+    }
+    let one = |link: &Link<'_>, test: &str| {
+        let by = link
+            .value
+            .zip(link.level)
+            .map_or_else(String::new, |(value, level)| format!(", {}", change(100.0 * (value / level.centre - 1.0))));
+        format!("{} ({test}, {}{by})", link.result.link_name(), size(link.cell.1))
+    };
+    let named: Vec<String> = links.iter().take(NAMED).map(|(test, link, _)| one(link, test.test)).collect();
+    let more = if links.len() > NAMED { format!(" and {} more", links.len() - NAMED) } else { String::new() };
+    let front = match (none, links.len()) {
+        (true, 1) => "No host, NIC or switch is named, but 1 link stands out".to_owned(),
+        (true, n) => format!("No host, NIC or switch is named, but {n} links stand out"),
+        (false, 1) => "Beside that, 1 link stands out".to_owned(),
+        (false, n) => format!("Beside that, {n} links stand out"),
+    };
+    Some(format!("{front}: {}{more}.", named.join("; ")))
 }
 
 /// With its first letter as a capital.
@@ -129,13 +178,19 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }
 
-/// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s ± 0.6 %`.
+/// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s ± 0.60 %`.
 fn looked_at(test: &Localisation) -> String {
     let mut words =
         vec![format!("{} at {} by {}", count(test.pairs, test.counted), size(test.size_bytes), test.metric.word())];
     for good in &test.good {
         let which = if good.which == "all pairs" { "good pairs" } else { &good.which };
-        words.push(format!("{which} reach {} {} ± {:.1} %", number(good.centre), test.unit, good.spread_percent));
+        let centre = spread(good.centre, Some(good.centre * good.spread_percent / 100.0));
+        let scatter = if good.spread_percent < 100.0 {
+            share(good.spread_percent / 100.0)
+        } else {
+            format!("a factor of {}", brief(1.0 + good.spread_percent / 100.0))
+        };
+        words.push(format!("{which} reach {centre} {} ± {scatter}", test.unit));
     }
     if test.missing > 0 {
         words.push(format!("{} without a value that may be trusted", test.missing));

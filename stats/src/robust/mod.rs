@@ -1,12 +1,14 @@
 //! Centre and spread that a minority of bad values cannot move.
 
 mod level;
+mod outlier;
 mod polish;
 mod quantile;
 mod shorth;
 mod winsor;
 
 pub use level::Level;
+pub use outlier::outlier_cut;
 pub use polish::{Polish, median_polish};
 pub use quantile::{MAD_TO_SIGMA, mad, median, median_in_place, quantile, quantile_sorted};
 pub use shorth::{Shorth, shorth, shorth_sorted};

@@ -12,7 +12,7 @@ use crate::{
     analysis::{
         environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
         results::CaseResult,
-        words::{count, number, signed, size},
+        words::{between, change, count, number, share, size},
     },
     plan::model::Collective,
 };
@@ -43,8 +43,8 @@ pub(super) fn environments(data: &Data<'_>) -> Option<Environments> {
         text_column("environment"),
         number_column("groups", ""),
         number_column(&metric.word().replace('_', " "), metric.unit()),
-        number_column("against the first", "%"),
-        number_column("95 % interval", "%"),
+        number_column("against the first", ""),
+        number_column("95 % interval", ""),
         text_column("shows"),
         text_column("of all"),
         text_column("carried by"),
@@ -61,9 +61,9 @@ pub(super) fn environments(data: &Data<'_>) -> Option<Environments> {
     });
     let method = format!(
         "The unit is a repeat, for which the ranks of every environment are started anew. Better and worse: at least \
-         {:.0} %, and beyond the scatter of the repeats by Welch's test at 5 %, adjusted for all rows (Benjamini & \
+         {}, and beyond the scatter of the repeats by Welch's test at 5 %, adjusted for all rows (Benjamini & \
          Hochberg). Environments follow one another in the same order in every repeat. Channels are those of NCCL's log.",
-        LEAST * 100.0
+        share(LEAST)
     );
     Some(Environments {
         sentence: sentence(&rows, &labels, if several { "cell" } else { "size" }),
@@ -99,7 +99,7 @@ fn cells(row: &Compared<'_>) -> Vec<String> {
     } else {
         format!("{} of {}", row.groups, row.cases.len())
     };
-    let percent = |ratio: f64| signed(100.0 * (ratio - 1.0));
+    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
     let shows = match (&row.against, row.value) {
         (_, None) => {
             row.cases.iter().find_map(|result| result.error()).unwrap_or_else(|| "nothing to trust".to_owned())
@@ -122,8 +122,8 @@ fn cells(row: &Compared<'_>) -> Vec<String> {
     vec![
         groups,
         row.value.map_or_else(dash, number),
-        row.against.map_or_else(dash, |against| percent(against.ratio)),
-        interval.map_or_else(dash, |(low, high)| format!("{} to {}", percent(low), percent(high))),
+        row.against.map_or_else(dash, |against| change(percent(against.ratio))),
+        interval.map_or_else(dash, |(low, high)| between((percent(low), percent(high)))),
         shows,
         standing.to_owned(),
         carried(&row.cases),

@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{
     analysis::{
+        percentile,
         results::CaseResult,
-        words::{count, number, size},
+        words::{brief, count, percent_of, share, size, spread},
     },
     report::chart::slices::slices,
 };
@@ -52,9 +53,10 @@ impl Window<'_> {
         self.lowest / self.median
     }
 
-    /// Below which one slice in twenty lies, in Gb/s.
-    fn low(&self) -> f64 {
-        quantile(&self.rates, 0.05).unwrap_or(self.lowest)
+    /// Below which one slice in twenty lies, in Gb/s; `None` where the slices are too few to say.
+    fn low(&self) -> Option<f64> {
+        let enough = percentile::carries_quantile(0.05, self.rates.len());
+        quantile(&self.rates, 0.05).ok().filter(|_| enough)
     }
 
     /// Spread of the slices in Gb/s: the median absolute deviation, scaled to a standard deviation.
@@ -106,14 +108,14 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
         n => format!(" {} not looked at: too short, or too few messages in a slice.", was(n)),
     };
     let sentence = if flapping == 0 {
+        let low = first.low().map_or_else(String::new, |low| format!("p5 {}, ", share(low / first.median)));
         format!(
-            "Every link was steady: over {} the slowest 100 ms still reached {:.0} % of its window's median ({}: p5 {:.0} %, \
-             spread {:.1} %).{skipped}",
+            "Every link was steady: over {} the slowest 100 ms still reached {} of its window's median ({}: {low}spread {}).\
+             {skipped}",
             count(looked, "window"),
-            100.0 * first.share(),
+            share(first.share()),
             first.result.link_name(),
-            100.0 * first.low() / first.median,
-            100.0 * first.spread() / first.median
+            share(first.spread() / first.median)
         )
     } else {
         let links = if flapping == 1 { "1 link fell".to_owned() } else { format!("{flapping} links fell") };
@@ -137,11 +139,11 @@ fn table(windows: &[Window<'_>]) -> Table {
             window.result.link_name(),
             size(window.result.case.cell.size),
             (window.repeat + 1).to_string(),
-            number(window.lowest),
-            number(window.low()),
-            number(window.median),
-            number(window.spread()),
-            format!("{:.0}", 100.0 * window.share()),
+            spread(window.lowest, Some(window.spread())),
+            window.low().map_or_else(|| "–".to_owned(), |low| spread(low, Some(window.spread()))),
+            spread(window.median, Some(window.spread())),
+            brief(window.spread()),
+            percent_of(window.lowest, window.median),
         ]
     });
     let columns = vec![

@@ -1,4 +1,5 @@
-//! The pair matrix: every size small, the telling one large, and the links and hosts that stand out with their numbers.
+//! The pair matrix: every size small, the telling one large, and the links and hosts that stand out with their numbers. What
+//! stands out, and how far, is decided in [`outliers`](mod@crate::analysis::outliers); here it is only drawn.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,14 +8,15 @@ use serde::Serialize;
 
 use super::{
     Data, Figure,
-    deviation::{Link, STANDS_OUT},
-    headline,
-    marks::Marks,
-    table::{Table, number_column, text_column},
+    listed::{HOSTS, LISTED, by, by_rail, hosts, standing_out, value_words},
+    table::Table,
 };
 use crate::{
-    analysis::words::{number, size},
-    report::chart::matrix::{Cell, Grade, Look, Matrix, condense, large, thumbnail},
+    analysis::{
+        outliers::{Grade, Link, Look, Part},
+        words::{change, count, short, worse},
+    },
+    report::chart::matrix::{Cell, Matrix, class, condense, large, thumbnail},
     schedule::{Flow, Port},
 };
 
@@ -23,31 +25,49 @@ use crate::{
 pub struct Map {
     /// One small matrix per size and rail, with its label.
     pub thumbnails: Vec<(String, String)>,
-    /// The size at which the worst link stands out most, one large matrix per rail.
+    /// The size that tells most, one large matrix per rail.
     pub large: Vec<Figure>,
-    /// Class and meaning of every colour of the large ones.
+    /// Class and meaning of every colour, which all matrices share.
     pub legend: Vec<(String, String)>,
     /// What can be said in a sentence.
     pub sentence: String,
     /// Links that stand out.
     pub links: Option<Table>,
-    /// Hosts, the worst first.
+    /// How many of them are not listed.
+    pub links_more: usize,
+    /// Hosts that are worse than the centre, the worst first.
     pub hosts: Option<Table>,
+    /// How many of them are not listed.
+    pub hosts_more: usize,
     /// Rails.
     pub rails: Option<Table>,
+    /// Every case as it is drawn, large or small.
+    #[serde(skip)]
+    pub cells: Vec<MapCell>,
+}
+
+/// One case as it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapCell {
+    /// Number of the case.
+    pub case: u64,
+    /// How it looks.
+    pub look: Look,
+    /// Whether it is outlined.
+    pub outlined: bool,
 }
 
 /// Links under which a matrix says nothing that a table does not.
 const AT_LEAST: usize = 3;
-/// Links listed.
-const LISTED: usize = 10;
-/// Hosts and rails listed.
-const HOSTS: usize = 6;
 /// Rows and columns of a small matrix, and of a large one; more are drawn as blocks that show their worst link.
 const BLOCKS: (usize, usize) = (40, 160);
 
+/// Links by variant and size, then by rail.
+type Cells<'l, 'a> = BTreeMap<(u32, u64), BTreeMap<u32, Vec<&'l Link<'a>>>>;
+
 /// The matrix of a test; `None` where it has too few links.
-pub(super) fn map(data: &Data<'_>, links: &[Link<'_>]) -> Option<Map> {
+pub(super) fn map(data: &Data<'_>) -> Option<Map> {
+    let links = &data.out.links;
     let flows: BTreeSet<_> = links.iter().map(|link| &link.result.case.flow).collect();
     // Groups of two hosts are pairs as well; larger ones have no place in a matrix.
     if flows.len() < AT_LEAST || flows.iter().any(|flow| flow.hosts().len() != 2) {
@@ -55,40 +75,30 @@ pub(super) fn map(data: &Data<'_>, links: &[Link<'_>]) -> Option<Map> {
     }
     let groups = flows.iter().any(|flow| !flow.members.is_empty());
     let crossed = !groups && flows.iter().any(|flow| flow.from.rail != flow.to.rail);
-    let mut cells: BTreeMap<(u32, u64), BTreeMap<u32, Vec<&Link<'_>>>> = BTreeMap::new();
+    let mut cells: Cells<'_, '_> = BTreeMap::new();
     for link in links {
         let panel = if crossed || groups { 0 } else { link.result.case.flow.from.rail };
-        cells.entry(link.cell).or_default().entry(panel).or_default().push(link);
+        let cell = (data.variant(link.result), link.result.case.cell.size);
+        cells.entry(cell).or_default().entry(panel).or_default().push(link);
     }
     let rails = cells.values().flat_map(|panels| panels.keys()).collect::<BTreeSet<_>>().len();
+    let focus = links.iter().find(|link| Some(&link.cell) == data.out.focus.as_ref())?;
+    let focus = (data.variant(focus.result), focus.cell.1);
+    let outlined = outlined(data);
     let axes = axes(data, links, crossed);
-    let mut outstanding: Vec<&Link<'_>> =
-        links.iter().filter(|link| link.steps().is_some_and(|s| s < -STANDS_OUT)).collect();
-    outstanding.sort_by(|a, b| a.steps().unwrap_or(0.0).total_cmp(&b.steps().unwrap_or(0.0)));
-    let marks = Marks::new(data);
-    // The cell in which the named part was found; else that of the worst link.
-    let named = links.iter().find(|link| marks.cases.contains(&link.result.case.id));
-    let focus = named.or(outstanding.first().copied()).map_or_else(|| usual_focus(data), |link| link.cell);
-    let mut listed: Vec<&Flow> = Vec::new();
-    for link in &outstanding {
-        if listed.len() < LISTED && !listed.contains(&&link.result.case.flow) {
-            listed.push(&link.result.case.flow);
-        }
-    }
-    let here = |link: &&&Link<'_>| listed.contains(&&link.result.case.flow);
-    let mut outlined: BTreeSet<u64> = outstanding.iter().filter(here).map(|link| link.result.case.id).collect();
-    outlined.extend(&marks.cases);
     let label = |cell: (u32, u64), rail: u32| {
         let words = data.cell_words(cell);
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
-    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, crossed, (&outlined, &marks));
+    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, crossed, &outlined);
     let mut thumbnails = Vec::new();
     if cells.len() > 1 {
         for (cell, panels) in &cells {
             for (rail, links) in panels {
                 let label = label(*cell, *rail);
-                thumbnails.push((label.clone(), thumbnail(&condense(drawn(links), BLOCKS.0), &label)));
+                let drawing = thumbnail(&condense(drawn(links), BLOCKS.0), &label);
+                let from = threshold(data, links).map_or_else(String::new, |from| format!("; from {from}"));
+                thumbnails.push((label + &from, drawing));
             }
         }
     }
@@ -101,22 +111,39 @@ pub(super) fn map(data: &Data<'_>, links: &[Link<'_>]) -> Option<Map> {
         })
         .collect();
     let here: Vec<&Link<'_>> = panels.values().flatten().copied().collect();
+    let cell = |link: &Link<'_>| MapCell {
+        case: link.result.case.id,
+        look: link.look,
+        outlined: outlined.contains(&link.result.case.id),
+    };
     Some(Map {
         thumbnails,
         large,
         legend: legend(data, &here),
-        sentence: sentence(data, &outstanding, &here, focus) + &marks.words(),
-        links: standing_out(data, &outstanding),
-        hosts: hosts(data, &here),
+        sentence: sentence(data, &here, focus),
+        links: standing_out(data),
+        links_more: data.out.flows().len().saturating_sub(LISTED),
+        hosts: hosts(data),
+        hosts_more: data.out.ends.len().saturating_sub(HOSTS),
         rails: by_rail(data, panels, focus),
+        cells: links.iter().map(cell).collect(),
     })
 }
 
-/// The size that is looked at where nothing stands out.
-fn usual_focus(data: &Data<'_>) -> (u32, u64) {
-    let sizes = data.results.iter().map(|result| result.case.cell.size);
-    let size = if headline(data.test).better() == Better::Higher { sizes.max() } else { sizes.min() };
-    (data.own_variants().last().copied().unwrap_or(0), size.unwrap_or(0))
+/// Cases that are outlined: those of the links that are listed, and all that speak for a named part.
+fn outlined(data: &Data<'_>) -> BTreeSet<u64> {
+    let listed: BTreeSet<&Flow> =
+        data.out.flows().into_iter().take(LISTED).map(|(link, _)| &link.result.case.flow).collect();
+    let drawn = |link: &&Link<'_>| {
+        (link.stands_out && listed.contains(&link.result.case.flow))
+            || bad(data).any(|part| part.speaks(data.out.test, link.result.case.id))
+    };
+    data.out.links.iter().filter(drawn).map(|link| link.result.case.id).collect()
+}
+
+/// Parts that are bad or may be.
+fn bad<'d>(data: &'d Data<'_>) -> impl Iterator<Item = &'d Part<'d>> {
+    data.outliers.parts.iter().filter(|part| part.is_bad())
 }
 
 /// Rows and columns: ports of initiators and of responders, in the plan's order of hosts.
@@ -146,7 +173,7 @@ fn matrix(
     links: &[&Link<'_>],
     axes: &[HashMap<Port, usize>; 2],
     crossed: bool,
-    (outlined, marks): (&BTreeSet<u64>, &Marks),
+    outlined: &BTreeSet<u64>,
 ) -> Matrix {
     let names = |axis: &HashMap<Port, usize>| {
         let mut names = vec![String::new(); axis.len()];
@@ -159,10 +186,10 @@ fn matrix(
         let flow = &link.result.case.flow;
         let row = axes[0].get(&place(flow.from.clone(), crossed))?;
         let column = axes[1].get(&place(flow.to.clone(), crossed))?;
-        let raw = data.values.get(&link.result.case.id).and_then(|row| row.value);
+        let raw = link.row.and_then(|row| row.value);
         Some(Cell {
             at: (*row, *column),
-            look: link.look(),
+            look: link.look,
             text: raw.map_or_else(|| "–".to_owned(), short),
             tip: tip(data, link, raw),
             outlined: outlined.contains(&link.result.case.id),
@@ -171,195 +198,95 @@ fn matrix(
     // Without crossed rails every panel is one rail, and a row is a host.
     let panel = links.first().map_or(0, |link| link.result.case.flow.from.rail);
     let named = |axis: &HashMap<Port, usize>| -> BTreeSet<usize> {
-        let bad = |port: &Port| marks.end(&port.host, if crossed { port.rail } else { panel });
-        axis.iter().filter(|(port, _)| bad(port)).map(|(_, at)| *at).collect()
+        let is_bad = |port: &Port| {
+            let port = Port { rail: if crossed { port.rail } else { panel }, ..port.clone() };
+            bad(data).any(|part| part.is_end(&port) && part.is_named_by(data.out.test))
+        };
+        axis.iter().filter(|(port, _)| is_bad(port)).map(|(_, at)| *at).collect()
     };
     let bad = (named(&axes[0]), named(&axes[1]));
     Matrix { cells: cells.collect(), names: (names(&axes[0]), names(&axes[1])), bad }
 }
 
-/// Three digits, which fit into a cell.
-fn short(value: f64) -> String {
-    match value {
-        v if v >= 100.0 => format!("{v:.0}"),
-        v if v >= 10.0 => format!("{v:.1}"),
-        v if v >= 1.0 => format!("{v:.2}"),
-        v if v >= 0.001 => format!("{v:.3}"),
-        v => format!("{v:.1e}"),
-    }
-}
-
 fn tip(data: &Data<'_>, link: &Link<'_>, value: Option<f64>) -> String {
-    let unit = headline(data.test).unit();
+    let unit = data.out.metric.unit();
     let name = link.result.link_name();
-    match (value, link.result.error()) {
-        (None, error) => format!("{name}: {}", error.unwrap_or_default()),
-        (Some(value), Some(error)) => format!("{name}: {} {unit}; {error}", number(value)),
-        (Some(value), None) => match link.centre {
-            Some(centre) => format!("{name}: {} {unit}, {}", number(value), against(value, centre)),
-            None => format!("{name}: {} {unit}", number(value)),
-        },
+    let error = link.result.error();
+    let Some(value) = value else { return format!("{name}: {}", error.unwrap_or_default()) };
+    let mut words = vec![format!("{name}: {} {unit}", value_words(link, value))];
+    words.extend(
+        link.level
+            .filter(|_| link.value.is_some())
+            .map(|level| format!("{} against the centre", change(100.0 * (value / level.centre - 1.0)))),
+    );
+    if link.stands_out {
+        words.push("stands out".to_owned());
     }
+    words.extend(data.outliers.part_of(link).map(|part| format!("{} ({})", part.name, part.standing.word())));
+    words.extend(error);
+    words.join("; ")
 }
 
-/// `38.2 % under the centre`.
-fn against(value: f64, centre: f64) -> String {
-    let percent = 100.0 * (value / centre - 1.0);
-    format!("{:.1} % {} the centre", percent.abs(), if percent < 0.0 { "under" } else { "over" })
+/// From where on links of a cell stand out, in words; `None` where they have no centre, or several.
+fn threshold(data: &Data<'_>, links: &[&Link<'_>]) -> Option<String> {
+    limit(links).map(|limit| worse(-limit, data.out.metric.better() == Better::Higher))
+}
+
+/// The same as a difference of logarithms.
+fn limit(links: &[&Link<'_>]) -> Option<f64> {
+    let mut limits = links.iter().filter_map(|link| link.level).map(|level| level.threshold);
+    let first = limits.next()?;
+    limits.all(|limit| limit == first).then_some(first)
 }
 
 fn legend(data: &Data<'_>, here: &[&Link<'_>]) -> Vec<(String, String)> {
-    let step = here.first().map_or(0.02, |link| link.step);
-    let higher = headline(data.test).better() == Better::Higher;
-    let percent = |steps: f64| {
-        let share = if higher { 1.0 - (-steps * step).exp() } else { (steps * step).exp() - 1.0 };
-        format!("{:.0}", 100.0 * share)
-    };
-    let worse = if higher { "lower" } else { "higher" };
-    let [p1, p2, p4, p8] = [1.0, 2.0, 4.0, 8.0].map(percent);
-    let present: BTreeSet<Look> = here.iter().map(|link| link.look()).collect();
+    let higher = data.out.metric.better() == Better::Higher;
+    let limit = limit(here);
+    let by = |parts: f64| limit.map_or_else(String::new, |limit| format!(" ({})", worse(-parts * limit, higher)));
+    let present: BTreeSet<Look> = data.out.links.iter().map(|link| link.look).collect();
     let meanings = [
-        (Look::Better, format!("more than {p1} % better than the centre")),
-        (Look::Usual, format!("within {p1} % of the centre")),
-        (Look::Worse(Grade::Little), format!("{p1} to {p2} % {worse}")),
-        (Look::Worse(Grade::Clear), format!("{p2} to {p4} % {worse}")),
-        (Look::Worse(Grade::Much), format!("{p4} to {p8} % {worse}")),
-        (Look::Worse(Grade::Far), format!("more than {p8} % {worse}")),
+        (Look::Better, "better by more than half of what stands out".to_owned()),
+        (Look::Usual, "near the centre".to_owned()),
+        (Look::Worse(Grade::Little), format!("worse by half of what stands out{}", by(0.5))),
+        (Look::Worse(Grade::Clear), format!("stands out{}", by(1.0))),
+        (Look::Worse(Grade::Much), format!("by twice as much{}", by(2.0))),
+        (Look::Worse(Grade::Far), format!("by four times as much{}", by(4.0))),
+        (Look::Named, "not far by itself, but speaks for what is named".to_owned()),
         (Look::Missing, "not measured".to_owned()),
         (Look::Doubtful, "wrong, disturbed or not verified".to_owned()),
     ];
-    let always = |look: &Look| !matches!(look, Look::Missing | Look::Doubtful);
+    let always = |look: &Look| !matches!(look, Look::Missing | Look::Doubtful | Look::Named);
     meanings
         .into_iter()
         .filter(|(look, _)| always(look) || present.contains(look))
-        .map(|(look, meaning)| (look.class().to_owned(), meaning))
+        .map(|(look, meaning)| (class(&look).to_owned(), meaning))
         .collect()
 }
 
-fn sentence(data: &Data<'_>, outstanding: &[&Link<'_>], here: &[&Link<'_>], focus: (u32, u64)) -> String {
-    if here.iter().all(|link| link.centre.is_none()) {
-        return "Too few links were measured to say which is the odd one.".to_owned();
-    }
-    let flows: BTreeSet<_> = outstanding.iter().map(|link| &link.result.case.flow).collect();
-    let at = data.cell_words(focus);
-    match outstanding.first() {
-        None => format!("No link stands out at any size; shown is {at}."),
-        Some(worst) => format!(
-            "{} out; the worst is {} at {at}.",
-            if flows.len() == 1 { "1 link stands".to_owned() } else { format!("{} links stand", flows.len()) },
-            worst.result.link_name()
-        ),
-    }
-}
-
-/// One row per link, at its worst size.
-fn standing_out(data: &Data<'_>, outstanding: &[&Link<'_>]) -> Option<Table> {
-    let unit = headline(data.test).unit();
-    let cells = data.results.iter().map(|r| (data.variant(r), r.case.cell.size)).collect::<BTreeSet<_>>().len();
-    let mut seen: HashMap<&Flow, usize> = HashMap::new();
-    for link in outstanding {
-        *seen.entry(&link.result.case.flow).or_default() += 1;
-    }
-    let mut rows = Vec::new();
-    for link in outstanding {
-        let Some(times) = seen.remove(&link.result.case.flow) else { continue };
-        let (Some(value), Some(centre)) = (link.value, link.centre) else { continue };
-        let at = data.cell_words(link.cell);
-        let percent = signed(100.0 * (value / centre - 1.0));
-        rows.push(vec![
-            link.result.link_name(),
-            at,
-            number(value),
-            number(centre),
-            percent,
-            format!("{times} of {cells}"),
-        ]);
-        if rows.len() == LISTED {
-            break;
+fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, u64)) -> String {
+    let shown = data.cell_words(focus);
+    let flows = data.out.flows();
+    let mut words = Vec::new();
+    match flows.first() {
+        None if data.out.links.iter().all(|link| link.level.is_none()) => {
+            words.push("Too few links were measured to say which is the odd one.".to_owned());
+        }
+        None => words.push("No link stands out by itself at any size.".to_owned()),
+        Some((worst, _)) => {
+            let stand = if flows.len() == 1 {
+                "1 link stands".to_owned()
+            } else {
+                format!("{} stand", count(flows.len(), "link"))
+            };
+            let at = data.cell_words((data.variant(worst.result), worst.cell.1));
+            words.push(format!("{stand} out; the worst is {} at {at}{}.", worst.result.link_name(), by(worst)));
         }
     }
-    let columns = vec![
-        text_column("link"),
-        number_column("worst at", ""),
-        number_column("value", unit),
-        number_column("centre", unit),
-        number_column("difference", "%"),
-        number_column("sizes", ""),
-    ];
-    (!rows.is_empty()).then_some(Table { columns, rows })
-}
-
-/// With a sign, and one digit after the point.
-fn signed(percent: f64) -> String {
-    let text = format!("{:.1}", percent.abs());
-    match text.as_str() {
-        "0.0" => text,
-        _ => format!("{}{text}", if percent < 0.0 { '−' } else { '+' }),
+    let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link stands out there from {from}"));
+    words.push(format!("Shown large: {shown}{limit}."));
+    let names: Vec<&str> = bad(data).filter(|part| part.is_named_by(data.out.test)).map(|part| part.name).collect();
+    if !names.is_empty() {
+        words.push(format!("Framed: {}.", names.join("; ")));
     }
-}
-
-/// Medians of the links of every host and rail against the centre, worst first.
-fn hosts(data: &Data<'_>, here: &[&Link<'_>]) -> Option<Table> {
-    let mut ports: BTreeMap<&Port, [Vec<f64>; 2]> = BTreeMap::new();
-    for link in here {
-        let flow = &link.result.case.flow;
-        for (way, port) in [&flow.from, &flow.to].into_iter().enumerate() {
-            ports.entry(port).or_default()[way].extend(link.deviation);
-        }
-    }
-    let median = |values: &[f64]| railgauge_stats::robust::median(values).ok();
-    let mut found: Vec<(&Port, f64, [Option<f64>; 2], usize)> = ports
-        .into_iter()
-        .filter_map(|(port, [from, to])| {
-            let both: Vec<f64> = from.iter().chain(&to).copied().collect();
-            (both.len() >= 2).then_some((port, median(&both)?, [median(&from), median(&to)], both.len()))
-        })
-        .collect();
-    if found.len() < 4 {
-        return None;
-    }
-    found.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let sign = if headline(data.test).better() == Better::Higher { 1.0 } else { -1.0 };
-    let percent = |deviation: f64| signed(100.0 * ((sign * deviation).exp() - 1.0));
-    let rows = found.into_iter().take(HOSTS).map(|(port, both, ways, n)| {
-        let [from, to] = ways.map(|way| way.map_or_else(|| "–".to_owned(), percent));
-        vec![port.host.to_string(), port.rail.to_string(), n.to_string(), percent(both), from, to]
-    });
-    let columns = vec![
-        text_column("host"),
-        number_column("rail", ""),
-        number_column("links", ""),
-        number_column("median", "%"),
-        number_column("as initiator", "%"),
-        number_column("as responder", "%"),
-    ];
-    Some(Table { rows: rows.collect(), columns })
-}
-
-fn by_rail(data: &Data<'_>, panels: &BTreeMap<u32, Vec<&Link<'_>>>, focus: (u32, u64)) -> Option<Table> {
-    if panels.len() < 2 {
-        return None;
-    }
-    let unit = headline(data.test).unit();
-    let higher = headline(data.test).better() == Better::Higher;
-    let rows = panels.iter().map(|(rail, links)| {
-        let values: Vec<f64> = links.iter().filter_map(|link| link.value).collect();
-        let end = |low: bool| values.iter().copied().reduce(if low { f64::min } else { f64::max });
-        let text = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
-        let measured = match values.len() {
-            all if all == links.len() => all.to_string(),
-            some => format!("{some} of {}", links.len()),
-        };
-        let median = railgauge_stats::robust::median(&values).ok();
-        vec![rail.to_string(), measured, text(end(higher)), text(median), text(end(!higher))]
-    });
-    let name = format!("median at {}", size(focus.1));
-    let columns = vec![
-        number_column("rail", ""),
-        number_column("links", ""),
-        number_column("slowest link", unit),
-        number_column(&name, unit),
-        number_column("fastest link", unit),
-    ];
-    Some(Table { rows: rows.collect(), columns })
+    words.join(" ")
 }

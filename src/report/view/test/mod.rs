@@ -5,10 +5,9 @@
 //! | `words` | what it is and how it was measured |
 //! | `table` | values by size |
 //! | `curves` | values by size, drawn |
-//! | `deviation` | how far every link is from the centre of its peers |
 //! | `environments` | the cells of a matrix of environments |
-//! | `map` | the pair matrix, and the links and hosts that stand out |
-//! | `marks` | what of the matrix belongs to a part that stands out |
+//! | `map` | the pair matrix |
+//! | `listed` | the links and hosts that stand out, in numbers |
 //! | `tails` | distributions of single latencies |
 //! | `together` | flows at once: what rounds came to |
 //! | `flapping` | links that were not steady |
@@ -17,11 +16,10 @@
 
 mod counters;
 mod curves;
-mod deviation;
 mod environments;
 mod flapping;
+mod listed;
 mod map;
-mod marks;
 mod ranks;
 mod table;
 mod tails;
@@ -37,7 +35,8 @@ use crate::{
     analysis::{
         frame::{self, Frame, Mark, Spread},
         journal::Journal,
-        localise::Localisation,
+        outliers::{OfTest, Outliers, Part},
+        percentile,
         results::{CaseResult, State},
         row::Row,
         words::size,
@@ -49,7 +48,7 @@ use crate::{
 pub(in crate::report) use counters::telling;
 pub use environments::Environments;
 pub use flapping::Flapping;
-pub use map::Map;
+pub use map::{Map, MapCell};
 pub use table::{Column, Table};
 pub(in crate::report) use table::{number_column, text_column};
 pub use together::Together;
@@ -75,6 +74,8 @@ pub struct TestView {
     pub unit: String,
     /// Values by size.
     pub table: Table,
+    /// What the table leaves out and why, a sentence each.
+    pub remarks: Vec<String>,
     /// Values by size, drawn.
     pub curves: Vec<Figure>,
     /// Environments against each other; `None` for a test with one.
@@ -108,14 +109,14 @@ pub struct Figure {
 struct Data<'a> {
     test: &'a Test,
     results: Vec<&'a CaseResult<'a>>,
-    /// Rows of the headline metric, by case.
-    values: HashMap<u64, &'a Row>,
     /// Rows of the sum over a round, by case; empty unless flows run at once.
     totals: HashMap<u64, &'a Row>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
-    /// What stands out; `None` where it was not looked for.
-    parts: Option<&'a Localisation>,
+    /// What stands out in this test.
+    out: &'a OfTest<'a>,
+    /// What stands out in the run.
+    outliers: &'a Outliers<'a>,
 }
 
 impl Data<'_> {
@@ -139,6 +140,14 @@ impl Data<'_> {
     /// A variant in words; empty where the test has only one.
     fn variant_words(&self, variant: u32) -> &str {
         self.variants.labels.get(variant as usize).map_or("", String::as_str)
+    }
+
+    /// Whether every trusted value of a metric in a cell is one that its samples carry.
+    fn carried(&self, metric: Metric, (variant, bytes): (u32, u64)) -> bool {
+        let here =
+            self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));
+        let trusted = here.filter(|result| matches!(result.state, State::Measured | State::Short));
+        trusted.into_iter().all(|result| percentile::carried_by(metric, result))
     }
 
     /// `64 KiB, 4 queue pairs`.
@@ -187,12 +196,11 @@ pub(super) fn tests(
     results: &[CaseResult<'_>],
     rows: &[Row],
     frame: &Frame,
-    parts: &[Localisation],
+    outliers: &Outliers<'_>,
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
     let spreads = frame::spreads(frame, &variants.marks)?;
-    let view = |(place, test): (usize, &Test)| {
-        let metric = headline(test);
+    let view = |(place, (test, out)): (usize, (&Test, &OfTest<'_>))| {
         let of_metric = |metric| {
             let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
             rows.map(|row| (row.case, row)).collect()
@@ -200,21 +208,20 @@ pub(super) fn tests(
         let data = Data {
             test,
             results: results.iter().filter(|result| result.case.test == test.name).collect(),
-            values: of_metric(metric),
             totals: of_metric(Metric::TotalBandwidth),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
-            parts: parts.iter().find(|parts| parts.test == test.name),
+            out,
+            outliers,
         };
         one(place, &data).map_err(|cause| ReportError::Drawing { what: format!("test {}", test.name), cause })
     };
-    journal.plan.tests.iter().enumerate().map(view).collect()
+    journal.plan.tests.iter().zip(&outliers.tests).enumerate().map(view).collect()
 }
 
 fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
     let test = data.test;
     let metric = headline(test);
-    let links = deviation::links(data);
     Ok(TestView {
         name: test.name.clone(),
         anchor: format!("test-{}", place + 1),
@@ -225,15 +232,21 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
         metric,
         unit: metric.unit().to_owned(),
         table: table::table(data),
-        curves: curves::curves(data, &links)?,
+        remarks: table::remarks(data),
+        curves: curves::curves(data)?,
         environments: environments::environments(data),
-        map: map::map(data, &links),
+        map: map::map(data),
         tails: tails::tails(data)?,
         together: together::together(data)?,
         flapping: flapping::flapping(data)?,
         ranks: ranks::ranks(data),
         counters: counters::counters(&data.results),
     })
+}
+
+/// `host gpu05 (confirmed)`.
+fn standing(part: &Part<'_>) -> String {
+    format!("{} ({})", part.name, part.standing.word())
 }
 
 /// The metric a test is looked at for.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::analysis::{
     results::{CaseResult, State},
-    words::number,
+    words::{change, number},
 };
 
 /// Ranks listed.
@@ -36,7 +36,7 @@ pub(super) fn ranks(data: &Data<'_>) -> Option<Table> {
                     (repeat + 1).to_string(),
                     number(time / 1e3),
                     number(rank.max as f64 / 1e3),
-                    format!("{over:+.1}"),
+                    change(over),
                 ];
                 rows.push((over, row));
             }
@@ -51,7 +51,7 @@ pub(super) fn ranks(data: &Data<'_>) -> Option<Table> {
         number_column("repeat", ""),
         number_column("median time", "µs"),
         number_column("longest", "µs"),
-        number_column("over its group's median", "%"),
+        number_column("against its group's median", ""),
     ];
     (!rows.is_empty()).then(|| Table { columns, rows: rows.into_iter().take(LISTED).map(|(_, row)| row).collect() })
 }

@@ -4,7 +4,13 @@ use railgauge_wire::terms::{Aim, Metric};
 use serde::Serialize;
 
 use super::{Data, headline};
-use crate::analysis::words::{number, size};
+use crate::{
+    analysis::{
+        percentile,
+        words::{percent_of, size, spread},
+    },
+    plan::model::Test,
+};
 
 /// A table of texts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,6 +30,13 @@ pub struct Column {
     pub unit: String,
     /// Whether it holds numbers, which are aligned on the right.
     pub number: bool,
+}
+
+impl Column {
+    /// Its name with its unit.
+    pub(in crate::report) fn head(&self) -> String {
+        if self.unit.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.unit) }
+    }
 }
 
 /// A column of numbers.
@@ -55,7 +68,46 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         },
         "",
     ));
-    let shown: &[(Metric, usize, &str)] = match (test.op.is_collective(), test.aim) {
+    let metric = headline(test);
+    let heads = || spreads.iter().filter(|spread| spread.metric == metric);
+    let of_links = |at: usize, measured: u32| at != 1 || percentile::carries_quantile(0.05, measured as usize);
+    let shown: Vec<_> =
+        shown(test).iter().filter(|(_, at, _)| heads().any(|head| of_links(*at, head.measured))).collect();
+    columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, metric.unit())));
+    let ceiling = spreads.iter().any(|spread| spread.ceiling.is_some());
+    if ceiling {
+        columns.push(number_column(if test.at_once() { "all of ceiling" } else { "of ceiling" }, "%"));
+    }
+    let rows = heads().map(|head| {
+        let find = |metric| {
+            spreads.iter().find(|s| s.metric == metric && s.size_bytes == head.size_bytes && s.variant == head.variant)
+        };
+        let mut row = vec![size(head.size_bytes)];
+        if several {
+            row.push(data.variant_words(head.variant).to_owned());
+        }
+        let all = head.links == head.measured;
+        row.push(if all { head.links.to_string() } else { format!("{} of {}", head.measured, head.links) });
+        row.extend(shown.iter().map(|(metric, at, _)| {
+            let carried = data.carried(*metric, (head.variant, head.size_bytes)) && of_links(*at, head.measured);
+            let quantiles = find(*metric).and_then(|spread| spread.quantiles).filter(|_| carried);
+            quantiles.map_or_else(|| "–".to_owned(), |quantiles| spread(quantiles[*at], scatter(&quantiles)))
+        }));
+        if ceiling {
+            let whole = if test.at_once() { find(Metric::TotalBandwidth) } else { Some(head) };
+            let share = whole
+                .and_then(|spread| spread.quantiles.zip(spread.ceiling))
+                .map(|(q, (low, _))| percent_of(q[2], low));
+            row.push(share.unwrap_or_else(|| "–".to_owned()));
+        }
+        row
+    });
+    Table { rows: rows.collect(), columns }
+}
+
+/// Metric, quantile over the links, and head of every column of values.
+fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
+    match (test.op.is_collective(), test.aim) {
         (false, Aim::Bandwidth) if test.at_once() => &[
             (Metric::TotalBandwidth, 2, "all flows"),
             (Metric::IngressBandwidth, 0, "into a NIC, least"),
@@ -90,35 +142,27 @@ pub(super) fn table(data: &Data<'_>) -> Table {
             (Metric::LatencyP50, 4, "p50, slowest"),
             (Metric::LatencyP99, 4, "p99, slowest"),
         ],
-    };
-    columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, metric.unit())));
-    let ceiling = spreads.iter().any(|spread| spread.ceiling.is_some());
-    if ceiling {
-        columns.push(number_column(if test.at_once() { "all of ceiling" } else { "of ceiling" }, "%"));
     }
-    let metric = headline(test);
-    let rows = spreads.iter().filter(|spread| spread.metric == metric).map(|head| {
-        let find = |metric| {
-            spreads.iter().find(|s| s.metric == metric && s.size_bytes == head.size_bytes && s.variant == head.variant)
-        };
-        let mut row = vec![size(head.size_bytes)];
-        if several {
-            row.push(data.variant_words(head.variant).to_owned());
-        }
-        let all = head.links == head.measured;
-        row.push(if all { head.links.to_string() } else { format!("{} of {}", head.measured, head.links) });
-        row.extend(shown.iter().map(|(metric, at, _)| {
-            let quantiles = find(*metric).and_then(|spread| spread.quantiles);
-            quantiles.map_or_else(|| "–".to_owned(), |quantiles| number(quantiles[*at]))
-        }));
-        if ceiling {
-            let whole = if test.at_once() { find(Metric::TotalBandwidth) } else { Some(head) };
-            let share = whole
-                .and_then(|spread| spread.quantiles.zip(spread.ceiling))
-                .map(|(q, (low, _))| format!("{:.1}", 100.0 * q[2] / low));
-            row.push(share.unwrap_or_else(|| "–".to_owned()));
-        }
-        row
-    });
-    Table { rows: rows.collect(), columns }
+}
+
+/// Standard deviation over the links, from the 5th and the 95th percentile of a normal distribution; `None` where all are equal.
+fn scatter(quantiles: &[f64; 5]) -> Option<f64> {
+    Some((quantiles[3] - quantiles[1]) / 3.29).filter(|scatter| *scatter > 0.0)
+}
+
+/// Which percentiles are not shown, and why.
+pub(super) fn remarks(data: &Data<'_>) -> Vec<String> {
+    let metrics = shown(data.test).iter().map(|(metric, ..)| *metric);
+    let mut metrics: Vec<Metric> = metrics.filter(|metric| percentile::needed(*metric) > 1).collect();
+    metrics.dedup();
+    let cells = || data.spreads.iter().map(|spread| (spread.variant, spread.size_bytes));
+    let left_out = |metric: &Metric| cells().any(|cell| !data.carried(*metric, cell));
+    let remark = |metric: Metric| {
+        let needed = percentile::needed(metric);
+        format!("{metric} is left out where a window has fewer than {needed} operations: they do not carry it")
+    };
+    let mut left: Vec<Metric> = metrics.into_iter().filter(left_out).collect();
+    left.sort_unstable();
+    left.dedup();
+    left.into_iter().map(remark).collect()
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::Aim;
+use railgauge_wire::terms::{Aim, Metric};
 
 use super::{Data, Figure};
 use crate::{
     analysis::{
+        percentile,
         results::{CaseResult, State},
         words::count,
     },
@@ -46,23 +47,19 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
             (reached as f64 >= 0.99 * total as f64).then_some(*edge)
         })
     };
-    let Some(worst) = results.iter().max_by_key(|result| tail(result)) else { return Ok(None) };
+    // Whose tail is the longest can be said only of tails that the samples carry.
+    let carried = results.iter().filter(|result| percentile::carried_by(Metric::LatencyP99, result));
+    let worst = carried.max_by_key(|result| tail(result));
     if all.is_empty() {
         return Ok(None);
     }
     let operations: u64 = all.iter().map(|(_, n)| n).sum();
     let title = data.cell_words((variant, bytes));
-    let legend = vec![
-        (
-            "k-main".to_owned(),
-            format!(
-                "all {}, {operations} operations",
-                count(results.len(), if data.test.op.is_collective() { "group" } else { "link" })
-            ),
-        ),
-        ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name())),
-    ];
-    let svg = distribution(&all, &merged([**worst]))?;
+    let noun = if data.test.op.is_collective() { "group" } else { "link" };
+    let mut legend =
+        vec![("k-main".to_owned(), format!("all {}, {operations} operations", count(results.len(), noun)))];
+    legend.extend(worst.map(|worst| ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name()))));
+    let svg = distribution(&all, &worst.map(|worst| merged([**worst])).unwrap_or_default())?;
     let samples = results.iter().flat_map(|result| &result.samples);
     // Part of every sample, and never taken off.
     let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).map(|l| l.timer).max() {

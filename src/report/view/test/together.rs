@@ -12,9 +12,10 @@ use super::{
 };
 use crate::{
     analysis::{
+        percentile,
         results::CaseResult,
         together::{FlowShare, Pass, passes},
-        words::{count, number},
+        words::{count, number, percent_of, short},
     },
     report::chart::flows::flows,
 };
@@ -66,10 +67,11 @@ pub(super) fn together(data: &Data<'_>) -> Result<Option<Together>, String> {
         _ => String::new(),
     };
     let sentence = format!(
-        "Only the time in which all flows of a round ran counts, {shortest:.2} s at least. The flows shared least evenly \
-         {} ({:.2}; 1 is an equal share for each).{cut}",
+        "Only the time in which all flows of a round ran counts, {} s at least. The flows shared least evenly \
+         {} ({}; 1 is an equal share for each).{cut}",
+        short(shortest),
         place(uneven),
-        uneven.fairness
+        short(uneven.fairness)
     );
     let table = table(data, &rounds[..rounds.len().min(LISTED)]);
     Ok(Some(Together { sentence, table, figure: figure(data, uneven)? }))
@@ -98,13 +100,16 @@ fn table(data: &Data<'_>, rounds: &[Round<'_>]) -> Table {
             (round.repeat + 1).to_string(),
             round.pass.flows.len().to_string(),
             number(round.total),
-            ceiling.map_or_else(|| "–".to_owned(), |ceiling| format!("{:.1}", 100.0 * round.total / ceiling)),
+            ceiling.map_or_else(|| "–".to_owned(), |ceiling| percent_of(round.total, ceiling)),
             number(rates().fold(f64::INFINITY, f64::min)),
             number(rates().fold(0.0, f64::max)),
-            format!("{:.2}", round.fairness),
+            short(round.fairness),
             if lowest.is_finite() { number(lowest) } else { "–".to_owned() },
-            quantile(&slices, 0.05).map_or_else(|_| "–".to_owned(), number),
-            spread(&slices).map_or_else(|| "–".to_owned(), |spread| format!("{:.1}", 100.0 * spread)),
+            quantile(&slices, 0.05)
+                .ok()
+                .filter(|_| percentile::carries_quantile(0.05, slices.len()))
+                .map_or_else(|| "–".to_owned(), number),
+            spread(&slices).map_or_else(|| "–".to_owned(), |spread| percent_of(spread, 1.0)),
         ]
     });
     let columns = vec![

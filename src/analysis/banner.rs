@@ -1,0 +1,127 @@
+//! A run in one sentence, from counts: what was measured, what was judged, and the first cause of what is wrong.
+
+use super::{
+    verdict::{Cases, Status, Trouble, Verdict},
+    words::count,
+};
+
+/// The sentence. It never says that nothing failed where cases did, and it names the first cause of what is not a pass.
+pub fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], cases: Cases) -> String {
+    // What the plan waives is told with its verdict and is no part of what the run came to.
+    let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
+    let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
+    let first = |status| match of(status).next() {
+        Some(Verdict { test, demand, reason, .. }) => format!("{test}: {demand}: {reason}."),
+        None => String::new(),
+    };
+    let all = count(verdicts.len(), "verdict");
+    let measured = unmeasured(troubles, cases);
+    let said: Vec<String> = match status {
+        Status::Pass => vec![format!("All {all} passed; {} measured.", count(cases.planned, "case"))],
+        // A fast wrong answer is worse than a slow right one, so it is said first.
+        Status::Fail => {
+            let wrong = if cases.wrong > 0 {
+                format!("Wrong bytes arrived in {}.", count(cases.wrong, "case"))
+            } else {
+                String::new()
+            };
+            let failed = format!("{} of {all} failed.", of(Status::Fail).count());
+            // Where nothing at all was measured that is the whole story, and a demand that failed for it is not.
+            let cause = if cases.measured_any() { first(Status::Fail) } else { String::new() };
+            vec![wrong, failed, cause, measured]
+        }
+        Status::Inconclusive if !measured.is_empty() && !cases.measured_any() => vec![measured],
+        Status::Inconclusive => {
+            let unclear = of(Status::Inconclusive).count() + of(Status::NotRun).count();
+            let given = format!("{unclear} of {all} cannot be given, none failed.");
+            let cause = if measured.is_empty() { first(Status::Inconclusive) } else { String::new() };
+            vec![measured, given, cause]
+        }
+        Status::NotRun => vec!["Nothing was run.".to_owned(), first(Status::NotRun)],
+    };
+    said.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// `No case was measured: 6 of 6 failed. The first: gpu01: connect: …`; empty where no case failed.
+fn unmeasured(troubles: &[Trouble], cases: Cases) -> String {
+    if cases.failed == 0 {
+        return String::new();
+    }
+    let not_run = if cases.not_run > 0 { format!(", {} not run", cases.not_run) } else { String::new() };
+    let none = if cases.measured_any() { "" } else { "No case was measured: " };
+    let failed = format!("{none}{} of {} failed{not_run}.", cases.failed, count(cases.planned, "case"));
+    let cause = troubles.iter().find(|trouble| trouble.state == crate::analysis::results::State::Failed.word());
+    match cause {
+        Some(Trouble { error, .. }) if !error.is_empty() => format!("{failed} The first: {error}."),
+        _ => failed,
+    }
+}
+
+impl Cases {
+    /// Whether any case has a measurement, trusted or not.
+    pub const fn measured_any(&self) -> bool {
+        self.measured + self.short + self.unverified + self.contaminated + self.impossible + self.wrong > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(status: Status, reason: &str) -> Verdict {
+        Verdict {
+            kind: crate::analysis::verdict::Kind::EveryCase,
+            waived: false,
+            key: None,
+            holdings: Vec::new(),
+            parts: Vec::new(),
+            test: "t".into(),
+            demand: "every case is measured".into(),
+            scope: String::new(),
+            line: None,
+            metric: None,
+            unit: None,
+            status,
+            reason: reason.into(),
+            worst: None,
+            offenders: Vec::new(),
+            tally: crate::analysis::verdict::Tally::default(),
+        }
+    }
+
+    fn trouble(error: &str) -> Trouble {
+        Trouble {
+            case: 0,
+            test: "t".into(),
+            link: String::new(),
+            variant: String::new(),
+            op: String::new(),
+            size_bytes: 8,
+            qps: 1,
+            src_host: String::new(),
+            src_rail: 0,
+            dst_host: String::new(),
+            dst_rail: 0,
+            state: "failed".into(),
+            error: error.into(),
+            help: String::new(),
+            counters: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn when_every_case_failed_that_is_said_with_its_first_cause() {
+        let cases = Cases { planned: 6, failed: 6, ..Cases::default() };
+        let verdicts = [verdict(Status::Inconclusive, "6 of 6 cases short of that")];
+        let text = sentence(Status::Inconclusive, &verdicts, &[trouble("gpu1: open: no device")], cases);
+        assert_eq!(text, "No case was measured: 6 of 6 cases failed. The first: gpu1: open: no device.");
+    }
+
+    #[test]
+    fn some_failed_cases_are_said_beside_verdicts() {
+        let cases = Cases { planned: 6, failed: 2, measured: 4, ..Cases::default() };
+        let verdicts = [verdict(Status::Inconclusive, "x"), verdict(Status::Pass, "y")];
+        let text = sentence(Status::Inconclusive, &verdicts, &[trouble("gpu1: gone")], cases);
+        assert_eq!(text, "2 of 6 cases failed. The first: gpu1: gone. 1 of 2 verdicts cannot be given, none failed.");
+    }
+}

@@ -1,0 +1,59 @@
+//! How far hosts and NICs are from the centre, by the median of their links in one cell.
+
+use std::collections::BTreeMap;
+
+use railgauge_stats::robust::median;
+
+use super::{links::Link, parts::Part};
+use crate::schedule::Port;
+
+/// Links that an end must have for a median of its own.
+const FEWEST_LINKS: usize = 2;
+/// Ends that must have one: of three nobody can be told apart by one value each.
+const FEWEST_ENDS: usize = 4;
+
+/// One end, a NIC of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    /// Host and rail.
+    pub port: Port,
+    /// Links with a distance.
+    pub links: usize,
+    /// Median distance of its links, negative where worse.
+    pub deviation: f64,
+    /// The same of links that it initiates, and of those that it answers.
+    pub ways: [Option<f64>; 2],
+    /// Position of the part that it is, among those that are named.
+    pub part: Option<usize>,
+}
+
+/// Ends that are worse than the centre by more than the least effect, the worst first.
+pub(super) fn ends<'l, 'a: 'l>(here: impl Iterator<Item = &'l Link<'a>>, parts: &[Part<'_>], least: f64) -> Vec<End> {
+    let mut ports: BTreeMap<&Port, [Vec<f64>; 2]> = BTreeMap::new();
+    for link in here {
+        let flow = &link.result.case.flow;
+        for (way, port) in [&flow.from, &flow.to].into_iter().enumerate() {
+            ports.entry(port).or_default()[way].extend(link.deviation);
+        }
+    }
+    let all: Vec<End> = ports
+        .into_iter()
+        .filter_map(|(port, [from, to])| {
+            let both: Vec<f64> = from.iter().chain(&to).copied().collect();
+            let part = parts.iter().position(|part| part.is_end(port));
+            (both.len() >= FEWEST_LINKS).then_some(End {
+                port: port.clone(),
+                links: both.len(),
+                deviation: median(&both).ok()?,
+                ways: [median(&from).ok(), median(&to).ok()],
+                part,
+            })
+        })
+        .collect();
+    if all.len() < FEWEST_ENDS {
+        return Vec::new();
+    }
+    let mut worse: Vec<End> = all.into_iter().filter(|end| end.deviation < -least).collect();
+    worse.sort_by(|a, b| a.deviation.total_cmp(&b.deviation));
+    worse
+}

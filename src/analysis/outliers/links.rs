@@ -1,0 +1,226 @@
+//! How far every case is from the centre of its peers.
+//!
+//! Peers are the cases of a test with the same size, variant and ceiling (NICs of one rate), over all rails, as they are to
+//! [`localise`](mod@crate::analysis::localise); where pairs within groups and between them reach different levels there, they have a
+//! centre each at every size. In the cell in which parts were looked for centre and spread are those that were found there; in the
+//! others the same estimator is used ([`railgauge_stats::robust::Level`]), over links that belong to no named part. A case stands out if it is
+//! worse than the centre by more than the cut for single values ([`railgauge_stats::robust::outlier_cut`]) times the spread, and
+//! by more than the plan's least effect: the rule by which paths are told.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use railgauge_stats::robust::{self, outlier_cut};
+use railgauge_wire::terms::{Better, Metric};
+
+use super::{
+    look::Look,
+    parts::{Part, open_clusters},
+};
+use crate::{
+    analysis::{
+        localise::{self, Localisation},
+        results::{CaseResult, State},
+        row::Row,
+    },
+    schedule::Flow,
+};
+
+/// Links under which no centre is computed: of two nobody can say which is the odd one.
+const FEWEST: usize = 3;
+/// With fewer values than this the spread is not taken to be below the least effect, as in localise: a handful of values lie close
+/// together by chance too often.
+const FEW: usize = 12;
+
+/// What cases are held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// Centre in the metric's unit.
+    pub centre: f64,
+    /// Standard deviation among good links, as a difference of logarithms.
+    pub scale: f64,
+    /// From how far on a case stands out, as a difference of logarithms.
+    pub threshold: f64,
+}
+
+/// One case: a link or group at one size.
+#[derive(Debug, Clone)]
+pub struct Link<'a> {
+    /// The case.
+    pub result: &'a CaseResult<'a>,
+    /// Its row of the test's metric, where it has one.
+    pub row: Option<&'a Row>,
+    /// Variant and size.
+    pub cell: (String, u64),
+    /// Its value, if it may be trusted.
+    pub value: Option<f64>,
+    /// What it is held against; `None` with fewer than three values.
+    pub level: Option<Level>,
+    /// Logarithm of value over centre, negative where worse.
+    pub deviation: Option<f64>,
+    /// Whether it stands out.
+    pub stands_out: bool,
+    /// Position of the part that it belongs to, the gravest if there are several.
+    pub part: Option<usize>,
+    /// The class by which it is coloured.
+    pub look: Look,
+}
+
+impl Link<'_> {
+    /// The deviation; 0 where there is none. By it what stands out is ordered.
+    pub fn depth(&self) -> f64 {
+        self.deviation.unwrap_or(0.0)
+    }
+}
+
+/// What links of a test are looked at with.
+pub(super) struct Setting<'s, 'a> {
+    pub(super) metric: Metric,
+    pub(super) least: f64,
+    pub(super) found: Option<&'a Localisation>,
+    pub(super) parts: &'s [Part<'a>],
+}
+
+/// Variant, size, stratum and class of the ceiling.
+type Key = (String, u64, usize, i64);
+
+/// Ceilings that differ by less than this are of one class: NICs of one rate.
+const SAME_CEILING: f64 = 0.02;
+
+/// The class of a case's ceiling: links of another rate are no peers. One class where none is known.
+fn class(link: &Link<'_>) -> i64 {
+    let ceiling = link.row.and_then(|row| row.ceiling).filter(|ceiling| *ceiling > 0.0);
+    ceiling.map_or(0, |ceiling| (ceiling.ln() / SAME_CEILING).round() as i64)
+}
+
+/// All cases of a test.
+pub(super) fn links<'a>(
+    setting: &Setting<'_, 'a>,
+    results: Vec<&'a CaseResult<'a>>,
+    rows: Vec<&'a Row>,
+) -> Vec<Link<'a>> {
+    let sign = if setting.metric.better() == Better::Higher { 1.0 } else { -1.0 };
+    let rows: HashMap<u64, &'a Row> = rows.into_iter().map(|row| (row.case, row)).collect();
+    let strata = strata(setting.found, &results);
+    let value = |result: &CaseResult<'_>| {
+        let trusted = matches!(result.state, State::Measured | State::Short);
+        let value = rows.get(&result.case.id).filter(|_| trusted).and_then(|row| row.value);
+        value.filter(|value| *value > 0.0 && value.is_finite())
+    };
+    let mut links: Vec<Link<'a>> = results
+        .into_iter()
+        .map(|result| Link {
+            result,
+            row: rows.get(&result.case.id).copied(),
+            cell: (result.variant(), result.case.cell.size),
+            value: value(result),
+            level: None,
+            deviation: None,
+            stands_out: false,
+            part: setting.parts.iter().position(|part| part.holds(&result.case.test, &result.case.flow)),
+            look: Look::Missing,
+        })
+        .collect();
+    let stratum = |link: &Link<'_>| strata.get(&link.result.case.flow).copied().unwrap_or(0);
+    let levels = levels(setting, &links, &stratum, sign);
+    for link in &mut links {
+        let level = levels.get(&(link.cell.0.clone(), link.cell.1, stratum(link), class(link))).copied();
+        link.level = level;
+        link.deviation = link.value.zip(level).map(|(value, level)| sign * (value / level.centre).ln());
+        let parts = link.deviation.zip(level).map(|(deviation, level)| deviation / level.threshold);
+        let test = &link.result.case.test;
+        let speaks = |part: &&Part<'_>| part.is_bad() && part.speaks(test, link.result.case.id);
+        let named = setting.parts.iter().find(speaks);
+        let in_bad = setting
+            .found
+            .and_then(|found| open_clusters(found))
+            .is_some_and(|clusters| clusters.bad.cases.contains(&link.result.case.id));
+        link.look = look(link.result.state, link.value, parts, named.is_some() || in_bad);
+        link.stands_out =
+            link.look.stands_out() || (link.look == Look::Named && named.is_some_and(|part| part.is_path()));
+    }
+    links
+}
+
+fn look(state: State, value: Option<f64>, parts: Option<f64>, named: bool) -> Look {
+    match (state, value, parts) {
+        (State::Wrong | State::Impossible | State::Contaminated | State::Unverified, ..) => Look::Doubtful,
+        (State::Failed | State::NotRun | State::NoValue, ..) => Look::Missing,
+        (_, None, _) => Look::Missing,
+        (.., Some(parts)) => Look::of(parts, named),
+        (.., None) if named => Look::Named,
+        (.., None) => Look::Usual,
+    }
+}
+
+/// Levels of all cells and strata that have enough values.
+fn levels(
+    setting: &Setting<'_, '_>,
+    links: &[Link<'_>],
+    stratum: &dyn Fn(&Link<'_>) -> usize,
+    sign: f64,
+) -> HashMap<Key, Level> {
+    let looks = links.iter().filter(|link| link.value.is_some()).count();
+    let mut cells: BTreeMap<Key, Vec<&Link<'_>>> = BTreeMap::new();
+    for link in links.iter().filter(|link| link.value.is_some()) {
+        let cell = (link.cell.0.clone(), link.cell.1, stratum(link), class(link));
+        cells.entry(cell).or_default().push(link);
+    }
+    let mut classes: BTreeMap<(&str, u64), BTreeSet<i64>> = BTreeMap::new();
+    for (variant, size, _, class) in cells.keys() {
+        classes.entry((variant, *size)).or_default().insert(*class);
+    }
+    let mixed: BTreeSet<(String, u64)> = classes
+        .into_iter()
+        .filter(|(_, classes)| classes.len() > 1)
+        .map(|((variant, size), _)| (variant.to_owned(), size))
+        .collect();
+    let level = |(key, links): (Key, Vec<&Link<'_>>)| {
+        // What was told is of the median rate.
+        let alike = !mixed.contains(&(key.0.clone(), key.1));
+        let (level, noise) = match told(setting, &key, &links).filter(|_| alike) {
+            Some(level) => (level, 0.0),
+            None => estimated(setting, &links, sign)?,
+        };
+        let known = noise > 0.0 && level.scale <= noise;
+        let cut = outlier_cut(looks, (!known).then_some(level.n));
+        let threshold = (cut * level.scale).max(setting.least).max(f64::MIN_POSITIVE);
+        Some((key, Level { centre: (sign * level.centre).exp(), scale: level.scale, threshold }))
+    };
+    cells.into_iter().filter_map(level).collect()
+}
+
+/// The level that was found where parts were looked for, on the scale on which higher is better.
+fn told(setting: &Setting<'_, '_>, key: &Key, links: &[&Link<'_>]) -> Option<robust::Level> {
+    let found = setting.found.filter(|found| found.metric == setting.metric && found.size_bytes == key.1)?;
+    let looked_at = |link: &&Link<'_>| found.level_of.contains_key(&link.result.case.id);
+    let good = found.good.get(key.2).filter(|_| links.iter().any(looked_at))?;
+    let sign = if setting.metric.better() == Better::Higher { 1.0 } else { -1.0 };
+    let scale = (good.spread_percent / 100.0).ln_1p();
+    (good.centre > 0.0).then(|| robust::Level { centre: sign * good.centre.ln(), scale, n: good.n })
+}
+
+/// The level of a cell that was not searched, and the noise of repeats in it.
+fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Option<(robust::Level, f64)> {
+    let free = |link: &&Link<'_>| link.part.and_then(|at| setting.parts.get(at)).is_none_or(|part| !part.is_bad());
+    let logs = |links: &mut dyn Iterator<Item = &Link<'_>>| -> Vec<f64> {
+        links.filter_map(|link| link.value).map(|value| sign * value.ln()).collect()
+    };
+    let mut values = logs(&mut links.iter().copied().filter(free));
+    if values.len() < FEWEST {
+        values = logs(&mut links.iter().copied());
+    }
+    if values.len() < FEWEST {
+        return None;
+    }
+    let picked = links.iter().filter_map(|link| Some((link.result, link.row?))).collect();
+    let noise = localise::noise(&picked).unwrap_or_default();
+    let floor = if values.len() < FEW { noise.max(setting.least) } else { noise };
+    robust::Level::of(&values, floor).ok().map(|level| (level, noise))
+}
+
+/// Which level of its test's localisation each link was compared with; empty where all share one.
+fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize> {
+    let Some(found) = found.filter(|found| found.good.len() > 1) else { return HashMap::new() };
+    let of = |result: &&'a CaseResult<'a>| Some((&result.case.flow, *found.level_of.get(&result.case.id)?));
+    results.iter().filter_map(of).collect()
+}

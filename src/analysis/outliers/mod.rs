@@ -1,0 +1,154 @@
+//! What stands out in a run: the one place that decides it for links, hosts and parts. Banner, list of parts, tables, colours of
+//! matrices, legends and texts are drawn from here and decide nothing themselves, so that no two of them can disagree.
+//!
+//! | file | decides |
+//! | --- | --- |
+//! | `links` | how far every case is from the centre of its peers, and whether that stands out |
+//! | `look` | the class by which a case is coloured, from the same distance |
+//! | `parts` | which parts are named, in which state, once for all tests |
+//! | `ends` | how far hosts and NICs are, the worst first |
+//!
+//! All distances are differences of natural logarithms from the centre, **negative where worse**, for latencies as for
+//! bandwidths: the sign is made once, in `links`.
+
+mod ends;
+mod links;
+mod look;
+mod parts;
+
+use railgauge_wire::terms::{Better, Metric};
+
+use super::{
+    journal::Journal,
+    localise::{Localisation, TwoClusters},
+    results::CaseResult,
+    row::Row,
+};
+use crate::{plan, schedule::Flow};
+
+pub use ends::End;
+pub use links::{Level, Link};
+pub use look::{Grade, Look};
+pub use parts::{Evidence, Part};
+
+/// What stands out in a run.
+#[derive(Debug, Clone)]
+pub struct Outliers<'a> {
+    /// Every test of the plan, in its order.
+    pub tests: Vec<OfTest<'a>>,
+    /// Parts that are named, by state and then by effect, the worst first; each once for all tests.
+    pub parts: Vec<Part<'a>>,
+    /// Tests whose values fall into two clusters that no part and no level of the fabric accounts for.
+    pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
+    /// Whether any test could be searched for parts.
+    pub searched: bool,
+}
+
+/// What stands out in one test, by the metric that it is looked at for.
+#[derive(Debug, Clone)]
+pub struct OfTest<'a> {
+    /// Name of the test.
+    pub test: &'a str,
+    /// The metric.
+    pub metric: Metric,
+    /// Every planned case, in the order of the cases.
+    pub links: Vec<Link<'a>>,
+    /// Positions in `links` of what stands out, the worst first: by how far it is from the centre.
+    pub worst: Vec<usize>,
+    /// The cell that is shown large: that of the worst named part of this test, else that of the worst link, else the largest
+    /// size of a bandwidth and the smallest of a latency. `None` without cases.
+    pub focus: Option<(String, u64)>,
+    /// Ends that are worse than the centre in the focus, the worst first.
+    pub ends: Vec<End>,
+}
+
+/// Looks at all tests. `rows` are those of `results`, `found` is what was said of parts.
+pub fn outliers<'a>(
+    journal: &'a Journal,
+    results: &'a [CaseResult<'a>],
+    rows: &'a [Row],
+    found: &'a [Localisation],
+) -> Outliers<'a> {
+    let least = (journal.plan.localise.least_percent / 100.0).ln_1p();
+    let parts = parts::parts(found, results);
+    let of_test = |test: &'a plan::model::Test| {
+        let metric = plan::headline(test.aim, test.op);
+        let cases = results.iter().filter(|result| result.case.test == test.name).collect();
+        let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric).collect();
+        let found = found.iter().find(|found| found.test == test.name);
+        let links = links::links(&links::Setting { metric, least, found, parts: &parts }, cases, rows);
+        OfTest::new(&test.name, metric, links, &parts, least)
+    };
+    Outliers {
+        tests: journal.plan.tests.iter().map(of_test).collect(),
+        clusters: found.iter().filter_map(|found| Some((found, parts::open_clusters(found)?))).collect(),
+        searched: found.iter().any(|found| !found.good.is_empty()),
+        parts,
+    }
+}
+
+impl<'a> OfTest<'a> {
+    fn new(test: &'a str, metric: Metric, links: Vec<Link<'a>>, parts: &[Part<'a>], least: f64) -> Self {
+        let mut worst: Vec<usize> = (0..links.len()).filter(|&at| links[at].stands_out).collect();
+        worst.sort_by(|&a, &b| links[a].depth().total_cmp(&links[b].depth()).then(a.cmp(&b)));
+        let named = |link: &&Link<'_>| {
+            let bad = parts.iter().filter(|part| part.is_bad());
+            bad.into_iter().any(|part| part.speaks(test, link.result.case.id))
+        };
+        let usual = || {
+            let sizes = links.iter().map(|link| link.result.case.cell.size);
+            let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
+            links.iter().rev().find(|link| link.result.case.cell.size == size)
+        };
+        let first = links.iter().find(named).or(worst.first().map(|&at| &links[at])).or_else(usual);
+        let focus = first.map(|link| link.cell.clone());
+        let here = links.iter().filter(|link| Some(&link.cell) == focus.as_ref());
+        let ends = ends::ends(here, parts, least);
+        Self { test, metric, links, worst, focus, ends }
+    }
+
+    /// What stands out, the worst first.
+    pub fn standing_out(&self) -> impl Iterator<Item = &Link<'a>> {
+        self.worst.iter().map(|&at| &self.links[at])
+    }
+
+    /// Links that stand out at one size at least, each with its worst size and with the number of sizes; the worst first.
+    pub fn flows(&self) -> Vec<(&Link<'a>, usize)> {
+        let mut place: std::collections::HashMap<&Flow, usize> = std::collections::HashMap::new();
+        let mut flows: Vec<(&Link<'a>, usize)> = Vec::new();
+        for link in self.standing_out() {
+            let at = *place.entry(&link.result.case.flow).or_insert_with(|| {
+                flows.push((link, 0));
+                flows.len() - 1
+            });
+            flows[at].1 += 1;
+        }
+        flows
+    }
+}
+
+impl<'a> Outliers<'a> {
+    /// The part that a link belongs to, the worst if there are several.
+    pub fn part_of(&self, link: &Link<'_>) -> Option<&Part<'a>> {
+        link.part.and_then(|at| self.parts.get(at))
+    }
+
+    /// Links that stand out and belong to no named part, whatever became of it: test, link at its worst size, number of sizes. The
+    /// worst first.
+    pub fn beside(&self) -> Vec<(&OfTest<'a>, &Link<'a>, usize)> {
+        let of_test = |test| OfTest::flows(test).into_iter().map(move |(link, sizes)| (test, link, sizes));
+        let mut all: Vec<_> = self.tests.iter().flat_map(of_test).filter(|(_, link, _)| link.part.is_none()).collect();
+        all.sort_by(|a, b| a.1.depth().total_cmp(&b.1.depth()));
+        all
+    }
+
+    /// What stands out in a test.
+    pub fn of(&self, test: &str) -> Option<&OfTest<'a>> {
+        self.tests.iter().find(|of| of.test == test)
+    }
+
+    /// Whether anything stands out that was not good when measured again.
+    pub fn any(&self) -> bool {
+        self.parts.iter().any(Part::is_bad) || !self.clusters.is_empty() || !self.beside().is_empty()
+    }
+}

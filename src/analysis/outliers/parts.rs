@@ -1,0 +1,124 @@
+//! Which parts are named, in which state: each once for all tests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::{
+    analysis::{
+        localise::{Localisation, Named, SeparatedBy, Standing, TwoClusters},
+        results::CaseResult,
+    },
+    schedule::{Flow, Port},
+};
+
+/// A part that is named by one test or several.
+#[derive(Debug, Clone)]
+pub struct Part<'a> {
+    /// Its name in words.
+    pub name: &'a str,
+    /// Its state: the gravest of all tests that name it.
+    pub standing: Standing,
+    /// What speaks for it, in the order of the tests.
+    pub evidence: Vec<Evidence<'a>>,
+    /// Its effect as a difference of logarithms, negative where worse: the largest of all tests.
+    pub effect: f64,
+    /// Links that its evidence rests on, by test.
+    flows: BTreeMap<&'a str, BTreeSet<&'a Flow>>,
+    /// Cases that its evidence rests on, by test.
+    cases: BTreeMap<&'a str, BTreeSet<u64>>,
+}
+
+/// What one test says of a part.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The test.
+    pub test: &'a Localisation,
+    /// What it says.
+    pub named: &'a Named,
+}
+
+/// How grave a state is, the gravest first.
+pub(super) const fn rank(standing: Standing) -> u8 {
+    match standing {
+        Standing::Confirmed => 0,
+        Standing::Intermittent => 1,
+        Standing::Suspect => 2,
+        Standing::Open => 3,
+        Standing::Cleared => 4,
+    }
+}
+
+impl Part<'_> {
+    /// Whether it is bad or may be: everything but what was good when measured again.
+    pub fn is_bad(&self) -> bool {
+        self.standing != Standing::Cleared
+    }
+
+    /// Whether a case of a test is among what speaks for it.
+    pub fn speaks(&self, test: &str, case: u64) -> bool {
+        self.cases.get(test).is_some_and(|cases| cases.contains(&case))
+    }
+
+    /// Whether a test names it.
+    pub fn is_named_by(&self, test: &str) -> bool {
+        self.cases.contains_key(test)
+    }
+
+    /// Whether it is a single path, of which a case that speaks for it is all there is.
+    pub(super) fn is_path(&self) -> bool {
+        self.evidence.iter().any(|evidence| evidence.named.kind == "path")
+    }
+
+    /// Whether an end is this part, or a NIC of it.
+    pub fn is_end(&self, port: &Port) -> bool {
+        let is = |named: &Named| {
+            matches!(named.kind, "host" | "nic")
+                && named.hosts.iter().any(|host| **host == *port.host)
+                && named.rail.is_none_or(|rail| rail == port.rail)
+        };
+        self.evidence.iter().any(|evidence| is(evidence.named))
+    }
+
+    /// Whether a link belongs to it: one of its ends is this part, or it is one of the links that speak for it, at any size.
+    pub fn holds(&self, test: &str, flow: &Flow) -> bool {
+        self.is_end(&flow.from)
+            || self.is_end(&flow.to)
+            || self.flows.get(test).is_some_and(|flows| flows.contains(flow))
+    }
+}
+
+/// Two clusters of a test that no part and no level of the fabric accounts for: a finding of its own.
+pub(super) fn open_clusters(found: &Localisation) -> Option<&TwoClusters> {
+    found.two_clusters.as_ref().filter(|clusters| clusters.separated_by == SeparatedBy::Nothing)
+}
+
+/// Parts by state, then by effect.
+pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]) -> Vec<Part<'a>> {
+    let mut order: Vec<Part<'a>> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (test, named) in found.iter().flat_map(|test| test.suspects.iter().map(move |named| (test, named))) {
+        let at = *known.entry(&named.name).or_insert_with(|| {
+            order.push(Part {
+                name: &named.name,
+                standing: named.standing,
+                evidence: Vec::new(),
+                effect: 0.0,
+                flows: BTreeMap::new(),
+                cases: BTreeMap::new(),
+            });
+            order.len() - 1
+        });
+        let part = &mut order[at];
+        if rank(named.standing) < rank(part.standing) {
+            part.standing = named.standing;
+        }
+        part.evidence.push(Evidence { test, named });
+        // Whatever the metric, a part that is named is worse than its peers by so much.
+        let ratio = 1.0 + named.change_percent / 100.0;
+        part.effect = part.effect.min(if ratio > 0.0 { -ratio.ln().abs() } else { f64::NEG_INFINITY });
+        let of = |case: &u64| usize::try_from(*case).ok().and_then(|case| results.get(case));
+        part.flows.entry(&test.test).or_default().extend(named.cases.iter().filter_map(of).map(|r| &r.case.flow));
+        part.cases.entry(&test.test).or_default().extend(&named.cases);
+    }
+    order.sort_by(|a, b| rank(a.standing).cmp(&rank(b.standing)).then(a.effect.total_cmp(&b.effect)));
+    order
+}

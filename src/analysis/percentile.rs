@@ -1,0 +1,65 @@
+//! Which percentiles the samples of a measurement carry.
+//!
+//! Of n operations n (1 − q) are expected above the quantile q, give or take the root of that. With ten of them the
+//! number above is 4 to 17 in 95 of 100 measurements (the binomial distribution), so the distribution-free 95 % interval of
+//! the quantile (David & Nagaraja 2003, 7.1) ends at about the fourth largest operation, inside the samples. With 3.7 or fewer it
+//! ends nowhere: the largest operation says nothing of how far the tail reaches, and what stands there as p99.9 of 173
+//! operations is their maximum under another name. So a percentile is carried from 10 / (1 − q) operations on.
+//!
+//! The median, the least and the largest operation are statements about the samples at hand and always carried.
+
+use railgauge_wire::terms::Metric;
+
+use super::results::CaseResult;
+
+/// Operations that must be expected above a quantile.
+const ABOVE: u64 = 10;
+
+/// Whether `n` values carry the quantile `q` of them: the same rule at either end.
+pub fn carries_quantile(q: f64, n: usize) -> bool {
+    // A tenth of an operation is no reason, nor is a bit of rounding.
+    n as f64 * q.min(1.0 - q) >= ABOVE as f64 - 1e-9
+}
+
+/// Fewest operations from which on a window carries this metric; 1 for what is no percentile of single operations.
+pub const fn needed(metric: Metric) -> u64 {
+    match metric {
+        Metric::LatencyP90 => ABOVE * 10,
+        Metric::LatencyP99 => ABOVE * 100,
+        Metric::LatencyP999 => ABOVE * 1000,
+        _ => 1,
+    }
+}
+
+/// Whether `n` operations carry this metric.
+pub const fn carries(metric: Metric, n: u64) -> bool {
+    n >= needed(metric)
+}
+
+/// Operations in the shortest window of a case: what its percentiles rest on, since a case's value is the median of its
+/// windows'. `None` without a window of single operations.
+pub fn operations(result: &CaseResult<'_>) -> Option<u64> {
+    let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_ref());
+    samples.map(|latency| latency.samples).min()
+}
+
+/// Whether the samples of a case carry this metric; a case without samples of single operations carries what is no percentile.
+pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
+    carries(metric, operations(result).unwrap_or_default().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_operations_above_it() {
+        assert!(
+            !carries(Metric::LatencyP999, 173) && !carries(Metric::LatencyP99, 173) && carries(Metric::LatencyP90, 173)
+        );
+        assert!(!carries(Metric::LatencyP99, 999) && carries(Metric::LatencyP99, 1000));
+        assert!(!carries(Metric::LatencyP999, 9_999) && carries(Metric::LatencyP999, 10_000));
+        assert!(!carries_quantile(0.05, 199) && carries_quantile(0.05, 200) && carries_quantile(0.95, 200));
+        assert!(carries(Metric::LatencyP50, 1) && carries(Metric::LatencyMax, 1) && carries(Metric::Bandwidth, 1));
+    }
+}

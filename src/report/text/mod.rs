@@ -1,0 +1,278 @@
+//! The summary on the terminal at the end of a run: what carried the bytes, the tests in numbers, what is bad, the verdicts,
+//! the page. It fits [`WIDTH`] columns: long text goes on in lines of its own, and a wide table in further columns below. Where
+//! rows are left out, it says how many.
+
+mod fit;
+
+use std::{
+    fmt::{Result, Write},
+    path::Path,
+};
+
+pub use fit::WIDTH;
+use fit::{columns, wrap};
+
+use super::view::{Parts, Table, TestView, TroubleGroup, View};
+use crate::{
+    analysis::{verdict::Status, words::count},
+    plan::hostlist,
+};
+
+/// The summary. `colour` puts ANSI colours on the verdicts.
+pub fn summary(view: &View, page: &Path, colour: bool) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = whole(&mut out, view, page, colour);
+    out
+}
+
+/// Only what is wrong, for `-q`: verdicts that are no pass, what did not get measured, parts that are bad or may be.
+pub fn wrong(view: &View, page: &Path, colour: bool) -> String {
+    let mut out = String::new();
+    let _ = only_wrong(&mut out, view, page, colour);
+    out
+}
+
+fn whole(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
+    head(out, view)?;
+    for test in &view.tests {
+        wrap(out, "", "  ", &format!("{}: {}", test.name, test.title))?;
+        table(out, test)?;
+        writeln!(out)?;
+    }
+    if let Some(found) = &view.parts {
+        parts(out, found)?;
+    }
+    for turns in &view.interleaved {
+        wrap(out, "", "  ", &format!("in turn, {}: {}", turns.title, turns.comparison.sentence))?;
+        groups(out, &turns.comparison.groups)?;
+    }
+    troubles(out, &view.troubles)?;
+    explained(out, view)?;
+    verdicts(out, view, colour, |_| true)?;
+    end(out, view, page, colour)
+}
+
+fn only_wrong(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
+    for remark in &view.run.remarks {
+        wrap(out, "", "  ", remark)?;
+    }
+    if let Some(found) = view
+        .parts
+        .as_ref()
+        .filter(|found| found.beside > 0 || found.named.iter().any(|part| part.standing != "cleared"))
+    {
+        wrap(out, "", "  ", &format!("parts: {}", found.sentence))?;
+    }
+    troubles(out, &view.troubles)?;
+    verdicts(out, view, colour, |status| status != Status::Pass)?;
+    end(out, view, page, colour)
+}
+
+/// What ran, and what carried the bytes.
+fn head(out: &mut String, view: &View) -> Result {
+    let run = &view.run;
+    wrap(out, "", "  ", &format!("{}: {} of {} hosts, {}", run.id, run.hosts.0, run.hosts.1, run.duration))?;
+    for carrier in &view.carriers {
+        wrap(out, "", "  ", &format!("carried by {} ({})", carrier.words, carrier.tests.join(", ")))?;
+        if !carrier.caution.is_empty() {
+            wrap(out, "  ", "  ", &carrier.caution)?;
+        }
+    }
+    if view.carriers.is_empty() {
+        writeln!(out, "carried by nothing: no case was measured")?;
+    }
+    for remark in &run.remarks {
+        wrap(out, "", "  ", remark)?;
+    }
+    writeln!(out)
+}
+
+/// Verdicts of these statuses, and what all of them come to.
+fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) -> bool) -> Result {
+    for verdict in view.expectations.iter().filter(|verdict| shown(verdict.status)) {
+        let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
+        let waived = if verdict.waived { " (waived)" } else { "" };
+        let demand = format!("{}: {}, {}{line}{waived}", verdict.test, verdict.demand, verdict.scope);
+        marked(out, verdict.status, colour, &demand)?;
+        wrap(out, INDENT, INDENT, &verdict.reason)?;
+    }
+    writeln!(out)
+}
+
+fn end(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
+    marked(out, view.status, colour, &view.sentence)?;
+    // A path is copied from here, so it is never broken.
+    writeln!(out, "report: {}", page.display())
+}
+
+/// As wide as the word of a status.
+const INDENT: &str = "             ";
+
+/// A status and what it is about.
+fn marked(out: &mut String, status: Status, colour: bool, text: &str) -> Result {
+    let mut lines = String::new();
+    wrap(&mut lines, INDENT, INDENT, text)?;
+    writeln!(out, "{} {}", mark(status, colour), lines.trim())
+}
+
+/// What did not get measured, by cause.
+fn troubles(out: &mut String, groups: &[TroubleGroup]) -> Result {
+    for group in groups.iter().take(TROUBLES) {
+        wrap(out, "", "    ", &format!("{} ({}): {}", group.state, count(group.cases, "case"), group.error))?;
+        if !group.help.is_empty() {
+            wrap(out, "    ", "    ", &format!("help: {}", group.help))?;
+        }
+        for link in group.links.iter().take(TROUBLE_LINKS) {
+            wrap(out, "    ", "      ", &format!("{} {} {}", link.test, link.link, link.sizes))?;
+        }
+        if group.links.len() > TROUBLE_LINKS {
+            writeln!(out, "    and {}: see the report", count(group.links.len() - TROUBLE_LINKS, "more link"))?;
+        }
+    }
+    if groups.len() > TROUBLES {
+        writeln!(out, "and {}: see the report", count(groups.len() - TROUBLES, "more cause"))?;
+    }
+    if groups.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
+/// Findings of the preflight with results that they fit; all of them stand in the report.
+fn explained(out: &mut String, view: &View) -> Result {
+    let told = || view.hosts.findings.iter().filter(|finding| !finding.explains.is_empty());
+    for one in told().take(TROUBLES) {
+        let finding = &one.finding;
+        let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+        let line = format!("{} {hosts}: {} [{}]", finding.severity.word(), finding.what, finding.check);
+        wrap(out, "", "    ", &line)?;
+        for fits in one.explains.iter().take(TROUBLE_LINKS) {
+            wrap(out, "    ", "      ", &format!("{} {}", fits.how, fits.words))?;
+        }
+        if one.explains.len() > TROUBLE_LINKS {
+            writeln!(out, "    and {}: see the report", count(one.explains.len() - TROUBLE_LINKS, "more test"))?;
+        }
+    }
+    let n = told().count();
+    if n > TROUBLES {
+        writeln!(out, "and {}: see the report", count(n - TROUBLES, "more finding"))?;
+    }
+    if !view.hosts.unexplained.is_empty() {
+        wrap(out, "configuration: ", "  ", &view.hosts.unexplained)?;
+    }
+    if n > 0 || !view.hosts.unexplained.is_empty() { writeln!(out) } else { Ok(()) }
+}
+
+/// Which part is bad; what was looked at stands in the report.
+fn parts(out: &mut String, found: &Parts) -> Result {
+    wrap(out, "", "  ", &format!("parts: {}", found.sentence))?;
+    for part in found.named.iter().take(TROUBLES) {
+        wrap(out, "    ", "        ", &format!("{} ({})", part.name, part.standing))?;
+        if !part.alternatives.is_empty() {
+            wrap(
+                out,
+                "        ",
+                "        ",
+                &format!("or, as far as the results tell: {}", part.alternatives.join("; ")),
+            )?;
+        }
+        for [test, change, reason] in part.evidence.iter().take(TROUBLE_LINKS) {
+            wrap(out, "        ", "          ", &format!("{test}: {change}: {reason}"))?;
+        }
+        if part.evidence.len() > TROUBLE_LINKS {
+            writeln!(
+                out,
+                "        and in {}: see the report",
+                count(part.evidence.len() - TROUBLE_LINKS, "more test")
+            )?;
+        }
+    }
+    if found.named.len() > TROUBLES {
+        writeln!(out, "    and {}: see the report", count(found.named.len() - TROUBLES, "more part"))?;
+    }
+    writeln!(out)
+}
+
+/// Groups of tests in turn, without what the sentence says.
+fn groups(out: &mut String, table: &Table) -> Result {
+    let chosen: Vec<usize> = (0..table.columns.len()).filter(|at| *at != 3).collect();
+    let head: Vec<(String, bool)> =
+        chosen.iter().map(|&at| (table.columns[at].head(), table.columns[at].number)).collect();
+    let row = |row: &Vec<String>| chosen.iter().map(|&at| row[at].clone()).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = table.rows.iter().take(TROUBLES).map(row).collect();
+    columns(out, &head, &rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect::<Vec<_>>(), 1)?;
+    if table.rows.len() > TROUBLES {
+        writeln!(out, "  and {}: see the report", count(table.rows.len() - TROUBLES, "more row"))?;
+    }
+    writeln!(out)
+}
+
+/// Groups of troubles and parts listed.
+const TROUBLES: usize = 10;
+
+/// Links listed per group of troubles, and tests per part.
+const TROUBLE_LINKS: usize = 4;
+
+/// Smallest, middle and largest size of a test; how many there are besides is said.
+fn table(out: &mut String, test: &TestView) -> Result {
+    let all = &test.table.rows;
+    let shown: Vec<&Vec<String>> = match all.len() {
+        0..=3 => all.iter().collect(),
+        n => vec![&all[0], &all[n / 2], &all[n - 1]],
+    };
+    let rows: Vec<Vec<&str>> = shown.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+    let head: Vec<(String, bool)> = test.table.columns.iter().map(|column| (column.head(), true)).collect();
+    // The size, and what else tells rows apart, stands in front of every piece.
+    let keys =
+        test.table.columns.iter().position(|column| !column.unit.is_empty()).map_or(1, |at| at.saturating_sub(1));
+    columns(out, &head, &rows, keys.max(1))?;
+    if all.len() > shown.len() {
+        writeln!(out, "  {} of {} rows; the report has all", shown.len(), all.len())?;
+    }
+    Ok(())
+}
+
+/// The status in capitals, twelve wide.
+pub(super) fn mark(status: Status, colour: bool) -> String {
+    let word = format!("{:<12}", status.word().to_uppercase());
+    let code = match status {
+        Status::Pass => 32,
+        Status::Fail => 31,
+        Status::Inconclusive | Status::NotRun => 33,
+    };
+    if colour { format!("\x1b[{code};1m{word}\x1b[0m") } else { word }
+}
+
+/// These columns of a table, aligned; `most` of its rows, since the page has them all.
+pub(super) fn aligned(out: &mut String, title: &str, table: &Table, columns: &[usize], most: usize) -> Result {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    if !title.is_empty() {
+        writeln!(out, "{title}:")?;
+    }
+    let head: Vec<String> = columns
+        .iter()
+        .map(|&at| {
+            let column = &table.columns[at];
+            if column.unit.is_empty() { column.name.clone() } else { format!("{} {}", column.name, column.unit) }
+        })
+        .collect();
+    let shown: Vec<Vec<&str>> =
+        table.rows.iter().take(most).map(|row| columns.iter().map(|&at| row[at].as_str()).collect()).collect();
+    let width = |at: usize| {
+        shown.iter().map(|row| row[at].chars().count()).chain([head[at].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    for row in [&head].into_iter().chain(&shown) {
+        let cell = |(at, text): (usize, &&str)| {
+            let width = widths[at];
+            if table.columns[columns[at]].number { format!("{text:>width$}") } else { format!("{text:<width$}") }
+        };
+        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
+        writeln!(out, "  {}", cells.join("  ").trim_end())?;
+    }
+    if table.rows.len() > most {
+        writeln!(out, "  and {} more: see the page", table.rows.len() - most)?;
+    }
+    writeln!(out)
+}

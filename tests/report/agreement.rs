@@ -1,0 +1,223 @@
+//! No two places of a report disagree: whatever a run came to, the list of parts, links that stand out, tables, colours, the
+//! banner and the terminal say the same.
+
+use std::{collections::BTreeSet, path::Path};
+
+use proptest::prelude::*;
+use railgauge::{
+    analysis::{
+        journal::{Journal, parse},
+        localise::{Standing, further, localise},
+        outliers::{Look, OfTest, Outliers, outliers},
+        results::results,
+        rows::rows,
+        verdict::Status,
+    },
+    report::{Drawn, draw, text, view::TestView},
+};
+use railgauge_wire::terms::Better;
+
+use crate::support::{self, Scenario};
+
+fn read(text: &str) -> Journal {
+    parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()
+}
+
+/// Clusters of two to nine hosts with any mixture of troubles.
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    let hosts = 2..=9_usize;
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let who = (prop::option::of(0..9_usize), prop::option::of(0..9_usize), prop::option::of((0..9_usize, 0..9_usize)));
+    (hosts, 1..=2_u32, 1..=3_u32, 1..=3_usize, who, prop::option::weighted(0.2, 0..9_usize), flags, 0..1_000_u64)
+        .prop_map(
+            |(
+                hosts,
+                rails,
+                repeats,
+                sizes,
+                (slow, down, path),
+                dies,
+                (wrong, contaminated, software, interrupted),
+                seed,
+            )| {
+                let fold = |host: usize| host % hosts;
+                Scenario {
+                    repeats,
+                    sizes: [1 << 20, 4096, 65536][..sizes].to_vec(),
+                    slow: slow.map(fold),
+                    down: down.map(fold),
+                    dies: dies.map(fold),
+                    bad_path: path.map(|(a, b)| (fold(a), fold(b), vec![49153])).filter(|(a, b, _)| a != b),
+                    wrong,
+                    contaminated,
+                    software,
+                    interrupted,
+                    seed,
+                    ..Scenario::healthy(hosts, rails)
+                }
+            },
+        )
+}
+
+/// The journal of a run whose suspects were measured again on a cluster that is still so, or well again.
+fn journals() -> impl Strategy<Value = String> {
+    (scenarios(), prop::option::of(any::<bool>())).prop_map(|(scenario, again)| {
+        let text = scenario.jsonl();
+        let Some(still) = again.filter(|_| !scenario.interrupted) else { return text };
+        let journal = read(&text);
+        let results = results(&journal).unwrap();
+        let cases = further(&journal, &results, &rows(&journal, &results, &|_, _| None));
+        if cases.is_empty() {
+            return text;
+        }
+        let after = if still { scenario } else { Scenario { slow: None, bad_path: None, ..scenario } };
+        text + &support::text(&after.further(&cases))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_place_says_the_same(text in journals()) {
+        let journal = read(&text);
+        let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+        let results = results(&journal).unwrap();
+        let rows = rows(&journal, &results, &|_, _| None);
+        let found = localise(&journal, &results, &rows);
+        let model = outliers(&journal, &results, &rows, &found);
+        for (test, view) in model.tests.iter().zip(&drawn.view.tests) {
+            links(test);
+            drawn_as_decided(&model, test, view);
+        }
+        parts(&model, &drawn);
+        banner(&drawn);
+        numbers(&serde_json::to_value(&drawn.view).unwrap());
+        terminal(&model, &drawn);
+    }
+}
+
+/// What stands out is worse, in the metric's own direction, and by more than what does not.
+fn links(test: &OfTest<'_>) {
+    for link in &test.links {
+        let Some((value, level)) = link.value.zip(link.level) else {
+            assert!(!link.look.stands_out(), "{link:?}");
+            continue;
+        };
+        let ratio = if test.metric.better() == Better::Higher { value / level.centre } else { level.centre / value };
+        let deviation = ratio.ln();
+        assert!((deviation - link.deviation.unwrap()).abs() < 1e-9);
+        let doubtful = matches!(link.look, Look::Doubtful | Look::Missing);
+        assert_eq!(link.look.stands_out(), !doubtful && deviation < -level.threshold, "{link:?}");
+        assert!(!link.look.stands_out() || link.stands_out);
+    }
+    let depths: Vec<f64> = test.standing_out().map(|link| link.depth()).collect();
+    assert!(depths.is_sorted_by(|a, b| a <= b), "the worst first: {depths:?}");
+    assert_eq!(depths.len(), test.links.iter().filter(|link| link.stands_out).count());
+    assert!(test.ends.iter().all(|end| end.deviation < 0.0) && test.ends.is_sorted_by_key(|end| end.deviation));
+}
+
+/// Matrix, legend and tables of a test.
+fn drawn_as_decided(model: &Outliers<'_>, test: &OfTest<'_>, view: &TestView) {
+    let Some(map) = &view.map else { return };
+    for (link, cell) in test.links.iter().zip(&map.cells) {
+        let case = link.result.case.id;
+        assert_eq!((cell.case, cell.look), (case, link.look));
+        let speaks = model.parts.iter().any(|part| part.is_bad() && part.speaks(test.test, case));
+        assert!(!speaks || cell.outlined, "case {case} speaks for a part and is not outlined");
+        assert!(
+            !speaks || !matches!(cell.look, Look::Usual | Look::Better),
+            "case {case} speaks for a part and is grey"
+        );
+    }
+    let used: BTreeSet<Look> = map.cells.iter().map(|cell| cell.look).collect();
+    let told: BTreeSet<&String> = map.legend.iter().map(|(class, _)| class).collect();
+    assert_eq!(told.len(), map.legend.len());
+    assert!(told.len() >= used.len(), "a colour without a meaning: {used:?} {told:?}");
+    let flows = test.flows();
+    let listed = map.links.as_ref().map_or(0, |table| table.rows.len());
+    assert_eq!(listed + map.links_more, flows.len());
+    if let (Some(table), Some((worst, sizes))) = (&map.links, flows.first()) {
+        assert_eq!(table.rows[0][0], worst.result.link_name());
+        assert!(table.rows[0][5].starts_with(&format!("{sizes} of ")));
+        assert!(map.sentence.contains(&format!("{} at {}", table.rows[0][0], table.rows[0][1])), "{}", map.sentence);
+    }
+    assert_eq!(map.hosts.as_ref().map_or(0, |table| table.rows.len()) + map.hosts_more, test.ends.len());
+}
+
+/// The list of parts and its sentence.
+fn parts(model: &Outliers<'_>, drawn: &Drawn) {
+    let Some(parts) = &drawn.view.parts else {
+        assert!(!model.any());
+        return;
+    };
+    let names: Vec<(&str, &str)> = parts.named.iter().map(|part| (part.name.as_str(), part.standing)).collect();
+    let known: Vec<(&str, &str)> = model.parts.iter().map(|part| (part.name, part.standing.word())).collect();
+    assert_eq!(names, known);
+    assert_eq!(names.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len(), names.len(), "a part has one state");
+    assert_eq!(parts.beside, model.beside().len());
+    assert_eq!(parts.nothing, model.searched && !model.any());
+    for part in &model.parts {
+        assert!(parts.sentence.contains(part.name), "{}", parts.sentence);
+        assert!(part.evidence.iter().any(|one| one.named.standing == part.standing));
+    }
+    for (_, link, _) in model.beside().iter().take(3) {
+        assert!(parts.sentence.contains(&link.result.link_name()), "{}", parts.sentence);
+    }
+    // Every link that stands out in any matrix belongs to a named part or is counted here.
+    for test in &model.tests {
+        for link in test.standing_out() {
+            let counted = model.beside().iter().any(|(_, other, _)| other.result.case.flow == link.result.case.flow);
+            assert!(model.part_of(link).is_some() || counted, "{}", link.result.link_name());
+        }
+    }
+}
+
+/// No difference reads as a percentage of several hundred: that is a factor.
+fn numbers(view: &serde_json::Value) {
+    match view {
+        // The axis of a drawing counts in percent and has no value in front.
+        serde_json::Value::String(text) if !text.starts_with("<svg") => {
+            for (at, _) in text.match_indices(" %") {
+                let number = text[..at].rsplit(|c: char| !(c.is_ascii_digit() || c == '.')).next().unwrap_or_default();
+                assert!(number.is_empty() || number.parse::<f64>().is_ok_and(|value| value <= 200.0), "{text}");
+            }
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(numbers),
+        serde_json::Value::Object(fields) => fields.values().for_each(numbers),
+        _ => {}
+    }
+}
+
+/// The sentence on top.
+fn banner(drawn: &Drawn) {
+    let (view, cases) = (&drawn.view, drawn.verdicts.cases);
+    assert_eq!((view.status, &view.sentence), (drawn.verdicts.status, &drawn.verdicts.sentence));
+    if cases.failed > 0 {
+        assert_ne!(view.status, Status::Pass);
+        assert!(!view.sentence.to_lowercase().contains("nothing failed"), "{}", view.sentence);
+        if view.status == Status::Inconclusive {
+            let cause = &drawn.verdicts.troubles.iter().find(|trouble| trouble.state == "failed").unwrap().error;
+            assert!(view.sentence.contains(&format!("{} of ", cases.failed)) && view.sentence.contains(cause));
+        }
+    }
+}
+
+/// The terminal names what is bad, leaves nothing out without a word, and fits.
+fn terminal(model: &Outliers<'_>, drawn: &Drawn) {
+    for (all, text) in [
+        (true, text::summary(&drawn.view, Path::new("report.html"), false)),
+        (false, text::wrong(&drawn.view, Path::new("report.html"), false)),
+    ] {
+        // A word that is longer than a line is not broken.
+        let long = text.lines().find(|line| line.chars().count() > text::WIDTH && line.trim().contains(' '));
+        assert!(long.is_none(), "{long:?}");
+        let whole: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in model.parts.iter().filter(|part| part.standing != Standing::Cleared) {
+            assert!(whole.contains(part.name), "{} is not in\n{text}", part.name);
+        }
+        let shown = drawn.view.expectations.iter().filter(|one| all || one.status != Status::Pass);
+        shown.for_each(|one| assert!(whole.contains(&one.demand)));
+        assert!(all || drawn.view.status == Status::Pass || !whole.contains("carried by"));
+    }
+}

@@ -1,0 +1,111 @@
+//! What stands out, by itself and beside named parts.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{
+        journal::{Journal, Try, parse},
+        outliers::Look,
+        verdict::Status,
+    },
+    report::{draw, view::View},
+};
+
+use crate::support::Scenario;
+
+fn journal(scenario: &Scenario) -> Journal {
+    parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap()
+}
+
+fn view(journal: &Journal) -> View {
+    draw(journal, Path::new("records.jsonl")).unwrap().view
+}
+
+/// Changes every sample of the cases that are picked.
+fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, factor: f64) {
+    let cases = journal.cases.clone();
+    let mine = |one: &&mut Try| {
+        let case = &cases[one.case as usize];
+        picked(&case.test, case.cell.size, [&case.flow.from.host, &case.flow.to.host])
+    };
+    for sample in journal.tries.iter_mut().filter(mine).filter_map(|one| one.result.as_mut().ok()) {
+        let end = &mut sample.initiator;
+        end.bytes = (end.bytes as f64 * factor) as u64;
+        end.slices.iter_mut().for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
+        if let Some(latency) = &mut end.latency {
+            for time in [
+                &mut latency.min,
+                &mut latency.p50,
+                &mut latency.p90,
+                &mut latency.p99,
+                &mut latency.p999,
+                &mut latency.max,
+            ] {
+                *time = (*time as f64 * factor) as u64;
+            }
+        }
+    }
+}
+
+fn healthy(hosts: usize) -> Scenario {
+    Scenario { sizes: vec![4096, 65536, 1 << 20], ..Scenario::healthy(hosts, 1) }
+}
+
+#[test]
+fn a_link_that_is_slow_at_one_size_only_is_said_wherever_something_is_said() {
+    for hosts in [5, 8] {
+        let mut journal = journal(&healthy(hosts));
+        let (a, b) = {
+            let case = journal.cases.iter().find(|case| case.test == "write-bw").unwrap();
+            (case.flow.from.host.to_string(), case.flow.to.host.to_string())
+        };
+        // Parts are looked for at the largest size.
+        change(&mut journal, |test, size, ends| test == "write-bw" && size == 65536 && ends == [&a, &b], 0.6);
+        let view = view(&journal);
+        let parts = view.parts.as_ref().unwrap();
+        assert_eq!((parts.named.len(), parts.beside, parts.nothing), (0, 1, false), "{}", parts.sentence);
+        assert!(parts.sentence.contains(&format!("{a}:0 → {b}:0")), "{}", parts.sentence);
+        let map = view.tests[0].map.as_ref().unwrap();
+        let row = &map.links.as_ref().unwrap().rows[0];
+        assert_eq!((row[1].as_str(), row[5].as_str(), row[6].as_str()), ("64 KiB", "1 of 3", "–"));
+        assert!(row[4].starts_with("−40.") || row[4].starts_with("−39."), "{row:?}");
+        assert_eq!(map.cells.iter().filter(|cell| cell.look.stands_out()).count(), 1);
+        assert!(map.sentence.contains("at 64 KiB"), "{}", map.sentence);
+    }
+}
+
+#[test]
+fn what_is_better_is_never_listed_as_worst() {
+    for (test, factor) in [("write-lat", 0.69), ("write-bw", 1.4)] {
+        let mut journal = journal(&healthy(6));
+        change(&mut journal, |of, _, ends| of == test && ends.contains(&"gpu003"), factor);
+        let view = view(&journal);
+        let shown = view.tests.iter().find(|view| view.name == test).unwrap();
+        let map = shown.map.as_ref().unwrap();
+        let listed = map.hosts.iter().flat_map(|table| &table.rows).any(|row| row[0] == "gpu003");
+        assert!(!listed && map.links.is_none(), "{test}: {:?} {:?}", map.hosts, map.links);
+        assert!(map.cells.iter().any(|cell| cell.look == Look::Better), "{test}");
+        assert!(view.parts.as_ref().unwrap().nothing);
+    }
+}
+
+#[test]
+fn a_healthy_cluster_has_nothing_that_stands_out() {
+    let mut said = 0;
+    for (seed, hosts) in (0..12).zip([4, 5, 6, 8, 9].into_iter().cycle()) {
+        let view = view(&journal(&Scenario { seed, ..healthy(hosts) }));
+        let cells = view.tests.iter().filter_map(|test| test.map.as_ref()).flat_map(|map| &map.cells);
+        said += usize::from(!view.parts.unwrap().nothing || cells.into_iter().any(|cell| cell.look.stands_out()));
+    }
+    // One in a hundred for each of two tests.
+    assert!(said <= 1, "{said} of 12");
+}
+
+#[test]
+fn the_answer_of_tests_in_turn_is_no_verdict() {
+    let scenario = Scenario { in_turn: Some(0.9), sizes: vec![1 << 20], ..Scenario::healthy(4, 1) };
+    let view = view(&journal(&scenario));
+    assert_eq!((view.status, view.interleaved[0].answer), (Status::Pass, "worse"));
+    let page_words = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun].map(Status::word);
+    assert!(!page_words.contains(&view.interleaved[0].answer));
+}
