@@ -223,7 +223,8 @@ fn returns(options: &Options) -> Row {
 
 /// Alerts of series in which nothing changes, from their first night on.
 fn false_alerts(options: &Options) -> Vec<Row> {
-    let series = options.runs(400);
+    // Rare events need many series, also for a quick look.
+    let series = options.runs(400).max(150);
     let mut rows = Vec::new();
     for (name, kind, bar) in KINDS {
         for (nights, factor) in [(240, 1), (40, 3)] {

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     refusal::{Refusal, demand},
-    robust::{Level, MAD_TO_SIGMA, median, median_in_place},
+    robust::{Level, MAD_TO_SIGMA, median, quantile_sorted},
     shift::pseudomedian,
 };
 
@@ -116,15 +116,16 @@ pub fn recent_median(series: &[f64], floor: f64) -> Result<f64, Refusal> {
     demand(series, FEWEST + MEDIAN_OF)?;
     let (before, last) = series.split_at(series.len() - MEDIAN_OF);
     let before = &before[before.len().saturating_sub(HISTORY)..];
-    let scale = Level::of(before, floor)?.scale;
-    let centre = median(before)?;
+    let mut sorted = before.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let scale = Level::of_sorted(&sorted, floor).scale;
+    let centre = quantile_sorted(&sorted, 0.5)?;
     let (most, half) = (pseudomedian(last)? - centre, BURST * (median(last)? - centre));
     // A few very bad nights move the pseudomedian, and hardly the median: they are no new level.
     let away = if most * half <= 0.0 { 0.0 } else { most.signum() * most.abs().min(half.abs()) };
     // Where noise is skewed, one side is wider than what the shortest half shows.
-    let mut side: Vec<f64> =
-        before.iter().map(|v| (v - centre) * away.signum()).filter(|distance| *distance >= 0.0).collect();
-    let wide = WIDER * MAD_TO_SIGMA * median_in_place(&mut side);
+    let quartile = quantile_sorted(&sorted, if away < 0.0 { 0.25 } else { 0.75 })?;
+    let wide = WIDER * MAD_TO_SIGMA * (quartile - centre).abs();
     Ok(if away == 0.0 { 0.0 } else { away / scale.max(wide) })
 }
 

@@ -7,7 +7,8 @@ use crate::robust::{MAD_TO_SIGMA, median_in_place};
 const RETURN_NIGHTS: usize = 3;
 /// Standard errors by which a level must be shown to be no worse than the margin allows.
 const SURE: f64 = 2.0;
-/// The margin in standard deviations of a night: what lies closer is the same level for all that can be told.
+/// The margin in standard deviations of a night, beside the standard error of the level before: what lies closer is the same
+/// level for all that can be told.
 const MARGIN: f64 = 1.5;
 /// Nights after which a better level is what is expected, so that losing it is a change for the worse.
 const GAINED: usize = 14;
@@ -28,24 +29,25 @@ struct Before {
     centre: f64,
     scale: f64,
     effect: f64,
-    /// Farthest below the centre that is the same level.
-    margin: f64,
+    /// Smallest effect worth a word.
+    least: f64,
 }
 
 impl Before {
     fn new(alert: usize, effect: f64, history: Vec<usize>, values: &[f64], least: f64) -> Self {
         let (centre, scale) = level(values);
-        // Half of the effect: a level halfway between is neither.
-        let margin = (MARGIN * scale).max(least).min(effect.abs() / 2.0);
-        Self { alert, history, centre, scale, effect, margin }
+        Self { alert, history, centre, scale, effect, least }
     }
 
     /// Whether these nights are back at the level before a change for the worse, beyond doubt if `sure`.
     fn is_back(&self, nights: &[f64], sure: bool) -> bool {
         let (centre, scale) = level(nights);
         let n = |nights: usize| nights.min(BEFORE) as f64;
-        let error = scale.max(self.scale) * (MEDIAN / n(nights.len()) + MEDIAN / n(self.history.len())).sqrt();
-        centre - if sure { SURE * error } else { 0.0 } >= self.centre - self.margin
+        let scale = scale.max(self.scale);
+        let error = |nights: usize| scale * (MEDIAN / nights.min(BEFORE) as f64).sqrt();
+        // What the level before is known to. Half of the effect: a level halfway between is neither.
+        let margin = (MARGIN * scale + error(self.history.len())).max(self.least).min(self.effect.abs() / 2.0);
+        centre - if sure { SURE * error(nights.len()) } else { 0.0 } >= self.centre - margin
     }
 }
 
