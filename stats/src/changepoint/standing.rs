@@ -42,7 +42,6 @@ impl Before {
     /// Whether these nights are back at the level before a change for the worse, beyond doubt if `sure`.
     fn is_back(&self, nights: &[f64], sure: bool) -> bool {
         let (centre, scale) = level(nights);
-        let n = |nights: usize| nights.min(BEFORE) as f64;
         let scale = scale.max(self.scale);
         let error = |nights: usize| scale * (MEDIAN / nights.min(BEFORE) as f64).sqrt();
         // What the level before is known to. Half of the effect: a level halfway between is neither.
