@@ -130,7 +130,9 @@ struct Start {
 /// A new run; `None` after the mistakes of its plan were told.
 fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
-    let Some(loaded) = common.plan(path) else { return Ok(None) };
+    let Some(mut loaded) = common.plan(path) else { return Ok(None) };
+    // The turn is recorded with the plan: going on with the run, and its report, take it from there.
+    loaded.plan.rotate = loaded.plan.rotate.map(|_| turn(jiff::Timestamp::now()));
     // Before anything is made: a run directory that holds nothing would stand in the way of the next try.
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
@@ -179,6 +181,11 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let past = Past { cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
     let (plan, binary, first) = (earlier.plan, AgentBinary::find()?, Event::Resumed);
     Ok(Start { plan, binary, directory, journal, past, first })
+}
+
+/// The turn of a plan that rotates: days since 1970, UTC.
+fn turn(now: jiff::Timestamp) -> u64 {
+    u64::try_from(now.as_second().div_euclid(86_400)).unwrap_or_default()
 }
 
 /// SHA-256, hexadecimal.

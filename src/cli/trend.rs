@@ -28,7 +28,7 @@ pub struct Args {
     /// Watch this metric, again for more [default: bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
-    /// A day from which on everything is new, with the reason: 2026-11-21 or "2026-11-21 new switches"
+    /// A day from which on the levels found are good, with the reason: 2026-11-21 or "2026-11-21 new switches"
     #[arg(long, value_name = "DATE", value_parser = epoch)]
     epoch: Vec<(i64, String)>,
     /// The page to write [default: reports/trend-<UTC time>.html]

@@ -23,6 +23,10 @@ pub struct Plan {
     pub description: String,
     /// Seed of everything random: schedules, patterns, tokens' salt.
     pub seed: u64,
+    /// Whether every night measures other pairs: the turn, which the run takes from the day it starts on (days since 1970,
+    /// UTC) and records. A checked plan has turn 0; `None` is a plan whose runs all measure the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotate: Option<u64>,
     /// How agents are started.
     pub launch: Launch,
     /// Hosts in the plan's order, every name once.

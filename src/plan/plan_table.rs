@@ -35,6 +35,14 @@ pub static PLAN: Section = Section {
             "Seed of everything random: schedules and the bytes that are verified. The same seed gives the same \
              run.",
         ),
+        key(
+            "rotate",
+            Shape::Flag,
+            Preset::Value("false"),
+            "Whether every night measures other pairs: the rounds of `random`, and the draws of `permutation` and \
+             `bisection`, move on with the day (UTC) a run starts on, until every round had its turn. `trend` then \
+             watches hosts, NICs and rails beside the pairs, and takes plans that differ in nothing but the seed for one.",
+        ),
         key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
         key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
         key(
@@ -93,6 +101,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
         seed: top.whole("seed").map_or(1, |seed| seed.value),
+        rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
         launch,
         hosts: hosts.list,
         groups: hosts.groups,

@@ -67,7 +67,7 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
             return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
         }
         let mut notes = Vec::new();
-        let pairs = pattern::rounds(test, &directory, plan.seed, &mut notes)?;
+        let pairs = pattern::rounds(test, &directory, pattern::Draw::of(plan), &mut notes)?;
         let counts = inventory.counts(plan, test.fabric);
         rails::note_differences(test, &directory, &counts, &names, &mut notes);
         let rounds = rails::spread(&pairs, &test.rails, &counts, &names);

@@ -11,6 +11,36 @@ use crate::plan::{
 /// Initiator and responder.
 pub(super) type Pair = (u32, u32);
 
+/// What random choices depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw {
+    seed: u64,
+    turn: Option<u64>,
+}
+
+impl Draw {
+    /// Of a plan.
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self { seed: plan.seed, turn: plan.rotate }
+    }
+
+    /// `wanted` different rounds of `count`. With a turn the seed puts all rounds into an order, and each turn takes the
+    /// next ones of it: neighbouring turns have no round in common where there are twice as many, and all rounds have had
+    /// their turn after as few turns as possible.
+    fn rounds(self, count: usize, wanted: usize) -> Vec<usize> {
+        let Some(turn) = self.turn else { return draw::distinct(count, wanted, self.seed) };
+        let order = draw::distinct(count, count, self.seed);
+        let wanted = wanted.min(count);
+        let start = (turn % count.max(1) as u64) as usize * wanted % count.max(1);
+        order.iter().cycle().skip(start).take(wanted).copied().collect()
+    }
+
+    /// The seed of this many draws, none of which another turn makes.
+    fn seed(self, draws: u32) -> u64 {
+        self.seed.wrapping_add(self.turn.unwrap_or_default().wrapping_mul(u64::from(draws)))
+    }
+}
+
 /// Finds hosts and groups by name.
 pub(super) struct Directory<'a> {
     plan: &'a Plan,
@@ -56,7 +86,7 @@ impl<'a> Directory<'a> {
 pub(super) fn rounds(
     test: &Test,
     directory: &Directory<'_>,
-    seed: u64,
+    draw: Draw,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Vec<Pair>>, ScheduleError> {
     if let Some(name) = test.hosts.iter().find(|name| !directory.hosts.contains_key(name.as_str())) {
@@ -86,7 +116,7 @@ pub(super) fn rounds(
                     hosts.len(),
                 ));
             }
-            tournament(&hosts, draw::distinct(count, wanted, seed).into_iter())
+            tournament(&hosts, draw.rounds(count, wanted).into_iter())
         }
         Pattern::Ring => {
             let next = hosts.iter().copied().cycle().skip(1);
@@ -139,7 +169,7 @@ pub(super) fn rounds(
         Pattern::AtOnce(AtOnce::Outcast(one)) => at_once::outcast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::AllToAll) => vec![at_once::all_to_all(&hosts)],
         Pattern::AtOnce(AtOnce::Ring) => vec![at_once::ring(&hosts)],
-        Pattern::AtOnce(AtOnce::Permutation(rounds)) => at_once::permutations(&hosts, *rounds, seed),
+        Pattern::AtOnce(AtOnce::Permutation(rounds)) => at_once::permutations(&hosts, *rounds, draw.seed(*rounds)),
         Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => {
             if hosts.len() % 2 == 1 {
                 notes.push(format!(
@@ -148,7 +178,7 @@ pub(super) fn rounds(
                     hosts.len()
                 ));
             }
-            at_once::halves(&hosts, *rounds, seed)
+            at_once::halves(&hosts, *rounds, draw.seed(*rounds))
         }
         Pattern::AtOnce(AtOnce::Bisection(Cut::Groups(left, right))) => {
             let left_hosts = directory.group(test, left, &members)?;

@@ -10,8 +10,8 @@ use generators::{Noise, on_cpu};
 use railgauge_stats::{
     Refusal,
     changepoint::{
-        Alert, End, Fast, Kind, Member, Night, Rules, change_points, fast, rank_max, recent_median, together,
-        variance_split, watch,
+        Alert, End, Fast, Kind, Member, Night, Rules, change_points, fast, last_night, rank_max, recent_median,
+        stand_out, together, variance_split, watch, young,
     },
     robust::winsorise,
 };
@@ -253,6 +253,77 @@ fn fast_rule_by_hand() {
     assert!(matches!(fast(&before, -9.0, &[2.0, 2.0, -9.0], 0.0).unwrap(), Fast::Dismissed { .. }));
     assert!(matches!(fast(&before, -9.0, &[13.0, 13.0, 13.0], 0.0).unwrap(), Fast::Dismissed { .. }));
     assert!(fast(&before[..19], 1.0, &[], 0.0).is_err());
+}
+
+#[test]
+fn young_levels_by_hand() {
+    let wave = |n: usize| (0..n).map(|i| 0.01 * (i as f64 * 2.4).sin());
+    for start in [2, 3, 7, 20, 39] {
+        let mut level: Vec<f64> = wave(start + 3).collect();
+        level[start..].iter_mut().for_each(|v| *v -= 0.69);
+        let step = young(&level, 0.01).unwrap();
+        assert_eq!((step.at, step.excess < 0.0), (start, true), "{step:?}");
+        // Shifts and mirrors change nothing but the sign.
+        let mirrored = young(&level.iter().map(|v| 6.0 - v).collect::<Vec<_>>(), 0.01).unwrap();
+        assert!(mirrored.at == start && (mirrored.excess + step.excess).abs() < 1e-9);
+    }
+    assert_eq!(young(&wave(42).collect::<Vec<_>>(), 0.01), None);
+    // One or two wild nights are no level, and a level of many nights is not young.
+    let mut wild: Vec<f64> = wave(20).collect();
+    (wild[0], wild[19]) = (-0.7, -0.7);
+    assert_eq!(young(&wild, 0.01), None);
+    assert_eq!(young(&[0.0, 0.0, -0.7, -0.7], 0.01), None);
+    let long: Vec<f64> = (0..43).map(|i| if i < 20 { 0.0 } else { -0.7 }).collect();
+    assert_eq!(young(&long, 0.01), None);
+}
+
+#[test]
+fn a_last_night_far_below_asks_for_a_repeat() {
+    let before: Vec<f64> = (0..40).map(|i| 0.01 * (f64::from(i) * 2.4).sin()).collect();
+    for n in [2, 5, 19, 20, 40] {
+        assert!(last_night(&before[..n], -0.69, 0.01).is_some_and(|r| r.urgent && r.z < -6.0), "{n}");
+        assert_eq!(last_night(&before[..n], -0.02, 0.01), None);
+        assert_eq!(last_night(&before[..n], 0.69, 0.01), None, "better is no reason to doubt");
+    }
+    assert_eq!(last_night(&before[..1], -0.69, 0.01), None);
+}
+
+#[test]
+fn who_was_bad_from_the_first_night_on_stands_out() {
+    let mut levels: Vec<f64> = (0..12).map(|i| 0.01 * (f64::from(i) * 2.4).sin()).collect();
+    levels[4] = -0.69;
+    let out = stand_out(&levels, 0.01);
+    assert_eq!(out.iter().filter(|out| out.is_some()).count(), 1);
+    assert!((out[4].unwrap().effect + 0.69).abs() < 0.02);
+    // Better is no fault, half of all being low is no outlier, and four say nothing of each other.
+    assert!(stand_out(&levels.iter().map(|v| -v).collect::<Vec<_>>(), 0.01).iter().all(Option::is_none));
+    let halves: Vec<f64> = (0..12).map(|i| if i % 2 == 0 { -0.69 } else { 0.01 * f64::from(i) }).collect();
+    assert!(stand_out(&halves, 0.01).iter().all(Option::is_none));
+    assert!(stand_out(&levels[3..7], 0.01).iter().all(Option::is_none));
+}
+
+/// Levels in standard deviations, each with its nights; the drop at the first bound is open or not at the end.
+#[test]
+fn only_the_level_before_ends_a_change_for_the_worse() {
+    let stories: [(&[(usize, f64)], bool); 6] = [
+        (&[(100, 0.0), (30, -69.0), (5, -95.0), (25, -69.0)], true),
+        (&[(40, 0.0), (30, -69.0), (30, -59.0)], true),
+        (&[(40, 0.0), (30, -11.0), (20, -26.0), (30, -11.0)], true),
+        (&[(40, 0.0), (30, -11.0), (60, -4.0)], true),
+        (&[(40, 0.0), (30, -69.0), (20, 0.0)], false),
+        (&[(8, 0.0), (6, -69.0), (6, -95.0), (20, 0.0)], false),
+    ];
+    let mut noise = Noise::new(FRESH + 8);
+    for (story, open) in stories {
+        for _ in 0..20 {
+            let levels = story.iter().flat_map(|&(nights, level)| std::iter::repeat_n(level, nights));
+            let values: Vec<f64> = levels.map(|level| level + noise.normal()).collect();
+            let found = watch(&nights(&values), &Rules::default()).unwrap();
+            let first = found.alerts.iter().find(|a| a.effect < 0.0).unwrap();
+            assert_eq!(first.end == End::Open, open, "{story:?}: {:?}", found.alerts);
+            assert!((found.accepted - 6.0).abs() < 0.02, "{story:?}: accepted {}", found.accepted);
+        }
+    }
 }
 
 #[test]

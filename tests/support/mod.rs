@@ -7,7 +7,7 @@ mod plan;
 use std::{collections::HashMap, fs, path::Path};
 
 use railgauge::{
-    plan::Plan,
+    plan::{Plan, model::Pattern},
     run::event::{Case, Event, Line, LinkRecord, Outcome, VERSION},
     schedule::{Inventory, schedule},
 };
@@ -55,6 +55,10 @@ pub struct Scenario {
     pub firmware: &'static str,
     /// Two tests measured in turn instead of the usual ones: what the second carries, in parts of the first.
     pub in_turn: Option<f64>,
+    /// The turn of a plan that rotates.
+    pub rotate: Option<u64>,
+    /// Who talks to whom in the tests over verbs, if not everybody with everybody.
+    pub pattern: Option<Pattern>,
     /// First host's name, to try what a page does with it.
     pub odd_name: Option<String>,
 }
@@ -80,6 +84,8 @@ impl Scenario {
             seed: 0,
             firmware: "28.41.1000",
             in_turn: None,
+            rotate: None,
+            pattern: None,
             odd_name: None,
         }
     }

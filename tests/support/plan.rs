@@ -32,7 +32,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         qps: vec![1],
         threads: 1,
         bidirectional: false,
-        pattern: Pattern::Tournament,
+        pattern: scenario.pattern.clone().unwrap_or(Pattern::Tournament),
         rails: Rails::Aligned,
         hosts: hosts.clone(),
         repeats: scenario.repeats,
@@ -95,6 +95,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         baseline: None,
         name: "acceptance".into(),
         description: "Acceptance of the new pod: every pair, both rails".into(),
+        rotate: scenario.rotate,
         seed: 7,
         launch: Launch {
             via: Launcher::Ssh(Ssh::default()),

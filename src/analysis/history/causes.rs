@@ -60,6 +60,11 @@ impl Labels {
             link.sort();
             words.insert(format!("link {}", link.join(" – ")));
         }
+        self.add_words(words);
+    }
+
+    /// Adds a series of something else than one subject, in order: what it has in common with others, in words.
+    pub fn add_words(&mut self, words: BTreeSet<String>) {
         let numbers = words.into_iter().map(|word| self.number(word)).collect();
         self.of.push(numbers);
     }

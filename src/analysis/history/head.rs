@@ -66,7 +66,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
         }
     }
     match run {
-        Some(run) if run.cases.is_empty() => Err(RunError::Unplanned { path: path.to_owned() }),
+        Some(run) if run.cases.is_empty() => Err(RunError::Unplanned { path: path.to_owned(), run: Box::new(run) }),
         Some(run) => Ok(run),
         None => Err(JournalError::Empty { path: path.to_owned() }.into()),
     }

@@ -92,6 +92,8 @@ pub enum RunError {
     Unplanned {
         /// The journal.
         path: PathBuf,
+        /// What is known of the run: its plan was to be measured, and nothing was.
+        run: Box<Run>,
     },
     /// The same run lies in another directory too.
     #[error("{}: a copy of the run in {}: its values would count twice", path.display(), original.display())]

@@ -1,4 +1,5 @@
-//! What was changed on purpose: from that night on a series is compared with nothing older.
+//! What was changed on purpose. Only what was declared makes a new level good; a new driver or firmware is named beside what
+//! changed with it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -36,21 +37,21 @@ impl Shelf {
     }
 }
 
-/// Walks the nights and counts every host's epochs.
+/// Walks the nights and notes what changed on every host.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// What is known of a host: the last value of every fact, and how often one changed.
-    hosts: HashMap<String, (BTreeMap<String, String>, u64)>,
+    /// What is known of a host: the last value of every fact.
+    hosts: HashMap<String, BTreeMap<String, String>>,
     version: String,
-    /// Epochs of everything: the version of railgauge, and what was declared.
-    common: u64,
+    /// How often a new level was declared to be good.
+    declared: u64,
     found: BTreeMap<(i64, String), Vec<String>>,
 }
 
 impl Walk {
     /// A declared epoch begins.
     pub(super) fn declare(&mut self, day: i64, what: &str) {
-        self.common += 1;
+        self.declared += 1;
         self.found.insert((day, what.to_owned()), Vec::new());
     }
 
@@ -59,32 +60,29 @@ impl Walk {
         if self.version != version {
             if !self.version.is_empty() {
                 let what = format!("railgauge: {} → {version}", self.version);
-                self.declare(day, &what);
+                self.found.insert((day, what), Vec::new());
             }
             version.clone_into(&mut self.version);
         }
         for (host, software) in hosts {
-            let (known, epochs) = self.hosts.entry(host.clone()).or_default();
-            let mut changed = false;
+            let known = self.hosts.entry(host.clone()).or_default();
             for (fact, value) in software.iter() {
                 match known.get_mut(fact) {
                     Some(old) if old != value => {
                         let what = format!("{fact}: {old} → {value}");
                         self.found.entry((day, what)).or_default().push(host.clone());
                         old.clone_from(value);
-                        changed = true;
                     }
                     Some(_) => {}
                     None => _ = known.insert(fact.clone(), value.clone()),
                 }
             }
-            *epochs += u64::from(changed);
         }
     }
 
-    /// The present epoch of what these hosts measure together: it only ever grows.
-    pub(super) fn epoch<'h>(&self, hosts: impl Iterator<Item = &'h str>) -> u64 {
-        self.common + hosts.filter_map(|host| self.hosts.get(host)).map(|(_, epochs)| epochs).sum::<u64>()
+    /// The present declared epoch: it only ever grows.
+    pub(super) fn epoch(&self) -> u64 {
+        self.declared
     }
 
     /// Everything that was changed on purpose, the latest first.
@@ -98,23 +96,23 @@ impl Walk {
 mod tests {
     use super::*;
 
-    fn night(walk: &mut Walk, day: i64, version: &str, firmware: Option<&str>) -> u64 {
+    fn night(walk: &mut Walk, day: i64, version: &str, firmware: Option<&str>) {
         let list = firmware.map(|firmware| ("mlx5_0 firmware".to_owned(), firmware.to_owned()));
         let software = Software::new(list.into_iter().collect());
         walk.run(day, version, &[("a".to_owned(), software)].into());
-        walk.epoch(["a", "b"].into_iter())
     }
 
     #[test]
-    fn new_firmware_versions_and_declarations_begin_epochs_and_unread_facts_do_not() {
+    fn new_firmware_and_versions_are_told_and_only_declarations_begin_epochs() {
         let mut walk = Walk::default();
-        let first = night(&mut walk, 1, "0.1", Some("28.1"));
-        assert_eq!(night(&mut walk, 2, "0.1", None), first);
-        assert_eq!(night(&mut walk, 3, "0.1", Some("28.1")), first);
-        assert_eq!(night(&mut walk, 4, "0.1", Some("28.2")), first + 1);
-        assert_eq!(night(&mut walk, 5, "0.2", Some("28.2")), first + 2);
+        night(&mut walk, 1, "0.1", Some("28.1"));
+        night(&mut walk, 2, "0.1", None);
+        night(&mut walk, 3, "0.1", Some("28.1"));
+        night(&mut walk, 4, "0.1", Some("28.2"));
+        night(&mut walk, 5, "0.2", Some("28.2"));
+        assert_eq!(walk.epoch(), 0);
         walk.declare(6, "new switch");
-        assert_eq!(walk.epoch(["c"].into_iter()), 2);
+        assert_eq!(walk.epoch(), 1);
         let told: Vec<String> =
             walk.finish().into_iter().map(|epoch| format!("{} {}", epoch.day, epoch.what)).collect();
         assert_eq!(told, ["6 new switch", "5 railgauge: 0.1 → 0.2", "4 mlx5_0 firmware: 28.1 → 28.2"]);

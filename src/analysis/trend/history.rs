@@ -1,7 +1,7 @@
 //! Collects runs, in any order, and makes series of nights of them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     path::Path,
     sync::Arc,
 };
@@ -9,27 +9,28 @@ use std::{
 use jiff::Timestamp;
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::{facts::HostFacts, terms::Metric};
+use sha2::{Digest, Sha256};
 
 use super::{
     Options,
     calendar::nights,
     epochs::{Epoch, Shelf, Software, Walk},
+    parts::{self, Part, sign},
+    presence::{Presence, Standing},
 };
 use crate::{
     analysis::{
-        history::{Run, Subject},
+        history::{Run, RunError, Subject},
         row::Reading,
     },
     schedule::Flow,
 };
 
-/// What one series is of: the same subject, plan and hardware.
+/// What one series is of: the same subject, plan and hardware; or a part under the same plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    subject: usize,
-    metric: Metric,
-    plan: usize,
-    hardware: [usize; 2],
+enum Key {
+    Subject { subject: usize, metric: Metric, plan: usize, hardware: [usize; 2] },
+    Part { kind: String, metric: Metric, plan: usize, part: Part },
 }
 
 /// One run without its values.
@@ -37,6 +38,9 @@ struct Key {
 struct Past {
     started: Timestamp,
     version: String,
+    plan: usize,
+    /// Numbers of the subjects that were planned; `None` where it ended before anything was.
+    planned: Option<Vec<usize>>,
     software: BTreeMap<String, Software>,
 }
 
@@ -46,8 +50,16 @@ pub struct History {
     subjects: HashMap<Subject, usize>,
     words: HashMap<Arc<str>, usize>,
     series: HashMap<Key, usize>,
-    /// Number of the run and natural logarithm, series by series.
+    /// A subject that every series is about, or an example of those a part is in.
+    about: Vec<usize>,
+    /// Number of the run and natural logarithm, series by series; logarithms of what should be low with the other sign.
     points: Vec<Vec<(u32, f64)>>,
+    /// Subjects, metrics and plans of cases without a value, with the first run of them.
+    empty: HashMap<(usize, Metric, usize), usize>,
+    /// Plans that measure other pairs each night.
+    rotating: HashSet<usize>,
+    /// Whether the last of the directories could not be read.
+    torn: bool,
     past: Vec<Past>,
     shelf: Shelf,
     groups: BTreeMap<String, Vec<String>>,
@@ -56,9 +68,15 @@ pub struct History {
 
 /// A series with all its nights.
 pub(super) struct Collected {
+    /// What it is about, or an example of what the part is in.
     pub subject: usize,
+    pub part: Option<Part>,
     pub metric: Metric,
     pub plan: String,
+    /// Whether its plan measures other pairs each night.
+    pub rotating: bool,
+    /// Whether it has the values it should have.
+    pub standing: Standing,
     pub hardware: Vec<String>,
     pub nights: Vec<Night>,
 }
@@ -73,23 +91,50 @@ pub(super) struct Everything {
     pub runs: usize,
     pub groups: BTreeMap<String, Vec<String>>,
     pub unreadable: Vec<(String, String)>,
+    pub torn: bool,
+    /// Subjects and metrics that are measured now and never had a value, and the first night of that.
+    pub never: Vec<(usize, Metric, i64)>,
 }
 
 impl History {
-    /// Notes a directory whose run cannot be read: it is left out and said.
-    pub fn unreadable(&mut self, directory: &Path, why: &dyn std::fmt::Display) {
+    /// Notes a directory whose run cannot be read: it is left out and said. Runs are given in the order of their names, so
+    /// the last night is unknown if the last of them cannot be read.
+    pub fn unreadable(&mut self, directory: &Path, why: &RunError) {
         self.unreadable.push((directory.display().to_string(), why.to_string()));
+        match why {
+            RunError::Copy { .. } => {}
+            // A night of the plan all the same, on which everything is missing.
+            RunError::Unplanned { run, .. } => {
+                let plan = self.plan(run);
+                self.past(run, plan, None);
+            }
+            _ => self.torn = true,
+        }
+    }
+
+    /// The number of a run's plan.
+    fn plan(&mut self, run: &Run) -> usize {
+        let plan = self.word(&identity_of_plan(run));
+        if run.plan.rotate.is_some() {
+            self.rotating.insert(plan);
+        }
+        plan
+    }
+
+    fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
+        let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
+        self.past.push(Past { started: run.started, version: run.version.clone(), plan, planned, software });
+        self.torn = false;
     }
 
     /// Adds a run.
     pub fn add(&mut self, mut run: Run) {
         // Four billion runs do not fit onto a disk.
         let number = u32::try_from(self.past.len()).unwrap_or(u32::MAX);
-        let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
-        self.past.push(Past { started: run.started, version: std::mem::take(&mut run.version), software });
-        let plan = self.word(&run.plan_hash);
+        let plan = self.plan(&run);
         let subjects = Subject::take(&mut run);
         let hardware: Vec<[usize; 2]> = self.hardware(&run, &subjects);
+        let pairs = if self.rotating.contains(&plan) { subjects.clone() } else { Vec::new() };
         let numbers: Vec<usize> = subjects
             .into_iter()
             .map(|subject| {
@@ -97,21 +142,38 @@ impl History {
                 *self.subjects.entry(subject).or_insert(next)
             })
             .collect();
+        let mut night = parts::Night::default();
         for (reading, hardware) in run.readings.iter().zip(hardware) {
-            let Ok(value) = &reading.value else { continue };
             // The reader of a run leaves out what was not planned.
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
                 continue;
             };
-            let next = self.points.len();
-            let key = Key { subject, metric: reading.metric, plan, hardware };
-            let series = *self.series.entry(key).or_insert(next);
-            if series == next {
-                self.points.push(Vec::new());
+            let metric = reading.metric;
+            let Ok(value) = &reading.value else {
+                self.empty.entry((subject, metric, plan)).or_insert(number as usize);
+                continue;
+            };
+            let value = sign(metric) * value.ln();
+            if let Some(known) = usize::try_from(reading.case).ok().and_then(|case| pairs.get(case)) {
+                night.add(subject, known, metric, value);
             }
-            self.points[series].push((number, value.ln()));
+            self.point(Key::Subject { subject, metric, plan, hardware }, subject, (number, value));
         }
+        for ((kind, metric, part), subject, value) in night.values() {
+            self.point(Key::Part { kind, metric, plan, part }, subject, (number, value));
+        }
+        self.past(&run, plan, Some(numbers));
         self.groups.extend(run.plan.groups);
+    }
+
+    fn point(&mut self, key: Key, about: usize, point: (u32, f64)) {
+        let next = self.points.len();
+        let series = *self.series.entry(key).or_insert(next);
+        if series == next {
+            self.points.push(Vec::new());
+            self.about.push(about);
+        }
+        self.points[series].push(point);
     }
 
     /// The hardware behind every reading. A pair has its two devices; what a collective uses is the library's choice, so
@@ -160,57 +222,117 @@ impl History {
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(at, &run)| place[run] = at);
 
+        let mut presence = Presence::new(days.last().copied().unwrap_or_default());
+        for (&run, &day) in order.iter().zip(&days) {
+            let Past { plan, planned, .. } = &self.past[run];
+            presence.run(*plan, day, planned.as_deref());
+        }
+        let epochs = epochs(&self.past, &order, &days, options);
         let mut series: Vec<Collected> = Vec::with_capacity(keys.len());
-        for (key, mut points) in keys.into_iter().zip(self.points) {
+        let mut plans: Vec<usize> = Vec::with_capacity(keys.len());
+        for ((key, mut points), about) in keys.iter().zip(self.points).zip(self.about) {
             points.sort_by_key(|(run, _)| place[*run as usize]);
             let mut nights: Vec<Night> = Vec::new();
             for (run, value) in points {
                 let day = days[place[run as usize]];
                 match nights.last_mut() {
                     Some(night) if night.day == day => night.runs.push(value),
-                    _ => nights.push(Night { day, runs: vec![value], epoch: 0 }),
+                    _ => nights.push(Night { day, runs: vec![value], epoch: epochs.1.get(&day).copied().unwrap_or(0) }),
                 }
             }
-            let hardware = key.hardware.map(|word| words[word].to_string());
+            let (metric, plan, part, hardware) = match key {
+                Key::Subject { metric, plan, hardware, .. } => (*metric, *plan, None, &hardware[..]),
+                Key::Part { metric, plan, part, .. } => (*metric, *plan, Some(part.clone()), &[][..]),
+            };
+            let hardware = hardware.iter().map(|word| words[*word].to_string());
+            plans.push(plan);
             series.push(Collected {
-                subject: key.subject,
-                metric: key.metric,
-                plan: words[key.plan].to_string(),
-                hardware: hardware.into_iter().filter(|word| !word.is_empty()).collect(),
+                subject: about,
+                part,
+                metric,
+                plan: words[plan].to_string(),
+                rotating: self.rotating.contains(&plan),
+                standing: Standing::Retired,
+                hardware: hardware.filter(|word| !word.is_empty()).collect(),
                 nights,
             });
         }
-
-        let mut declared = options.epochs.clone();
-        declared.sort();
-        let mut declared = declared.into_iter().peekable();
-        let mut walk = Walk::default();
-        let mut next = vec![0; series.len()];
-        for (&run, &day) in order.iter().zip(&days) {
-            while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
-                walk.declare(day, &what);
-            }
-            let past = &self.past[run];
-            walk.run(day, &past.version, &past.software);
-            for (series, next) in series.iter_mut().zip(&mut next) {
-                let Some(night) = series.nights.get_mut(*next).filter(|night| night.day <= day) else { continue };
-                let hosts = subjects[series.subject].flow.hosts();
-                night.epoch = walk.epoch(hosts.into_iter().map(|host| &**host));
-                *next += 1;
-            }
-        }
+        presence.judge(&mut series, &plans, &subjects);
+        let measured: HashSet<(usize, Metric, usize)> = series
+            .iter()
+            .zip(&plans)
+            .filter(|(s, _)| s.part.is_none())
+            .map(|(s, plan)| (s.subject, s.metric, *plan))
+            .collect();
+        let lacking = self.empty.iter().filter(|(key, _)| !measured.contains(key) && presence.expected(key.2, key.0));
+        let mut never: Vec<(usize, Metric, i64)> =
+            lacking.map(|(key, run)| (key.0, key.1, days[place[*run]])).collect();
+        never.sort_unstable();
+        // A host of one NIC is that NIC, and one rail is everything.
+        let rails = |host: Option<&str>| {
+            let of = |part: &Part| match part {
+                Part::Nic(name, rail) if host.is_none_or(|host| host == name) => Some(*rail),
+                _ => None,
+            };
+            series.iter().filter_map(|one| of(one.part.as_ref()?)).collect::<HashSet<_>>().len()
+        };
+        let several = rails(None) > 1;
+        let hosts: HashSet<String> = series
+            .iter()
+            .filter_map(|one| match &one.part {
+                Some(Part::Nic(host, _)) => Some(host.clone()),
+                _ => None,
+            })
+            .collect();
+        let single: HashSet<String> = hosts.into_iter().filter(|host| rails(Some(host)) == 1).collect();
+        series.retain(|one| match &one.part {
+            Some(Part::Rail(_)) => several,
+            Some(Part::Nic(host, _)) => !single.contains(host),
+            _ => true,
+        });
         let mut nights = days;
         nights.dedup();
         Everything {
             subjects,
             series,
-            epochs: walk.finish(),
+            epochs: epochs.0,
             nights,
             runs: order.len(),
             groups: self.groups,
             unreadable: self.unreadable,
+            torn: self.torn,
+            never,
         }
     }
+}
+
+/// What was changed on purpose, and the declared epoch of every day with a run.
+fn epochs(past: &[Past], order: &[usize], days: &[i64], options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>) {
+    let mut declared = options.epochs.clone();
+    declared.sort();
+    let mut declared = declared.into_iter().peekable();
+    let mut walk = Walk::default();
+    let mut of_day = BTreeMap::new();
+    for (&run, &day) in order.iter().zip(days) {
+        while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
+            walk.declare(day, &what);
+        }
+        walk.run(day, &past[run].version, &past[run].software);
+        of_day.insert(day, walk.epoch());
+    }
+    (walk.finish(), of_day)
+}
+
+/// What makes two plans one: the file, or for a plan that rotates everything it says but the seed and the turn.
+fn identity_of_plan(run: &Run) -> String {
+    if run.plan.rotate.is_none() {
+        return run.plan_hash.clone();
+    }
+    let mut plan = run.plan.clone();
+    (plan.seed, plan.rotate) = (0, Some(0));
+    // A plan that was read from a journal can be written again; if not, the file tells it from others.
+    let text = serde_json::to_vec(&plan).unwrap_or_else(|_| run.plan_hash.clone().into_bytes());
+    Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What the number of each thing is, turned round.

@@ -4,23 +4,21 @@ use std::{collections::BTreeMap, thread};
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{self, End, Kind, Rules, Watch, watch},
+    changepoint::{self, End, Grade, Kind, Rules, Watch, watch},
     robust::median,
     shift::Interval,
 };
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::terms::Metric;
 
 use super::{
-    Alert, Change, Options, Rule, Series, State, Way, date,
+    Alert, Change, Options, Rule, Series, State, Watched, Way, date, fellows,
     history::{Collected, Everything},
+    parts::sign,
+    presence::Standing,
     reason,
 };
 use crate::analysis::history::{Cause, Labels, Moved};
 
-/// Days without a value after which a series has ended.
-const ENDED: i64 = 14;
-/// Nights of a level from which on the slow rule can alert.
-const WATCHED: usize = 28;
 /// Days around a change in which what was changed on purpose is named beside it.
 const NEARBY: i64 = 3;
 
@@ -36,32 +34,56 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
         // A thread that panicked has said so; its panic goes on here.
         parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
     });
-    all.iter().zip(watched).map(|(series, watch)| Ok(of_series(everything, series, &watch?))).collect()
+    let mut series = all
+        .iter()
+        .zip(watched)
+        .map(|(series, watch)| Ok(of_series(everything, series, &watch?)))
+        .collect::<Result<Vec<Series>, Refusal>>()?;
+    fellows::hold(everything, &mut series, options);
+    Ok(series)
 }
 
 fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> Series {
     let (subject, metric) = (&everything.subjects[collected.subject], collected.metric);
-    let middle = |runs: &[f64]| median(runs).map_or(f64::NAN, f64::exp);
+    let sign = sign(metric);
+    let value = |logarithm: f64| (sign * logarithm).exp();
+    let middle = |runs: &[f64]| median(runs).map_or(f64::NAN, value);
     let points: Vec<(i64, f64)> = collected.nights.iter().map(|night| (night.day, middle(&night.runs))).collect();
     let ends = (points.first().map_or(0, |(day, _)| *day), points.last().map_or(0, |(day, _)| *day));
-    let alive = everything.nights.last().is_none_or(|last| last - ends.1 <= ENDED);
+    let (alive, missing) = match collected.standing {
+        Standing::Present => (true, 0),
+        Standing::Missing(nights) => (true, nights),
+        Standing::Retired => (false, 0),
+    };
     let alerts = watch.alerts.iter().map(|alert| of_alert(alert, metric, alive, &points));
     Series {
         kind: subject.kind(metric),
-        link: subject.flow.name(),
+        link: collected.part.as_ref().map_or_else(|| subject.flow.name(), super::parts::Part::name),
+        part: collected.part.is_some(),
         metric,
         better: metric.better(),
         plan: collected.plan.chars().take(12).collect(),
         hardware: collected.hardware.clone(),
         span: (date(ends.0), date(ends.1)),
         nights: points.len(),
+        state: match watch.grade {
+            _ if !alive => Watched::Retired,
+            _ if missing > 0 => Watched::Missing,
+            Grade::Full => Watched::Fully,
+            Grade::Weak => Watched::Weakly,
+            Grade::TooYoung => Watched::TooYoung,
+        },
+        missing,
         alive,
         level: (date(watch.since), watch.history),
-        centre: watch.centre.exp(),
+        centre: value(watch.centre),
+        accepted: value(watch.accepted),
         scale_percent: percent(watch.scale),
-        watched: watch.history >= WATCHED,
+        sees_percent: watch.sees.map(|drop| percent(-sign * drop).abs()),
+        watched: watch.grade == Grade::Full,
         alerts: alerts.collect(),
-        repeat: watch.repeat.filter(|_| alive),
+        repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
+        far_off: alive && missing == 0 && watch.repeat.is_some_and(|repeat| repeat.urgent),
         points,
     }
 }
@@ -72,16 +94,25 @@ fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(
         End::Open => (State::Ended, points.last().map(|(day, _)| *day)),
         End::WentAway(day) => (State::WentAway, Some(day)),
         End::Overtaken(day) => (State::Overtaken, Some(day)),
+        End::Accepted(day) => (State::Accepted, Some(day)),
     };
-    let rose = alert.effect > 0.0;
+    let sign = sign(metric);
+    let interval = |Interval { low, high, .. }| {
+        let (low, high) = (percent(sign * low), percent(sign * high));
+        (low.min(high), low.max(high))
+    };
     let mut found = Alert {
         since: date(alert.since),
         day: alert.since,
         raised: date(alert.raised),
-        rule: if alert.kind == Kind::Fast { Rule::Fast } else { Rule::Slow },
-        way: if rose == (metric.better() == Better::Higher) { Way::Better } else { Way::Worse },
-        percent: percent(alert.effect),
-        interval: alert.interval.map(|Interval { low, high, .. }| (percent(low), percent(high))),
+        rule: match alert.kind {
+            Kind::Fast => Rule::Fast,
+            Kind::Slow => Rule::Slow,
+            Kind::Young => Rule::Young,
+        },
+        way: if alert.effect > 0.0 { Way::Better } else { Way::Worse },
+        percent: percent(sign * alert.effect),
+        interval: alert.interval.map(interval),
         strength: alert.strength.abs(),
         nights: alert.nights,
         state,
@@ -96,7 +127,15 @@ fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(
 /// Alerts grouped by what they have in common: those that last first, then the latest.
 pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change> {
     let mut labels = Labels::default();
-    everything.series.iter().for_each(|one| labels.add(&everything.subjects[one.subject], &everything.groups));
+    for one in &everything.series {
+        let subject = &everything.subjects[one.subject];
+        match &one.part {
+            Some(part) => labels.add_words(part.labels(&subject.test)),
+            // Pairs that are measured now and then would hide how much of a host changed.
+            None if one.rotating => labels.add_words([subject.flow.name()].into()),
+            None => labels.add(subject, &everything.groups),
+        }
+    }
     let alerts: Vec<(usize, usize)> =
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
     let moved = |&(at, alert): &(usize, usize)| {
@@ -153,6 +192,6 @@ fn change(
 }
 
 /// A difference of logarithms in percent.
-fn percent(difference: f64) -> f64 {
+pub(super) fn percent(difference: f64) -> f64 {
     100.0 * difference.exp_m1()
 }

@@ -5,16 +5,24 @@
 //! | `history` | runs, in any order, become series of nights |
 //! | `calendar` | which runs are one night |
 //! | `epochs` | what was changed on purpose, from which night on |
+//! | `parts` | hosts, NICs and rails of plans that measure other pairs each night |
+//! | `presence` | which series should have a value of the last night |
 //! | `judge` | watches every series, groups what moved together |
+//! | `fellows` | links that were bad from their first night on |
+//! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
 //!
 //! The arithmetic is [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
 
 mod calendar;
 mod epochs;
+mod fellows;
 mod history;
 mod judge;
+mod parts;
+mod presence;
 mod reason;
+mod sum;
 
 use railgauge_stats::Refusal;
 use railgauge_wire::terms::{Better, Metric};
@@ -27,7 +35,7 @@ pub use epochs::Epoch;
 pub use history::History;
 
 /// Version of the document.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,9 +70,11 @@ pub enum State {
     Open,
     /// Its series have no recent nights any more.
     Ended,
-    /// Overtaken by another change or by a declared epoch.
+    /// For the better, and another change replaced it. A change for the worse is never overtaken.
     Overtaken,
-    /// Back at the old level.
+    /// An epoch was declared: the new level is good.
+    Accepted,
+    /// Back at the level before it.
     WentAway,
 }
 
@@ -74,8 +84,43 @@ pub enum State {
 pub enum Rule {
     /// One night, confirmed by its repeats.
     Fast,
-    /// About a week.
+    /// About a week of a level of 28 nights or more.
     Slow,
+    /// Three nights or more of a younger level.
+    Young,
+    /// The series was far worse than its like from its first night on.
+    Fellows,
+}
+
+/// How a series is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watched {
+    /// 28 nights of a level or more.
+    Fully,
+    /// 7 nights or more: large steps are found, small ones are not.
+    Weakly,
+    /// Too few nights to say anything.
+    TooYoung,
+    /// Its plan was measured on the last night and it has no value of it.
+    Missing,
+    /// Its plan is no longer measured, or other hardware took its place.
+    Retired,
+}
+
+/// A case that should have a value of the last night and has none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Missing {
+    /// Test, metric, size and variant.
+    pub kind: String,
+    /// The link, the group of a collective, or the part.
+    pub link: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Last night with a value; `None` if there never was one.
+    pub last: Option<String>,
+    /// Nights of the plan since then; since its first night if there never was a value.
+    pub nights: usize,
 }
 
 /// One alert of one series.
@@ -116,8 +161,10 @@ pub struct Alert {
 pub struct Series {
     /// Test, metric, size and variant.
     pub kind: String,
-    /// The link, or the group of a collective.
+    /// The link, the group of a collective, or a part of a plan that rotates: a host, a NIC, a rail, every link.
     pub link: String,
+    /// Whether it is of a part.
+    pub part: bool,
     /// Metric.
     pub metric: Metric,
     /// Which direction is better.
@@ -130,20 +177,31 @@ pub struct Series {
     pub span: (String, String),
     /// Nights with a value.
     pub nights: usize,
-    /// Whether there are values of the last two weeks.
+    /// How it is watched.
+    pub state: Watched,
+    /// Nights of its plan since its last value; 0 unless it is missing.
+    pub missing: usize,
+    /// Whether it is not retired.
     pub alive: bool,
     /// First night of the present level, and nights of it.
     pub level: (String, usize),
     /// Median of the present level, in the metric's unit.
     pub centre: f64,
+    /// Median of the last level that counts as good, in the metric's unit: the one before the oldest change for the worse
+    /// that is open, the present one without any.
+    pub accepted: f64,
     /// Standard deviation of its nights, in percent.
     pub scale_percent: f64,
-    /// Whether the present level has nights enough for an alert.
+    /// A change for the worse of about this size in percent of the level is found within ten nights; `None` where none is.
+    pub sees_percent: Option<f64>,
+    /// Whether the present level, or the accepted one, has 28 nights.
     pub watched: bool,
     /// All alerts, in order.
     pub alerts: Vec<Alert>,
     /// How many standard deviations the last night is off, where it should be repeated at once.
     pub repeat: Option<f64>,
+    /// Whether it is too far off for the night to pass.
+    pub far_off: bool,
     /// Night (counted in days from 1970) and value of every night, for charts.
     #[serde(skip)]
     pub points: Vec<(i64, f64)>,
@@ -180,7 +238,8 @@ pub struct Change {
 pub struct Trend {
     /// Version of this document.
     pub version: u32,
-    /// fail: something became worse and still is. inconclusive: nothing did, but no series has nights enough to tell.
+    /// fail: something became worse and still is. inconclusive: nothing did, but values of the last night are missing, must
+    /// be repeated, or have too few nights before them.
     pub status: Status,
     /// The exit code of that.
     pub exit_code: u8,
@@ -192,6 +251,14 @@ pub struct Trend {
     pub span: (String, String),
     /// Directories whose run could not be read, and why.
     pub unreadable: Vec<(String, String)>,
+    /// Cases that should have a value of the last night and have none.
+    pub missing: Vec<Missing>,
+    /// Whether the last run of all could not be read.
+    pub torn: bool,
+    /// Series whose last night must be repeated.
+    pub repeats: usize,
+    /// Series of plans that are measured, too young to say anything about.
+    pub too_young: usize,
     /// Changes, those that are still so first, then the latest first.
     pub changes: Vec<Change>,
     /// What was changed on purpose.
@@ -210,26 +277,5 @@ pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let everything = history.finish(options);
     let series = judge::watch_all(&everything, options)?;
     let changes = judge::changes(&everything, &series);
-    let watched = series.iter().filter(|series| series.alive && series.watched).count();
-    let status = match () {
-        () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
-        () if watched == 0 => Status::Inconclusive,
-        () => Status::Pass,
-    };
-    let nights = &everything.nights;
-    let ends = nights.first().zip(nights.last()).map(|(first, last)| (date(*first), date(*last)));
-    let nights_watched: usize = series.iter().map(|series| series.nights).sum();
-    Ok(Trend {
-        version: VERSION,
-        status,
-        exit_code: status.exit_code(),
-        sentence: reason::sentence(&series, &changes),
-        runs: (everything.runs, nights.len()),
-        span: ends.unwrap_or_default(),
-        unreadable: everything.unreadable,
-        changes,
-        epochs: everything.epochs,
-        series_years: nights_watched as f64 / 365.25,
-        series,
-    })
+    Ok(sum::sum(everything, series, changes))
 }

@@ -1,6 +1,6 @@
 //! Alerts and changes in sentences that a person on call understands.
 
-use super::{Alert, Change, Rule, Series, State, Way};
+use super::{Alert, Change, Rule, Series, State, Watched, Way};
 use crate::analysis::words::{count, number, percent, signed};
 
 /// Why there is an alert.
@@ -15,7 +15,17 @@ pub(super) fn alert(alert: &Alert) -> String {
             "{moved}{interval} against the {before} nights before; the night of {raised} and its repeats are {strength} \
              standard deviations off"
         ),
-        Rule::Slow => format!(
+        Rule::Fellows => format!(
+            "{} than the median of its like, {strength} times what stands out, since its first night; {before} of its like, \
+             {}",
+            if alert.percent < 0.0 {
+                format!("lower by {} %", percent(-alert.percent))
+            } else {
+                format!("higher by {} %", percent(alert.percent))
+            },
+            count(*since, "night")
+        ),
+        Rule::Slow | Rule::Young => format!(
             "{moved}{interval}: {} against the {before} before, {strength} times what alerts, seen on {raised}",
             count(*since, "night")
         ),
@@ -40,24 +50,41 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         (State::WentAway, Some((at, alert))) => {
             format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
         }
-        (State::Overtaken, _) => "overtaken by another change or a declared epoch".to_owned(),
+        (State::Overtaken, _) => "overtaken by another change".to_owned(),
+        (State::Accepted, _) => "accepted by a declared epoch".to_owned(),
         _ => "no recent nights".to_owned(),
     };
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
 }
 
-/// The trend in a sentence.
-pub(super) fn sentence(series: &[Series], changes: &[Change]) -> String {
+/// The trend in a sentence; `missing` cases lack a value of the last night.
+pub(super) fn sentence(series: &[Series], changes: &[Change], missing: usize, torn: bool) -> String {
+    let number_of = |state: Watched| series.iter().filter(|series| series.state == state).count();
     let alive = series.iter().filter(|series| series.alive).count();
-    let watched = series.iter().filter(|series| series.alive && series.watched).count();
     let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
     let mut text = format!(
-        "Of {alive} series {watched} have nights enough to be watched: {} for the worse, {} for the better are still so, \
-         {} are over.",
+        "Of {alive} series {} are watched and {} weakly, for want of nights: {} for the worse, {} for the better are still \
+         so, {} are over.",
+        number_of(Watched::Fully),
+        number_of(Watched::Weakly),
         count(open(Way::Worse), "change"),
         open(Way::Better),
         changes.iter().filter(|change| change.state != State::Open).count(),
     );
+    let young = number_of(Watched::TooYoung);
+    if young > 0 {
+        text += &format!(" {young} are too young to be watched.");
+    }
+    if missing > 0 {
+        text += &format!(
+            " {} of the last night {} missing.",
+            count(missing, "value"),
+            if missing == 1 { "is" } else { "are" }
+        );
+    }
+    if torn {
+        text += " The last run cannot be read.";
+    }
     let repeat = series.iter().filter(|series| series.repeat.is_some()).count();
     if repeat > 0 {
         text += &format!(" {repeat} of the last night should be repeated at once.");

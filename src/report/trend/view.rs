@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
-        trend::{Change, Series, State, Trend, Way, date},
+        trend::{Change, Series, State, Trend, Watched, Way, date},
         verdict::Status,
         words::{self, count, number},
     },
@@ -26,7 +26,7 @@ const CHANGES: usize = 200;
 const ROWS: usize = 200;
 /// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
 /// (docs/statistics.md).
-const FALSE_ALERTS: (f64, f64) = (0.004, 0.08);
+const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
 
 /// A whole trend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,6 +47,10 @@ pub struct TrendView {
     pub over: Vec<ChangeView>,
     /// How many changes are not listed.
     pub more: usize,
+    /// Values of the last night that are missing.
+    pub missing: Table,
+    /// How many of these are not listed.
+    pub more_missing: usize,
     /// Series whose last night should be repeated at once.
     pub repeats: Table,
     /// What was changed on purpose.
@@ -94,6 +98,8 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
         word: match trend.status {
             Status::Fail => "worse",
             Status::Pass => "steady",
+            Status::Inconclusive | Status::NotRun if !trend.missing.is_empty() || trend.torn => "values are missing",
+            Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
         sentence: trend.sentence.clone(),
@@ -109,6 +115,8 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
         open: open.to_vec(),
         over: over.to_vec(),
         more: trend.changes.len() - listed.len(),
+        missing: missing(trend),
+        more_missing: trend.missing.len().saturating_sub(ROWS),
         repeats: repeats(trend),
         epochs: epochs(trend),
         kinds: kinds(trend),
@@ -134,11 +142,24 @@ fn remarks(trend: &Trend) -> Vec<String> {
     }
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {
-        remarks.push(format!("{ended} series have no values of the last two weeks: another plan or other hardware took their place, or a host is gone."));
+        remarks.push(format!(
+            "{ended} series are no longer measured: their plan was not run for two weeks, or other hardware took their place."
+        ));
     }
-    let young = trend.series.iter().filter(|series| series.alive && !series.watched).count();
-    if young > 0 {
-        remarks.push(format!("{young} series are too young to be watched: a level needs 28 nights; until then only the plan's own limits guard them."));
+    let weak: Vec<&Series> = trend.series.iter().filter(|series| series.state == Watched::Weakly).collect();
+    let sees: Vec<f64> = weak.iter().filter_map(|series| series.sees_percent).collect();
+    if let Ok(sees) = railgauge_stats::robust::median(&sees) {
+        remarks.push(format!(
+            "{} weakly watched, with fewer than 28 nights: half of them would show a change of {} % within ten nights.",
+            if weak.len() == 1 { "1 series is".to_owned() } else { format!("{} series are", weak.len()) },
+            number(sees)
+        ));
+    }
+    if trend.too_young > 0 {
+        remarks.push(format!(
+            "{} too young to be watched, with fewer than 7 nights: until then only the plan's own limits guard them.",
+            if trend.too_young == 1 { "1 series is".to_owned() } else { format!("{} series are", trend.too_young) }
+        ));
     }
     if !trend.unreadable.is_empty() {
         remarks.push(format!("{} could not be read.", count(trend.unreadable.len(), "run")));
@@ -159,9 +180,11 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
     let row = |(at, alert): &(usize, usize)| {
         let (series, alert) = (&trend.series[*at], &trend.series[*at].alerts[*alert]);
         let now = match (&alert.state, &alert.end) {
+            (State::Open, _) if series.missing > 0 => format!("no value since {}", series.span.1),
             (State::Open, _) => format!("{} {}", number(series.centre), series.metric.unit()),
             (State::WentAway, Some(end)) => format!("went away on {end}"),
             (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
+            (State::Accepted, Some(end)) => format!("accepted on {end}"),
             _ => "no recent nights".to_owned(),
         };
         vec![series.kind.clone(), series.link.clone(), alert.since.clone(), alert.reason.clone(), now]
@@ -206,6 +229,20 @@ fn figure(trend: &Trend, of: &Series) -> Result<Figure, String> {
     Ok(Figure { title: format!("{}, {}", of.kind, of.link), svg: series(&drawing)?, legend })
 }
 
+fn missing(trend: &Trend) -> Table {
+    let columns = vec![
+        text_column("test, metric, size"),
+        text_column("link"),
+        text_column("last value"),
+        number_column("nights", "without"),
+    ];
+    let row = |missing: &crate::analysis::trend::Missing| {
+        let last = missing.last.clone().unwrap_or_else(|| "never".to_owned());
+        vec![missing.kind.clone(), missing.link.clone(), last, missing.nights.to_string()]
+    };
+    Table { columns, rows: trend.missing.iter().take(ROWS).map(row).collect() }
+}
+
 fn repeats(trend: &Trend) -> Table {
     let columns =
         vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
@@ -237,6 +274,7 @@ fn kinds(trend: &Trend) -> Table {
         text_column("test, metric, size"),
         number_column("series", ""),
         number_column("watched", ""),
+        number_column("weakly", ""),
         number_column("level, median", ""),
         number_column("spread of nights", "%"),
         number_column("changes", ""),
@@ -249,7 +287,8 @@ fn kinds(trend: &Trend) -> Table {
         Some(vec![
             first.kind.clone(),
             all.len().to_string(),
-            all.iter().filter(|series| series.watched).count().to_string(),
+            all.iter().filter(|series| series.state == Watched::Fully).count().to_string(),
+            all.iter().filter(|series| series.state == Watched::Weakly).count().to_string(),
             format!("{} {}", number(middle(all.iter().map(|s| s.centre).collect())?), first.metric.unit()),
             words::percent(middle(all.iter().map(|s| s.scale_percent).collect())?),
             alerts().count().to_string(),

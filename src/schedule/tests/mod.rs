@@ -71,6 +71,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         name: "p".into(),
         description: String::new(),
         seed,
+        rotate: None,
         launch: Launch {
             via: Launcher::Local,
             in_flight: 1,

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
-use super::{numbers, plan, scheduled};
+use super::{hosts_only, numbers, plan, scheduled};
 use crate::{
     plan::{
         Plan,
-        model::{Pattern, Rails},
+        model::{AtOnce, Cut, Pattern, Rails},
     },
     schedule::{Inventory, ScheduleError, circle, schedule},
 };
@@ -138,5 +138,34 @@ proptest! {
         let of = |seed| scheduled(&plan(Pattern::Random(6), Rails::Aligned, &[1; 64], seed));
         // 63·62·61·60·59·58 choices: a coincidence of neighbouring seeds would be a fault of the generator.
         prop_assert_ne!(of(seed), of(seed.wrapping_add(1)));
+    }
+}
+
+/// Other pairs each night, and all of them in as few nights as possible; the same turn is the same schedule.
+#[test]
+fn turns_choose_other_rounds_until_all_had_theirs() {
+    for (hosts, rounds) in [(8_usize, 2_u32), (9, 3), (64, 6)] {
+        let of = |turn| {
+            let plan = Plan { rotate: Some(turn), ..plan(Pattern::Random(rounds), Rails::Aligned, &vec![1; hosts], 7) };
+            let pairs = hosts_only(&scheduled(&plan)).concat();
+            pairs.into_iter().map(|(a, b)| (a.min(b), a.max(b))).collect::<HashSet<_>>()
+        };
+        let all = hosts * (hosts - 1) / 2;
+        // A night of 2026, as the run takes it.
+        let first = 20_779;
+        assert_eq!(of(first), of(first));
+        assert!(of(first).is_disjoint(&of(first + 1)), "{hosts} hosts");
+        let turns = (hosts.div_ceil(2) * 2 - 1).div_ceil(rounds as usize) as u64;
+        let seen: HashSet<_> = (first..first + turns).flat_map(of).collect();
+        assert_eq!(seen.len(), all, "{hosts} hosts");
+    }
+    for pattern in [AtOnce::Permutation(2), AtOnce::Bisection(Cut::Drawn(2))] {
+        let of = |turn| {
+            let pattern = Pattern::AtOnce(pattern.clone());
+            let plan = Plan { rotate: Some(turn), ..plan(pattern, Rails::Aligned, &[1; 16], 7) };
+            hosts_only(&scheduled(&plan))
+        };
+        assert_eq!(of(3), of(3));
+        assert!(of(3).iter().all(|round| !of(4).contains(round)));
     }
 }

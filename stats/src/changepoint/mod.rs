@@ -1,8 +1,9 @@
 //! When what changed: series of nightly results.
 //!
-//! Two speeds. The slow alert ([`rank_max`], [`recent_median`]) needs a week and raises few false alarms whatever the
+//! Three speeds. The slow alert ([`rank_max`], [`recent_median`]) needs a week and raises few false alarms whatever the
 //! noise. The fast alert ([`fast`]) needs one night, but only where repeating the measurement the same night tells noise
 //! from change, that is where noise arises within runs and not between nights ([`variance_split`]). The night of a change
+//! The young alert ([`young`]) watches a level from its third night on. The night of a change
 //! is placed by [`change_points`], energy statistics on the clipped series. [`watch`] walks a series night by night with all
 //! of these, and [`together`] finds the common cause of series that changed at the same time.
 //!
@@ -10,14 +11,23 @@
 
 mod edivisive;
 mod fast;
+mod fellows;
+mod last;
+mod place;
 mod slow;
+mod standing;
 mod together;
 mod variance;
+mod walk;
 mod watch;
+mod young;
 
 pub use edivisive::{ChangePoint, change_points};
 pub use fast::{Fast, fast};
+pub use fellows::{OTHERS, Out, stand_out};
+pub use last::last_night;
 pub use slow::{Slow, by_chance, rank_max, recent_median, slow, wandering};
 pub use together::{Member, Shared, together};
 pub use variance::{Split, variance_split};
-pub use watch::{Alert, End, Kind, Night, Rules, Watch, watch};
+pub use watch::{Alert, End, Grade, Kind, Night, Repeat, Rules, Watch, watch};
+pub use young::{Step, young};

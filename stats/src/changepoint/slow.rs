@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     refusal::{Refusal, demand},
-    robust::Level,
+    robust::{Level, MAD_TO_SIGMA, median, quantile_sorted},
     shift::pseudomedian,
 };
 
@@ -19,6 +19,10 @@ const MEDIAN_OF: usize = 8;
 const HISTORY: usize = 120;
 /// Fewest nights before, for either.
 pub(super) const FEWEST: usize = 20;
+/// Part of the spread of one side that must be exceeded by the scale of both: half of the nights know it half as well.
+const WIDER: f64 = 0.87;
+/// How much farther than the median of the last nights their pseudomedian may count.
+const BURST: f64 = 1.2;
 /// Beyond this [`rank_max`] alerts.
 pub(super) const RANK_CUT: f64 = 4.5;
 /// Beyond this [`recent_median`] alerts.
@@ -111,9 +115,18 @@ pub fn rank_max(series: &[f64]) -> Result<(f64, usize), Refusal> {
 pub fn recent_median(series: &[f64], floor: f64) -> Result<f64, Refusal> {
     demand(series, FEWEST + MEDIAN_OF)?;
     let (before, last) = series.split_at(series.len() - MEDIAN_OF);
-    let level = Level::of(&before[before.len().saturating_sub(HISTORY)..], floor)?;
-    let away = pseudomedian(last)? - level.centre;
-    Ok(if away == 0.0 { 0.0 } else { away / level.scale })
+    let before = &before[before.len().saturating_sub(HISTORY)..];
+    let mut sorted = before.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let scale = Level::of_sorted(&sorted, floor).scale;
+    let centre = quantile_sorted(&sorted, 0.5)?;
+    let (most, half) = (pseudomedian(last)? - centre, BURST * (median(last)? - centre));
+    // A few very bad nights move the pseudomedian, and hardly the median: they are no new level.
+    let away = if most * half <= 0.0 { 0.0 } else { most.signum() * most.abs().min(half.abs()) };
+    // Where noise is skewed, one side is wider than what the shortest half shows.
+    let quartile = quantile_sorted(&sorted, if away < 0.0 { 0.25 } else { 0.75 })?;
+    let wide = WIDER * MAD_TO_SIGMA * (quartile - centre).abs();
+    Ok(if away == 0.0 { 0.0 } else { away / scale.max(wide) })
 }
 
 /// How much farther a series that wanders must go to alert: √((1 + r) / (1 − r)), where r is by how much the correlation of

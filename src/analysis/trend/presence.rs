@@ -1,0 +1,105 @@
+//! Which series should have a value of the last night, and have none.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use railgauge_wire::terms::Metric;
+
+use super::{history::Collected, parts::Part};
+use crate::analysis::history::Subject;
+
+/// Days without a run after which a plan is no longer measured.
+const ENDED: i64 = 14;
+/// Nights that make a plan one that is measured regularly, so that its days without a run are no end yet.
+const REGULAR: usize = 7;
+
+/// Whether a series has the values it should have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It has, or nothing was due.
+    Present,
+    /// Its plan was measured on so many nights since its last value.
+    Missing(usize),
+    /// Its plan is no longer measured, or other hardware took its place.
+    Retired,
+}
+
+/// The nights of every plan.
+#[derive(Debug)]
+pub(super) struct Presence {
+    last: i64,
+    plans: HashMap<usize, Plan>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    nights: BTreeSet<i64>,
+    /// Subjects that were planned on its last night; `None` where a run ended before anything was.
+    planned: Option<HashSet<usize>>,
+}
+
+impl Presence {
+    /// `last` is the last night of all plans.
+    pub(super) fn new(last: i64) -> Self {
+        Self { last, plans: HashMap::new() }
+    }
+
+    /// Adds a run of a plan, in the order of time.
+    pub(super) fn run(&mut self, plan: usize, day: i64, planned: Option<&[usize]>) {
+        let plan = self.plans.entry(plan).or_default();
+        if plan.nights.insert(day) {
+            plan.planned = planned.map(|_| HashSet::new());
+        }
+        if let Some(planned) = planned {
+            plan.planned.get_or_insert_default().extend(planned);
+        }
+    }
+
+    /// Whether a plan is still measured: on the last night, or regularly and within two weeks.
+    fn lives(&self, plan: usize) -> bool {
+        let Some(known) = self.plans.get(&plan) else { return false };
+        let ago = known.nights.last().map_or(i64::MAX, |night| self.last - night);
+        ago == 0 || ago <= ENDED && known.nights.len() >= REGULAR
+    }
+
+    /// Whether a plan that is still measured should have measured this subject on its last night.
+    pub(super) fn expected(&self, plan: usize, subject: usize) -> bool {
+        let planned = |known: &Plan| known.planned.as_ref().is_none_or(|planned| planned.contains(&subject));
+        self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
+    }
+
+    /// Sets the standing of every series; `plans` are the numbers of their plans.
+    pub(super) fn judge(&self, series: &mut [Collected], plans: &[usize], subjects: &[Subject]) {
+        let last = |one: &Collected| one.nights.last().map_or(i64::MIN, |night| night.day);
+        let mut latest: HashMap<(usize, Metric, usize), i64> = HashMap::new();
+        for (one, plan) in series.iter().zip(plans).filter(|(one, _)| one.part.is_none()) {
+            let known = latest.entry((one.subject, one.metric, *plan)).or_insert(i64::MIN);
+            *known = last(one).max(*known);
+        }
+        let parts: HashMap<usize, HashSet<Part>> =
+            self.plans.iter().map(|(plan, known)| (*plan, known.parts(subjects))).collect();
+        for (one, &plan) in series.iter_mut().zip(plans) {
+            let night = last(one);
+            let replaced =
+                one.part.is_none() && latest.get(&(one.subject, one.metric, plan)).is_some_and(|other| *other > night);
+            if replaced || !self.lives(plan) {
+                continue;
+            }
+            let known = &self.plans[&plan];
+            let due = match (&one.part, &known.planned) {
+                (_, None) => true,
+                (Some(part), Some(_)) => parts[&plan].contains(part),
+                // A NIC that is gone is not even planned any more.
+                (None, Some(planned)) => !one.rotating || planned.contains(&one.subject),
+            };
+            let since = known.nights.range(night.saturating_add(1)..).count();
+            one.standing = if due && since > 0 { Standing::Missing(since) } else { Standing::Present };
+        }
+    }
+}
+
+impl Plan {
+    fn parts(&self, subjects: &[Subject]) -> HashSet<Part> {
+        let planned = self.planned.iter().flatten().filter_map(|&subject| subjects.get(subject));
+        planned.flat_map(|subject| Part::of(&subject.flow)).collect()
+    }
+}

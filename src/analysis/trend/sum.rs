@@ -1,0 +1,62 @@
+//! What the series and their changes come to.
+
+use super::{Change, Missing, Series, State, Trend, VERSION, Watched, Way, date, history::Everything, reason};
+use crate::analysis::verdict::Status;
+
+/// The whole document.
+pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Change>) -> Trend {
+    let missing = missing(&everything, &series);
+    let far_off = series.iter().filter(|series| series.far_off).count();
+    // A pair of a plan that rotates is measured now and then: its hosts and NICs are watched in its place.
+    let pairs = everything.series.iter().map(|one| one.rotating && one.part.is_none());
+    let too_young =
+        series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count();
+    let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
+    let unsure = !missing.is_empty() || far_off > 0 || too_young > 0 || everything.torn || !watched;
+    let status = match () {
+        () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
+        () if unsure => Status::Inconclusive,
+        () => Status::Pass,
+    };
+    let nights = &everything.nights;
+    let ends = nights.first().zip(nights.last()).map(|(first, last)| (date(*first), date(*last)));
+    let nights_watched: usize = series.iter().map(|series| series.nights).sum();
+    Trend {
+        version: VERSION,
+        status,
+        exit_code: status.exit_code(),
+        sentence: reason::sentence(&series, &changes, missing.len(), everything.torn),
+        runs: (everything.runs, nights.len()),
+        span: ends.unwrap_or_default(),
+        unreadable: everything.unreadable,
+        missing,
+        torn: everything.torn,
+        repeats: far_off,
+        too_young,
+        changes,
+        epochs: everything.epochs,
+        series_years: nights_watched as f64 / 365.25,
+        series,
+    }
+}
+
+/// Cases that should have a value of the last night and have none, the longest missing first.
+fn missing(everything: &Everything, series: &[Series]) -> Vec<Missing> {
+    let silent = series.iter().filter(|series| series.missing > 0).map(|series| Missing {
+        kind: series.kind.clone(),
+        link: series.link.clone(),
+        metric: series.metric,
+        last: Some(series.span.1.clone()),
+        nights: series.missing,
+    });
+    let never = everything.never.iter().map(|&(subject, metric, first)| Missing {
+        kind: everything.subjects[subject].kind(metric),
+        link: everything.subjects[subject].flow.name(),
+        metric,
+        last: None,
+        nights: everything.nights.iter().filter(|night| **night >= first).count(),
+    });
+    let mut missing: Vec<Missing> = silent.chain(never).collect();
+    missing.sort_by_key(|missing| std::cmp::Reverse(missing.nights));
+    missing
+}

@@ -1,0 +1,42 @@
+//! A series against its like: who was bad from the first night on.
+
+use crate::robust::{MAD_TO_SIGMA, median_in_place};
+
+/// Fewest others that a level is held against.
+pub const OTHERS: usize = 4;
+/// Levels from which on a level counts among its own others.
+const MANY: usize = 200;
+/// Standard deviations of the others' levels below their median.
+const CUT: f64 = 6.0;
+/// The same as a difference of logarithms, 10 %: links of one kind may differ by a few percent for ever.
+const LEAST: f64 = 0.105;
+
+/// A level far below that of its like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Out {
+    /// Difference of logarithms from the median of the others, negative.
+    pub effect: f64,
+    /// By how many times what stands out.
+    pub excess: f64,
+}
+
+/// Which levels (logarithms, higher is better) lie below the median of all others by more than 6 of their standard
+/// deviations (1.4826 · MAD, `least` at least) and by more than 10 %. With fewer than four others nothing is said; where
+/// half of them differ, the deviation is so large that nothing stands out.
+pub fn stand_out(levels: &[f64], least: f64) -> Vec<Option<Out>> {
+    let spread = |mut levels: Vec<f64>| {
+        let centre = median_in_place(&mut levels);
+        levels.iter_mut().for_each(|level| *level = (*level - centre).abs());
+        (centre, (MAD_TO_SIGMA * median_in_place(&mut levels)).max(least))
+    };
+    // One of many moves no median.
+    let all = (levels.len() > MANY).then(|| spread(levels.to_vec()));
+    let out = |at: usize| {
+        let others = || levels[..at].iter().chain(&levels[at + 1..]).copied().collect();
+        let (centre, scale) = all.unwrap_or_else(|| spread(others()));
+        let effect = levels[at] - centre;
+        let excess = -effect / (CUT * scale).max(LEAST);
+        (excess > 1.0).then_some(Out { effect, excess })
+    };
+    (0..levels.len()).map(|at| if levels.len() > OTHERS { out(at) } else { None }).collect()
+}

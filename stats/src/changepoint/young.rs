@@ -1,0 +1,142 @@
+//! The young alert: a step within a level of few nights.
+
+use std::sync::OnceLock;
+
+use crate::{robust::median_in_place, student::t_quantile};
+
+/// Most nights of a level that are looked at: beyond it the slow alert has twice the nights it needs.
+pub const MOST: usize = 42;
+/// Fewest nights before a step, and since it.
+pub const FEWEST: (usize, usize) = (2, 3);
+/// Nights from which on a side's value farthest from its median is moved to the next one.
+const CLIPPED: usize = 4;
+/// Nights to either side of the step that stands out most among which the best place is taken.
+const NEARBY: usize = 2;
+/// Weight, in nights, of the expectation that the deviation is that of the least effect.
+const PRIOR: f64 = 2.0;
+/// Chance of each one-sided test, by the nights before the step: 2, 3, 4, 5 to 7, more. Where few nights came before, more
+/// of them would not come any more, so it must do with little; later steps have better evidence and can be asked for it.
+const CHANCE: [(usize, f64); 5] = [(2, 1.5e-4), (3, 4e-5), (4, 1e-5), (5, 4e-6), (8, 1e-5)];
+/// What the last of these is multiplied with: √((1 + r) / (1 − r)) at r = 0.3. The mean of many nights varies by so much more
+/// where a night resembles the one before (Bartlett 1946).
+const RESEMBLES: f64 = 1.363;
+/// The same is divided by this where fewer than [`PATIENT`] nights came since: more will come.
+const HASTE: f64 = 10.0;
+const PATIENT: usize = 7;
+
+/// A step found in a young level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Position of the first night of the new level.
+    pub at: usize,
+    /// Student's t over what it takes: beyond ± 1, positive if values rose.
+    pub excess: f64,
+}
+
+/// The step that stands out most among all places of a young level, if any does: Student's t of the nights since against the
+/// nights before, over the quantile that the place asks for. The largest residual of a side of four nights or more counts as
+/// the second largest, so that one bad night hides no step and makes none; the deviation also rests on two imagined nights
+/// that deviate by `least`.
+///
+/// Levels of fewer than 5 or more than [`MOST`] nights have none.
+pub fn young(level: &[f64], least: f64) -> Option<Step> {
+    let n = level.len();
+    if n < FEWEST.0 + FEWEST.1 || n > MOST {
+        return None;
+    }
+    let before = sides(level.iter());
+    let since = sides(level.iter().rev());
+    let at = |place: usize| {
+        let (a, b) = (&before[place - 1], &since[n - place - 1]);
+        let freedom = (n - 2) as f64;
+        let variance = (a.squares + b.squares + PRIOR * least * least) / (freedom + PRIOR);
+        let error = (variance * (1.0 / place as f64 + 1.0 / (n - place) as f64)).sqrt();
+        let t = if error > 0.0 { (b.mean - a.mean) / error } else { 0.0 };
+        Step { at: place, excess: t / cut(place, n - place) }
+    };
+    // A side too short to be clipped must lie beyond the middle with every night.
+    let apart = |place: &usize| {
+        let (a, b) = (&before[*place - 1], &since[n - *place - 1]);
+        let beyond = |nights: &[f64], side: &Side| {
+            let middle = (a.mean + b.mean) / 2.0;
+            nights.len() >= CLIPPED || nights.iter().all(|v| (*v > middle) == (side.mean > middle))
+        };
+        beyond(&level[..*place], a) && beyond(&level[*place..], b)
+    };
+    let all = (FEWEST.0..=n - FEWEST.1).filter(apart).map(at);
+    let most = all.max_by(|a, b| a.excess.abs().total_cmp(&b.excess.abs())).filter(|step| step.excess.abs() > 1.0)?;
+    // A side whose farthest night was moved may hold one of the other side: the place is where distances are smallest.
+    let places = most.at.saturating_sub(NEARBY).max(FEWEST.0)..=(most.at + NEARBY).min(n - 1);
+    let left = |at: &usize| distances(&level[..*at]) + distances(&level[*at..]);
+    let at = places.min_by(|a, b| left(a).total_cmp(&left(b))).unwrap_or(most.at);
+    Some(Step { at, ..most })
+}
+
+/// Sum of the distances from the median.
+fn distances(values: &[f64]) -> f64 {
+    let centre = median_in_place(&mut values.to_vec());
+    values.iter().map(|v| (v - centre).abs()).sum()
+}
+
+/// The t that a step after so many nights and since so many has to exceed.
+fn cut(before: usize, since: usize) -> f64 {
+    static CUTS: OnceLock<Vec<f64>> = OnceLock::new();
+    let kind = (CHANCE.partition_point(|(from, _)| *from <= before) - 1) * 2 + usize::from(since < PATIENT);
+    let cuts = CUTS.get_or_init(|| {
+        let cut = |freedom: usize, kind: usize| {
+            let haste = if kind % 2 == 1 { HASTE } else { 1.0 };
+            let many = if kind / 2 + 1 == CHANCE.len() { RESEMBLES } else { 1.0 };
+            many * t_quantile(CHANCE[kind / 2].1 / haste, freedom as f64)
+        };
+        (1..=MOST).flat_map(|freedom| (0..2 * CHANCE.len()).map(move |kind| cut(freedom, kind))).collect()
+    });
+    cuts[(before + since - 3) * 2 * CHANCE.len() + kind]
+}
+
+/// About the smallest step that is found after ten nights in most cases if it comes now: what alerts and a standard error.
+pub(super) fn sees(level: &[f64], least: f64) -> Option<f64> {
+    const NIGHTS: usize = 10;
+    let n = level.len().min(MOST - NIGHTS);
+    if n < FEWEST.0 {
+        return None;
+    }
+    let all = sides(level[level.len() - n..].iter()).pop()?;
+    let variance = (all.squares + PRIOR * least * least) / (n as f64 - 1.0 + PRIOR);
+    let error = (variance * (1.0 / n as f64 + 1.0 / NIGHTS as f64)).sqrt();
+    Some((error * (cut(n, NIGHTS) + 1.0)).max(least))
+}
+
+/// Mean and sum of squares of a side.
+struct Side {
+    mean: f64,
+    squares: f64,
+}
+
+/// The sides that end after the first night, the second, and so on.
+fn sides<'a>(nights: impl Iterator<Item = &'a f64>) -> Vec<Side> {
+    let mut sorted: Vec<f64> = Vec::with_capacity(MOST);
+    nights
+        .map(|&value| {
+            sorted.insert(sorted.partition_point(|&other| other < value), value);
+            side(&sorted)
+        })
+        .collect()
+}
+
+fn side(sorted: &[f64]) -> Side {
+    let n = sorted.len();
+    let moments = |value: &dyn Fn(usize) -> f64| {
+        let mean = (0..n).map(value).sum::<f64>() / n as f64;
+        Side { mean, squares: (0..n).map(|i| (value(i) - mean).powi(2)).sum() }
+    };
+    if n < CLIPPED {
+        return moments(&|i| sorted[i]);
+    }
+    let median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
+    let (low, high) = (median - sorted[0], sorted[n - 1] - median);
+    // The farthest is at one of the ends; the second farthest beside it or at the other.
+    let (farthest, second) =
+        if low > high { (0, (median - sorted[1]).max(high)) } else { (n - 1, (sorted[n - 2] - median).max(low)) };
+    let moved = if low > high { median - second } else { median + second };
+    moments(&|i| if i == farthest { moved } else { sorted[i] })
+}
