@@ -48,6 +48,19 @@ pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
     carries(metric, operations(result).unwrap_or_default().max(1))
 }
 
+/// Why the samples of a case do not carry this metric, in words.
+pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> String {
+    let (operations, needed) = (operations(result).unwrap_or_default(), needed(metric));
+    format!("{metric} takes {needed} operations in every window, and there were {operations}: measure longer")
+}
+
+/// The median over the windows' median operations, in µs; `None` without a window of single operations.
+pub fn median(result: &CaseResult<'_>) -> Option<f64> {
+    let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_ref());
+    let medians: Vec<f64> = samples.map(|latency| latency.p50 as f64 / 1e3).collect();
+    railgauge_stats::robust::median(&medians).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! What stands out, by itself and beside named parts.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use railgauge::{
     analysis::{
@@ -28,9 +28,19 @@ fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, 
         let case = &cases[one.case as usize];
         picked(&case.test, case.cell.size, [&case.flow.from.host, &case.flow.to.host])
     };
-    for sample in journal.tries.iter_mut().filter(mine).filter_map(|one| one.result.as_mut().ok()) {
+    for one in journal.tries.iter_mut().filter(mine) {
+        // Links with room for what becomes faster.
+        if let Some(link) = &mut one.link {
+            Arc::make_mut(link).rate_gbps = Some(400.0);
+        }
+        let Ok(sample) = &mut one.result else { continue };
         let end = &mut sample.initiator;
         end.bytes = (end.bytes as f64 * factor) as u64;
+        if end.latency.is_none() {
+            end.operations = (end.operations as f64 * factor) as u64;
+        } else {
+            end.bytes = end.operations * cases[one.case as usize].cell.size;
+        }
         end.slices.iter_mut().for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
         if let Some(latency) = &mut end.latency {
             for time in [
@@ -43,6 +53,7 @@ fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, 
             ] {
                 *time = (*time as f64 * factor) as u64;
             }
+            (latency.mean, latency.stdev) = (latency.mean * factor, latency.stdev * factor);
         }
     }
 }

@@ -161,9 +161,9 @@ fn a_limit_that_changes_leaves_the_names_of_junit_and_is_told_as_the_plan_writes
     (old.limit, old.written) = (plan.tests[0].expect[0].limit, plan.tests[0].expect[0].written.clone());
     assert_eq!(names(&journal), before);
     assert_eq!(
-        before.iter().collect::<std::collections::BTreeSet<_>>().len() + 2,
+        before.iter().collect::<std::collections::BTreeSet<_>>().len() + 4,
         before.len(),
-        "one name for the demand that every test has"
+        "one name for each of the two demands that every test has"
     );
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
     assert!(view.expectations.iter().any(|one| one.demand == "latency_p99 at most 1 s"), "{:?}", view.expectations);
@@ -179,6 +179,7 @@ fn percentiles_are_shown_where_the_samples_carry_them() {
         let mut journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
         for latency in journal.tries.iter_mut().filter_map(|one| one.result.as_mut().ok()?.initiator.latency.as_mut()) {
             latency.samples = operations;
+            latency.histogram.clear();
         }
         let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
         let test = view.tests.iter().find(|test| test.name == "write-lat").unwrap();

@@ -229,3 +229,25 @@ fn what_the_plan_wants_of_hosts_is_judged_from_the_journal_alone() {
     assert_eq!((found[0].tally.violating, found[0].tally.missing), (5, 1));
     assert!(found[0].holdings.iter().any(|one| one.host == "gpu002"));
 }
+
+#[test]
+fn a_percentile_that_the_samples_do_not_carry_is_neither_kept_nor_broken() {
+    let judged = |operations: u64, limit: f64| {
+        let mut journal = journal(&small());
+        for one in &mut journal.tries {
+            if let Some(latency) = one.result.as_mut().unwrap().initiator.latency.as_mut() {
+                latency.samples = operations;
+                latency.histogram.clear();
+            }
+        }
+        let test = journal.plan.tests.iter_mut().find(|test| test.name == "write-lat").unwrap();
+        test.expect = vec![demand(Metric::LatencyP99, Limit::AtMost(limit))];
+        let verdicts = judge(&journal, None);
+        let of = |verdict: &&Verdict| verdict.kind == Kind::Expectation && verdict.test == "write-lat";
+        verdicts.verdicts.iter().find(of).unwrap().status
+    };
+    assert_eq!(judged(4000, 100.0), Status::Pass);
+    assert_eq!(judged(999, 100.0), Status::Inconclusive);
+    // Half of the operations took longer: so did one in a hundred.
+    assert_eq!(judged(999, 0.5), Status::Fail);
+}

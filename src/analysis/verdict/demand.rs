@@ -10,6 +10,7 @@ use crate::{
     analysis::{
         baseline::Held,
         journal::Journal,
+        percentile,
         results::{CaseResult, State},
         row::Row,
         words::{self, count, sizes},
@@ -183,6 +184,10 @@ fn held_against<'r>(
             (held.limit(result, row, percent)?, higher)
         }
     };
+    // What too few operations carry is no percentile. It is above its limit for certain only where the median is.
+    if !percentile::carried_by(row.metric, result) && percentile::median(result).is_none_or(|median| median <= limit) {
+        return Err(percentile::too_few(row.metric, result));
+    }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
     Ok(Judged { result, row, limit, quality, violates })
 }
