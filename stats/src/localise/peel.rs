@@ -15,7 +15,7 @@ use crate::{
 /// Standard error of the median of n normal values, times √n / σ: √(π / 2).
 pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
 /// Least standard errors below the centre for a part to be a suspect.
-const CUT: f64 = 4.0;
+pub(super) const CUT: f64 = 4.0;
 /// Least standard deviations below the centre for a single pair.
 const LINK_CUT: f64 = 5.0;
 /// Probability that chance alone makes any suspect in a run of normal values, by which the cuts grow.
@@ -29,6 +29,8 @@ fn fewest(part: &Part) -> usize {
     match part {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
         Part::Host(..) | Part::Nic(..) => 2,
+        // Few rounds take few pairs across each of many boundaries; two hosts on either side are asked for in `holds`.
+        Part::Boundary(..) => 3,
         _ => 6,
     }
 }
