@@ -4,7 +4,7 @@
 //! what the whole cluster does meanwhile is in both. Both samples are compared by ranks, so that skewed and heavy-tailed
 //! noise makes no false names, and results of two kinds are told from results that are low throughout.
 
-use super::{Part, Probe, Role, Setting, Suspect, Way, shaky::at_least};
+use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least};
 use crate::{
     rank::mann_whitney,
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -15,6 +15,15 @@ use crate::{
 const FEWEST: usize = 3;
 /// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
 pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
+/// The same where several suspects are judged: over all of them.
+const FALSE_ALARM_OF_ALL: f64 = 0.004;
+/// Probability that chance makes a good part one that is bad at times. It has to be below [`FALSE_ALARM`], since how often
+/// good pairs are low is itself known from a few controls only.
+const FALSE_SHAKY: f64 = 1e-4;
+/// Most often that a good part's results are low, as long as the controls do not show more.
+const GLITCHES: f64 = 0.05;
+/// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
+const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
 /// Share of the suspect's effect that the probes must show.
 pub(super) const LIKE: f64 = 1.0 / 3.0;
 /// Standard deviations that an effect must have for single results to be told apart: half of it is then 2, which one good
@@ -128,9 +137,9 @@ pub fn judge(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>)
 /// - Confirmed: lower than the controls by the rank test at 0.00135, by the least effect, by a third of what made it a
 ///   suspect, and, where the effect is 4 standard deviations or more, in 80 % of the results.
 /// - Intermittent: where the effect is that large, more results lie beyond half of it than the controls' share of such
-///   results explains (binomial, 0.00135), but not 80 %.
-/// - Cleared: no result lies beyond half of the effect, and an effect of half the suspected size is ruled out (the lower end
-///   of a 90 % interval). A part suspected of being bad at times needs ten results.
+///   results explains (binomial, 0.0001), but not 80 %.
+/// - Cleared: no result lies beyond half of the effect, or of ten no more than of the controls, and an effect of half the
+///   suspected size is ruled out (the lower end of a 90 % interval). A part suspected of being bad at times needs ten results.
 /// - Open otherwise.
 pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>) -> Settled {
     let residual = |(probe, value): &(Probe, f64)| value - probe.level.centre - probe.explained;
@@ -138,14 +147,21 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     let raw: Vec<(Probe, f64)> = of(Role::Control).map(|result| (result.0, residual(result))).collect();
     // Measured with less beside them, pairs between groups may gain where pairs within one do not.
     let between = |probe: &Probe| setting.between(probe.from, probe.to);
-    let centres = [false, true].map(|kind| {
-        let mut of: Vec<f64> = raw.iter().filter(|(probe, _)| between(probe) == kind).map(|(_, r)| *r).collect();
-        let of = if of.len() >= FEWEST { &mut of } else { &mut raw.iter().map(|(_, r)| *r).collect() };
-        if of.is_empty() { 0.0 } else { median_in_place(of) }
-    });
-    let centred = |(probe, r): (Probe, f64)| (probe, r - centres[usize::from(between(&probe))]);
-    let controls: Vec<f64> = raw.iter().map(|result| centred(*result).1).collect();
-    let all: Vec<(Probe, f64)> = of(Role::Suspect).map(|result| centred((result.0, residual(result)))).collect();
+    let centre = |kind: Option<bool>| {
+        let of = raw.iter().filter(|(probe, _)| kind.is_none_or(|kind| between(probe) == kind));
+        let mut of: Vec<f64> = of.map(|(_, r)| *r).collect();
+        (of.len() >= FEWEST).then(|| median_in_place(&mut of))
+    };
+    let (own, any) = ([centre(Some(false)), centre(Some(true))], centre(None));
+    // Controls of the other kind serve only where both kinds were alike at first.
+    let alike =
+        raw.iter().all(|(control, _)| results.iter().all(|(probe, _)| probe.level.centre == control.level.centre));
+    let centred = |(probe, r): (Probe, f64)| {
+        let centre = own[usize::from(between(&probe))].or(any.filter(|_| alike));
+        centre.map(|centre| (probe, r - centre))
+    };
+    let controls: Vec<f64> = raw.iter().filter_map(|result| Some(centred(*result)?.1)).collect();
+    let all: Vec<(Probe, f64)> = of(Role::Suspect).filter_map(|result| centred((result.0, residual(result)))).collect();
     let mut settled = Settled {
         judgement: Judgement::Open { n: all.len(), doubt: Doubt::TooFew },
         part: suspect.part.clone(),
@@ -172,6 +188,16 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         .collect();
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
+    let way = match settled.judgement {
+        Judgement::Confirmed { way, .. } => way,
+        Judgement::Intermittent { .. } => scene.way_of_bad(&own),
+        _ => return settled,
+    };
+    settled.part = match settled.part {
+        Part::Host(host, _) => Part::Host(host, way),
+        Part::Nic(port, _) => Part::Nic(port, way),
+        part => part,
+    };
     settled
 }
 
@@ -234,6 +260,19 @@ impl<'a> Scene<'a> {
         Some(first)
     }
 
+    /// The direction of bad results, where the other has five and none is bad.
+    fn way_of_bad(&self, own: &[(Probe, f64)]) -> Way {
+        let of = |way: Way| {
+            let results = || own.iter().filter(move |(probe, _)| probe.way == way);
+            (results().count(), results().filter(|(_, r)| self.is_bad(*r)).count())
+        };
+        match (of(Way::Send), of(Way::Receive)) {
+            ((_, 1..), (TESTS.., 0)) => Way::Send,
+            ((TESTS.., 0), (_, 1..)) => Way::Receive,
+            _ => Way::Both,
+        }
+    }
+
     fn judge(&self, suspect: &Suspect, own: &[(Probe, f64)], setting: &Setting<'_>) -> Judgement {
         let n = own.len();
         let open = |doubt: Doubt| Judgement::Open { n, doubt };
@@ -248,40 +287,43 @@ impl<'a> Scene<'a> {
         let one_way =
             |way: Way| Some(Outcome::new(self, own, way)).filter(|outcome| setting.directed && outcome.n >= 2);
         // One direction is fine if it is closer to good pairs than to the other direction.
+        let fine = |good: &Outcome, low: &Outcome| {
+            low.all_low(self)
+                && good.effect > low.effect / 2.0
+                && (good.bad as f64 <= (1.0 - NEARLY_ALL) * good.n as f64 || !self.tells())
+        };
         let (way, found) = match (one_way(Way::Send), one_way(Way::Receive)) {
-            (Some(send), Some(receive))
-                if send.all_low(self) && receive.effect > send.effect / 2.0 && receive.bad == 0 =>
-            {
-                (Way::Send, send)
-            }
-            (Some(send), Some(receive))
-                if receive.all_low(self) && send.effect > receive.effect / 2.0 && send.bad == 0 =>
-            {
-                (Way::Receive, receive)
-            }
+            (Some(send), Some(receive)) if fine(&receive, &send) => (Way::Send, send),
+            (Some(send), Some(receive)) if fine(&send, &receive) => (Way::Receive, receive),
             _ => (Way::Both, all),
         };
         let enough = (self.effect * LIKE).min(-setting.least);
+        let false_alarm = FALSE_ALARM.min(FALSE_ALARM_OF_ALL / suspect.looks.max(1) as f64);
         let throughout = !self.tells() || found.bad as f64 >= NEARLY_ALL * found.n as f64;
-        // Of one direction only half of the results are, so what both say against controls counts as well.
-        let low = found.p < FALSE_ALARM || way != Way::Both && found.p < 0.05 && found.bad == found.n;
-        if low && found.effect <= enough && throughout {
+        if found.p < false_alarm && found.effect <= enough && throughout {
             return Judgement::Confirmed { effect: found.effect, interval: found.interval, way, n, far: found.far };
         }
         let found = Outcome::new(self, own, Way::Both);
-        let rate = (low_controls + 1) as f64 / (self.controls.len() + 2) as f64;
-        let rate = rate.min(0.05_f64.max(low_controls as f64 / self.controls.len() as f64));
+        let share = found.bad as f64 / n as f64;
+        let shown = (low_controls + 1) as f64 / (self.controls.len() + 2) as f64;
         if self.tells() && found.bad > 0 {
-            let beyond = at_least(found.bad, n, rate) < FALSE_ALARM;
-            let share = found.bad as f64 / n as f64;
-            return match beyond && share < NEARLY_ALL && found.bad_effect <= enough {
-                true => Judgement::Intermittent { effect: found.bad_effect, share, n, far: found.bad_far },
+            let rate = shown.min(GLITCHES.max(low_controls as f64 / self.controls.len() as f64));
+            let beyond = at_least(found.bad, n, rate) < FALSE_SHAKY;
+            if beyond && share < NEARLY_ALL && found.bad_effect <= enough {
+                return Judgement::Intermittent { effect: found.bad_effect, share, n, far: found.bad_far };
+            }
+            let (chance, most) = AS_CONTROLS;
+            let as_controls = n >= CLEARS && share <= most && at_least(found.bad, n, shown) > chance;
+            return match as_controls && found.effect > enough {
+                true if suspect.part.is_shared() => open(Doubt::UnderLoad),
+                true => Judgement::Cleared { effect: found.effect, n },
                 false => open(Doubt::Mixed),
             };
         }
         let ruled_out = found.lower.is_some_and(|lower| lower > self.effect / 2.0) || found.least_is_good(self);
         let enough_results = suspect.share.is_none() || n >= CLEARS || suspect.latent;
-        if found.bad == 0 && ruled_out && enough_results && found.effect > enough {
+        let none_bad = found.bad == 0 || !self.tells();
+        if none_bad && ruled_out && enough_results && found.effect > enough {
             if suspect.part.is_shared() {
                 return open(Doubt::UnderLoad);
             }

@@ -47,6 +47,8 @@ pub(super) struct Table {
     rising: Vec<u32>,
     noise: f64,
     least: f64,
+    /// Whether the kinds may have levels of their own.
+    two_levels: bool,
     /// What is taken for good; everything that lies together with most where it is `None`.
     pub(super) premise: Option<Premise>,
 }
@@ -86,8 +88,22 @@ impl Table {
             rising,
             noise: setting.noise,
             least: setting.least,
+            two_levels: true,
             premise: None,
         };
+        // Of two groups, a lower level between them may as well be a fault there.
+        let mut crossed: Vec<_> = table
+            .cells
+            .iter()
+            .filter(|cell| cell.stratum == 1)
+            .map(|cell| {
+                let (a, b) = (group(cell.from), group(cell.to));
+                (a.min(b), a.max(b))
+            })
+            .collect();
+        crossed.sort_unstable();
+        crossed.dedup();
+        table.two_levels = setting.two_levels || crossed.len() > 1;
         table.settle();
         table
     }
@@ -127,7 +143,7 @@ impl Table {
         let split = [of(&|c| c.stratum == 0), of(&|c| c.stratum == 1)];
         // With a premise all the others were set aside, and a few good pairs between groups are all there are.
         let enough = if self.premise.is_some() { 3 } else { 8 };
-        if split.iter().any(|values| values.len() < enough) {
+        if !self.two_levels || split.iter().any(|values| values.len() < enough) {
             return;
         }
         let sizes = [0, 1].map(|at: usize| split[at].len() as f64);

@@ -63,6 +63,10 @@ pub struct Setting<'a> {
     pub noise: f64,
     /// Whether a pair's result speaks of one direction only, from `from` to `to`.
     pub directed: bool,
+    /// Whether pairs between groups are worse than pairs within one by nature, as latencies are. Otherwise two groups whose
+    /// pairs between them are low have something bad between them, or less between them than within; with three groups or
+    /// more, that all are alike tells the second.
+    pub two_levels: bool,
 }
 
 impl Setting<'_> {
@@ -75,7 +79,7 @@ impl Setting<'_> {
 
 impl Default for Setting<'_> {
     fn default() -> Self {
-        Self { groups: &[], least: 0.01, noise: 0.0, directed: false }
+        Self { groups: &[], least: 0.01, noise: 0.0, directed: false, two_levels: false }
     }
 }
 
@@ -104,25 +108,31 @@ pub struct Findings {
     pub two_clusters: Option<TwoClusters>,
 }
 
+/// How much lower than what would explain it a part must be to be bad itself.
+const LOWER: f64 = 1.3;
 /// Most times that the probes of a suspect are measured: more of the same settles nothing.
 pub const MOST_BATCHES: usize = 3;
 
 impl Findings {
-    /// Whether a suspect is to be spoken of once all have been judged. An end of a single low path is not, unless it proves
-    /// bad; a low path is not while one of its ends is bad in a share of its results, or may be.
+    /// Whether a suspect is to be spoken of once all have been judged. One that is only looked at to be sure is not, unless it
+    /// proves bad. What a larger suspect or an end that is bad at times explains is not, unless it is bad throughout while
+    /// the other is open.
     pub fn shows(&self, suspect: usize, judgements: &[Judgement]) -> bool {
         let bad =
             |judgement: &Judgement| matches!(judgement, Judgement::Confirmed { .. } | Judgement::Intermittent { .. });
         let of = &self.suspects[suspect];
         let own = judgements.get(suspect);
-        if of.latent {
-            return own.is_some_and(bad);
+        if of.latent && !own.is_some_and(bad) {
+            return false;
         }
-        let explained = of.under.iter().any(|&end| match judgements.get(end) {
-            Some(judgement) if bad(judgement) => true,
-            Some(Judgement::Cleared { .. }) => false,
-            // As long as it is open, the path speaks for itself only if it is bad throughout.
-            _ => !self.suspects[end].latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
+        let explained = of.under.iter().any(|&larger| match (judgements.get(larger), &self.suspects[larger]) {
+            // A path to a bad end is one of its own only where it is clearly worse than the end.
+            (Some(Judgement::Confirmed { effect, .. }), larger) => {
+                larger.part.is_shared() || of.effect > LOWER * effect
+            }
+            (Some(Judgement::Intermittent { .. }), _) => true,
+            (Some(Judgement::Cleared { .. }), _) => false,
+            (_, larger) => !larger.latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
         });
         !explained
     }

@@ -59,7 +59,7 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
     let mut wanted = Vec::new();
     for (number, suspect) in findings.suspects.iter().enumerate() {
         let ends = match &suspect.part {
-            part if part.is_end() => with_partners(pairs, &partners, part, suspect),
+            part if part.is_end() => with_partners(pairs, &partners, part, suspect, setting),
             part if part.is_link() => repeated(pairs, &suspect.evidence.pairs),
             _ => across(pairs, suspect, setting),
         };
@@ -86,6 +86,26 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             wanted.extend(good.by_ref().take(share).map(|ends| probe(Role::Control, ends, 0.0)));
         }
         wanted.extend(good.map(|ends| probe(Role::Control, ends, 0.0)));
+    }
+    // Suspects that bring no controls may be of a kind that no other is of.
+    for kind in [false, true] {
+        let of = |role: Role| {
+            wanted.iter().filter(move |probe| probe.role == role && setting.between(probe.from, probe.to) == kind)
+        };
+        let Some(like) = of(Role::Suspect).next().copied() else { continue };
+        let lacking = CONTROLS.saturating_sub(of(Role::Control).count());
+        let control = |ends: Ends| Probe {
+            role: Role::Control,
+            from: ends.from,
+            to: ends.to,
+            path: ends.path,
+            way: ends.way,
+            level: level(findings, setting, ends.from, ends.to),
+            explained: 0.0,
+            ..like
+        };
+        let more: Vec<Probe> = controls[usize::from(kind)].next(lacking).into_iter().map(control).collect();
+        wanted.extend(more);
     }
     wanted
 }
@@ -142,16 +162,15 @@ struct Controls {
 impl Controls {
     /// Those between groups, or those within one.
     fn new(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>, between: bool) -> Self {
-        let ends = |latent: bool| -> HashSet<u32> {
-            let of = findings.suspects.iter().filter(|suspect| suspect.latent == latent && suspect.share.is_some());
-            of.filter_map(|suspect| match suspect.part {
-                Part::Host(host, _) => Some(host),
-                Part::Nic(port, _) => Some(port.host),
-                _ => None,
-            })
-            .collect()
-        };
-        let (shaky, latent) = (ends(false), ends(true));
+        let (mut shaky, mut latent): (HashSet<u32>, HashSet<u32>) = Default::default();
+        for suspect in &findings.suspects {
+            let hosts = if suspect.latent { &mut latent } else { &mut shaky };
+            match suspect.part {
+                Part::Host(host, _) => hosts.extend([host]),
+                Part::Nic(port, _) => hosts.extend([port.host]),
+                _ => {}
+            }
+        }
         let at = |pair: &Pair, hosts: &HashSet<u32>| hosts.contains(&pair.from.host) || hosts.contains(&pair.to.host);
         let all = findings.controls.iter().map(|&at| &pairs[at]);
         let all: Vec<&Pair> = all.filter(|pair| setting.between(pair.from, pair.to) == between).collect();
@@ -186,24 +205,33 @@ impl Controls {
 }
 
 /// Each suspect end of a host or NIC with good partners in turn, alternating direction where both are suspect.
-fn with_partners(pairs: &[Pair], partners: &Partners, part: &Part, suspect: &Suspect) -> Vec<Ends> {
+fn with_partners(
+    pairs: &[Pair],
+    partners: &Partners,
+    part: &Part,
+    suspect: &Suspect,
+    setting: &Setting<'_>,
+) -> Vec<Ends> {
     let (way, ends) = match *part {
         Part::Host(host, way) => (way, partners.ends.range(Port { host, rail: 0 }..=Port { host, rail: u32::MAX })),
         Part::Nic(port, way) => (way, partners.ends.range(port..=port)),
         _ => return Vec::new(),
     };
     let several = ends.clone().count();
-    let tests =
-        if suspect.share.is_some() && !suspect.latent { SHAKY_TESTS.div_ceil(several).max(TESTS) } else { TESTS };
+    let one_way = setting.directed && way != Way::Both;
+    let tests = if one_way {
+        2 * TESTS
+    } else if suspect.share.is_some() && !suspect.latent {
+        SHAKY_TESTS.div_ceil(several).max(TESTS)
+    } else {
+        TESTS
+    };
     let mut wanted = Vec::new();
     for (&end, &like) in ends {
         let good = partners.of(end);
         for (test, &partner) in good.iter().cycle().take(if good.is_empty() { 0 } else { tests }).enumerate() {
-            let sends = match way {
-                Way::Send => true,
-                Way::Receive => false,
-                Way::Both => test % 2 == 0,
-            };
+            // Both ways, whatever the suspicion: which direction is bad is for these tests to say.
+            let sends = test % 2 == usize::from(way == Way::Receive);
             let (from, to, way) = if sends { (end, partner, Way::Send) } else { (partner, end, Way::Receive) };
             wanted.push(Ends { from, to, path: pairs[like].path, way });
         }
@@ -281,7 +309,8 @@ fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
 fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let parts: Vec<&Part> = [&suspect.part].into_iter().chain(&suspect.alternatives).collect();
     let mut wanted = repeated(pairs, &spread(pairs, &suspect.evidence.pairs));
-    if parts.len() == 1 {
+    let few = matches!(suspect.part, Part::Boundary(..)) && suspect.evidence.n < TESTS;
+    if parts.len() == 1 && !few {
         return wanted;
     }
     // One rail is enough, and keeps the pairs to look at to those of the hosts.
@@ -297,7 +326,7 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
                 continue;
             }
             let passes: Vec<bool> = parts.iter().map(|part| part.passed(from, to, setting.groups)).collect();
-            let some = passes.iter().any(|pass| *pass) && passes.iter().any(|pass| !*pass);
+            let some = passes.iter().any(|pass| *pass) && (few || passes.iter().any(|pass| !*pass));
             if some {
                 let of = kinds.entry(passes).or_default();
                 let new = of
@@ -308,6 +337,10 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
                 }
             }
         }
+    }
+    // A part of which few pairs were measured is settled by others of its pairs.
+    if few && kinds.values().any(|kind| kind.len() >= 2) {
+        wanted.truncate(2);
     }
     for kind in kinds.into_values() {
         wanted.extend(kind.iter().cycle().take(APART).copied());

@@ -41,8 +41,8 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
     let known: Vec<&Part> = peeled.taken.iter().map(|(part, _)| &cover.parts[*part]).collect();
     let at_suspect = |port: Port| {
         known.iter().any(|part| match part {
-            Part::Host(host, _) => *host == port.host,
-            Part::Nic(nic, _) => *nic == port,
+            Part::Host(host, Way::Both) => *host == port.host,
+            Part::Nic(nic, Way::Both) => *nic == port,
             _ => false,
         })
     };

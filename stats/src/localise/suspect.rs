@@ -1,9 +1,9 @@
 //! What is said of a suspect.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    Findings, Part, Port, Way,
+    Findings, LOWER, Part, Port, Way,
     cover::{Cover, Table},
     links::Links,
     peel::MEDIAN_ERROR,
@@ -41,7 +41,9 @@ pub struct Suspect {
     pub share: Option<f64>,
     /// Whether it is only looked at because one end of a low path must be: nothing is said of it unless it proves bad.
     pub latent: bool,
-    /// Positions of suspects that would explain this path, were they bad in a share of their results.
+    /// Suspects that are listed with it: chance has as many tries.
+    pub looks: usize,
+    /// Positions of suspects that would explain this one, were they bad.
     pub under: Vec<usize>,
 }
 
@@ -67,12 +69,13 @@ struct Draft {
     cells: Vec<u32>,
     alternatives: Vec<Part>,
     shaky: Option<(f64, bool)>,
+    latent: bool,
     under: Vec<Part>,
 }
 
 impl Draft {
     fn new(part: Part, cells: Vec<u32>) -> Self {
-        Self { part, cells, alternatives: Vec::new(), shaky: None, under: Vec::new() }
+        Self { part, cells, alternatives: Vec::new(), shaky: None, latent: false, under: Vec::new() }
     }
 }
 
@@ -84,18 +87,46 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         alternatives: alternatives(cover, *part, table),
         ..Draft::new(cover.parts[*part].clone(), cells.clone())
     });
-    let drafts = join(drafts.collect(), table);
+    let drafts = absorb(join(drafts.collect(), table), table, cover);
     let unjudged = unjudged(table, &drafts);
     let Links { found, explained } = links;
-    let links = found.into_iter().enumerate().map(|(number, (part, cells))| {
-        let at = shaky.iter().filter(|end| end.links.contains(&number));
-        Draft { under: at.map(|end| end.part.clone()).collect(), ..Draft::new(part, cells) }
+    let boundaries = few_across(table, cover, &found);
+    let across = |cells: &[u32]| {
+        let of = boundaries.iter().filter(|(_, of)| cells.iter().all(|at| of.contains(at)));
+        of.map(|(part, _)| part.clone()).collect::<Vec<_>>()
+    };
+    let ends: Vec<Part> = drafts.iter().filter(|draft| draft.part.is_end()).map(|draft| draft.part.clone()).collect();
+    let links: Vec<Draft> = found
+        .iter()
+        .enumerate()
+        .map(|(number, (part, cells))| {
+            let mut under = across(cells);
+            under.extend(shaky.iter().filter(|end| end.links.contains(&number)).map(|end| end.part.clone()));
+            under.extend(ends.iter().filter(|end| cells.iter().all(|&at| touches(table, end, at))).cloned());
+            Draft { under, ..Draft::new(part.clone(), cells.clone()) }
+        })
+        .collect();
+    let shaky = shaky.iter().map(|end| {
+        let low: Vec<u32> = end.links.iter().flat_map(|&link| found[link].1.iter().copied()).collect();
+        let under = across(&low);
+        Draft { shaky: Some((end.share, !end.stands_out)), under, ..Draft::new(end.part.clone(), end.cells.clone()) }
     });
-    let ends = shaky.iter().map(|end| Draft {
-        shaky: Some((end.share, !end.stands_out)),
-        ..Draft::new(end.part.clone(), end.cells.clone())
-    });
-    let drafts: Vec<Draft> = drafts.into_iter().chain(links).chain(ends).collect();
+    let larger = boundaries
+        .iter()
+        .map(|(part, cells)| Draft { latent: true, ..Draft::new(part.clone(), cells.iter().copied().collect()) });
+    let mut drafts: Vec<Draft> = drafts.into_iter().chain(links).chain(shaky).chain(larger).collect();
+    // An end that is bad one way is under the same end if that is bad at times both ways.
+    let both: Vec<Part> = drafts.iter().filter(|d| d.part.is_end()).map(|d| d.part.clone()).collect();
+    for draft in &mut drafts {
+        let own = draft.part.clone();
+        let holds = |part: &&Part| match (&own, part) {
+            (Part::Host(host, Way::Send | Way::Receive), Part::Host(other, Way::Both)) => other == host,
+            (Part::Nic(port, _), Part::Host(other, _)) => *other == port.host,
+            (Part::Nic(port, Way::Send | Way::Receive), Part::Nic(other, Way::Both)) => other == port,
+            _ => false,
+        };
+        draft.under.extend(both.iter().filter(holds).cloned());
+    }
     let mut pairs_of: Vec<Vec<usize>> = vec![Vec::new(); table.cells.len()];
     table.cell_of.iter().enumerate().for_each(|(pair, &cell)| pairs_of[cell].push(pair));
     let touching = touching(table, &drafts);
@@ -106,10 +137,10 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
     described.sort_by(|(a, _), (b, _)| {
         a.latent.cmp(&b.latent).then(a.effect.total_cmp(&b.effect)).then_with(|| a.part.cmp(&b.part))
     });
-    let place =
-        |part: &Part| described.iter().position(|(suspect, _)| suspect.share.is_some() && suspect.part == *part);
+    let place = |part: &Part| described.iter().position(|(suspect, _)| suspect.part == *part);
     let under: Vec<Vec<usize>> = described.iter().map(|(_, under)| under.iter().filter_map(place).collect()).collect();
-    let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| Suspect { under, ..suspect });
+    let looks = described.iter().filter(|(suspect, _)| !suspect.latent).count();
+    let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| Suspect { under, looks, ..suspect });
     Findings {
         suspects: suspects.collect(),
         levels: if table.pooled { vec![table.levels[0]] } else { table.levels.to_vec() },
@@ -121,6 +152,69 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         premise: table.premise.is_some(),
         two_clusters: clusters,
     }
+}
+
+/// Whether a cell is at an end, whatever the direction.
+fn touches(table: &Table, end: &Part, at: u32) -> bool {
+    let ends = [table.cells[at as usize].from, table.cells[at as usize].to];
+    ends.iter().any(|port| match *end {
+        Part::Host(host, _) => port.host == host,
+        Part::Nic(nic, _) => *port == nic,
+        _ => false,
+    })
+}
+
+/// Boundaries between groups most of whose few pairs are low, with these: too few to name one, and reason to measure more
+/// pairs across it.
+fn few_across(table: &Table, cover: &Cover, links: &[(Part, Vec<u32>)]) -> Vec<(Part, BTreeSet<u32>)> {
+    if links.is_empty() || links.len() > FEW_PATHS {
+        return Vec::new();
+    }
+    let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
+    let touched: BTreeSet<usize> = low
+        .iter()
+        .filter(|&&at| table.live[at as usize])
+        .flat_map(|&at| &cover.of_cell[at as usize])
+        .map(|&part| part as usize)
+        .filter(boundary)
+        .collect();
+    let most = |part: &usize| {
+        let cells = &cover.cells[*part];
+        2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
+    };
+    let chosen = touched.into_iter().filter(most);
+    chosen.map(|part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
+}
+
+/// Most low paths for which that is done.
+const FEW_PATHS: usize = 8;
+
+/// Leaves out ends that a shared part explains: all their pairs pass it, and they are no lower than the others there.
+fn absorb(drafts: Vec<Draft>, table: &Table, cover: &Cover) -> Vec<Draft> {
+    let effect =
+        |cells: &[u32]| median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>());
+    let (ends, mut shared): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.part.is_end());
+    let cells_of: HashMap<&Part, &Vec<u32>> = cover.parts.iter().zip(&cover.cells).collect();
+    let mut left = Vec::new();
+    for end in ends {
+        let own = effect(&end.cells);
+        // What is low of the end and does not pass the shared part is what it would have to explain itself.
+        let into = shared.iter_mut().find(|large| {
+            let of = cells_of.get(&large.part).copied();
+            let passes = |at: &&u32| of.is_some_and(|of| of.binary_search(at).is_ok());
+            let like = effect(&large.cells);
+            let outside = end.cells.iter().filter(|at| !passes(at));
+            let low = outside.filter(|&&at| table.residual(at as usize) < like / 2.0).count();
+            10 * low <= end.cells.len() && own > LOWER * like
+        });
+        match into {
+            Some(large) => large.cells.extend(end.cells),
+            None => left.push(end),
+        }
+    }
+    shared.extend(left);
+    shared
 }
 
 /// Standard deviations within which a pair is good enough to be measured again as a control.
@@ -297,7 +391,8 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
         alternatives: draft.alternatives.clone(),
         peers: peers(table, &draft.cells),
         share: draft.shaky.map(|(share, _)| share),
-        latent: draft.shaky.is_some_and(|(_, latent)| latent),
+        latent: draft.latent || draft.shaky.is_some_and(|(_, latent)| latent),
+        looks: 1,
         under: Vec::new(),
     }
 }
