@@ -280,7 +280,7 @@ impl<'a> Scene<'a> {
             return open(Doubt::TooFew);
         }
         let low_controls = self.controls.iter().filter(|control| self.is_bad(**control)).count();
-        if low_controls as f64 > UNSTEADY * self.controls.len() as f64 {
+        if self.tells() && low_controls as f64 > UNSTEADY * self.controls.len() as f64 {
             return open(Doubt::Unsteady);
         }
         let all = Outcome::new(self, own, Way::Both);
@@ -298,7 +298,8 @@ impl<'a> Scene<'a> {
             _ => (Way::Both, all),
         };
         let enough = (self.effect * LIKE).min(-setting.least);
-        let false_alarm = FALSE_ALARM.min(FALSE_ALARM_OF_ALL / suspect.looks.max(1) as f64);
+        let looks = suspect.looks.max(1) as f64;
+        let false_alarm = FALSE_ALARM.min(FALSE_ALARM_OF_ALL / looks);
         let throughout = !self.tells() || found.bad as f64 >= NEARLY_ALL * found.n as f64;
         if found.p < false_alarm && found.effect <= enough && throughout {
             return Judgement::Confirmed { effect: found.effect, interval: found.interval, way, n, far: found.far };
@@ -313,7 +314,12 @@ impl<'a> Scene<'a> {
                 return Judgement::Intermittent { effect: found.bad_effect, share, n, far: found.bad_far };
             }
             let (chance, most) = AS_CONTROLS;
-            let as_controls = n >= CLEARS && share <= most && at_least(found.bad, n, shown) > chance;
+            // Of many low paths some are low again; an end that was low with several partners has more against it.
+            let (rate, chance, enough_results) = match suspect.share {
+                Some(_) => (shown, chance, 2 * CLEARS),
+                None => (shown.max(GLITCHES), chance / looks, CLEARS),
+            };
+            let as_controls = n >= enough_results && share <= most && at_least(found.bad, n, rate) > chance;
             return match as_controls && found.effect > enough {
                 true if suspect.part.is_shared() => open(Doubt::UnderLoad),
                 true => Judgement::Cleared { effect: found.effect, n },

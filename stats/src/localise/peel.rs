@@ -84,7 +84,7 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     for _ in 0..(ends / 4).clamp(1, AHEAD) {
         let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, (*look)?)));
         let worst = candidates
-            .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least)
+            .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least && !look.rejected)
             .min_by(|a, b| a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0])));
         let Some((part, _)) = worst else { break };
         trials.push((part, take(table, cover, part, &mut looks)));
@@ -94,7 +94,8 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     let mut any = false;
     for (part, cells) in trials {
         cells.iter().for_each(|&at| table.live[at as usize] = true);
-        let low = look(table, cover, part).filter(|look| look.z < -limit && look.effect < -setting.least);
+        let low =
+            look(table, cover, part).filter(|look| !look.rejected && look.z < -limit && look.effect < -setting.least);
         if low.is_some_and(|look| holds(table, cover, part, look.effect)) {
             cells.iter().for_each(|&at| table.live[at as usize] = false);
             peeled.taken.push((part, cells));

@@ -19,6 +19,10 @@ use crate::robust::median_in_place;
 const LARGE: f64 = 0.3;
 /// Standard deviations at which the distance of a single pair from what is expected counts no more.
 const CAP: f64 = 8.0;
+/// How many times more a pair that is better than expected counts, and at most: no fault makes one so.
+const UP: f64 = 2.0;
+/// See [`UP`].
+const CAP_UP: f64 = 60.0;
 /// What a named part or path costs in the same unit, so that a name must explain more than one pair.
 const NAME: f64 = 10.0;
 /// Share of the low pairs that parts must explain before the better cluster is taken for good.
@@ -31,6 +35,8 @@ pub(super) struct Attempt {
     pub(super) table: Table,
     pub(super) peeled: Peeled,
     pub(super) links: Links,
+    /// For each part whether it is an end.
+    ends: Vec<bool>,
 }
 
 impl Attempt {
@@ -38,20 +44,29 @@ impl Attempt {
         table.settle();
         let peeled = peel(&mut table, cover, setting);
         let links = links(&table, cover, &peeled, setting);
-        Self { table, peeled, links }
+        Self { table, peeled, links, ends: cover.parts.iter().map(Part::is_end).collect() }
     }
 
     /// What each cell differs by from its level and what was found.
     pub(super) fn unexplained(&self) -> Vec<f64> {
-        let mut left: Vec<f64> =
-            (0..self.table.cells.len()).map(|at| self.table.residual(at) - self.links.explained[at]).collect();
+        // A good result of a part that is bad at times is no riddle.
+        let mut at_end = vec![false; self.table.cells.len()];
+        let ends = self.peeled.taken.iter().filter(|(part, _)| self.ends[*part]);
+        ends.flat_map(|(_, cells)| cells).for_each(|&at| at_end[at as usize] = true);
+        let of = |at: usize| {
+            let residual = self.table.residual(at);
+            let left = residual - self.links.explained[at];
+            if at_end[at] && left > 0.0 && residual.abs() < left { residual } else { left }
+        };
+        let mut left: Vec<f64> = (0..self.table.cells.len()).map(of).collect();
         self.links.found.iter().flat_map(|(_, cells)| cells).for_each(|&at| left[at as usize] = 0.0);
         left
     }
 
     /// How badly the results fit, in standard deviations and names.
     fn cost(&self, scale: f64) -> f64 {
-        let distance: f64 = self.unexplained().iter().map(|left| (left.abs() / scale).min(CAP)).sum();
+        let cost = |left: f64| if left > 0.0 { (UP * left / scale).min(CAP_UP) } else { (-left / scale).min(CAP) };
+        let distance: f64 = self.unexplained().into_iter().map(cost).sum();
         distance + NAME * (self.peeled.taken.len() + self.links.found.len()) as f64
     }
 

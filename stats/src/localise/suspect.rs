@@ -81,7 +81,7 @@ impl Draft {
 
 pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
     let clusters = two_clusters(&attempt, cover);
-    let Attempt { table, peeled, links } = attempt;
+    let Attempt { table, peeled, links, .. } = attempt;
     let table = &table;
     let drafts = peeled.taken.iter().map(|(part, cells)| Draft {
         alternatives: alternatives(cover, *part, table),
@@ -261,7 +261,9 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
 /// How many suspects each cell touches: those that took it and those at one of its ends.
 fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
     let mut numbers: Vec<Vec<usize>> = vec![Vec::new(); table.cells.len()];
-    for (number, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.shaky.is_none()) {
+    // A low path at a bad end takes nothing from what the end shows.
+    for (number, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.shaky.is_none() && !draft.part.is_link())
+    {
         draft.cells.iter().for_each(|&at| numbers[at as usize].push(number));
     }
     let ends: HashMap<&Part, usize> = drafts
@@ -347,13 +349,23 @@ fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
 
 fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<usize>], explained: &[f64]) -> Suspect {
     let clean: Vec<u32> = draft.cells.iter().copied().filter(|&at| touching[at as usize] <= 1).collect();
-    let mut cells = if clean.len() >= 3 { clean } else { draft.cells.clone() };
-    if draft.shaky.is_some() {
-        // What a part does when it is bad is told by its low results.
-        let low = |&at: &u32| table.score(at as usize) < -DOUBT;
-        let some = draft.cells.iter().any(low);
-        cells = draft.cells.iter().copied().filter(|at| !some || low(at)).collect();
-    }
+    let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
+    // What a part that is bad at times does when it is bad is told by its low results.
+    let low: Vec<u32> = all.iter().copied().filter(|&at| table.score(at as usize) < -DOUBT).collect();
+    let at_times = draft.part.is_end() && !low.is_empty() && 10 * low.len() < 8 * all.len() && {
+        let of = |cells: &[u32]| {
+            median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>())
+        };
+        let good: Vec<u32> = all.iter().copied().filter(|at| !low.contains(at)).collect();
+        // Values that spread around a small effect are not of two kinds.
+        draft.shaky.is_some() || of(&low) < 3.0 * of(&good)
+    };
+    let share = match draft.shaky {
+        Some((share, _)) => Some(share),
+        None => at_times.then(|| low.len() as f64 / all.len() as f64),
+    };
+    let n = if at_times { all.len() } else { 0 };
+    let cells = if at_times { low } else { all };
     let residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at as usize)).collect();
     let mut scores: Vec<f64> = cells.iter().map(|&at| table.score(at as usize)).collect();
     let effect = median_in_place(&mut residuals.clone());
@@ -383,14 +395,14 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
             0.0
         },
         evidence: Evidence {
-            n: if draft.shaky.is_some() { draft.cells.len() } else { cells.len() },
+            n: n.max(cells.len()),
             low: residuals.iter().filter(|&&r| r < effect / 2.0).count(),
             partners: partners.len(),
             pairs: cells.iter().flat_map(|&at| pairs_of[at as usize].iter().copied()).collect(),
         },
         alternatives: draft.alternatives.clone(),
         peers: peers(table, &draft.cells),
-        share: draft.shaky.map(|(share, _)| share),
+        share,
         latent: draft.latent || draft.shaky.is_some_and(|(_, latent)| latent),
         looks: 1,
         under: Vec::new(),
@@ -413,6 +425,9 @@ fn peers(table: &Table, cells: &[u32]) -> bool {
     shown == kinds
 }
 
+/// Fewest results of a kind that show two clusters which no part explains: a few are far apart by chance too often.
+const MANY: usize = 16;
+
 /// The two clusters into which the results fall, if they do.
 fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
     let table = &attempt.table;
@@ -424,8 +439,10 @@ fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
     // Cells by kind: what separates the kinds separates no clusters within them.
     let open = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
-        let split = split(&sorted((0..left.len()).filter(of).map(|at| left[at]).collect()), 3)?;
-        Some((split.from, stratum))
+        let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
+        let split = split(&values, 3).filter(|_| values.len() >= MANY)?;
+        let below = values.partition_point(|value| *value < split.from);
+        (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
     });
     let (is_good, separated): (Vec<bool>, _) = if let Some((from, stratum)) = open {
         let good = |at: usize| table.cells[at].stratum != stratum || left[at] >= from;
@@ -445,7 +462,7 @@ fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
         } else if levels {
             Separated::Levels
         } else {
-            Separated::Nothing
+            return None;
         };
         (good, separated)
     };
