@@ -4,7 +4,7 @@
 //! what the whole cluster does meanwhile is in both. Both samples are compared by ranks, so that skewed and heavy-tailed
 //! noise makes no false names, and results of two kinds are told from results that are low throughout.
 
-use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least};
+use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least, split::split};
 use crate::{
     rank::mann_whitney,
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -16,7 +16,7 @@ const FEWEST: usize = 3;
 /// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
 pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
 /// The same where several suspects are judged: over all of them.
-const FALSE_ALARM_OF_ALL: f64 = 0.004;
+const FALSE_ALARM_OF_ALL: f64 = 0.002;
 /// Probability that chance makes a good part one that is bad at times. It has to be below [`FALSE_ALARM`], since how often
 /// good pairs are low is itself known from a few controls only.
 const FALSE_SHAKY: f64 = 1e-4;
@@ -284,6 +284,15 @@ impl<'a> Scene<'a> {
             return open(Doubt::Unsteady);
         }
         let all = Outcome::new(self, own, Way::Both);
+        let mut sorted = self.controls.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        if let Some(found) = split(&sorted, FEWEST).filter(|_| !all.far) {
+            let (low, high) = sorted.split_at(sorted.partition_point(|control| *control < found.from));
+            let apart = median_in_place(&mut high.to_vec()) - median_in_place(&mut low.to_vec());
+            if apart > all.effect.min(self.effect).abs() / 2.0 {
+                return open(Doubt::Unsteady);
+            }
+        }
         let one_way =
             |way: Way| Some(Outcome::new(self, own, way)).filter(|outcome| setting.directed && outcome.n >= 2);
         // One direction is fine if it is closer to good pairs than to the other direction.

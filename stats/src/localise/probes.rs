@@ -93,7 +93,7 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             wanted.iter().filter(move |probe| probe.role == role && setting.between(probe.from, probe.to) == kind)
         };
         let Some(like) = of(Role::Suspect).next().copied() else { continue };
-        let lacking = CONTROLS.saturating_sub(of(Role::Control).count());
+        let lacking = (CONTROLS / 2).saturating_sub(of(Role::Control).count());
         let control = |ends: Ends| Probe {
             role: Role::Control,
             from: ends.from,

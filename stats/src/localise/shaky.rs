@@ -63,7 +63,9 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
     let ends = cover.parts.iter().filter(|part| matches!(part, Part::Host(_, Way::Both))).count();
     let mut found: Vec<Shaky> = Vec::new();
     for (host, links_here) in hosts {
-        let part = smallest(table, cover, host, links, &links_here);
+        // With another NIC of the host bad already, it is the host.
+        let other = known.iter().any(|part| matches!(part, Part::Nic(nic, _) if nic.host == host));
+        let part = if other { Part::Host(host, Way::Both) } else { smallest(table, cover, host, links, &links_here) };
         let Some(&number) = numbers.get(&part) else { continue };
         let cells = &cover.cells[number];
         let here = cells.iter().filter(|&&at| low[at as usize]).count();
@@ -72,7 +74,11 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
         let partners = partners(table, host, cells, &low);
         let stands_out = partners >= 2 && by_chance < FALSE_ALARM / ends.max(1) as f64;
         if (stands_out || links.len() <= FEW) && cells.len() > here {
-            let share = here as f64 / cells.len() as f64;
+            let taken =
+                peeled.taken.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
+            let taken = if other { taken.filter(|at| cells.binary_search(at).is_ok()).count() } else { 0 };
+            let stands_out = stands_out || taken > 0;
+            let share = (here + taken / 2) as f64 / cells.len() as f64;
             found.push(Shaky { part, cells: cells.clone(), share, stands_out, links: links_here });
         }
     }

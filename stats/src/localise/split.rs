@@ -47,7 +47,7 @@ pub(super) fn split(sorted: &[f64], fewest: usize) -> Option<Split> {
     let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
     let scale = ((squares(lower, a) + squares(upper, b)) / (n - 2) as f64).sqrt();
     let third = (b - a) / 3.0;
-    let middle = sorted.partition_point(|v| *v < b - third) - sorted.partition_point(|v| *v <= a + third);
+    let middle = sorted.partition_point(|v| *v < b - third).saturating_sub(sorted.partition_point(|v| *v <= a + third));
     let clear = middle as f64 <= BETWEEN * lower.len().min(upper.len()) as f64;
     (b - a > APART * scale && clear).then_some(Split { from: upper[0], scale })
 }
