@@ -188,6 +188,12 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         .collect();
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
+    // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
+    if let Judgement::Cleared { n, .. } = settled.judgement
+        && settled.moved < scene.limit()
+    {
+        settled.judgement = Judgement::Open { n, doubt: Doubt::Unsteady };
+    }
     let way = match settled.judgement {
         Judgement::Confirmed { way, .. } => way,
         Judgement::Intermittent { .. } => scene.way_of_bad(&own),
