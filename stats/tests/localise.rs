@@ -12,7 +12,7 @@ use generators::{Noise, on_cpu};
 use railgauge_stats::{
     Refusal,
     localise::{
-        Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Port, Role, Setting, Way, judge, localise, probes,
+        Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Port, Role, Setting, Way, judge, localise, probes, settle,
     },
 };
 
@@ -102,7 +102,7 @@ fn confirmed(
 ) -> (BTreeSet<Part>, usize, Findings) {
     let findings = localise(pairs, setting).unwrap();
     let wanted = probes(pairs, &findings, setting);
-    let mut names = BTreeSet::new();
+    let mut judged = Vec::new();
     for (number, suspect) in findings.suspects.iter().enumerate() {
         let mut results: Vec<_> = Vec::new();
         for _ in 0..MOST_BATCHES {
@@ -112,17 +112,12 @@ fn confirmed(
                 break;
             }
         }
-        if suspect.latent {
-            continue;
-        }
-        if let Judgement::Confirmed { way, .. } = judge(suspect, &results, setting) {
-            names.insert(match suspect.part.clone() {
-                Part::Host(host, Way::Both) => Part::Host(host, way),
-                Part::Nic(port, Way::Both) => Part::Nic(port, way),
-                other => other,
-            });
-        }
+        judged.push(settle(suspect, &results, setting));
     }
+    let judgements: Vec<Judgement> = judged.iter().map(|settled| settled.judgement).collect();
+    let bad = |judgement: &Judgement| matches!(judgement, Judgement::Confirmed { .. } | Judgement::Intermittent { .. });
+    let named = |at: &usize| bad(&judgements[*at]) && findings.shows(*at, &judgements);
+    let names = (0..judged.len()).filter(named).map(|at| judged[at].part.clone()).collect();
     (names, wanted.len(), findings)
 }
 

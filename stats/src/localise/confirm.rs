@@ -295,7 +295,9 @@ impl<'a> Scene<'a> {
         if let Some(found) = split(&sorted, FEWEST).filter(|_| !all.far) {
             let (low, high) = sorted.split_at(sorted.partition_point(|control| *control < found.from));
             let apart = median_in_place(&mut high.to_vec()) - median_in_place(&mut low.to_vec());
-            if apart > all.effect.min(self.effect).abs() / 2.0 {
+            // A glitch or two are no second state.
+            let both = low.len().min(high.len()) as f64 > UNSTEADY * sorted.len() as f64;
+            if both && apart > all.effect.min(self.effect).abs() / 2.0 {
                 return open(Doubt::Unsteady);
             }
         }
