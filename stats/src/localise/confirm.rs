@@ -4,6 +4,8 @@
 //! what the whole cluster does meanwhile is in both. Both samples are compared by ranks, so that skewed and heavy-tailed
 //! noise makes no false names, and results of two kinds are told from results that are low throughout.
 
+use std::collections::BTreeMap;
+
 use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least, split::split};
 use crate::{
     rank::mann_whitney,
@@ -22,6 +24,8 @@ const FALSE_ALARM_OF_ALL: f64 = 0.002;
 const FALSE_SHAKY: f64 = 1e-4;
 /// Most often that a good part's results are low, as long as the controls do not show more.
 const GLITCHES: f64 = 0.05;
+/// Probability of as many low results at a host's other NICs from which on it is one NIC alone.
+const ONE_NIC: f64 = 0.01;
 /// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
 const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
 /// Share of the suspect's effect that the probes must show.
@@ -188,6 +192,20 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         .collect();
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
+    // A host is bad at times only where more than one of its NICs is.
+    if let (Judgement::Intermittent { n, .. }, Part::Host(host, _)) = (settled.judgement, &settled.part) {
+        let mut rails: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (probe, r) in &own {
+            let port = if probe.from.host == *host { probe.from } else { probe.to };
+            let count = rails.entry(port.rail).or_default();
+            *count = (count.0 + 1, count.1 + usize::from(scene.is_bad(*r)));
+        }
+        let worst = rails.values().max_by_key(|(_, bad)| *bad).copied().unwrap_or_default();
+        let (others, bad) = (n - worst.0, settled.bad - worst.1);
+        if rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_NIC {
+            settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
+        }
+    }
     // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
     if let Judgement::Cleared { n, .. } = settled.judgement
         && settled.moved < scene.limit()

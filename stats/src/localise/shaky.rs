@@ -77,7 +77,6 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
             let taken =
                 peeled.taken.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
             let taken = if other { taken.filter(|at| cells.binary_search(at).is_ok()).count() } else { 0 };
-            let stands_out = stands_out || taken > 0;
             let share = (here + taken / 2) as f64 / cells.len() as f64;
             found.push(Shaky { part, cells: cells.clone(), share, stands_out, links: links_here });
         }
