@@ -106,11 +106,24 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
             Draft { under, ..Draft::new(part.clone(), cells.clone()) }
         })
         .collect();
-    let shaky = shaky.iter().map(|end| {
-        let low: Vec<u32> = end.links.iter().flat_map(|&link| found[link].1.iter().copied()).collect();
-        let under = across(&low);
-        Draft { shaky: Some((end.share, !end.stands_out)), under, ..Draft::new(end.part.clone(), end.cells.clone()) }
-    });
+    let shaky: Vec<Draft> = shaky
+        .iter()
+        .map(|end| {
+            let low: Vec<u32> = end.links.iter().flat_map(|&link| found[link].1.iter().copied()).collect();
+            let mut under = across(&low);
+            // What a bad part makes of an end that lies behind it is no fault of the end.
+            let behind = |draft: &&Draft| {
+                draft.part.is_shared()
+                    && 2 * end.cells.iter().filter(|at| draft.cells.contains(at)).count() >= end.cells.len()
+            };
+            under.extend(drafts.iter().filter(behind).map(|draft| draft.part.clone()));
+            Draft {
+                shaky: Some((end.share, !end.stands_out)),
+                under,
+                ..Draft::new(end.part.clone(), end.cells.clone())
+            }
+        })
+        .collect();
     let larger = boundaries
         .iter()
         .map(|(part, cells)| Draft { latent: true, ..Draft::new(part.clone(), cells.iter().copied().collect()) });
