@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use railgauge_stats::localise::MOST_BATCHES;
+
 use super::{Further, Localisation, groups, is_confirmed, lanes, localise, pick::trusted};
 use crate::{
     analysis::{
@@ -115,16 +117,38 @@ pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], value
             continue;
         }
         let mut answers = Vec::new();
-        for (place, probe) in found.probes.iter().enumerate() {
-            let Some(at) = open.iter().position(|result| result.case.flow == probe.flow) else { continue };
-            let result = open.remove(at);
-            let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
-            let value = row.and_then(|row| row.value).filter(|_| trusted(result));
-            answers.extend(value.map(|value| (place, value)));
-            let (link, error) = (result.link_name(), result.error());
-            found.suspects[probe.suspect].further.push(Further { case: result.case.id, link, value, error });
+        let first = found.probes.clone();
+        let mut wanted: Vec<bool> = vec![true; found.suspects.len()];
+        // What the same probes may settle yet is measured again, a few times.
+        for batch in 0..MOST_BATCHES {
+            let start = found.probes.len();
+            let batch_of = first.iter().filter(|probe| wanted[probe.suspect]).cloned();
+            let from = if batch == 0 {
+                0
+            } else {
+                found.probes.extend(batch_of);
+                start
+            };
+            let mut missing = false;
+            for place in from..found.probes.len() {
+                let probe = found.probes[place].clone();
+                let Some(at) = open.iter().position(|result| result.case.flow == probe.flow) else {
+                    missing = true;
+                    continue;
+                };
+                let result = open.remove(at);
+                let row = values.iter().find(|row| row.case == result.case.id && row.metric == found.metric);
+                let value = row.and_then(|row| row.value).filter(|_| trusted(result));
+                answers.extend(value.map(|value| (place, value)));
+                let told = Further { case: result.case.id, link: result.link_name(), value, error: result.error() };
+                let to = if probe.control { &mut found.controls } else { &mut found.suspects[probe.suspect].further };
+                to.push(told);
+            }
+            wanted = found.confirm(&answers);
+            if missing || !wanted.contains(&true) {
+                break;
+            }
         }
-        found.confirm(&answers);
         found.tell_lanes(further, values);
     }
 }

@@ -305,6 +305,7 @@ impl Localisation {
                 controls: 0,
                 controls_change_percent: 0.0,
             }),
+            reach: Vec::new(),
             lanes: Vec::new(),
         }
     }

@@ -4,6 +4,9 @@
 //! median latency at the smallest. Only values that may be trusted count. A suspect is not yet a verdict: [`further`] says
 //! which pairs to measure again, and once the journal holds them every suspect is confirmed or cleared.
 
+mod clusters;
+mod conditions;
+mod decide;
 mod further;
 mod groups;
 mod lanes;
@@ -11,12 +14,13 @@ mod names;
 mod pick;
 mod probe;
 mod told;
+mod words;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_stats::{
     Refusal,
-    localise::{self, Evidence, Findings, Level, Pair, Setting, Suspect},
+    localise::{self, Evidence, Findings, Judgement, Level, Pair, Setting, Suspect},
 };
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
@@ -79,6 +83,16 @@ pub struct Localisation {
     pub cell: Option<Cell>,
     #[serde(skip)]
     raw: Vec<Suspect>,
+    /// What the results of the test came to, before anything was measured again.
+    #[serde(skip)]
+    screen: Option<Arc<Screen>>,
+    /// What was said of each suspect that was measured again.
+    #[serde(skip)]
+    judgements: Vec<Judgement>,
+    #[serde(skip)]
+    bounds: decide::Bounds,
+    #[serde(skip)]
+    conditions: conditions::Conditions,
     /// Whether a pair's value speaks of one direction only.
     #[serde(skip)]
     directed: bool,
@@ -88,6 +102,15 @@ pub struct Localisation {
     /// Standard deviation among good pairs, as a difference of logarithms; 0 if not known.
     #[serde(skip)]
     noise: f64,
+}
+
+/// What the results of a test came to.
+#[derive(Debug, Clone, PartialEq)]
+struct Screen {
+    findings: Findings,
+    names: Names,
+    /// Why each suspect is one.
+    reasons: Vec<String>,
 }
 
 /// Looks for bad parts in every test of pairs, in the order of the plan, and settles suspects by the journal's further
@@ -107,6 +130,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     let more = results::further(journal);
     let more_rows = super::rows::rows(journal, &more, &|_, _| None);
     further::settle(&mut all, &more, &more_rows);
+    all.iter_mut().for_each(Localisation::leave_out);
     if !is_confirmed(&all) {
         let tests = journal.plan.tests.iter();
         all.extend(tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))));
@@ -125,8 +149,14 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
     let (first, row) = picked.first()?;
     let mut found = Localisation::of(journal, first, row, "pair");
     found.remarks.extend(names.remark.iter().cloned());
+    found.bounds = decide::Bounds::new(&picked, &names, first.test, found.least);
+    found.conditions = conditions::Conditions::new(journal);
+    let pair = |result: &CaseResult<'_>, row: &Row| {
+        let pair = pick::pair(&names, result, row)?;
+        Some(Pair { value: pair.value - found.bounds.offset(pair.from, pair.to), ..pair })
+    };
     let (pairs, cases): (Vec<Pair>, Vec<u64>) =
-        picked.iter().filter_map(|(result, row)| Some((pick::pair(&names, result, row)?, row.case))).unzip();
+        picked.iter().filter_map(|(result, row)| Some((pair(result, row)?, row.case))).unzip();
     found.pairs = pairs.len();
     found.missing = picked.len() - pairs.len();
     let setting = Setting {
@@ -134,9 +164,11 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
         least: found.least,
         noise: pick::noise(&picked).unwrap_or_default(),
         directed: found.directed,
+        // More switches on the way take time; they take no bandwidth.
+        two_levels: found.metric.better() == Better::Lower,
     };
     match localise::localise(&pairs, &setting) {
-        Ok(findings) => found.tell(&findings, &names, &cases, &pairs, &setting),
+        Ok(findings) => found.tell(findings, &names, &cases, &pairs, &setting),
         Err(Refusal::TooFew { need, got }) => {
             found.remarks.push(format!("no part can be told from the others among {got} hosts, {need} are needed"));
         }
@@ -166,13 +198,17 @@ impl Localisation {
             probes: Vec::new(),
             cell: Some(first.case.cell.clone()),
             raw: Vec::new(),
+            screen: None,
+            judgements: Vec::new(),
+            bounds: decide::Bounds::default(),
+            conditions: conditions::Conditions::default(),
             directed: !first.test.bidirectional,
             noise: 0.0,
             least: (journal.plan.localise.least_percent / 100.0).ln_1p(),
         }
     }
 
-    fn tell(&mut self, findings: &Findings, names: &Names, cases: &[u64], pairs: &[Pair], setting: &Setting<'_>) {
+    fn tell(&mut self, findings: Findings, names: &Names, cases: &[u64], pairs: &[Pair], setting: &Setting<'_>) {
         let which = |at: usize| match (findings.levels.len(), at) {
             (1, _) => "all pairs",
             (_, 0) => "pairs within a group",
@@ -186,12 +222,37 @@ impl Localisation {
         };
         self.good = findings.levels.iter().enumerate().map(good).collect();
         self.level_of = cases.iter().copied().zip(findings.level_of.iter().copied()).collect();
-        self.suspects = findings.suspects.iter().map(|suspect| self.named(suspect, findings, names, cases)).collect();
+        self.suspects =
+            findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
+        self.tell_clusters(&findings, names, cases, pairs);
         self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
         self.probes =
-            probe::probes(pairs, findings, setting, names, self.cell.as_ref().is_some_and(|cell| cell.op.pulls()));
+            probe::probes(pairs, &findings, setting, names, self.cell.as_ref().is_some_and(|cell| cell.op.pulls()));
         self.raw.clone_from(&findings.suspects);
         self.noise = findings.levels.iter().map(|level| level.scale).fold(0.0, f64::max);
+        let reasons = self.suspects.iter().map(|suspect| suspect.reason.clone()).collect();
+        self.screen = Some(Arc::new(Screen { findings, names: names.clone(), reasons }));
+    }
+
+    /// Leaves out what is not to be spoken of: what was only looked at to be sure, and what another part explains.
+    fn leave_out(&mut self) {
+        let Some(screen) = &self.screen else { return };
+        let shown: Vec<bool> = (0..self.suspects.len()).map(|at| screen.findings.shows(at, &self.judgements)).collect();
+        let mut next = 0;
+        let places: Vec<usize> = shown
+            .iter()
+            .map(|shown| {
+                next += usize::from(*shown);
+                if *shown { next - 1 } else { usize::MAX }
+            })
+            .collect();
+        let mut at = shown.iter();
+        self.suspects.retain(|_| at.next().copied().unwrap_or_default());
+        let mut at = shown.iter();
+        self.raw.retain(|_| at.next().copied().unwrap_or_default());
+        self.probes
+            .iter_mut()
+            .for_each(|probe| probe.suspect = places.get(probe.suspect).copied().unwrap_or(usize::MAX));
     }
 
     /// A value in the metric's unit from the scale of the judgement, on which higher is better.
@@ -209,7 +270,7 @@ impl Localisation {
         log.map(|(low, high)| (self.percent(low), self.percent(high))).map(|(a, b)| (a.min(b), a.max(b)))
     }
 
-    fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64]) -> Named {
+    fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64], measured: &[Pair]) -> Named {
         let Evidence { pairs, n, low, partners } = &suspect.evidence;
         let names::Words { kind, name, hosts, groups, rail } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
@@ -230,7 +291,19 @@ impl Localisation {
         } else {
             format!("{low} of {n} pairs through it are bad and all that they share is it, typically {apart}")
         };
+        let mut reach: Vec<u32> = match &suspect.part {
+            part if part.is_end() => Vec::new(),
+            _ => pairs.iter().flat_map(|&at| [measured[at].from.host, measured[at].to.host]).collect(),
+        };
+        reach.sort_unstable();
+        reach.dedup();
+        let reach = if reach.is_empty() {
+            hosts.clone()
+        } else {
+            reach.into_iter().map(|host| names.host(host).to_owned()).collect()
+        };
         Named {
+            reach,
             kind,
             name,
             hosts,
@@ -248,9 +321,9 @@ impl Localisation {
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
             standing: Standing::Suspect,
             open: None,
-            decided_by: None,
-            alternatives: Vec::new(),
-            bad_share: None,
+            decided_by: self.decided(suspect, None, findings),
+            alternatives: suspect.alternatives.iter().map(|part| names.named(part)).collect(),
+            bad_share: suspect.share,
             further: Vec::new(),
             confirmation: None,
             lanes: Vec::new(),

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use railgauge_stats::localise::{Part, Port, Way};
 
-use super::pick::Picked;
+use super::{PartName, pick::Picked};
 use crate::{analysis::journal::Journal, schedule};
 
 /// What numbers stand for.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Names {
     /// Hosts of the test by number.
     hosts: Vec<String>,
@@ -73,8 +74,14 @@ impl Names {
         format!("{} rail {}", self.host(port.host), port.rail)
     }
 
-    fn group(&self, number: u32) -> &str {
+    pub(super) fn group(&self, number: u32) -> &str {
         &self.group_names[number as usize]
+    }
+
+    /// A part by name alone.
+    pub(super) fn named(&self, part: &Part) -> PartName {
+        let Words { kind, name, hosts, rail, .. } = self.part(part);
+        PartName { kind, name, hosts, rail }
     }
 
     /// A part in words.

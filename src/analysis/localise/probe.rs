@@ -1,10 +1,10 @@
 //! Measuring suspects again.
 
-use railgauge_stats::localise::{self, Findings, Judgement, Pair, Setting, judge};
+use railgauge_stats::localise::{self, Doubt, Findings, Judgement, Pair, Role, Setting, Settled, Suspect, settle};
 use railgauge_wire::terms::Better;
 
 use super::{
-    Confirmation, Localisation, Standing,
+    Confirmation, Localisation, OpenReason, Screen, Standing,
     names::{self, Names},
 };
 use crate::{
@@ -19,7 +19,9 @@ pub struct Probe {
     pub suspect: usize,
     /// The two ends, the initiator first.
     pub flow: Flow,
-    raw: localise::Probe,
+    /// Whether it is a control: a pair that was good, measured in the same rounds.
+    pub control: bool,
+    pub(super) raw: localise::Probe,
 }
 
 /// The probes as flows; where the operation `pulls`, the receiving end of a pair is its initiator.
@@ -36,60 +38,111 @@ pub(super) fn probes(
         Flow::pair(port(from), port(to))
     };
     let wanted = localise::probes(pairs, findings, setting);
-    wanted.into_iter().map(|raw| Probe { suspect: raw.suspect, flow: flow(&raw), raw }).collect()
+    wanted
+        .into_iter()
+        .map(|raw| Probe { suspect: raw.suspect, flow: flow(&raw), control: raw.role == Role::Control, raw })
+        .collect()
 }
 
 impl Localisation {
     /// Takes results of probes: position in [`Localisation::probes`] and the value in the metric's unit. Probes without a
     /// result are simply not among them. Every suspect's standing and reason say what came of it; the direction is added
-    /// to the name where only one is bad.
-    pub fn confirm(&mut self, results: &[(usize, f64)]) {
-        let setting = Setting { least: self.least, directed: self.directed, ..Setting::default() };
+    /// to the name where only one is bad. Answers which suspects more of the same probes may settle.
+    pub(super) fn confirm(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
+        let Some(screen) = self.screen.clone() else { return Vec::new() };
+        let setting = Setting {
+            groups: &screen.names.groups,
+            least: self.least,
+            directed: self.directed,
+            noise: 0.0,
+            two_levels: false,
+        };
         let higher = self.metric.better() == Better::Higher;
+        let log = |raw: localise::Probe, value: f64| {
+            let value = if higher { value.ln() } else { -value.ln() };
+            (raw, value - self.bounds.offset(raw.from, raw.to))
+        };
+        let all: Vec<(localise::Probe, f64)> = results
+            .iter()
+            .filter(|(_, value)| *value > 0.0 && value.is_finite())
+            .filter_map(|(probe, value)| Some(log(self.probes.get(*probe)?.raw, *value)))
+            .collect();
+        let mut judgements = Vec::new();
         for at in 0..self.suspects.len() {
-            let own: Vec<(localise::Probe, f64)> = results
-                .iter()
-                .filter_map(|(probe, value)| Some((self.probes.get(*probe)?, *value)))
-                .filter(|(probe, value)| probe.suspect == at && *value > 0.0 && value.is_finite())
-                .map(|(probe, value)| (probe.raw, if higher { value.ln() } else { -value.ln() }))
-                .collect();
-            let judgement = judge(&self.raw[at], &own, &setting);
-            let percent = |effect: f64| number(self.percent(effect).abs());
-            let (standing, words) = match judgement {
-                Judgement::Confirmed { effect, n, .. } => {
-                    (Standing::Confirmed, format!("confirmed by {n} further tests: {} %", percent(effect)))
-                }
-                Judgement::Cleared { effect, n } => {
-                    (Standing::Cleared, format!("{n} further tests do not confirm it: {} %", percent(effect)))
-                }
-                Judgement::Open { n } => (Standing::Open, format!("{n} further tests are too few to confirm it")),
-            };
-            let confirmation = match judgement {
-                Judgement::Confirmed { effect, interval, n, .. } => {
-                    Some(self.confirmation(effect, interval.map(|interval| (interval.low, interval.high)), n))
-                }
-                Judgement::Cleared { effect, n } => Some(self.confirmation(effect, None, n)),
-                Judgement::Open { .. } => None,
-            };
-            let named = &mut self.suspects[at];
-            // Both directions of an end were suspect, and one of them is good.
-            if let (Judgement::Confirmed { way, .. }, true) = (judgement, self.raw[at].part.is_end()) {
-                named.name += names::only(way);
-            }
-            named.standing = standing;
-            named.confirmation = confirmation;
-            named.reason = format!("{}; {words}", named.reason);
+            let own = all.iter().filter(|(probe, _)| probe.role == Role::Control || probe.suspect == at).copied();
+            let suspect = &screen.findings.suspects[at];
+            let settled = settle(suspect, &own.collect::<Vec<_>>(), &setting);
+            judgements.push(settled.judgement);
+            self.settle(at, suspect, &settled, &screen);
         }
+        let more = judgements.iter().map(Judgement::wants_more).collect();
+        self.judgements = judgements;
+        more
     }
 
-    fn confirmation(&self, effect: f64, interval: Option<(f64, f64)>, n: usize) -> Confirmation {
-        Confirmation {
+    /// What one suspect came to.
+    fn settle(&mut self, at: usize, suspect: &Suspect, settled: &Settled, screen: &Screen) {
+        let decided = self.decided(suspect, Some(settled), &screen.findings);
+        let hosts = self.suspects[at].reach.clone();
+        let bounded = |far: bool| {
+            let undecided = decided.is_none().then_some(OpenReason::Undecided);
+            self.conditions.against(hosts.iter().map(String::as_str), far).or(undecided)
+        };
+        let (standing, open) = match settled.judgement {
+            Judgement::Confirmed { far, .. } => bounded(far).map_or((Standing::Confirmed, None), open),
+            Judgement::Intermittent { far, .. } => bounded(far).map_or((Standing::Intermittent, None), open),
+            Judgement::Cleared { .. } => (Standing::Cleared, None),
+            Judgement::Open { doubt, .. } => open(reason(doubt)),
+        };
+        let (effect, interval, n, share) = match settled.judgement {
+            Judgement::Confirmed { effect, interval, n, .. } => (Some(effect), interval, n, None),
+            Judgement::Intermittent { effect, share, n, .. } => (Some(effect), None, n, Some(share)),
+            Judgement::Cleared { effect, n } => (Some(effect), None, n, None),
+            Judgement::Open { n, .. } => (None, None, n, None),
+        };
+        let confirmation = effect.map(|effect| Confirmation {
             change_percent: self.percent(effect),
-            interval_percent: self.interval(interval),
+            interval_percent: self.interval(interval.map(|interval| (interval.low, interval.high))),
             n,
-            bad: n,
-            controls: 0,
-            controls_change_percent: 0.0,
+            bad: settled.bad,
+            controls: settled.controls,
+            controls_change_percent: self.percent(settled.moved),
+        });
+        let percent = effect.map(|effect| number(self.percent(effect).abs())).unwrap_or_default();
+        let words = match (standing, open) {
+            (Standing::Confirmed, _) => format!("confirmed by {n} further tests: {percent} %"),
+            (Standing::Intermittent, _) => {
+                format!("bad in {} of {n} further tests, then by {percent} %", settled.bad)
+            }
+            (Standing::Cleared, _) => format!("{n} further tests show it good: {percent} %"),
+            (_, Some(open)) => format!("open after {n} further tests: {}", open.words()),
+            _ => String::new(),
+        };
+        let named = &mut self.suspects[at];
+        if settled.part != suspect.part {
+            let names::Words { kind, name, hosts, groups, rail } = screen.names.part(&settled.part);
+            (named.kind, named.name, named.hosts, named.groups, named.rail) = (kind, name, hosts, groups, rail);
         }
+        named.alternatives = settled.alternatives.iter().map(|part| screen.names.named(part)).collect();
+        (named.standing, named.open, named.decided_by) = (standing, open, decided);
+        named.bad_share = share;
+        named.confirmation = confirmation;
+        named.reason = format!("{}; {words}", screen.reasons[at]);
+    }
+}
+
+const fn open(reason: OpenReason) -> (Standing, Option<OpenReason>) {
+    (Standing::Open, Some(reason))
+}
+
+/// The doubt of a judgement, as it is told.
+const fn reason(doubt: Doubt) -> OpenReason {
+    match doubt {
+        Doubt::TooFew => OpenReason::TooFew,
+        Doubt::NoControls => OpenReason::NoControls,
+        Doubt::Unsteady => OpenReason::ControlsUnsteady,
+        Doubt::Mixed => OpenReason::Mixed,
+        Doubt::Unclear => OpenReason::Unclear,
+        Doubt::UnderLoad => OpenReason::UnderLoad,
     }
 }

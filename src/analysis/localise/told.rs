@@ -43,6 +43,9 @@ pub enum OpenReason {
     Mixed,
     /// Neither shown to be bad nor to be good: the results scatter too much for the effect.
     Unclear,
+    /// A few of its pairs measured alone are good, while as a whole it was low beside the traffic of the test: good alone
+    /// clears no part that many hosts share.
+    UnderLoad,
     /// No pair is known to be good, so that nothing shows what good pairs reach now.
     NoControls,
     /// The control pairs, good before, were bad or scattered when measured again: what was measured is the time and not
@@ -180,6 +183,9 @@ pub struct Named {
     pub further: Vec<Further>,
     /// What they came to; `None` without any, or with too few.
     pub confirmation: Option<Confirmation>,
+    /// Hosts at the ends of the pairs that speak of it, whose state bounds what can be said.
+    #[serde(skip)]
+    pub(super) reach: Vec<String>,
     /// A path's source ports, each measured by itself; empty where that was not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,

@@ -1,254 +1,430 @@
-//! Few further tests settle what a suspect is.
+//! What the further tests say of a suspect.
+//!
+//! A suspect is held against control pairs that were measured in the same rounds, not against the level of an hour ago:
+//! what the whole cluster does meanwhile is in both. Both samples are compared by ranks, so that skewed and heavy-tailed
+//! noise makes no false names, and results of two kinds are told from results that are low throughout.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use super::{
-    Findings, Level, Pair, Part, Port, Setting, Suspect, Way,
-    peel::{MEDIAN_ERROR, freedom},
-};
+use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least, split::split};
 use crate::{
-    robust::median_in_place,
-    shift::{Interval, paired_shift},
-    student::t_quantile,
+    rank::mann_whitney,
+    robust::{MAD_TO_SIGMA, median_in_place},
+    shift::{Interval, shift},
 };
 
-/// Tests of each suspect.
-pub const TESTS: usize = 5;
-/// Fewest of them that must have a result.
+/// Fewest results of a suspect, and of controls.
 const FEWEST: usize = 3;
 /// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
 pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
-
+/// The same where several suspects are judged: over all of them.
+const FALSE_ALARM_OF_ALL: f64 = 0.002;
+/// Probability that chance makes a good part one that is bad at times. It has to be below [`FALSE_ALARM`], since how often
+/// good pairs are low is itself known from a few controls only.
+const FALSE_SHAKY: f64 = 1e-4;
+/// Most often that a good part's results are low, as long as the controls do not show more.
+const GLITCHES: f64 = 0.05;
+/// Probability of as many low results at a host's other NICs from which on it is one NIC alone.
+const ONE_NIC: f64 = 0.01;
+/// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
+const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
 /// Share of the suspect's effect that the probes must show.
 pub(super) const LIKE: f64 = 1.0 / 3.0;
+/// Standard deviations that an effect must have for single results to be told apart: half of it is then 2, which one good
+/// result in 44 exceeds.
+const TELLS: f64 = 4.0;
+/// Share of results that must be bad for the part to be bad throughout.
+const NEARLY_ALL: f64 = 0.8;
+/// Share of controls that may be as low as the suspect before the controls are worth nothing.
+const UNSTEADY: f64 = 0.2;
+/// Results without a bad one that clear a part that is bad in some: with half of them bad, once in a thousand times.
+const CLEARS: usize = 10;
+/// How many times farther than the controls lie apart an effect must be to be far beyond them.
+const FAR: f64 = 3.0;
 
-/// One test that helps to settle a suspect.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Probe {
-    /// Position of the suspect among the findings.
-    pub suspect: usize,
-    /// The sending end.
-    pub from: Port,
-    /// The receiving end.
-    pub to: Port,
-    /// The path to take.
-    pub path: u32,
-    /// Whether the suspect end sends or receives; `Way::Both` where the suspect is no end.
-    pub way: Way,
-    /// What a good result looks like.
-    pub level: Level,
-    /// What other suspects take from that ([`Suspect::explained`]).
-    pub explained: f64,
+/// Why probes settle nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// Too few probes had a result.
+    TooFew,
+    /// Too few controls had one.
+    NoControls,
+    /// Controls were as low as the suspect, or lay as far apart.
+    Unsteady,
+    /// Some results were bad and some good.
+    Mixed,
+    /// Neither shown to be bad nor to be good.
+    Unclear,
+    /// Good now, and low as a whole before: many pairs at once are not low by chance, but a few measured alone put less on
+    /// what they share than all did.
+    UnderLoad,
 }
 
-/// What the probes say.
+/// What the probes say. Effects are median differences from control pairs, as differences of logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
-    /// Low again.
+    /// Low again, throughout.
     Confirmed {
-        /// Median difference from good pairs, as a difference of logarithms.
+        /// The effect.
         effect: f64,
-        /// 95 % interval; `None` below six results.
+        /// Interval of 95 % or what so few results allow.
         interval: Option<Interval>,
         /// The direction that is low, where the probes went both ways and one of them is fine.
         way: Way,
         /// Results.
         n: usize,
+        /// Whether every result is below every control by several times what these lie apart: no such thing is seen on a busy
+        /// machine by chance.
+        far: bool,
     },
-    /// Not low any more: a glitch, or bad only beside other traffic.
+    /// Low in some results and good in others, beyond what controls show.
+    Intermittent {
+        /// The effect of the low results.
+        effect: f64,
+        /// Share of results that are low.
+        share: f64,
+        /// Results.
+        n: usize,
+        /// As in `Confirmed`, for the low results.
+        far: bool,
+    },
+    /// Shown to be good: a glitch.
     Cleared {
-        /// Median difference from good pairs, as a difference of logarithms.
+        /// The effect.
         effect: f64,
         /// Results.
         n: usize,
     },
-    /// Too few probes had a result.
+    /// Neither.
     Open {
         /// Results.
         n: usize,
+        /// Why.
+        doubt: Doubt,
     },
 }
 
-/// The tests that settle the findings: each suspect host or NIC with five partners that are good (fewer, but then
-/// repeatedly, in a small cluster), each suspect way five times, each shared part with five of its low pairs that have no
-/// host in common if possible.
-pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec<Probe> {
-    let partners = Partners::new(pairs, findings);
-    let mut wanted = Vec::new();
-    for (number, suspect) in findings.suspects.iter().enumerate() {
-        let ends = match &suspect.part {
-            part if part.is_end() => with_partners(pairs, &partners, part),
-            part if part.is_link() => repeated(pairs, &suspect.evidence.pairs),
-            _ => spread(pairs, &suspect.evidence.pairs),
-        };
-        wanted.extend(ends.into_iter().map(|Ends { from, to, path, way }| Probe {
-            suspect: number,
-            from,
-            to,
-            path,
-            way,
-            level: level(findings, setting, from, to),
-            explained: suspect.explained,
-        }));
+impl Judgement {
+    /// Whether further tests of the same kind may settle it.
+    pub const fn wants_more(&self) -> bool {
+        matches!(self, Self::Open { doubt: Doubt::Mixed | Doubt::Unclear, .. })
     }
-    wanted
 }
 
-/// The ends of a probe.
-struct Ends {
-    from: Port,
-    to: Port,
-    path: u32,
-    way: Way,
+/// A suspect after its probes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settled {
+    /// What they say.
+    pub judgement: Judgement,
+    /// The part that they speak of: one of its alternatives, where the probes told them apart.
+    pub part: Part,
+    /// What is still not told from it.
+    pub alternatives: Vec<Part>,
+    /// Whether the probes told the part from alternatives.
+    pub told_apart: bool,
+    /// How many results were bad.
+    pub bad: usize,
+    /// Controls with a result.
+    pub controls: usize,
+    /// How far the controls moved from their first level, as a difference of logarithms.
+    pub moved: f64,
 }
 
-fn level(findings: &Findings, setting: &Setting<'_>, from: Port, to: Port) -> Level {
-    let group = |port: Port| setting.groups.get(port.host as usize);
-    findings.levels[if findings.levels.len() == 1 { 0 } else { usize::from(group(from) != group(to)) }]
+/// Judges a suspect by its probes and the controls: `results` are pairs of a probe and the natural logarithm of its
+/// result, without those that failed. Results with [`Role::Control`] count whichever suspect they were planned for.
+pub fn judge(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>) -> Judgement {
+    settle(suspect, results, setting).judgement
 }
 
-/// Each suspect end of a host or NIC with good partners in turn, alternating direction where both are suspect.
-fn with_partners(pairs: &[Pair], partners: &Partners, part: &Part) -> Vec<Ends> {
-    let (way, ends) = match *part {
-        Part::Host(host, way) => (way, partners.ends.range(Port { host, rail: 0 }..=Port { host, rail: u32::MAX })),
-        Part::Nic(port, way) => (way, partners.ends.range(port..=port)),
-        _ => return Vec::new(),
+/// As [`judge`], with what the judgement rests on.
+///
+/// - Confirmed: lower than the controls by the rank test at 0.00135, by the least effect, by a third of what made it a
+///   suspect, and, where the effect is 4 standard deviations or more, in 80 % of the results.
+/// - Intermittent: where the effect is that large, more results lie beyond half of it than the controls' share of such
+///   results explains (binomial, 0.0001), but not 80 %.
+/// - Cleared: no result lies beyond half of the effect, or of ten no more than of the controls, and an effect of half the
+///   suspected size is ruled out (the lower end of a 90 % interval). A part suspected of being bad at times needs ten results.
+/// - Open otherwise.
+pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>) -> Settled {
+    let residual = |(probe, value): &(Probe, f64)| value - probe.level.centre - probe.explained;
+    let of = |role: Role| results.iter().filter(move |(probe, _)| probe.role == role);
+    let raw: Vec<(Probe, f64)> = of(Role::Control).map(|result| (result.0, residual(result))).collect();
+    // Measured with less beside them, pairs between groups may gain where pairs within one do not.
+    let between = |probe: &Probe| setting.between(probe.from, probe.to);
+    let centre = |kind: Option<bool>| {
+        let of = raw.iter().filter(|(probe, _)| kind.is_none_or(|kind| between(probe) == kind));
+        let mut of: Vec<f64> = of.map(|(_, r)| *r).collect();
+        (of.len() >= FEWEST).then(|| median_in_place(&mut of))
     };
-    let mut wanted = Vec::new();
-    for (&end, &like) in ends {
-        let good = partners.of(end);
-        for (test, &partner) in good.iter().cycle().take(if good.is_empty() { 0 } else { TESTS }).enumerate() {
-            let sends = match way {
-                Way::Send => true,
-                Way::Receive => false,
-                Way::Both => test % 2 == 0,
-            };
-            let (from, to, way) = if sends { (end, partner, Way::Send) } else { (partner, end, Way::Receive) };
-            wanted.push(Ends { from, to, path: pairs[like].path, way });
+    let (own, any) = ([centre(Some(false)), centre(Some(true))], centre(None));
+    // Controls of the other kind serve only where both kinds were alike at first.
+    let alike =
+        raw.iter().all(|(control, _)| results.iter().all(|(probe, _)| probe.level.centre == control.level.centre));
+    let centred = |(probe, r): (Probe, f64)| {
+        let centre = own[usize::from(between(&probe))].or(any.filter(|_| alike));
+        centre.map(|centre| (probe, r - centre))
+    };
+    let controls: Vec<f64> = raw.iter().filter_map(|result| Some(centred(*result)?.1)).collect();
+    let all: Vec<(Probe, f64)> = of(Role::Suspect).filter_map(|result| centred((result.0, residual(result)))).collect();
+    let mut settled = Settled {
+        judgement: Judgement::Open { n: all.len(), doubt: Doubt::TooFew },
+        part: suspect.part.clone(),
+        alternatives: suspect.alternatives.clone(),
+        told_apart: false,
+        bad: 0,
+        controls: controls.len(),
+        moved: 0.0,
+    };
+    if all.iter().map(|(_, r)| r).chain(&controls).any(|r| !r.is_finite()) || all.len() < FEWEST {
+        return settled;
+    }
+    if controls.len() < FEWEST {
+        settled.judgement = Judgement::Open { n: all.len(), doubt: Doubt::NoControls };
+        return settled;
+    }
+    settled.moved = median_in_place(&mut raw.iter().map(|(_, r)| *r).collect::<Vec<_>>());
+    let scene = Scene::new(suspect, &all, &controls, setting);
+    let chosen = scene.which_part(&mut settled, &all, setting);
+    let own: Vec<(Probe, f64)> = all
+        .iter()
+        .filter(|(probe, _)| chosen.as_ref().is_none_or(|part| part.passed(probe.from, probe.to, setting.groups)))
+        .copied()
+        .collect();
+    settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
+    settled.judgement = scene.judge(suspect, &own, setting);
+    // A host is bad at times only where more than one of its NICs is.
+    if let (Judgement::Intermittent { n, .. }, Part::Host(host, _)) = (settled.judgement, &settled.part) {
+        let mut rails: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (probe, r) in &own {
+            let port = if probe.from.host == *host { probe.from } else { probe.to };
+            let count = rails.entry(port.rail).or_default();
+            *count = (count.0 + 1, count.1 + usize::from(scene.is_bad(*r)));
+        }
+        let worst = rails.values().max_by_key(|(_, bad)| *bad).copied().unwrap_or_default();
+        let (others, bad) = (n - worst.0, settled.bad - worst.1);
+        if rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_NIC {
+            settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
         }
     }
-    wanted
+    // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
+    if let Judgement::Cleared { n, .. } = settled.judgement
+        && settled.moved < scene.limit()
+    {
+        settled.judgement = Judgement::Open { n, doubt: Doubt::Unsteady };
+    }
+    let way = match settled.judgement {
+        Judgement::Confirmed { way, .. } => way,
+        Judgement::Intermittent { .. } => scene.way_of_bad(&own),
+        _ => return settled,
+    };
+    settled.part = match settled.part {
+        Part::Host(host, _) => Part::Host(host, way),
+        Part::Nic(port, _) => Part::Nic(port, way),
+        part => part,
+    };
+    settled
 }
 
-/// Who can be measured with a suspect.
-struct Partners {
-    /// Every end, with the position of one of its pairs.
-    ends: BTreeMap<Port, usize>,
-    /// Ends that were judged and that no suspect names, by rail.
-    good: BTreeMap<u32, Vec<Port>>,
-    /// Who was measured with whom.
-    met: HashSet<(Port, Port)>,
+/// What results are held against.
+struct Scene<'a> {
+    /// Results of controls, around 0.
+    controls: &'a [f64],
+    /// Standard deviation of a single result.
+    scale: f64,
+    /// What a bad result differs by; negative.
+    effect: f64,
 }
 
-impl Partners {
-    fn new(pairs: &[Pair], findings: &Findings) -> Self {
-        let mut ends = BTreeMap::new();
-        let mut met = HashSet::with_capacity(2 * pairs.len());
-        for (at, pair) in pairs.iter().enumerate() {
-            ends.entry(pair.from).or_insert(at);
-            ends.entry(pair.to).or_insert(at);
-            met.insert((pair.from, pair.to));
-            met.insert((pair.to, pair.from));
+impl<'a> Scene<'a> {
+    fn new(suspect: &Suspect, all: &[(Probe, f64)], controls: &'a [f64], setting: &Setting<'_>) -> Self {
+        let mut away: Vec<f64> = controls.iter().map(|control| control.abs()).collect();
+        let small = controls.len() as f64 / (controls.len() - 1) as f64;
+        let now = MAD_TO_SIGMA * median_in_place(&mut away) * small;
+        let before = all.iter().map(|(probe, _): &(Probe, f64)| probe.level.scale).fold(0.0, f64::max);
+        let suspected = (suspect.effect - suspect.explained).min(-setting.least);
+        // Results that are worse than what was suspected are as bad as they are: half of a small effect is no limit for them.
+        Self { controls, scale: now.max(before).max(setting.noise), effect: suspected }
+    }
+
+    /// Whether single results can be told apart.
+    fn tells(&self) -> bool {
+        -self.effect >= TELLS * self.scale
+    }
+
+    /// The difference from controls below which a result is bad.
+    fn limit(&self) -> f64 {
+        self.effect / 2.0
+    }
+
+    fn is_bad(&self, residual: f64) -> bool {
+        residual < self.limit()
+    }
+
+    /// The one of several possible parts whose pairs are bad while all others are good; `None` if there is but one, or none
+    /// fits.
+    fn which_part(&self, settled: &mut Settled, all: &[(Probe, f64)], setting: &Setting<'_>) -> Option<Part> {
+        if settled.alternatives.is_empty() {
+            return None;
         }
-        let mut hosts: HashSet<u32> = HashSet::new();
-        let mut ports: HashSet<Port> = findings.unjudged.iter().copied().collect();
-        for suspect in &findings.suspects {
-            match &suspect.part {
-                Part::Host(host, _) => hosts.extend([*host]),
-                Part::Nic(port, _) => ports.extend([*port]),
-                Part::Hosts(a, b) => hosts.extend([*a, *b]),
-                Part::Link(a, b, _) | Part::Paths(a, b, _) => ports.extend([*a, *b]),
-                _ => ports.extend(suspect.evidence.pairs.iter().flat_map(|&at| [pairs[at].from, pairs[at].to])),
+        let parts: Vec<Part> = [settled.part.clone()].into_iter().chain(settled.alternatives.clone()).collect();
+        let fits = |part: &&Part| {
+            let (mut inside, mut outside) = ([0_usize; 2], [0_usize; 2]);
+            for (probe, residual) in all {
+                let count = if part.passed(probe.from, probe.to, setting.groups) { &mut inside } else { &mut outside };
+                count[usize::from(self.is_bad(*residual))] += 1;
+            }
+            let share = |[good, bad]: [usize; 2]| bad as f64 / (good + bad).max(1) as f64;
+            inside[0] + inside[1] > 0 && share(inside) >= NEARLY_ALL && share(outside) <= 1.0 - NEARLY_ALL
+        };
+        let fitting: Vec<Part> = parts.iter().filter(fits).cloned().collect();
+        let Some(first) = fitting.first().cloned() else { return Some(settled.part.clone()) };
+        settled.told_apart = fitting.len() < parts.len();
+        settled.alternatives = fitting.into_iter().skip(1).collect();
+        settled.part = first.clone();
+        Some(first)
+    }
+
+    /// The direction of bad results, where the other has five and none is bad.
+    fn way_of_bad(&self, own: &[(Probe, f64)]) -> Way {
+        let of = |way: Way| {
+            let results = || own.iter().filter(move |(probe, _)| probe.way == way);
+            (results().count(), results().filter(|(_, r)| self.is_bad(*r)).count())
+        };
+        match (of(Way::Send), of(Way::Receive)) {
+            ((_, 1..), (TESTS.., 0)) => Way::Send,
+            ((TESTS.., 0), (_, 1..)) => Way::Receive,
+            _ => Way::Both,
+        }
+    }
+
+    fn judge(&self, suspect: &Suspect, own: &[(Probe, f64)], setting: &Setting<'_>) -> Judgement {
+        let n = own.len();
+        let open = |doubt: Doubt| Judgement::Open { n, doubt };
+        if n < FEWEST {
+            return open(Doubt::TooFew);
+        }
+        let low_controls = self.controls.iter().filter(|control| self.is_bad(**control)).count();
+        if self.tells() && low_controls as f64 > UNSTEADY * self.controls.len() as f64 {
+            return open(Doubt::Unsteady);
+        }
+        let all = Outcome::new(self, own, Way::Both);
+        let mut sorted = self.controls.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        if let Some(found) = split(&sorted, FEWEST).filter(|_| !all.far) {
+            let (low, high) = sorted.split_at(sorted.partition_point(|control| *control < found.from));
+            let apart = median_in_place(&mut high.to_vec()) - median_in_place(&mut low.to_vec());
+            // A glitch or two are no second state.
+            let both = low.len().min(high.len()) as f64 > UNSTEADY * sorted.len() as f64;
+            if both && apart > all.effect.min(self.effect).abs() / 2.0 {
+                return open(Doubt::Unsteady);
             }
         }
-        let mut good: BTreeMap<u32, Vec<Port>> = BTreeMap::new();
-        for &port in ends.keys().filter(|port| !hosts.contains(&port.host) && !ports.contains(port)) {
-            good.entry(port.rail).or_default().push(port);
+        let one_way =
+            |way: Way| Some(Outcome::new(self, own, way)).filter(|outcome| setting.directed && outcome.n >= 2);
+        // One direction is fine if it is closer to good pairs than to the other direction.
+        let fine = |good: &Outcome, low: &Outcome| {
+            low.all_low(self)
+                && good.effect > low.effect / 2.0
+                && (good.bad as f64 <= (1.0 - NEARLY_ALL) * good.n as f64 || !self.tells())
+        };
+        let (way, found) = match (one_way(Way::Send), one_way(Way::Receive)) {
+            (Some(send), Some(receive)) if fine(&receive, &send) => (Way::Send, send),
+            (Some(send), Some(receive)) if fine(&send, &receive) => (Way::Receive, receive),
+            _ => (Way::Both, all),
+        };
+        let enough = (self.effect * LIKE).min(-setting.least);
+        let looks = suspect.looks.max(1) as f64;
+        let false_alarm = FALSE_ALARM.min(FALSE_ALARM_OF_ALL / looks);
+        let throughout = !self.tells() || found.bad as f64 >= NEARLY_ALL * found.n as f64;
+        if found.p < false_alarm && found.effect <= enough && throughout {
+            return Judgement::Confirmed { effect: found.effect, interval: found.interval, way, n, far: found.far };
         }
-        Self { ends, good, met }
-    }
-
-    /// Good ends on the same rail of other hosts, those first that the end was not measured with.
-    fn of(&self, end: Port) -> Vec<Port> {
-        let good = self.good.get(&end.rail).map_or(&[][..], Vec::as_slice);
-        let others = good.iter().copied().filter(|port| port.host != end.host);
-        let (met, new): (Vec<Port>, Vec<Port>) = others.partition(|&port| self.met.contains(&(end, port)));
-        new.into_iter().chain(met).take(TESTS).collect()
-    }
-}
-
-/// The low pairs again, in turn.
-fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
-    let mut different: Vec<&Pair> = evidence.iter().map(|&at| &pairs[at]).collect();
-    different.sort_unstable_by_key(|pair| (pair.from, pair.to, pair.path));
-    different.dedup_by_key(|pair| (pair.from, pair.to, pair.path));
-    let tests = if different.is_empty() { 0 } else { TESTS.max(different.len()) };
-    let again = |pair: &&Pair| Ends { from: pair.from, to: pair.to, path: pair.path, way: Way::Both };
-    different.iter().cycle().take(tests).map(again).collect()
-}
-
-/// Some of the low pairs, with as many different hosts as possible.
-fn spread(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
-    let mut used: HashSet<u32> = HashSet::new();
-    let mut chosen: Vec<usize> = Vec::new();
-    for &at in evidence {
-        let hosts = [pairs[at].from.host, pairs[at].to.host];
-        if chosen.len() < TESTS && hosts.iter().all(|host| !used.contains(host)) {
-            used.extend(hosts);
-            chosen.push(at);
+        let found = Outcome::new(self, own, Way::Both);
+        let share = found.bad as f64 / n as f64;
+        let shown = (low_controls + 1) as f64 / (self.controls.len() + 2) as f64;
+        if self.tells() && found.bad > 0 {
+            let rate = shown.min(GLITCHES.max(low_controls as f64 / self.controls.len() as f64));
+            let beyond = at_least(found.bad, n, rate) < FALSE_SHAKY;
+            if beyond && share < NEARLY_ALL && found.bad_effect <= enough {
+                return Judgement::Intermittent { effect: found.bad_effect, share, n, far: found.bad_far };
+            }
+            let (chance, most) = AS_CONTROLS;
+            // Of many low paths some are low again; an end that was low with several partners has more against it.
+            let (rate, chance, enough_results) = match suspect.share {
+                Some(_) => (shown, chance, 2 * CLEARS),
+                None => (shown.max(GLITCHES), chance / looks, CLEARS),
+            };
+            let as_controls = n >= enough_results && share <= most && at_least(found.bad, n, rate) > chance;
+            return match as_controls && found.effect > enough {
+                true if suspect.part.is_shared() => open(Doubt::UnderLoad),
+                true => Judgement::Cleared { effect: found.effect, n },
+                false => open(Doubt::Mixed),
+            };
         }
-    }
-    repeated(pairs, &chosen)
-}
-
-/// Judges a suspect by its probes: `results` are pairs of a probe and the natural logarithm of its result, without those
-/// that failed. Confirmed if the median difference lies below −c · 1.2533 s / √n, where c is 3, and more where s rests on
-/// few pairs (Student's t), and is larger than the least effect and than a third of what made it a suspect (a glitch that
-/// was followed by chance is not); open with fewer than three results.
-pub fn judge(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>) -> Judgement {
-    let n = results.len();
-    if n < FEWEST || results.iter().any(|(_, value)| !value.is_finite()) {
-        return Judgement::Open { n };
-    }
-    let all = Outcome::new(results, Way::Both);
-    let one_way = |way: Way| Some(Outcome::new(results, way)).filter(|outcome| setting.directed && outcome.n >= 2);
-    // One direction is fine if it is closer to good pairs than to the other direction.
-    let (way, found) = match (one_way(Way::Send), one_way(Way::Receive)) {
-        (Some(send), Some(receive)) if send.low && receive.effect > send.effect / 2.0 => (Way::Send, send),
-        (Some(send), Some(receive)) if receive.low && send.effect > receive.effect / 2.0 => (Way::Receive, receive),
-        _ => (Way::Both, all),
-    };
-    let enough = ((suspect.effect - suspect.explained) * LIKE).min(-setting.least);
-    if found.low && found.effect < enough {
-        let interval = paired_shift(&found.residuals, 0.95).ok().and_then(|shift| shift.interval);
-        Judgement::Confirmed { effect: found.effect, interval, way, n }
-    } else {
-        Judgement::Cleared { effect: found.effect, n }
+        let ruled_out = found.lower.is_some_and(|lower| lower > self.effect / 2.0) || found.least_is_good(self);
+        let enough_results = suspect.share.is_none() || n >= CLEARS || suspect.latent;
+        let none_bad = found.bad == 0 || !self.tells();
+        if none_bad && ruled_out && enough_results && found.effect > enough {
+            if suspect.part.is_shared() {
+                return open(Doubt::UnderLoad);
+            }
+            return Judgement::Cleared { effect: found.effect, n };
+        }
+        open(Doubt::Unclear)
     }
 }
 
-/// Results of probes in one direction, or in both.
+/// Results of probes in one direction, or in both, against the controls.
 struct Outcome {
-    residuals: Vec<f64>,
     effect: f64,
-    low: bool,
+    interval: Option<Interval>,
+    /// Lower end of a 90 % interval.
+    lower: Option<f64>,
+    p: f64,
     n: usize,
+    bad: usize,
+    bad_effect: f64,
+    far: bool,
+    bad_far: bool,
+    lowest: f64,
 }
 
 impl Outcome {
-    fn new(results: &[(Probe, f64)], way: Way) -> Self {
-        let chosen: Vec<&(Probe, f64)> =
-            results.iter().filter(|(probe, _)| way == Way::Both || probe.way == way).collect();
-        let n = chosen.len();
-        let residuals: Vec<f64> =
-            chosen.iter().map(|(probe, value)| value - probe.level.centre - probe.explained).collect();
-        if n == 0 {
-            return Self { residuals, effect: 0.0, low: false, n };
+    fn new(scene: &Scene<'_>, results: &[(Probe, f64)], way: Way) -> Self {
+        let of_way = results.iter().filter(|(probe, _)| way == Way::Both || probe.way == way);
+        let residuals: Vec<f64> = of_way.map(|(_, residual)| *residual).collect();
+        let n = residuals.len();
+        let mut low: Vec<f64> = residuals.iter().copied().filter(|r| scene.is_bad(*r)).collect();
+        let at = |level: f64| shift(scene.controls, &residuals, level).ok();
+        let of = at(0.95);
+        let lowest_control = scene.controls.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest_control = scene.controls.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let apart = (highest_control - lowest_control).max(scene.scale);
+        let far = |values: &[f64]| {
+            let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            !values.is_empty() && lowest_control - highest > FAR * apart
+        };
+        Self {
+            effect: of.map_or(0.0, |shift| shift.estimate),
+            interval: of.and_then(|shift| shift.interval),
+            lower: at(0.90).and_then(|shift| shift.interval).map(|interval| interval.low),
+            p: mann_whitney(&residuals, scene.controls).map_or(1.0, |test| test.p.less),
+            n,
+            bad: low.len(),
+            far: far(&residuals),
+            bad_far: far(&low),
+            bad_effect: if low.is_empty() { 0.0 } else { median_in_place(&mut low) },
+            lowest: residuals.iter().copied().fold(f64::INFINITY, f64::min),
         }
-        let mut scores: Vec<f64> = chosen.iter().zip(&residuals).map(|((p, _), r)| r / p.level.scale).collect();
-        let basis = chosen.iter().map(|(probe, _)| probe.level.n).min().unwrap_or_default();
-        let cut = t_quantile(FALSE_ALARM, freedom(basis));
-        let low = median_in_place(&mut scores) < -cut * MEDIAN_ERROR / (n as f64).sqrt();
-        Self { effect: median_in_place(&mut residuals.clone()), residuals, low, n }
+    }
+
+    fn all_low(&self, scene: &Scene<'_>) -> bool {
+        self.bad == self.n || !scene.tells() && self.effect < scene.limit()
+    }
+
+    /// Whether the lowest result is as good as good ones are: within two standard deviations of the controls' centre, and
+    /// within half of the effect.
+    fn least_is_good(&self, scene: &Scene<'_>) -> bool {
+        self.lowest > scene.limit() && self.lowest > -2.0 * scene.scale
     }
 }

@@ -20,7 +20,19 @@ pub(super) struct Cell {
     pub(super) stratum: usize,
 }
 
+/// Which cells are taken for good, where that is not to be told from the values alone.
+#[derive(Debug, Clone)]
+pub(super) struct Premise {
+    /// Whether a cell may count for the levels.
+    pub(super) good: Vec<bool>,
+    /// Standard deviation within both sides, which bounds the scale where few cells are good.
+    pub(super) scale: f64,
+    /// Cells that this rests on.
+    pub(super) n: usize,
+}
+
 /// All results, what they are compared with, and which of them still count.
+#[derive(Clone)]
 pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
     /// Cell of each pair that was given.
@@ -35,6 +47,10 @@ pub(super) struct Table {
     rising: Vec<u32>,
     noise: f64,
     least: f64,
+    /// Whether the kinds may have levels of their own.
+    two_levels: bool,
+    /// What is taken for good; everything that lies together with most where it is `None`.
+    pub(super) premise: Option<Premise>,
 }
 
 impl Table {
@@ -72,32 +88,71 @@ impl Table {
             rising,
             noise: setting.noise,
             least: setting.least,
+            two_levels: true,
+            premise: None,
         };
+        // Of two groups, a lower level between them may as well be a fault there.
+        let mut crossed: Vec<_> = table
+            .cells
+            .iter()
+            .filter(|cell| cell.stratum == 1)
+            .map(|cell| {
+                let (a, b) = (group(cell.from), group(cell.to));
+                (a.min(b), a.max(b))
+            })
+            .collect();
+        crossed.sort_unstable();
+        crossed.dedup();
+        table.two_levels = setting.two_levels || crossed.len() > 1;
         table.settle();
         table
+    }
+
+    /// The same results under a premise.
+    pub(super) fn under(&self, premise: Premise) -> Self {
+        Self { premise: Some(premise), ..self.clone() }
     }
 
     /// Computes the levels from the cells that are live. Pairs within and between groups have levels of their own only if
     /// these differ beyond doubt, because two levels from few pairs are less sure than one from all.
     pub(super) fn settle(&mut self) {
         let of = |which: &dyn Fn(&Cell) -> bool| -> Vec<f64> {
-            let live = self.rising.iter().map(|&at| at as usize).filter(|&at| self.live[at]);
+            let counts = |at: usize| self.premise.as_ref().is_none_or(|premise| premise.good[at]);
+            let live = self.rising.iter().map(|&at| at as usize).filter(|&at| self.live[at] && counts(at));
             live.filter(|&at| which(&self.cells[at])).map(|at| self.cells[at].value).collect()
         };
         let all = of(&|_| true);
         if all.is_empty() {
             return;
         }
-        let floor = if all.len() < FEW { self.noise.max(self.least) } else { self.noise };
-        let together = Level::of_sorted(&all, floor);
+        let floor = |n: usize| match &self.premise {
+            Some(premise) if n < FEW => self.noise.max(premise.scale),
+            None if n < FEW => self.noise.max(self.least),
+            _ => self.noise,
+        };
+        let level = |values: &[f64]| {
+            let level = Level::of_sorted(values, floor(values.len()));
+            match &self.premise {
+                Some(premise) if values.len() < FEW => Level { n: premise.n, ..level },
+                _ => level,
+            }
+        };
+        let together = level(&all);
         self.levels = [together; 2];
         self.pooled = true;
         let split = [of(&|c| c.stratum == 0), of(&|c| c.stratum == 1)];
-        if split.iter().any(|values| values.len() < 8) {
+        // With a premise all the others were set aside, and a few good pairs between groups are all there are.
+        let enough = if self.premise.is_some() { 3 } else { 8 };
+        if !self.two_levels || split.iter().any(|values| values.len() < enough) {
             return;
         }
-        let own = split.map(|values| Level::of_sorted(&values, self.noise));
-        let error = own.iter().map(|l| (1.2533 * l.scale).powi(2) / l.n as f64).sum::<f64>().sqrt();
+        let sizes = [0, 1].map(|at: usize| split[at].len() as f64);
+        let own = match &self.premise {
+            Some(_) => split.map(|values| level(&values)),
+            None => split.map(|values| Level::of_sorted(&values, self.noise)),
+        };
+        let counts = |at: usize| if self.premise.is_some() { sizes[at] } else { own[at].n as f64 };
+        let error = [0, 1].map(|at| (1.2533 * own[at].scale).powi(2) / counts(at)).iter().sum::<f64>().sqrt();
         if (own[0].centre - own[1].centre).abs() > (4.0 * error).max(self.least / 2.0) {
             self.levels = own;
             self.pooled = false;
@@ -201,6 +256,11 @@ impl Cover {
 
     pub(super) fn group(&self, host: u32) -> u32 {
         self.groups[host as usize]
+    }
+
+    /// Boundaries between two groups that pairs cross.
+    pub(super) fn boundaries(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, Part::Boundary(..))).count()
     }
 
     /// The smaller things a part consists of, as far as a pair touches them: each must be low for the part to be named.

@@ -7,7 +7,7 @@ use super::{
     cover::{Cover, Table},
     peel::Peeled,
 };
-use crate::robust::median_in_place;
+use crate::robust::{median_in_place, quantile_sorted};
 
 /// A low way between two ends with its low cells.
 pub(super) type Link = (Part, Vec<u32>);
@@ -45,12 +45,22 @@ fn explained(table: &Table, cover: &Cover, peeled: &Peeled) -> Vec<f64> {
     let mut explained = vec![0.0_f64; table.cells.len()];
     for (part, cells) in &peeled.taken {
         let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at as usize)).collect();
-        let effect = median_in_place(&mut residuals);
+        let effect =
+            if cover.parts[*part].is_end() { when_bad(&mut residuals) } else { median_in_place(&mut residuals) };
         // An end explains also the cells that an earlier suspect took.
         let all = if cover.parts[*part].is_end() { &cover.cells[*part] } else { cells };
         all.iter().for_each(|&at| explained[at as usize] = explained[at as usize].min(effect));
     }
     explained
+}
+
+/// What an end does when it is bad: the median of those of its results that are lower than half of the lower quartile. Of an
+/// end that is bad throughout that is nearly the median of all.
+pub(super) fn when_bad(residuals: &mut [f64]) -> f64 {
+    residuals.sort_unstable_by(f64::total_cmp);
+    let limit = quantile_sorted(residuals, 0.25).unwrap_or(0.0) / 2.0;
+    let mut low: Vec<f64> = residuals.iter().copied().filter(|residual| *residual < limit).collect();
+    if low.is_empty() { median_in_place(residuals) } else { median_in_place(&mut low) }
 }
 
 /// What the low cells among all cells between two NICs are.

@@ -18,12 +18,17 @@ mod lanes;
 mod links;
 mod part;
 mod peel;
+mod premise;
+mod probes;
+mod shaky;
+mod split;
 mod suspect;
 
-pub use confirm::{Judgement, Probe, judge, probes};
+pub use confirm::{Doubt, Judgement, Settled, judge, settle};
 pub use lanes::{FEWEST_LANES, Lanes, lanes};
 pub use part::{Part, Port, Way};
-pub use suspect::{Evidence, Suspect};
+pub use probes::{Probe, Role, TESTS, probes};
+pub use suspect::{Evidence, Separated, Suspect, TwoClusters};
 
 use crate::refusal::Refusal;
 pub use crate::robust::Level;
@@ -58,11 +63,23 @@ pub struct Setting<'a> {
     pub noise: f64,
     /// Whether a pair's result speaks of one direction only, from `from` to `to`.
     pub directed: bool,
+    /// Whether pairs between groups are worse than pairs within one by nature, as latencies are. Otherwise two groups whose
+    /// pairs between them are low have something bad between them, or less between them than within; with three groups or
+    /// more, that all are alike tells the second.
+    pub two_levels: bool,
+}
+
+impl Setting<'_> {
+    /// Whether a pair crosses from one group to another.
+    pub(crate) fn between(&self, from: Port, to: Port) -> bool {
+        let group = |port: Port| self.groups.get(port.host as usize);
+        group(from) != group(to)
+    }
 }
 
 impl Default for Setting<'_> {
     fn default() -> Self {
-        Self { groups: &[], least: 0.01, noise: 0.0, directed: false }
+        Self { groups: &[], least: 0.01, noise: 0.0, directed: false, two_levels: false }
     }
 }
 
@@ -83,6 +100,42 @@ pub struct Findings {
     pub cut: f64,
     /// How many standard deviations a single pair had to be below the centre.
     pub link_cut: f64,
+    /// Positions of pairs that were good and that no suspect touches, one for each way: what is measured again as a control.
+    pub controls: Vec<usize>,
+    /// Whether most pairs are low, so that the better cluster and not the majority shows what good pairs reach.
+    pub premise: bool,
+    /// The clusters into which the results fall, if there are two.
+    pub two_clusters: Option<TwoClusters>,
+}
+
+/// How much lower than what would explain it a part must be to be bad itself.
+const LOWER: f64 = 1.3;
+/// Most times that the probes of a suspect are measured: more of the same settles nothing.
+pub const MOST_BATCHES: usize = 3;
+
+impl Findings {
+    /// Whether a suspect is to be spoken of once all have been judged. One that is only looked at to be sure is not, unless it
+    /// proves bad. What a larger suspect or an end that is bad at times explains is not, unless it is bad throughout while
+    /// the other is open.
+    pub fn shows(&self, suspect: usize, judgements: &[Judgement]) -> bool {
+        let bad =
+            |judgement: &Judgement| matches!(judgement, Judgement::Confirmed { .. } | Judgement::Intermittent { .. });
+        let of = &self.suspects[suspect];
+        let own = judgements.get(suspect);
+        if of.latent && !own.is_some_and(bad) {
+            return false;
+        }
+        let explained = of.under.iter().any(|&larger| match (judgements.get(larger), &self.suspects[larger]) {
+            // A path to a bad end is one of its own only where it is clearly worse than the end.
+            (Some(Judgement::Confirmed { effect, .. }), larger) => {
+                larger.part.is_shared() || of.effect > LOWER * effect
+            }
+            (Some(Judgement::Intermittent { .. }), _) => true,
+            (Some(Judgement::Cleared { .. }), _) => false,
+            (_, larger) => !larger.latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
+        });
+        !explained
+    }
 }
 
 /// Names the suspects among all parts that the pairs touch.
@@ -97,11 +150,11 @@ pub struct Findings {
 /// least effect that is negative.
 pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refusal> {
     check(pairs, setting)?;
-    let mut table = cover::Table::new(pairs, setting);
-    let parts = cover::Cover::new(&table, setting);
-    let peeled = peel::peel(&mut table, &parts, setting);
-    let links = links::links(&table, &parts, &peeled, setting);
-    Ok(suspect::findings(&table, &parts, peeled, links))
+    let table = cover::Table::new(pairs, setting);
+    let cover = cover::Cover::new(&table, setting);
+    let best = premise::best(table, &cover, setting);
+    let shaky = shaky::shaky(&best.table, &cover, &best.peeled, &best.links.found);
+    Ok(suspect::findings(best, &cover, shaky))
 }
 
 fn check(pairs: &[Pair], setting: &Setting<'_>) -> Result<(), Refusal> {

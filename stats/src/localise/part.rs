@@ -66,3 +66,32 @@ impl Part {
         !self.is_end() && !self.is_link()
     }
 }
+
+impl Part {
+    /// Whether a pair passes the part. `groups` is the group of each host by its number, empty if not known; of some paths
+    /// between two ends every path counts.
+    pub fn passed(&self, from: Port, to: Port, groups: &[u32]) -> bool {
+        let group = |port: Port| groups.get(port.host as usize).copied();
+        let (a, b) = (group(from), group(to));
+        let end = |sends: bool, receives: bool, way: Way| match way {
+            Way::Both => sends || receives,
+            Way::Send => sends,
+            Way::Receive => receives,
+        };
+        match *self {
+            Self::Rail(rail) => from.rail == rail && to.rail == rail,
+            Self::Group(group) => a == Some(group) || b == Some(group),
+            Self::GroupRail { group, rail } => {
+                a == Some(group) && from.rail == rail || b == Some(group) && to.rail == rail
+            }
+            Self::Uplink(group) => a != b && (a == Some(group) || b == Some(group)),
+            Self::Boundary(x, y) => (a, b) == (Some(x), Some(y)) || (a, b) == (Some(y), Some(x)),
+            Self::Host(host, way) => end(from.host == host, to.host == host, way),
+            Self::Nic(port, way) => end(from == port, to == port, way),
+            Self::Hosts(x, y) => (from.host.min(to.host), from.host.max(to.host)) == (x.min(y), x.max(y)),
+            Self::Link(x, y, Way::Both) | Self::Paths(x, y, _) => (from.min(to), from.max(to)) == (x.min(y), x.max(y)),
+            Self::Link(x, y, Way::Send) => (from, to) == (x, y),
+            Self::Link(x, y, Way::Receive) => (from, to) == (y, x),
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::{
 /// Standard error of the median of n normal values, times √n / σ: √(π / 2).
 pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
 /// Least standard errors below the centre for a part to be a suspect.
-const CUT: f64 = 4.0;
+pub(super) const CUT: f64 = 4.0;
 /// Least standard deviations below the centre for a single pair.
 const LINK_CUT: f64 = 5.0;
 /// Probability that chance alone makes any suspect in a run of normal values, by which the cuts grow.
@@ -29,6 +29,8 @@ fn fewest(part: &Part) -> usize {
     match part {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
         Part::Host(..) | Part::Nic(..) => 2,
+        // Few rounds take few pairs across each of many boundaries; two hosts on either side are asked for in `holds`.
+        Part::Boundary(..) => 3,
         _ => 6,
     }
 }
@@ -82,7 +84,7 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     for _ in 0..(ends / 4).clamp(1, AHEAD) {
         let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, (*look)?)));
         let worst = candidates
-            .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least)
+            .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least && !look.rejected)
             .min_by(|a, b| a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0])));
         let Some((part, _)) = worst else { break };
         trials.push((part, take(table, cover, part, &mut looks)));
@@ -92,7 +94,8 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     let mut any = false;
     for (part, cells) in trials {
         cells.iter().for_each(|&at| table.live[at as usize] = true);
-        let low = look(table, cover, part).filter(|look| look.z < -limit && look.effect < -setting.least);
+        let low =
+            look(table, cover, part).filter(|look| !look.rejected && look.z < -limit && look.effect < -setting.least);
         if low.is_some_and(|look| holds(table, cover, part, look.effect)) {
             cells.iter().for_each(|&at| table.live[at as usize] = false);
             peeled.taken.push((part, cells));
@@ -158,10 +161,19 @@ fn enough_partners(way: Way, partners: usize, pairs_low: bool) -> bool {
     if way == Way::Both { partners >= 3 } else { partners >= 2 && pairs_low }
 }
 
+/// The cells by which a part is judged: those that are live. Where what is good is known by a premise, an end keeps those
+/// that other suspects took, as long as some are live: with two of four hosts bad, each has two others.
+fn judged(table: &Table, cover: &Cover, part: usize) -> (Vec<usize>, bool) {
+    let all = || cover.cells[part].iter().map(|&at| at as usize);
+    let live: Vec<usize> = all().filter(|&at| table.live[at]).collect();
+    let few = live.len() < fewest(&cover.parts[part]) && !live.is_empty();
+    if few && table.premise.is_some() && cover.parts[part].is_end() { (all().collect(), true) } else { (live, false) }
+}
+
 /// A part by its live cells; `None` if there are too few.
 fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
-    let live = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]);
-    let mut scores: Vec<f64> = live.clone().map(|at| table.score(at)).collect();
+    let (cells, borrowed) = judged(table, cover, part);
+    let mut scores: Vec<f64> = cells.iter().map(|&at| table.score(at)).collect();
     let n = scores.len();
     if n < fewest(&cover.parts[part]) {
         return None;
@@ -173,17 +185,19 @@ fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
         return Some(Look { z: 0.0, effect: 0.0, key: 0.0, rejected: true });
     }
     scores.sort_unstable_by(f64::total_cmp);
-    let upper = quantile_sorted(&scores, 0.75).unwrap_or(0.0);
-    let mut residuals: Vec<f64> = live.map(|at| table.residual(at)).collect();
+    // What others took shows nothing against a part, so with borrowed cells all must be low.
+    let upper = quantile_sorted(&scores, if borrowed { 1.0 } else { 0.75 }).unwrap_or(0.0);
+    let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at)).collect();
     let effect = median_in_place(&mut residuals);
-    Some(Look { z: median * root / MEDIAN_ERROR, effect, key: upper * root, rejected: false })
+    let rejected = borrowed && residuals.iter().any(|residual| *residual > effect / 2.0);
+    Some(Look { z: median * root / MEDIAN_ERROR, effect, key: upper * root, rejected })
 }
 
 /// Whether a low part is the right name: whether its members are low one by one, and what lies opposite is more than one
 /// thing.
 fn holds(table: &Table, cover: &Cover, part: usize, effect: f64) -> bool {
     let part_name = &cover.parts[part];
-    let live: Vec<usize> = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]).collect();
+    let (live, _) = judged(table, cover, part);
     let mut members: HashMap<u32, Vec<f64>> = HashMap::new();
     let mut others: Vec<u32> = Vec::new();
     let (mut inside, mut inside_low) = (0, 0);
@@ -217,7 +231,7 @@ fn holds(table: &Table, cover: &Cover, part: usize, effect: f64) -> bool {
         }
         Part::Rail(_) => all_members >= 3 && members_low && pairs_low,
         // With good pairs inside, the fault lies between the group and the rest.
-        Part::Group(_) => all_members >= 3 && members_low && pairs_low && inside > 0 && 2 * inside_low >= inside,
+        Part::Group(_) => all_members >= 2 && members_low && pairs_low && inside > 0 && 2 * inside_low >= inside,
         Part::GroupRail { .. } => all_members >= 3 && members_low && pairs_low && 2 * inside_low >= inside,
         Part::Uplink(_) => all_members >= 2 && others.len() >= 2 && members_low && pairs_low,
         Part::Boundary(a, b) => {

@@ -1,12 +1,15 @@
 //! What is said of a suspect.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    Findings, Part, Port, Way,
+    Findings, LOWER, Part, Port, Way,
     cover::{Cover, Table},
     links::Links,
-    peel::{MEDIAN_ERROR, Peeled},
+    peel::MEDIAN_ERROR,
+    premise::{Attempt, two_levels},
+    shaky::Shaky,
+    split::split,
 };
 use crate::{
     robust::median_in_place,
@@ -30,6 +33,18 @@ pub struct Suspect {
     pub explained: f64,
     /// What this rests on.
     pub evidence: Evidence,
+    /// Parts that the results do not tell from this one: they touch the same pairs, or all but a few.
+    pub alternatives: Vec<Part>,
+    /// Whether good pairs of the same kind (within a group, between groups) show what it could reach.
+    pub peers: bool,
+    /// Share of its results that are low, where that and not their median made it a suspect.
+    pub share: Option<f64>,
+    /// Whether it is only looked at because one end of a low path must be: nothing is said of it unless it proves bad.
+    pub latent: bool,
+    /// Suspects that are listed with it: chance has as many tries.
+    pub looks: usize,
+    /// Positions of suspects that would explain this one, were they bad.
+    pub under: Vec<usize>,
 }
 
 /// What a suspicion rests on.
@@ -52,40 +67,224 @@ const DOUBT: f64 = 3.0;
 struct Draft {
     part: Part,
     cells: Vec<u32>,
+    alternatives: Vec<Part>,
+    shaky: Option<(f64, bool)>,
+    latent: bool,
+    under: Vec<Part>,
 }
 
-pub(super) fn findings(table: &Table, cover: &Cover, peeled: Peeled, links: Links) -> Findings {
-    let drafts =
-        peeled.taken.iter().map(|(part, cells)| Draft { part: cover.parts[*part].clone(), cells: cells.clone() });
-    let drafts = join(drafts.collect(), table);
+impl Draft {
+    fn new(part: Part, cells: Vec<u32>) -> Self {
+        Self { part, cells, alternatives: Vec::new(), shaky: None, latent: false, under: Vec::new() }
+    }
+}
+
+pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
+    let clusters = two_clusters(&attempt, cover);
+    let Attempt { table, peeled, links, .. } = attempt;
+    let table = &table;
+    let drafts = peeled.taken.iter().map(|(part, cells)| Draft {
+        alternatives: alternatives(cover, *part, table),
+        ..Draft::new(cover.parts[*part].clone(), cells.clone())
+    });
+    let drafts = absorb(join(drafts.collect(), table), table, cover);
     let unjudged = unjudged(table, &drafts);
     let Links { found, explained } = links;
-    let links = found.into_iter().map(|(part, cells)| Draft { part, cells });
-    let drafts: Vec<Draft> = drafts.into_iter().chain(links).collect();
+    let boundaries = few_across(table, cover, &found);
+    let across = |cells: &[u32]| {
+        let of = boundaries.iter().filter(|(_, of)| cells.iter().all(|at| of.contains(at)));
+        of.map(|(part, _)| part.clone()).collect::<Vec<_>>()
+    };
+    let ends: Vec<Part> = drafts.iter().filter(|draft| draft.part.is_end()).map(|draft| draft.part.clone()).collect();
+    let links: Vec<Draft> = found
+        .iter()
+        .enumerate()
+        .map(|(number, (part, cells))| {
+            let mut under = across(cells);
+            under.extend(shaky.iter().filter(|end| end.links.contains(&number)).map(|end| end.part.clone()));
+            under.extend(ends.iter().filter(|end| cells.iter().all(|&at| touches(table, end, at))).cloned());
+            Draft { under, ..Draft::new(part.clone(), cells.clone()) }
+        })
+        .collect();
+    let shaky: Vec<Draft> = shaky
+        .iter()
+        .map(|end| {
+            let low: Vec<u32> = end.links.iter().flat_map(|&link| found[link].1.iter().copied()).collect();
+            let mut under = across(&low);
+            // What a bad part makes of an end that lies behind it is no fault of the end.
+            let behind = |draft: &&Draft| {
+                draft.part.is_shared()
+                    && 2 * end.cells.iter().filter(|at| draft.cells.contains(at)).count() >= end.cells.len()
+            };
+            under.extend(drafts.iter().filter(behind).map(|draft| draft.part.clone()));
+            Draft {
+                shaky: Some((end.share, !end.stands_out)),
+                under,
+                ..Draft::new(end.part.clone(), end.cells.clone())
+            }
+        })
+        .collect();
+    let larger = boundaries
+        .iter()
+        .map(|(part, cells)| Draft { latent: true, ..Draft::new(part.clone(), cells.iter().copied().collect()) });
+    let mut drafts: Vec<Draft> = drafts.into_iter().chain(links).chain(shaky).chain(larger).collect();
+    // An end that is bad one way is under the same end if that is bad at times both ways.
+    let both: Vec<Part> = drafts.iter().filter(|d| d.part.is_end()).map(|d| d.part.clone()).collect();
+    for draft in &mut drafts {
+        let own = draft.part.clone();
+        let holds = |part: &&Part| match (&own, part) {
+            (Part::Host(host, Way::Send | Way::Receive), Part::Host(other, Way::Both)) => other == host,
+            (Part::Nic(port, _), Part::Host(other, _)) => *other == port.host,
+            (Part::Nic(port, Way::Send | Way::Receive), Part::Nic(other, Way::Both)) => other == port,
+            _ => false,
+        };
+        draft.under.extend(both.iter().filter(holds).cloned());
+    }
     let mut pairs_of: Vec<Vec<usize>> = vec![Vec::new(); table.cells.len()];
     table.cell_of.iter().enumerate().for_each(|(pair, &cell)| pairs_of[cell].push(pair));
     let touching = touching(table, &drafts);
-    let mut suspects: Vec<Suspect> =
-        drafts.iter().map(|draft| describe(table, draft, &touching, &pairs_of, &explained)).collect();
-    suspects.sort_by(|a, b| a.effect.total_cmp(&b.effect).then_with(|| a.part.cmp(&b.part)));
+    let mut described: Vec<(Suspect, Vec<Part>)> = drafts
+        .into_iter()
+        .map(|draft| (describe(table, &draft, &touching, &pairs_of, &explained), draft.under))
+        .collect();
+    described.sort_by(|(a, _), (b, _)| {
+        a.latent.cmp(&b.latent).then(a.effect.total_cmp(&b.effect)).then_with(|| a.part.cmp(&b.part))
+    });
+    let place = |part: &Part| described.iter().position(|(suspect, _)| suspect.part == *part);
+    let under: Vec<Vec<usize>> = described.iter().map(|(_, under)| under.iter().filter_map(place).collect()).collect();
+    let looks = described.iter().filter(|(suspect, _)| !suspect.latent).count();
+    let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| Suspect { under, looks, ..suspect });
     Findings {
-        suspects,
+        suspects: suspects.collect(),
         levels: if table.pooled { vec![table.levels[0]] } else { table.levels.to_vec() },
         level_of: table.cell_of.iter().map(|&at| if table.pooled { 0 } else { table.cells[at].stratum }).collect(),
         unjudged,
         cut: peeled.cut,
         link_cut: peeled.link_cut,
+        controls: controls(table, &pairs_of),
+        premise: table.premise.is_some(),
+        two_clusters: clusters,
     }
+}
+
+/// Whether a cell is at an end, whatever the direction.
+fn touches(table: &Table, end: &Part, at: u32) -> bool {
+    let ends = [table.cells[at as usize].from, table.cells[at as usize].to];
+    ends.iter().any(|port| match *end {
+        Part::Host(host, _) => port.host == host,
+        Part::Nic(nic, _) => *port == nic,
+        _ => false,
+    })
+}
+
+/// Boundaries between groups most of whose few pairs are low, with these: too few to name one, and reason to measure more
+/// pairs across it.
+fn few_across(table: &Table, cover: &Cover, links: &[(Part, Vec<u32>)]) -> Vec<(Part, BTreeSet<u32>)> {
+    if links.is_empty() || links.len() > FEW_PATHS {
+        return Vec::new();
+    }
+    let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
+    let touched: BTreeSet<usize> = low
+        .iter()
+        .filter(|&&at| table.live[at as usize])
+        .flat_map(|&at| &cover.of_cell[at as usize])
+        .map(|&part| part as usize)
+        .filter(boundary)
+        .collect();
+    let most = |part: &usize| {
+        let cells = &cover.cells[*part];
+        2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
+    };
+    let chosen = touched.into_iter().filter(most);
+    chosen.map(|part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
+}
+
+/// Most low paths for which that is done.
+const FEW_PATHS: usize = 8;
+
+/// Leaves out ends that a shared part explains: all their pairs pass it, and they are no lower than the others there.
+fn absorb(drafts: Vec<Draft>, table: &Table, cover: &Cover) -> Vec<Draft> {
+    let effect =
+        |cells: &[u32]| median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>());
+    let (ends, mut shared): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.part.is_end());
+    let cells_of: HashMap<&Part, &Vec<u32>> = cover.parts.iter().zip(&cover.cells).collect();
+    let mut left = Vec::new();
+    for end in ends {
+        let own = effect(&end.cells);
+        // What is low of the end and does not pass the shared part is what it would have to explain itself.
+        let into = shared.iter_mut().find(|large| {
+            let of = cells_of.get(&large.part).copied();
+            let passes = |at: &&u32| of.is_some_and(|of| of.binary_search(at).is_ok());
+            let like = effect(&large.cells);
+            let outside = end.cells.iter().filter(|at| !passes(at));
+            let low = outside.filter(|&&at| table.residual(at as usize) < like / 2.0).count();
+            10 * low <= end.cells.len() && own > LOWER * like
+        });
+        match into {
+            Some(large) => large.cells.extend(end.cells),
+            None => left.push(end),
+        }
+    }
+    shared.extend(left);
+    shared
+}
+
+/// Standard deviations within which a pair is good enough to be measured again as a control.
+const CONTROL: f64 = 3.0;
+
+/// One pair given for each good cell that no suspect took.
+fn controls(table: &Table, pairs_of: &[Vec<usize>]) -> Vec<usize> {
+    let good = |&at: &usize| table.live[at] && table.score(at).abs() < CONTROL;
+    (0..table.cells.len()).filter(good).filter_map(|at| pairs_of[at].first().copied()).collect()
+}
+
+/// Share of the pairs of two parts that must be the same for the results not to tell them apart.
+const SAME: f64 = 0.95;
+
+/// Other shared parts that touch the same cells, or all but a few.
+fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
+    let own = &cover.parts[part];
+    if !own.is_shared() {
+        return Vec::new();
+    }
+    let cells = &cover.cells[part];
+    let is_own = |at: u32| cells.binary_search(&at).is_ok();
+    let mut near: Vec<u32> = cells
+        .iter()
+        .flat_map(|&at| &cover.of_cell[at as usize])
+        .copied()
+        .filter(|&other| other as usize != part)
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    let same = |&other: &u32| {
+        let others = &cover.cells[other as usize];
+        let both = others.iter().filter(|&&at| is_own(at)).count();
+        // What is good is no alternative: an inner pair or two that are fine show that the switch of a group is.
+        let beyond = others.iter().filter(|&&at| !is_own(at));
+        let good = beyond.filter(|&&at| table.live[at as usize] && table.score(at as usize) > -DOUBT).count();
+        cover.parts[other as usize].is_shared()
+            && good == 0
+            && both as f64 >= SAME * (cells.len() + others.len() - both) as f64
+    };
+    near.iter().filter(|other| same(other)).map(|&other| cover.parts[other as usize].clone()).collect()
 }
 
 /// How many suspects each cell touches: those that took it and those at one of its ends.
 fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
     let mut numbers: Vec<Vec<usize>> = vec![Vec::new(); table.cells.len()];
-    for (number, draft) in drafts.iter().enumerate() {
+    // A low path at a bad end takes nothing from what the end shows.
+    for (number, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.shaky.is_none() && !draft.part.is_link())
+    {
         draft.cells.iter().for_each(|&at| numbers[at as usize].push(number));
     }
-    let ends: HashMap<&Part, usize> =
-        drafts.iter().enumerate().filter(|(_, d)| d.part.is_end()).map(|(number, d)| (&d.part, number)).collect();
+    let ends: HashMap<&Part, usize> = drafts
+        .iter()
+        .enumerate()
+        .filter(|(_, d)| d.part.is_end() && d.shaky.is_none())
+        .map(|(number, d)| (&d.part, number))
+        .collect();
     for (cell, numbers) in table.cells.iter().zip(&mut numbers) {
         for (port, way) in [(cell.from, Way::Send), (cell.to, Way::Receive)] {
             for way in [Way::Both, way] {
@@ -102,7 +301,9 @@ fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
 /// Joins both directions of an end, and all NICs of a host.
 fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
     let mut by_part: BTreeMap<Part, Vec<u32>> = BTreeMap::new();
+    let mut alternatives: BTreeMap<Part, Vec<Part>> = BTreeMap::new();
     for draft in drafts {
+        alternatives.insert(draft.part.clone(), draft.alternatives);
         by_part.entry(draft.part).or_default().extend(draft.cells);
     }
     // A pair of parts becomes one if both are there, or if the larger one is there already.
@@ -127,7 +328,11 @@ fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
         }
         merge(&[Part::Host(host, Way::Send), Part::Host(host, Way::Receive)], Part::Host(host, Way::Both));
     }
-    by_part.into_iter().map(|(part, cells)| Draft { part, cells }).collect()
+    let with = |(part, cells): (Part, Vec<u32>)| {
+        let alternatives = alternatives.remove(&part).unwrap_or_default();
+        Draft { alternatives, ..Draft::new(part, cells) }
+    };
+    by_part.into_iter().map(with).collect()
 }
 
 /// Ends that are no suspects and have no good pair.
@@ -157,7 +362,23 @@ fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
 
 fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<usize>], explained: &[f64]) -> Suspect {
     let clean: Vec<u32> = draft.cells.iter().copied().filter(|&at| touching[at as usize] <= 1).collect();
-    let cells = if clean.len() >= 3 { clean } else { draft.cells.clone() };
+    let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
+    // What a part that is bad at times does when it is bad is told by its low results.
+    let low: Vec<u32> = all.iter().copied().filter(|&at| table.score(at as usize) < -DOUBT).collect();
+    let at_times = draft.part.is_end() && !low.is_empty() && 10 * low.len() < 8 * all.len() && {
+        let of = |cells: &[u32]| {
+            median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>())
+        };
+        let good: Vec<u32> = all.iter().copied().filter(|at| !low.contains(at)).collect();
+        // Values that spread around a small effect are not of two kinds.
+        draft.shaky.is_some() || of(&low) < 3.0 * of(&good)
+    };
+    let share = match draft.shaky {
+        Some((share, _)) => Some(share),
+        None => at_times.then(|| low.len() as f64 / all.len() as f64),
+    };
+    let n = if at_times { all.len() } else { 0 };
+    let cells = if at_times { low } else { all };
     let residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at as usize)).collect();
     let mut scores: Vec<f64> = cells.iter().map(|&at| table.score(at as usize)).collect();
     let effect = median_in_place(&mut residuals.clone());
@@ -187,10 +408,108 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
             0.0
         },
         evidence: Evidence {
-            n: cells.len(),
+            n: n.max(cells.len()),
             low: residuals.iter().filter(|&&r| r < effect / 2.0).count(),
             partners: partners.len(),
             pairs: cells.iter().flat_map(|&at| pairs_of[at as usize].iter().copied()).collect(),
         },
+        alternatives: draft.alternatives.clone(),
+        peers: peers(table, &draft.cells),
+        share,
+        latent: draft.latent || draft.shaky.is_some_and(|(_, latent)| latent),
+        looks: 1,
+        under: Vec::new(),
     }
+}
+
+/// Fewest good pairs of one kind that show what pairs of that kind reach.
+const PEERS: usize = 3;
+
+/// Whether good cells of a kind that a part touches are left beside it. Of a slow group, the pairs inside other groups are
+/// enough; what lies between two groups has none.
+fn peers(table: &Table, cells: &[u32]) -> bool {
+    let touched = |stratum: usize| cells.iter().any(|&at| table.cells[at as usize].stratum == stratum);
+    let good = |stratum: usize| {
+        let live = (0..table.cells.len()).filter(|&at| table.live[at] && table.cells[at].stratum == stratum);
+        live.filter(|&at| table.score(at) > -DOUBT).take(PEERS).count()
+    };
+    (0..2).any(|stratum| touched(stratum) && good(stratum) >= 1.max(PEERS.min(cells.len() / 4)))
+}
+
+/// Fewest results of a kind that show two clusters which no part explains: a few are far apart by chance too often.
+const MANY: usize = 16;
+
+/// The two clusters into which the results fall, if they do.
+fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
+    let table = &attempt.table;
+    let sorted = |mut values: Vec<f64>| {
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let left = attempt.unexplained();
+    // Cells by kind: what separates the kinds separates no clusters within them.
+    let open = (0..2).find_map(|stratum| {
+        let of = |at: &usize| table.cells[*at].stratum == stratum;
+        let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
+        let split = split(&values, 3).filter(|_| values.len() >= MANY)?;
+        let below = values.partition_point(|value| *value < split.from);
+        (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
+    });
+    let (is_good, separated): (Vec<bool>, _) = if let Some((from, stratum)) = open {
+        let good = |at: usize| table.cells[at].stratum != stratum || left[at] >= from;
+        ((0..left.len()).map(good).collect(), Separated::Nothing)
+    } else {
+        let split = split(&sorted(table.cells.iter().map(|cell| cell.value).collect()), 1)?;
+        let good: Vec<bool> = table.cells.iter().map(|cell| cell.value >= split.from).collect();
+        let mut taken = vec![false; good.len()];
+        let links = attempt.links.found.iter().map(|(_, cells)| cells);
+        let cells = attempt.peeled.taken.iter().map(|(_, cells)| cells).chain(links);
+        cells.flatten().for_each(|&at| taken[at as usize] = true);
+        let low = || good.iter().zip(&taken).filter(|(good, _)| !**good);
+        let told = low().filter(|(_, taken)| **taken).count() as f64 >= 0.8 * low().count() as f64;
+        let levels = two_levels(table, cover, &good) || !table.pooled;
+        let separated = if told {
+            Separated::Suspects
+        } else if levels {
+            Separated::Levels
+        } else {
+            return None;
+        };
+        (good, separated)
+    };
+    let centre = |good: bool| {
+        let side = table.cells.iter().zip(&is_good).filter(|(_, is)| **is == good).map(|(cell, _)| cell.value);
+        let mut side: Vec<f64> = side.collect();
+        (!side.is_empty()).then(|| median_in_place(&mut side))
+    };
+    Some(TwoClusters {
+        good: centre(true)?,
+        bad: centre(false)?,
+        is_good: table.cell_of.iter().map(|&at| is_good[at]).collect(),
+        separated,
+    })
+}
+
+/// Two clusters of results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TwoClusters {
+    /// Median of the better cluster.
+    pub good: f64,
+    /// Median of the worse cluster.
+    pub bad: f64,
+    /// For each pair given: whether it is in the better one.
+    pub is_good: Vec<bool>,
+    /// What separates them.
+    pub separated: Separated,
+}
+
+/// What separates two clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Separated {
+    /// The suspects.
+    Suspects,
+    /// Whether a pair stays within its group, alike for all groups.
+    Levels,
+    /// Nothing that is known.
+    Nothing,
 }

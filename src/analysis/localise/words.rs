@@ -1,0 +1,44 @@
+//! The words for what is told of a part: made here and nowhere else.
+
+use super::{DecidedBy, OpenReason, SeparatedBy};
+
+impl OpenReason {
+    /// Why nothing is settled, as part of a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::TooFew => "too few further tests have a result",
+            Self::Mixed => "some further results are bad and some are good",
+            Self::Unclear => "further results show it neither bad nor good",
+            Self::UnderLoad => "a few pairs alone are good, so it is bad only beside other traffic, or no more",
+            Self::NoControls => "no pair is known to be good that it could be held against",
+            Self::ControlsUnsteady => "control pairs were as bad in the same rounds",
+            Self::Undecided => "it is bad, or this fabric carries less there by design: nothing tells which",
+            Self::Busy => "it is bad, but a host was busy with something else",
+            Self::VirtualMachine => "it is bad, but a host is a virtual machine, which shares its machine with others",
+            Self::SharedMachine => "it is bad, but several of these hosts are one machine",
+        }
+    }
+}
+
+impl DecidedBy {
+    /// What decided, as part of a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Ceiling => "the good side reaches its ceiling",
+            Self::Floor => "only the bad side is below what the plan demands",
+            Self::Peers => "pairs of the same kind are better",
+            Self::FurtherMeasurement => "further tests told it from what else it could be",
+        }
+    }
+}
+
+impl SeparatedBy {
+    /// What two clusters mean, as part of a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Suspects => "what is named separates them",
+            Self::Levels => "pairs within a group are in one, pairs between groups in the other",
+            Self::Nothing => "no host, group or boundary separates them",
+        }
+    }
+}

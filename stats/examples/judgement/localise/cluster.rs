@@ -1,0 +1,217 @@
+//! A cluster that is drawn, measured, and asked again until nothing more is asked for.
+
+use railgauge_stats::localise::{
+    Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Port, Probe, Role, Separated, Setting, Way, localise, probes,
+    settle,
+};
+
+use crate::noise::{Kind, Noise};
+
+/// A fault: the part, the factor on what passes it, and the share of results in which it is bad.
+pub type Fault = (Part, f64, f64);
+
+/// A cluster with faults.
+pub struct Cluster {
+    noise: Noise,
+    hosts: u32,
+    rails: u32,
+    groups: Vec<u32>,
+    sigma: f64,
+    /// What passes between leaves, in parts of what passes within one.
+    pub between: f64,
+    pub faults: Vec<Fault>,
+    tested: Vec<Pair>,
+}
+
+/// A part that was named.
+#[derive(Debug, Clone)]
+pub struct Name {
+    pub part: Part,
+    pub alternatives: Vec<Part>,
+}
+
+impl Name {
+    /// Whether this part is meant, or one of those that pairs do not tell from it.
+    pub fn may_be(&self, part: &Part) -> bool {
+        let is = |named: &Part| match (named, part) {
+            (Part::Link(a, b, _), Part::Link(c, d, _)) => (a.min(b), a.max(b)) == (c.min(d), c.max(d)),
+            (named, part) => named == part,
+        };
+        is(&self.part) || self.alternatives.iter().any(is)
+    }
+}
+
+/// What a run says in the end.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// Confirmed and intermittent parts.
+    pub named: Vec<Name>,
+    /// Parts left open, with what is in doubt.
+    pub open: Vec<(Part, Option<Doubt>)>,
+    /// Whether the results fall into two clusters that nothing separates.
+    pub scattered: bool,
+}
+
+impl Said {
+    pub fn names(&self, part: &Part) -> bool {
+        self.named.iter().any(|named| named.may_be(part))
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        self.named.is_empty() && self.open.is_empty() && !self.scattered
+    }
+}
+
+impl Cluster {
+    pub fn new(seed: u64, hosts: u32, rails: u32, kind: Kind, sigma: f64) -> Self {
+        let noise = Noise::new(kind, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Self { noise, hosts, rails, groups: Vec::new(), sigma, between: 1.0, faults: Vec::new(), tested: Vec::new() }
+    }
+
+    /// Puts the hosts under so many leaves, as evenly as it goes.
+    pub fn leaves(&mut self, leaves: u32) {
+        self.groups = (0..self.hosts).map(|host| host * leaves / self.hosts).collect();
+    }
+
+    pub fn below(&mut self, n: u32) -> u32 {
+        self.noise.below(n as usize) as u32
+    }
+
+    /// So many different numbers below `n`.
+    pub fn choose(&mut self, n: u32, k: usize) -> Vec<u32> {
+        let mut all: Vec<u32> = (0..n).collect();
+        self.shuffle(&mut all);
+        all.truncate(k);
+        all
+    }
+
+    fn shuffle(&mut self, items: &mut [u32]) {
+        for i in (1..items.len()).rev() {
+            let j = self.noise.below(i + 1);
+            items.swap(i, j);
+        }
+    }
+
+    /// Whether the tests crossed the part.
+    pub fn is_tested(&self, part: &Part) -> bool {
+        self.tested.iter().any(|pair| part.passed(pair.from, pair.to, &self.groups))
+    }
+
+    /// The slowest thing on the way, times noise. What lies between leaves carries less only beside other traffic.
+    fn measure(&mut self, from: Port, to: Port, loaded: bool) -> f64 {
+        let mut slowest = 0.0_f64;
+        for (part, factor, share) in self.faults.clone() {
+            if part.passed(from, to, &self.groups) && (share >= 1.0 || self.noise.uniform() < share) {
+                slowest = slowest.min(factor.ln());
+            }
+        }
+        let group = |port: Port| self.groups.get(port.host as usize);
+        let fabric = if loaded && group(from) != group(to) { self.between.ln() } else { 0.0 };
+        let way = if loaded { fabric + slowest } else { slowest };
+        391.0_f64.ln() + way + self.sigma * self.noise.next()
+    }
+
+    /// Some rounds of the circle method, hosts in random order, all rails at once, the initiator by chance.
+    fn screen(&mut self, rounds: usize) -> Vec<Pair> {
+        let even = self.hosts as usize + self.hosts as usize % 2;
+        let mut order: Vec<u32> = (0..even as u32).collect();
+        self.shuffle(&mut order);
+        let rounds = self.choose(even as u32 - 1, rounds.min(even - 1));
+        let mut pairs = Vec::new();
+        for round in rounds {
+            let at = |place: usize| if place == 0 { 0 } else { (place - 1 + round as usize) % (even - 1) + 1 };
+            for i in 0..even / 2 {
+                let (mut a, mut b) = (order[at(i)], order[at(even - 1 - i)]);
+                if self.noise.uniform() < 0.5 {
+                    (a, b) = (b, a);
+                }
+                if a.max(b) >= self.hosts {
+                    continue;
+                }
+                for rail in 0..self.rails {
+                    let (from, to) = (Port { host: a, rail }, Port { host: b, rail });
+                    pairs.push(Pair { from, to, path: 0, value: self.measure(from, to, true) });
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Measures, settles, and says.
+    pub fn run(&mut self, rounds: usize, directed: bool) -> Said {
+        self.tested = self.screen(rounds);
+        let (pairs, groups) = (self.tested.clone(), self.groups.clone());
+        let setting = Setting { groups: &groups, directed, ..Setting::default() };
+        let Ok(findings) = localise(&pairs, &setting) else { return Said::default() };
+        let mut results: Vec<(Probe, f64)> = Vec::new();
+        let wanted = probes(&pairs, &findings, &setting);
+        for batch in 0..MOST_BATCHES {
+            let more = |number: usize, results: &[(Probe, f64)]| {
+                batch == 0 || self::settled(&findings, number, results, &setting).wants_more()
+            };
+            let open: Vec<bool> = (0..findings.suspects.len()).map(|number| more(number, &results)).collect();
+            for probe in wanted.iter().filter(|probe| open[probe.suspect]) {
+                let value = self.measure(probe.from, probe.to, false);
+                results.push((*probe, value));
+            }
+        }
+        say(&findings, &results, &setting)
+    }
+}
+
+/// Results of one suspect and all controls.
+fn of(number: usize, results: &[(Probe, f64)]) -> Vec<(Probe, f64)> {
+    results.iter().filter(|(probe, _)| probe.role == Role::Control || probe.suspect == number).copied().collect()
+}
+
+fn settled(findings: &Findings, number: usize, results: &[(Probe, f64)], setting: &Setting<'_>) -> Judgement {
+    settle(&findings.suspects[number], &of(number, results), setting).judgement
+}
+
+fn say(findings: &Findings, results: &[(Probe, f64)], setting: &Setting<'_>) -> Said {
+    let scattered = findings.two_clusters.as_ref().is_some_and(|clusters| clusters.separated == Separated::Nothing);
+    let mut said = Said { scattered, ..Said::default() };
+    let judged: Vec<_> = findings
+        .suspects
+        .iter()
+        .enumerate()
+        .map(|(number, suspect)| settle(suspect, &of(number, results), setting))
+        .collect();
+    let judgements: Vec<Judgement> = judged.iter().map(|settled| settled.judgement).collect();
+    for number in 0..findings.suspects.len() {
+        let shown = findings.shows(number, &judgements);
+        let settled = &judged[number];
+        if std::env::var("JUDGEMENT_SHOW").is_ok_and(|how| how == "all") {
+            let suspect = &findings.suspects[number];
+            eprintln!(
+                "    {:?} latent {} share {:?} effect {:.3} -> {:?} bad {} controls {}",
+                suspect.part,
+                suspect.latent,
+                suspect.share,
+                suspect.effect,
+                settled.judgement,
+                settled.bad,
+                settled.controls
+            );
+        }
+        if !shown {
+            continue;
+        }
+        match settled.judgement {
+            Judgement::Confirmed { way, .. } => {
+                let part = match settled.part.clone() {
+                    Part::Host(host, Way::Both) => Part::Host(host, way),
+                    Part::Nic(port, Way::Both) => Part::Nic(port, way),
+                    part => part,
+                };
+                said.named.push(Name { part, alternatives: settled.alternatives.clone() });
+            }
+            Judgement::Intermittent { .. } => {
+                said.named.push(Name { part: settled.part.clone(), alternatives: settled.alternatives.clone() });
+            }
+            Judgement::Open { doubt, .. } => said.open.push((settled.part.clone(), Some(doubt))),
+            Judgement::Cleared { .. } => {}
+        }
+    }
+    said
+}

@@ -1,0 +1,363 @@
+//! The few tests that settle what a suspect is.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::{Findings, Level, Pair, Part, Port, Setting, Suspect, Way};
+
+/// Tests of each suspect.
+pub const TESTS: usize = 5;
+/// Tests of an end that is bad in some of its results: with half of them bad, ten miss it once in a thousand times.
+const SHAKY_TESTS: usize = 10;
+/// Tests over pairs that tell one possible part from another.
+const APART: usize = 4;
+/// Control tests of one suspect; of each where there are many, since all serve for all.
+const CONTROLS: usize = 8;
+/// See [`CONTROLS`].
+const CONTROLS_OF_MANY: usize = 3;
+/// From how many suspects on there are many.
+const MANY: usize = 6;
+/// Different pairs among the controls of a suspect.
+const CONTROL_PAIRS: usize = 4;
+
+/// What a probe is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It passes the suspect, or one of the parts that it may be.
+    Suspect,
+    /// A pair that was good, measured in the same rounds: it shows what good pairs reach now.
+    Control,
+}
+
+/// One test that helps to settle a suspect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// Position of the suspect among the findings.
+    pub suspect: usize,
+    /// What it is for.
+    pub role: Role,
+    /// The sending end.
+    pub from: Port,
+    /// The receiving end.
+    pub to: Port,
+    /// The path to take.
+    pub path: u32,
+    /// Whether the suspect end sends or receives; `Way::Both` where the suspect is no end.
+    pub way: Way,
+    /// What a good result looked like.
+    pub level: Level,
+    /// What other suspects take from that ([`Suspect::explained`]).
+    pub explained: f64,
+}
+
+/// The tests that settle the findings: each suspect host or NIC with five partners that are good (fewer, but then
+/// repeatedly, in a small cluster), each suspect way five times, each shared part with five of its pairs that have no
+/// host in common if possible and with pairs that tell it from its alternatives. Each brings control pairs.
+pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec<Probe> {
+    let partners = Partners::new(pairs, findings);
+    let mut controls = [false, true].map(|kind| Controls::new(pairs, findings, setting, kind));
+    let listed = findings.suspects.iter().filter(|suspect| !suspect.latent).count();
+    let mut wanted = Vec::new();
+    for (number, suspect) in findings.suspects.iter().enumerate() {
+        let ends = match &suspect.part {
+            part if part.is_end() => with_partners(pairs, &partners, part, suspect, setting),
+            part if part.is_link() => repeated(pairs, &suspect.evidence.pairs),
+            _ => across(pairs, suspect, setting),
+        };
+        let tests = match (suspect.latent, listed) {
+            (true, _) => 0,
+            (false, ..MANY) => CONTROLS,
+            _ => CONTROLS_OF_MANY,
+        };
+        let probe = |role: Role, ends: Ends, explained: f64| Probe {
+            suspect: number,
+            role,
+            from: ends.from,
+            to: ends.to,
+            path: ends.path,
+            way: ends.way,
+            level: level(findings, setting, ends.from, ends.to),
+            explained,
+        };
+        // In turn, so that the rounds in which they are measured hold both.
+        let mut good = matching(&mut controls, &ends, tests, setting).into_iter();
+        let share = tests.div_ceil(ends.len().max(1));
+        for ends in ends {
+            wanted.push(probe(Role::Suspect, ends, suspect.explained));
+            wanted.extend(good.by_ref().take(share).map(|ends| probe(Role::Control, ends, 0.0)));
+        }
+        wanted.extend(good.map(|ends| probe(Role::Control, ends, 0.0)));
+    }
+    // Suspects that bring no controls may be of a kind that no other is of.
+    for kind in [false, true] {
+        let of = |role: Role| {
+            wanted.iter().filter(move |probe| probe.role == role && setting.between(probe.from, probe.to) == kind)
+        };
+        let Some(like) = of(Role::Suspect).next().copied() else { continue };
+        let lacking = (CONTROLS / 2).saturating_sub(of(Role::Control).count());
+        let control = |ends: Ends| Probe {
+            role: Role::Control,
+            from: ends.from,
+            to: ends.to,
+            path: ends.path,
+            way: ends.way,
+            level: level(findings, setting, ends.from, ends.to),
+            explained: 0.0,
+            ..like
+        };
+        let more: Vec<Probe> = controls[usize::from(kind)].next(lacking).into_iter().map(control).collect();
+        wanted.extend(more);
+    }
+    wanted
+}
+
+/// The ends of a probe.
+#[derive(Clone, Copy)]
+struct Ends {
+    from: Port,
+    to: Port,
+    path: u32,
+    way: Way,
+}
+
+impl Ends {
+    fn of(pair: &Pair) -> Self {
+        Self { from: pair.from, to: pair.to, path: pair.path, way: Way::Both }
+    }
+}
+
+fn level(findings: &Findings, setting: &Setting<'_>, from: Port, to: Port) -> Level {
+    let group = |port: Port| setting.groups.get(port.host as usize);
+    findings.levels[if findings.levels.len() == 1 { 0 } else { usize::from(group(from) != group(to)) }]
+}
+
+/// Controls of the kinds that the probes are of, in the same proportion, three at least of each kind.
+fn matching(controls: &mut [Controls; 2], ends: &[Ends], tests: usize, setting: &Setting<'_>) -> Vec<Ends> {
+    if tests == 0 || ends.is_empty() {
+        return Vec::new();
+    }
+    let across = ends.iter().filter(|ends| setting.between(ends.from, ends.to)).count();
+    let share = (tests * across).div_ceil(ends.len());
+    let few = CONTROLS_OF_MANY;
+    let wanted = match across {
+        0 => [tests, 0],
+        _ if across == ends.len() => [0, tests],
+        _ => [(tests - share).max(few), share.max(few)],
+    };
+    let [within, between] = controls;
+    // What one kind lacks, as where every pair between groups is low, the other gives.
+    let wanted = match (within.pairs.is_empty(), between.pairs.is_empty()) {
+        (true, false) => [0, tests],
+        (false, true) => [tests, 0],
+        _ => wanted,
+    };
+    [within.next(wanted[0]), between.next(wanted[1])].concat()
+}
+
+/// Good pairs in an order that spreads them over hosts, given out in turn.
+struct Controls {
+    pairs: Vec<Ends>,
+    next: usize,
+}
+
+impl Controls {
+    /// Those between groups, or those within one.
+    fn new(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>, between: bool) -> Self {
+        let (mut shaky, mut latent): (HashSet<u32>, HashSet<u32>) = Default::default();
+        for suspect in &findings.suspects {
+            let hosts = if suspect.latent { &mut latent } else { &mut shaky };
+            match suspect.part {
+                Part::Host(host, _) => hosts.extend([host]),
+                Part::Nic(port, _) => hosts.extend([port.host]),
+                _ => {}
+            }
+        }
+        let at = |pair: &Pair, hosts: &HashSet<u32>| hosts.contains(&pair.from.host) || hosts.contains(&pair.to.host);
+        let all = findings.controls.iter().map(|&at| &pairs[at]);
+        let all: Vec<&Pair> = all.filter(|pair| setting.between(pair.from, pair.to) == between).collect();
+        let best: Vec<&Pair> = all.iter().copied().filter(|pair| !at(pair, &shaky) && !at(pair, &latent)).collect();
+        let fair: Vec<&Pair> = all.iter().copied().filter(|pair| !at(pair, &shaky)).collect();
+        let from = [best, fair, all].into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();
+        // Pairs without a host in common first, taken from all over the list.
+        let step = (from.len() / 64).max(1);
+        let (mut used, mut first, mut later) = (HashSet::new(), Vec::new(), Vec::new());
+        for pair in from.iter().step_by(step) {
+            let hosts = [pair.from.host, pair.to.host];
+            let new = hosts.iter().all(|host| !used.contains(host));
+            if new {
+                used.extend(hosts);
+            }
+            (if new { &mut first } else { &mut later }).push(Ends::of(pair));
+        }
+        first.extend(later);
+        Self { pairs: first, next: 0 }
+    }
+
+    /// So many tests over a few of the pairs, other pairs each time.
+    fn next(&mut self, tests: usize) -> Vec<Ends> {
+        if self.pairs.is_empty() || tests == 0 {
+            return Vec::new();
+        }
+        let different = CONTROL_PAIRS.min(self.pairs.len());
+        let chosen: Vec<Ends> = (0..different).map(|at| self.pairs[(self.next + at) % self.pairs.len()]).collect();
+        self.next = (self.next + different) % self.pairs.len();
+        chosen.iter().cycle().take(tests).copied().collect()
+    }
+}
+
+/// Each suspect end of a host or NIC with good partners in turn, alternating direction where both are suspect.
+fn with_partners(
+    pairs: &[Pair],
+    partners: &Partners,
+    part: &Part,
+    suspect: &Suspect,
+    setting: &Setting<'_>,
+) -> Vec<Ends> {
+    let (way, ends) = match *part {
+        Part::Host(host, way) => (way, partners.ends.range(Port { host, rail: 0 }..=Port { host, rail: u32::MAX })),
+        Part::Nic(port, way) => (way, partners.ends.range(port..=port)),
+        _ => return Vec::new(),
+    };
+    let several = ends.clone().count();
+    let one_way = setting.directed && way != Way::Both;
+    let tests = if one_way {
+        2 * TESTS
+    } else if suspect.share.is_some() && !suspect.latent {
+        SHAKY_TESTS.div_ceil(several).max(TESTS)
+    } else {
+        TESTS
+    };
+    let mut wanted = Vec::new();
+    for (&end, &like) in ends {
+        let good = partners.of(end);
+        for (test, &partner) in good.iter().cycle().take(if good.is_empty() { 0 } else { tests }).enumerate() {
+            // Both ways, whatever the suspicion: which direction is bad is for these tests to say.
+            let sends = test % 2 == usize::from(way == Way::Receive);
+            let (from, to, way) = if sends { (end, partner, Way::Send) } else { (partner, end, Way::Receive) };
+            wanted.push(Ends { from, to, path: pairs[like].path, way });
+        }
+    }
+    wanted
+}
+
+/// Who can be measured with a suspect.
+struct Partners {
+    /// Every end, with the position of one of its pairs.
+    ends: BTreeMap<Port, usize>,
+    /// Ends that were judged and that no suspect names, by rail.
+    good: BTreeMap<u32, Vec<Port>>,
+    /// Ends that only low paths and the like name, by rail: for want of better ones.
+    fair: BTreeMap<u32, Vec<Port>>,
+    /// Who was measured with whom.
+    met: HashSet<(Port, Port)>,
+}
+
+impl Partners {
+    fn new(pairs: &[Pair], findings: &Findings) -> Self {
+        let mut ends = BTreeMap::new();
+        let mut met = HashSet::with_capacity(2 * pairs.len());
+        for (at, pair) in pairs.iter().enumerate() {
+            ends.entry(pair.from).or_insert(at);
+            ends.entry(pair.to).or_insert(at);
+            met.insert((pair.from, pair.to));
+            met.insert((pair.to, pair.from));
+        }
+        let mut hosts: HashSet<u32> = HashSet::new();
+        let mut ports: HashSet<Port> = findings.unjudged.iter().copied().collect();
+        let mut doubtful: HashSet<u32> = HashSet::new();
+        for suspect in &findings.suspects {
+            match &suspect.part {
+                Part::Host(host, _) if suspect.latent => doubtful.extend([*host]),
+                Part::Nic(port, _) if suspect.latent => doubtful.extend([port.host]),
+                Part::Host(host, _) => hosts.extend([*host]),
+                Part::Nic(port, _) => ports.extend([*port]),
+                Part::Hosts(a, b) => doubtful.extend([*a, *b]),
+                Part::Link(a, b, _) | Part::Paths(a, b, _) => doubtful.extend([a.host, b.host]),
+                _ => ports.extend(suspect.evidence.pairs.iter().flat_map(|&at| [pairs[at].from, pairs[at].to])),
+            }
+        }
+        let (mut good, mut fair): (BTreeMap<u32, Vec<Port>>, BTreeMap<u32, Vec<Port>>) = Default::default();
+        for &port in ends.keys().filter(|port| !hosts.contains(&port.host) && !ports.contains(port)) {
+            let to = if doubtful.contains(&port.host) { &mut fair } else { &mut good };
+            to.entry(port.rail).or_default().push(port);
+        }
+        Self { ends, good, fair, met }
+    }
+
+    /// Good ends on the same rail of other hosts, those first that the end was not measured with.
+    fn of(&self, end: Port) -> Vec<Port> {
+        let of = |ends: &BTreeMap<u32, Vec<Port>>| -> Vec<Port> {
+            let ends = ends.get(&end.rail).map_or(&[][..], Vec::as_slice);
+            let others = ends.iter().copied().filter(|port| port.host != end.host);
+            let (met, new): (Vec<Port>, Vec<Port>) = others.partition(|&port| self.met.contains(&(end, port)));
+            new.into_iter().chain(met).take(TESTS).collect()
+        };
+        let good = of(&self.good);
+        if good.len() >= 2 { good } else { [good, of(&self.fair)].concat() }
+    }
+}
+
+/// The low pairs again, in turn.
+fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
+    let mut different: Vec<&Pair> = evidence.iter().map(|&at| &pairs[at]).collect();
+    different.sort_unstable_by_key(|pair| (pair.from, pair.to, pair.path));
+    different.dedup_by_key(|pair| (pair.from, pair.to, pair.path));
+    let tests = if different.is_empty() { 0 } else { TESTS.max(different.len()) };
+    different.iter().cycle().take(tests).map(|pair| Ends::of(pair)).collect()
+}
+
+/// Pairs of a shared part: some that pass every part it may be, and some that pass only some of these.
+fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
+    let parts: Vec<&Part> = [&suspect.part].into_iter().chain(&suspect.alternatives).collect();
+    let mut wanted = repeated(pairs, &spread(pairs, &suspect.evidence.pairs));
+    let few = matches!(suspect.part, Part::Boundary(..)) && suspect.evidence.n < TESTS;
+    if parts.len() == 1 && !few {
+        return wanted;
+    }
+    // One rail is enough, and keeps the pairs to look at to those of the hosts.
+    let rail = pairs[suspect.evidence.pairs[0]].from.rail;
+    let ports: BTreeSet<Port> =
+        pairs.iter().flat_map(|pair| [pair.from, pair.to]).filter(|port| port.rail == rail).collect();
+    let ports: Vec<Port> = ports.into_iter().collect();
+    let mut kinds: BTreeMap<Vec<bool>, Vec<Ends>> = BTreeMap::new();
+    // A step that has no factor in common with the number of ends reaches each of them, from all over the cluster.
+    for (at, &from) in ports.iter().enumerate() {
+        for &to in ports.iter().cycle().skip(at + 1).take(ports.len() - 1) {
+            if from.host >= to.host {
+                continue;
+            }
+            let passes: Vec<bool> = parts.iter().map(|part| part.passed(from, to, setting.groups)).collect();
+            let some = passes.iter().any(|pass| *pass) && (few || passes.iter().any(|pass| !*pass));
+            if some {
+                let of = kinds.entry(passes).or_default();
+                let new = of
+                    .iter()
+                    .all(|ends| ![ends.from.host, ends.to.host].iter().any(|h| [from.host, to.host].contains(h)));
+                if new && of.len() < APART {
+                    of.push(Ends { from, to, path: pairs[0].path, way: Way::Both });
+                }
+            }
+        }
+    }
+    // A part of which few pairs were measured is settled by others of its pairs.
+    if few && kinds.values().any(|kind| kind.len() >= 2) {
+        wanted.truncate(2);
+    }
+    for kind in kinds.into_values() {
+        wanted.extend(kind.iter().cycle().take(APART).copied());
+    }
+    wanted
+}
+
+/// Some of the low pairs, with as many different hosts as possible.
+fn spread(pairs: &[Pair], evidence: &[usize]) -> Vec<usize> {
+    let mut used: HashSet<u32> = HashSet::new();
+    let mut chosen: Vec<usize> = Vec::new();
+    for &at in evidence {
+        let hosts = [pairs[at].from.host, pairs[at].to.host];
+        if chosen.len() < TESTS && hosts.iter().all(|host| !used.contains(host)) {
+            used.extend(hosts);
+            chosen.push(at);
+        }
+    }
+    chosen
+}

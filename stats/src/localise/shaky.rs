@@ -1,0 +1,120 @@
+//! Ends that are bad in some of their results: several low pairs that have an end in common.
+//!
+//! An end that is bad half of the time leaves some of its pairs low and others good. The median of its pairs may be good,
+//! and each low pair looks like a bad path. That several of a run's few low pairs meet at one end by chance is told by the
+//! binomial distribution. An end of a single low pair is a suspect, too, as long as few pairs are low: it costs a few tests
+//! to know, and otherwise a bad end would pass for a path.
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::{
+    Part, Port, Way,
+    cover::{Cover, Table},
+    links::Link,
+    peel::Peeled,
+};
+
+/// Probability that chance makes any end of a run a suspect.
+const FALSE_ALARM: f64 = 0.05;
+/// Most low paths whose ends are all looked at again.
+const FEW: usize = 8;
+
+/// An end that may be bad in some of its results.
+#[derive(Debug, Clone)]
+pub(super) struct Shaky {
+    /// The end.
+    pub(super) part: Part,
+    /// All its cells.
+    pub(super) cells: Vec<u32>,
+    /// Share of low ones.
+    pub(super) share: f64,
+    /// Whether it is more than the end of a single low path.
+    pub(super) stands_out: bool,
+    /// Which of the low paths are at it.
+    pub(super) links: Vec<usize>,
+}
+
+/// The ends that single low ways have, by how many of these meet there.
+pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link]) -> Vec<Shaky> {
+    let known: Vec<&Part> = peeled.taken.iter().map(|(part, _)| &cover.parts[*part]).collect();
+    let at_suspect = |port: Port| {
+        known.iter().any(|part| match part {
+            Part::Host(host, Way::Both) => *host == port.host,
+            Part::Nic(nic, Way::Both) => *nic == port,
+            _ => false,
+        })
+    };
+    let mut hosts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (number, (_, cells)) in links.iter().enumerate() {
+        let mut ends: Vec<Port> =
+            cells.iter().flat_map(|&at| [table.cells[at as usize].from, table.cells[at as usize].to]).collect();
+        ends.retain(|&port| !at_suspect(port));
+        let mut of: Vec<u32> = ends.iter().map(|port| port.host).collect();
+        of.sort_unstable();
+        of.dedup();
+        of.into_iter().for_each(|host| hosts.entry(host).or_default().push(number));
+    }
+    let mut low = vec![false; table.cells.len()];
+    links.iter().flat_map(|(_, cells)| cells).for_each(|&at| low[at as usize] = true);
+    let all_low = low.iter().filter(|low| **low).count();
+    let numbers: BTreeMap<&Part, usize> = cover.parts.iter().enumerate().map(|(number, part)| (part, number)).collect();
+    let ends = cover.parts.iter().filter(|part| matches!(part, Part::Host(_, Way::Both))).count();
+    let mut found: Vec<Shaky> = Vec::new();
+    for (host, links_here) in hosts {
+        // With another NIC of the host bad already, it is the host.
+        let other = known.iter().any(|part| matches!(part, Part::Nic(nic, _) if nic.host == host));
+        let part = if other { Part::Host(host, Way::Both) } else { smallest(table, cover, host, links, &links_here) };
+        let Some(&number) = numbers.get(&part) else { continue };
+        let cells = &cover.cells[number];
+        let here = cells.iter().filter(|&&at| low[at as usize]).count();
+        let elsewhere = (all_low - here + 1) as f64 / (table.cells.len() - cells.len() + 2) as f64;
+        let by_chance = at_least(here, cells.len(), elsewhere);
+        let partners = partners(table, host, cells, &low);
+        let stands_out = partners >= 2 && by_chance < FALSE_ALARM / ends.max(1) as f64;
+        if (stands_out || links.len() <= FEW) && cells.len() > here {
+            let taken =
+                peeled.taken.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
+            let taken = if other { taken.filter(|at| cells.binary_search(at).is_ok()).count() } else { 0 };
+            let share = (here + taken / 2) as f64 / cells.len() as f64;
+            found.push(Shaky { part, cells: cells.clone(), share, stands_out, links: links_here });
+        }
+    }
+    found
+}
+
+/// The NIC where all low pairs of a host are at one of several, else the host.
+fn smallest(table: &Table, cover: &Cover, host: u32, links: &[Link], here: &[usize]) -> Part {
+    let ports = here.iter().flat_map(|&link| &links[link].1).flat_map(|&at| {
+        let cell = &table.cells[at as usize];
+        [cell.from, cell.to].into_iter().filter(move |port| port.host == host)
+    });
+    let mut ports: Vec<Port> = ports.collect();
+    ports.sort_unstable();
+    ports.dedup();
+    match ports[..] {
+        [port] if cover.several_rails => Part::Nic(port, Way::Both),
+        _ => Part::Host(host, Way::Both),
+    }
+}
+
+/// Hosts at the other ends of low cells.
+fn partners(table: &Table, host: u32, cells: &[u32], low: &[bool]) -> usize {
+    let of_low = cells.iter().map(|&at| at as usize).filter(|&at| low[at]);
+    let mut others: Vec<u32> = of_low
+        .flat_map(|at| [table.cells[at].from.host, table.cells[at].to.host])
+        .filter(|other| *other != host)
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    others.len()
+}
+
+/// Probability of `k` hits or more in `n` tries.
+pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
+    match (k, Binomial::new(chance.clamp(0.0, 1.0), n as u64)) {
+        (0, _) | (_, Err(_)) => 1.0,
+        (k, Ok(binomial)) => binomial.sf(k as u64 - 1),
+    }
+}
