@@ -121,8 +121,8 @@ fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Ve
     if pair {
         let size = i128::from(cell.size);
         let off = i128::from(measured.bytes) - i128::from(measured.operations) * size;
-        // Each queue pair or stream may be inside one message when the window ends.
-        if off.abs() > size * i128::from(cell.qps.max(1)) {
+        // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
+        if off.abs() > 2 * size * i128::from(cell.qps.max(1)) {
             let (bytes, operations) = (measured.bytes, measured.operations);
             say(format!("{bytes} B in {operations} operations of {size} B"));
         }
