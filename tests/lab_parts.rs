@@ -51,31 +51,40 @@ fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
     scene.write("plan.toml", &text)
 }
 
-/// Runs the plan; the one suspect of the test, confirmed by further cases that are in the report and in the frame.
-fn the_bad_part(lab: &Borrowed, cases: u64) -> Value {
+/// Runs the plan; the one suspect of the test, confirmed by so many further cases at least, which are in the report and in the
+/// frame beside those of control pairs.
+fn the_bad_part(lab: &Borrowed, least: usize) -> Value {
     let scene = Scene::new();
     let run = scene.start(&plan(&scene, &lab.ssh_config())).end();
-    run.expect(0);
+    run.expect(1);
     let results = scene.results();
     let verdicts = results.verdicts();
+    let parts = verdicts["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["kind"] == "parts").unwrap();
+    assert_eq!(parts["status"], "fail", "{parts:#}");
     let suspects = verdicts["localisation"][0]["suspects"].as_array().unwrap().clone();
     assert_eq!(suspects.len(), 1, "{suspects:#?}\n{}", run.said);
     let suspect = suspects[0].clone();
     assert_eq!(suspect["standing"], "confirmed", "{suspect:#}");
-    assert_eq!(suspect["further"].as_array().unwrap().len() as u64, cases, "{suspect:#}");
+    let cases = suspect["further"].as_array().unwrap().len();
+    assert!(cases >= least, "{suspect:#}");
     for change in [&suspect["change_percent"], &suspect["confirmation"]["change_percent"]] {
         assert!((-70.0..-30.0).contains(&change.as_f64().unwrap()), "half the speed: {suspect:#}");
     }
-    // Six pairs, and what was measured again.
+    // Six pairs, and what was measured again beside control pairs.
+    let controls = verdicts["localisation"][0]["controls"].as_array().map_or(0, Vec::len);
     let rows: Vec<_> = results.rows().into_iter().filter(|row| row.metric == "bandwidth").collect();
-    assert_eq!(rows.len() as u64, 6 + cases);
-    assert_eq!(rows.iter().filter(|row| row.phase == "confirmation").count() as u64, cases);
-    assert_eq!((verdicts["status"].as_str(), &verdicts["cases"]["planned"]), (Some("pass"), &6.into()));
+    let again = rows.iter().filter(|row| row.phase == "confirmation").count();
+    assert_eq!(rows.len(), 6 + again);
+    assert!(controls > 0 && again >= cases + controls, "{again} further rows, {cases} and {controls} told");
+    assert_eq!((verdicts["status"].as_str(), &verdicts["cases"]["planned"]), (Some("fail"), &6.into()));
     let page = results.report();
     for words in ["Which part is bad", "confirmed", &format!("measured again: {cases} cases")] {
         assert!(page.contains(words), "the page does not say `{words}`");
     }
-    run.says(&format!("parts: Bad, measured again and confirmed: {}.", suspect["name"].as_str().unwrap()));
+    // Lines are folded to the width of a terminal.
+    let said = run.said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = format!("parts: Bad, measured again and confirmed: {}.", suspect["name"].as_str().unwrap());
+    assert!(said.contains(&named), "{named}\n{}", run.said);
     suspect
 }
 
