@@ -9,12 +9,15 @@ use super::{Alert, Options, Rule, Series, State, Way, date, history::Everything,
 /// Fewest nights of a series that is held against others.
 const NIGHTS: usize = 3;
 
+/// What series that are held against each other have in common: kind, plan, and class of part.
+type Kind<'a> = (String, String, &'a str);
+
 /// Adds an alert to every series whose level is far worse than that of its like in the same nights. A series of which an
 /// epoch was declared since it began is as it should be; one that changed has an alert already.
 pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Options) {
     let least = (options.least_percent / 100.0).ln_1p();
     let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
-    let mut kinds: BTreeMap<(String, String, &str), Vec<(usize, bool)>> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind<'_>, Vec<(usize, bool)>> = BTreeMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
         let flow = &everything.subjects[collected.subject].flow;
         let hosts = flow.hosts();

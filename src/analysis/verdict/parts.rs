@@ -31,7 +31,7 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
     };
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
     if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
-        let waived = waivers.iter().any(|waiver| *waiver == Waiver::All);
+        let waived = waivers.contains(&Waiver::All);
         parts.push(Part { name: "two clusters of values".to_owned(), status: Status::Inconclusive, waived });
     }
     parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));

@@ -89,13 +89,16 @@ impl Demand {
     }
 }
 
+/// Answers of one host, by its name and facts.
+type Reader<'w> = Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>;
+
 /// A value to hold every host against: its key, what is wanted in words, the check beside it, and how a host's facts are
 /// read for it.
 struct Wish<'w> {
     key: String,
     wanted: String,
     check: &'static str,
-    read: Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>,
+    read: Reader<'w>,
 }
 
 /// Every demand of the plan in the order of its keys, answered for every host of the plan. `findings` are those of the same

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::facts::HostFacts;
 
-use super::{Held, Holding, Wish};
+use super::{Held, Holding, Reader, Wish};
 use crate::{
     plan::{
         Plan,
@@ -39,7 +39,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Wish<'w>> 
     } = &plan.preflight.wanted;
     let hosts: BTreeMap<&str, &Host> = plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     let mut all: Vec<Wish<'_>> = Vec::new();
-    let mut want = |key: &str, wanted: String, check, read: Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>| {
+    let mut want = |key: &str, wanted: String, check, read: Reader<'w>| {
         all.push(Wish { key: key.to_owned(), wanted, check, read });
     };
     if let Some(wanted) = *mtu {
