@@ -6,20 +6,12 @@ use super::{
     Part, Setting, Way,
     cover::{Cover, Table},
 };
-use crate::{
-    rank::normal_quantile,
-    robust::{median_in_place, quantile_sorted},
-    student::t_quantile,
-};
+use crate::robust::{median_in_place, outlier, quantile_sorted};
 
 /// Standard error of the median of n normal values, times √n / σ: √(π / 2).
 pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
 /// Least standard errors below the centre for a part to be a suspect.
 pub(super) const CUT: f64 = 4.0;
-/// Least standard deviations below the centre for a single pair.
-const LINK_CUT: f64 = 5.0;
-/// Probability that chance alone makes any suspect in a run of normal values, by which the cuts grow.
-const FALSE_ALARM: f64 = 0.01;
 /// Share of a shared part's pairs, and of its members, that must be low.
 const MOST: f64 = 0.8;
 /// Most ends that are set aside for a trial.
@@ -64,11 +56,11 @@ struct Look {
 pub(super) fn peel(table: &mut Table, cover: &Cover, setting: &Setting<'_>) -> Peeled {
     // Directions of an end are no further looks: what one shows the other shares.
     let ends = cover.parts.iter().filter(|p| matches!(p, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count();
-    let mut peeled = Peeled { taken: Vec::new(), cut: [CUT; 2], link_cut: [LINK_CUT; 2] };
+    let mut peeled = Peeled { taken: Vec::new(), cut: [CUT; 2], link_cut: [outlier::LEAST; 2] };
     loop {
         table.settle();
         peeled.cut = cut(table, setting, ends, CUT);
-        peeled.link_cut = cut(table, setting, table.cells.len(), LINK_CUT);
+        peeled.link_cut = cut(table, setting, table.cells.len(), outlier::LEAST);
         let before = peeled.taken.len();
         sweep(table, cover, setting, &mut peeled);
         if peeled.taken.len() == before && !look_ahead(table, cover, setting, &mut peeled, ends) {
@@ -128,18 +120,10 @@ fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>
 /// the scale of either kind of pairs rests on, of the normal distribution where the scale is the known noise. Few pairs within
 /// groups say nothing of how sure the many between them are.
 fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 2] {
-    let tail = FALSE_ALARM / looks.max(1) as f64;
     table.levels.map(|level| {
         let known = setting.noise > 0.0 && level.scale <= setting.noise;
-        let by_chance = if known { -normal_quantile(tail) } else { t_quantile(tail, freedom(level.n)) };
-        least.max(by_chance)
+        outlier::cut(least, looks, (!known).then_some(level.n))
     })
-}
-
-/// Degrees of freedom of a level's scale that rests on `n` values: the robust scale is about as sure as a standard
-/// deviation of half as many values; of very few it is nearly one itself.
-pub(super) fn freedom(n: usize) -> f64 {
-    (n / 2).max(n.saturating_sub(1).min(3)).max(1) as f64
 }
 
 /// Takes parts, with the levels as they are, until none is left that is low.

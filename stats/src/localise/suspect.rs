@@ -14,6 +14,7 @@ use super::{
 use crate::{
     robust::median_in_place,
     shift::{Interval, paired_shift},
+    student::t_quantile,
 };
 
 /// A part that stands out, with what the results say of it. All numbers are differences of logarithms unless named
@@ -475,8 +476,23 @@ fn peers(table: &Table, cells: &[u32]) -> bool {
     (0..2).any(|stratum| touched(stratum) && good(stratum) >= 1.max(PEERS.min(cells.len() / 4)))
 }
 
-/// Fewest results of a kind that show two clusters which no part explains: a few are far apart by chance too often.
+/// Fewest results of a kind that show two clusters which no part explains where these are two: a few are far apart by chance too
+/// often, and have to be farther.
 const MANY: usize = 16;
+/// Probability that chance takes any of a few results so far from the others.
+const FEW_APART: f64 = 0.005;
+/// Least standard deviations between the centres for the same: twice what many results need, for tails that are not normal.
+const FAR_APART: f64 = 8.0;
+
+/// Whether the clusters of a few sorted values, cut after `below` of them, are farther apart than chance makes them (Student's t of
+/// two samples; Bonferroni over which value it is).
+fn far_apart(sorted: &[f64], below: usize, scale: f64) -> bool {
+    let (low, high) = sorted.split_at(below);
+    let (n, sizes) = (sorted.len() as f64, [low.len() as f64, high.len() as f64]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let error = scale * (1.0 / sizes[0] + 1.0 / sizes[1]).sqrt();
+    mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale)
+}
 
 /// The two clusters into which the results fall, if they do.
 fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
@@ -490,8 +506,12 @@ fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
     let open = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
-        let split = split(&values, 3).filter(|_| values.len() >= MANY)?;
+        let few = values.len() < MANY;
+        let split = split(&values, if few { 1 } else { 3 })?;
         let below = values.partition_point(|value| *value < split.from);
+        if few && !far_apart(&values, below, split.scale) {
+            return None;
+        }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
     });
     let (is_good, separated): (Vec<bool>, _) = if let Some((from, stratum)) = open {
