@@ -107,7 +107,7 @@ pub enum Judgement {
 impl Judgement {
     /// Whether further tests of the same kind may settle it.
     pub const fn wants_more(&self) -> bool {
-        matches!(self, Self::Open { doubt: Doubt::Mixed | Doubt::Unclear, .. })
+        matches!(self, Self::Open { doubt: Doubt::Mixed | Doubt::Unclear | Doubt::Unsteady, .. })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Level, Pair, Part, Port, Setting, Way};
+use super::{Level, Pair, Part, Port, Setting, Way, peel::MEDIAN_ERROR};
 use crate::robust::median_in_place;
 
 /// With fewer pairs than this the noise is not taken to be below the least effect: a handful of results lie close together
@@ -143,6 +143,10 @@ impl Table {
         let split = [of(&|c| c.stratum == 0), of(&|c| c.stratum == 1)];
         // With a premise all the others were set aside, and a few good pairs between groups are all there are.
         let enough = if self.premise.is_some() { 3 } else { 8 };
+        if self.two_levels && (1..enough).contains(&split[0].len()) && split[1].len() >= enough {
+            self.few_within(&split);
+            return;
+        }
         if !self.two_levels || split.iter().any(|values| values.len() < enough) {
             return;
         }
@@ -155,6 +159,19 @@ impl Table {
         let error = [0, 1].map(|at| (1.2533 * own[at].scale).powi(2) / counts(at)).iter().sum::<f64>().sqrt();
         if (own[0].centre - own[1].centre).abs() > (4.0 * error).max(self.least / 2.0) {
             self.levels = own;
+            self.pooled = false;
+        }
+    }
+
+    /// A few pairs within groups that are better than all between them are no riddle that bad uplinks would explain: a fabric may
+    /// have less between its groups. They get a centre of their own. Their spread is that of the others, and their centre's error is
+    /// added to it.
+    fn few_within(&mut self, [within, between]: &[Vec<f64>; 2]) {
+        let other = Level::of_sorted(between, self.noise);
+        let error = MEDIAN_ERROR * other.scale / (within.len() as f64).sqrt();
+        let centre = median_in_place(&mut within.clone());
+        if centre - other.centre > (4.0 * error).max(self.least / 2.0) {
+            self.levels = [Level { centre, scale: other.scale.hypot(error), n: other.n }, other];
             self.pooled = false;
         }
     }
@@ -172,11 +189,6 @@ impl Table {
     /// The residual in standard deviations of a single pair.
     pub(super) fn score(&self, at: usize) -> f64 {
         self.residual(at) / self.scale(at)
-    }
-
-    /// Values that the levels rest on, the smaller number where there are two.
-    pub(super) fn basis(&self) -> usize {
-        self.levels[0].n.min(self.levels[1].n)
     }
 }
 

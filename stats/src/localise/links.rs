@@ -24,10 +24,16 @@ pub(super) fn links(table: &Table, cover: &Cover, peeled: &Peeled, setting: &Set
     let explained = explained(table, cover, peeled);
     let is_low = |at: usize| {
         let left = table.residual(at) - explained[at];
-        left < -peeled.link_cut * table.scale(at) && left < -setting.least
+        left < -peeled.link_cut[table.cells[at].stratum] * table.scale(at) && left < -setting.least
     };
+    Links { found: ways(table, 0..table.cells.len(), is_low), explained }
+}
+
+/// The ways of some cells that have low ones, each named once.
+pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl Fn(usize) -> bool) -> Vec<Link> {
     let mut ways: BTreeMap<(Port, Port), Vec<usize>> = BTreeMap::new();
-    for (at, cell) in table.cells.iter().enumerate() {
+    for at in of {
+        let cell = &table.cells[at];
         ways.entry((cell.from.min(cell.to), cell.from.max(cell.to))).or_default().push(at);
     }
     let mut found: Vec<Link> = Vec::new();
@@ -37,7 +43,7 @@ pub(super) fn links(table: &Table, cover: &Cover, peeled: &Peeled, setting: &Set
             found.push((name(table, a, b, cells, &low), low.iter().map(|&at| at as u32).collect()));
         }
     }
-    Links { found: join_rails(&ways, found), explained }
+    join_rails(&ways, found)
 }
 
 /// What the suspects explain of each cell: a pair is as slow as the slowest thing on its way.

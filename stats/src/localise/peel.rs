@@ -6,20 +6,12 @@ use super::{
     Part, Setting, Way,
     cover::{Cover, Table},
 };
-use crate::{
-    rank::normal_quantile,
-    robust::{median_in_place, quantile_sorted},
-    student::t_quantile,
-};
+use crate::robust::{median_in_place, outlier, quantile_sorted};
 
 /// Standard error of the median of n normal values, times √n / σ: √(π / 2).
 pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
 /// Least standard errors below the centre for a part to be a suspect.
 pub(super) const CUT: f64 = 4.0;
-/// Least standard deviations below the centre for a single pair.
-const LINK_CUT: f64 = 5.0;
-/// Probability that chance alone makes any suspect in a run of normal values, by which the cuts grow.
-const FALSE_ALARM: f64 = 0.01;
 /// Share of a shared part's pairs, and of its members, that must be low.
 const MOST: f64 = 0.8;
 /// Most ends that are set aside for a trial.
@@ -39,10 +31,10 @@ fn fewest(part: &Part) -> usize {
 pub(super) struct Peeled {
     /// Part numbers with the cells that were live when the part was taken, in the order of taking.
     pub(super) taken: Vec<(usize, Vec<u32>)>,
-    /// Cut in standard errors of a part's median.
-    pub(super) cut: f64,
-    /// Cut in standard deviations of a single pair.
-    pub(super) link_cut: f64,
+    /// Cut in standard errors of a part's median, for parts most of whose pairs are of either kind.
+    pub(super) cut: [f64; 2],
+    /// Cut in standard deviations of a single pair, for pairs of either kind.
+    pub(super) link_cut: [f64; 2],
 }
 
 /// How a part looks.
@@ -55,6 +47,8 @@ struct Look {
     /// By which parts are ordered: the upper quartile in standard errors. A part that is bad has nearly all its pairs
     /// low; its partners have some.
     key: f64,
+    /// The kind of pairs that most of its pairs are of.
+    stratum: usize,
     /// Whether the part was looked at closely since its pairs last changed, and did not hold.
     rejected: bool,
 }
@@ -62,11 +56,11 @@ struct Look {
 pub(super) fn peel(table: &mut Table, cover: &Cover, setting: &Setting<'_>) -> Peeled {
     // Directions of an end are no further looks: what one shows the other shares.
     let ends = cover.parts.iter().filter(|p| matches!(p, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count();
-    let mut peeled = Peeled { taken: Vec::new(), cut: CUT, link_cut: LINK_CUT };
+    let mut peeled = Peeled { taken: Vec::new(), cut: [CUT; 2], link_cut: [outlier::LEAST; 2] };
     loop {
         table.settle();
         peeled.cut = cut(table, setting, ends, CUT);
-        peeled.link_cut = cut(table, setting, table.cells.len(), LINK_CUT);
+        peeled.link_cut = cut(table, setting, table.cells.len(), outlier::LEAST);
         let before = peeled.taken.len();
         sweep(table, cover, setting, &mut peeled);
         if peeled.taken.len() == before && !look_ahead(table, cover, setting, &mut peeled, ends) {
@@ -94,8 +88,8 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     let mut any = false;
     for (part, cells) in trials {
         cells.iter().for_each(|&at| table.live[at as usize] = true);
-        let low =
-            look(table, cover, part).filter(|look| !look.rejected && look.z < -limit && look.effect < -setting.least);
+        let low = look(table, cover, part)
+            .filter(|look| !look.rejected && look.z < -limit[look.stratum] && look.effect < -setting.least);
         if low.is_some_and(|look| holds(table, cover, part, look.effect)) {
             cells.iter().for_each(|&at| table.live[at as usize] = false);
             peeled.taken.push((part, cells));
@@ -123,24 +117,19 @@ fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>
 }
 
 /// `least`, or more where chance would go that far among `looks` looks: quantile of Student's t for as many values as
-/// the scale rests on, of the normal distribution where the scale is the known noise.
-fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> f64 {
-    let tail = FALSE_ALARM / looks.max(1) as f64;
-    let known = setting.noise > 0.0 && table.levels.iter().all(|level| level.scale <= setting.noise);
-    let by_chance = if known { -normal_quantile(tail) } else { t_quantile(tail, freedom(table.basis())) };
-    least.max(by_chance)
-}
-
-/// Degrees of freedom of a level's scale that rests on `n` values: the robust scale is about as sure as a standard
-/// deviation of half as many values; of very few it is nearly one itself.
-pub(super) fn freedom(n: usize) -> f64 {
-    (n / 2).max(n.saturating_sub(1).min(3)).max(1) as f64
+/// the scale of either kind of pairs rests on, of the normal distribution where the scale is the known noise. Few pairs within
+/// groups say nothing of how sure the many between them are.
+fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 2] {
+    table.levels.map(|level| {
+        let known = setting.noise > 0.0 && level.scale <= setting.noise;
+        outlier::cut(least, looks, (!known).then_some(level.n))
+    })
 }
 
 /// Takes parts, with the levels as they are, until none is left that is low.
 fn sweep(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &mut Peeled) {
     let mut looks: Vec<Option<Look>> = (0..cover.parts.len()).map(|part| look(table, cover, part)).collect();
-    let low = |look: &Look| !look.rejected && look.z < -peeled.cut && look.effect < -setting.least;
+    let low = |look: &Look| !look.rejected && look.z < -peeled.cut[look.stratum] && look.effect < -setting.least;
     loop {
         let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, look.filter(low)?)));
         let order = |a: &(usize, Look), b: &(usize, Look)| {
@@ -182,7 +171,7 @@ fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
     let median = median_in_place(&mut scores);
     // Only a part that is low needs the rest.
     if median >= 0.0 {
-        return Some(Look { z: 0.0, effect: 0.0, key: 0.0, rejected: true });
+        return Some(Look { z: 0.0, effect: 0.0, key: 0.0, stratum: 0, rejected: true });
     }
     scores.sort_unstable_by(f64::total_cmp);
     // What others took shows nothing against a part, so with borrowed cells all must be low.
@@ -190,7 +179,9 @@ fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
     let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at)).collect();
     let effect = median_in_place(&mut residuals);
     let rejected = borrowed && residuals.iter().any(|residual| *residual > effect / 2.0);
-    Some(Look { z: median * root / MEDIAN_ERROR, effect, key: upper * root, rejected })
+    let between = cells.iter().filter(|&&at| table.cells[at].stratum == 1).count();
+    let stratum = usize::from(2 * between > n);
+    Some(Look { z: median * root / MEDIAN_ERROR, effect, key: upper * root, stratum, rejected })
 }
 
 /// Whether a low part is the right name: whether its members are low one by one, and what lies opposite is more than one

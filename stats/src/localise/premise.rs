@@ -19,7 +19,8 @@ use crate::robust::median_in_place;
 const LARGE: f64 = 0.3;
 /// Standard deviations at which the distance of a single pair from what is expected counts no more.
 const CAP: f64 = 8.0;
-/// How many times more a pair that is better than expected counts, and at most: no fault makes one so.
+/// How many times more a pair that is better than expected counts, and at most: no fault makes one so. From twice this on it
+/// counts half of its square, the logarithm of how unlikely a normal value so far off is.
 const UP: f64 = 2.0;
 /// See [`UP`].
 const CAP_UP: f64 = 60.0;
@@ -65,7 +66,10 @@ impl Attempt {
 
     /// How badly the results fit, in standard deviations and names.
     fn cost(&self, scale: f64) -> f64 {
-        let cost = |left: f64| if left > 0.0 { (UP * left / scale).min(CAP_UP) } else { (-left / scale).min(CAP) };
+        let cost = |left: f64| {
+            let z = left / scale;
+            if z > 0.0 { (z * UP.max(z / 2.0)).min(CAP_UP) } else { (-z).min(CAP) }
+        };
         let distance: f64 = self.unexplained().into_iter().map(cost).sum();
         distance + NAME * (self.peeled.taken.len() + self.links.found.len()) as f64
     }

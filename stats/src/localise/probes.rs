@@ -308,9 +308,16 @@ fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
 /// Pairs of a shared part: some that pass every part it may be, and some that pass only some of these.
 fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
     let parts: Vec<&Part> = [&suspect.part].into_iter().chain(&suspect.alternatives).collect();
+    if let Part::Boundary(..) = suspect.part
+        && few_across(pairs, suspect, setting)
+    {
+        let fresh = fresh_across(pairs, suspect, setting);
+        if !fresh.is_empty() {
+            return fresh.iter().cycle().take(TESTS + 1).copied().collect();
+        }
+    }
     let mut wanted = repeated(pairs, &spread(pairs, &suspect.evidence.pairs));
-    let few = matches!(suspect.part, Part::Boundary(..)) && suspect.evidence.n < TESTS;
-    if parts.len() == 1 && !few {
+    if parts.len() == 1 {
         return wanted;
     }
     // One rail is enough, and keeps the pairs to look at to those of the hosts.
@@ -326,7 +333,7 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
                 continue;
             }
             let passes: Vec<bool> = parts.iter().map(|part| part.passed(from, to, setting.groups)).collect();
-            let some = passes.iter().any(|pass| *pass) && (few || passes.iter().any(|pass| !*pass));
+            let some = passes.iter().any(|pass| *pass) && passes.iter().any(|pass| !*pass);
             if some {
                 let of = kinds.entry(passes).or_default();
                 let new = of
@@ -338,14 +345,56 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
             }
         }
     }
-    // A part of which few pairs were measured is settled by others of its pairs.
-    if few && kinds.values().any(|kind| kind.len() >= 2) {
-        wanted.truncate(2);
-    }
     for kind in kinds.into_values() {
         wanted.extend(kind.iter().cycle().take(APART).copied());
     }
     wanted
+}
+
+/// Whether what was measured across a boundary is so little, or all of it at one host, that it may as well be single ways or
+/// that host.
+fn few_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> bool {
+    let mut sides: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for &at in &suspect.evidence.pairs {
+        for host in [pairs[at].from.host, pairs[at].to.host] {
+            sides.entry(setting.groups[host as usize]).or_default().insert(host);
+        }
+    }
+    suspect.evidence.n < TESTS || sides.values().any(|hosts| hosts.len() < 2)
+}
+
+/// Other pairs of a boundary than those that made it a suspect, of other hosts as far as there are: these are low only if
+/// it is the boundary.
+fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends> {
+    let rail = pairs[suspect.evidence.pairs[0]].from.rail;
+    let ends = |pair: &Pair| [pair.from, pair.to];
+    let ports: BTreeSet<Port> = pairs.iter().flat_map(ends).filter(|port| port.rail == rail).collect();
+    let measured: BTreeSet<(u32, u32)> = suspect
+        .evidence
+        .pairs
+        .iter()
+        .map(|&at| (pairs[at].from.host.min(pairs[at].to.host), pairs[at].from.host.max(pairs[at].to.host)))
+        .collect();
+    let times = |host: u32| measured.iter().filter(|(a, b)| *a == host || *b == host).count();
+    let ports: Vec<Port> = ports.into_iter().collect();
+    let mut fresh: Vec<(usize, Port, Port)> = Vec::new();
+    for (at, &from) in ports.iter().enumerate() {
+        for &to in &ports[at + 1..] {
+            let new = suspect.part.passed(from, to, setting.groups) && !measured.contains(&(from.host, to.host));
+            if new {
+                fresh.push((times(from.host) + times(to.host), from, to));
+            }
+        }
+    }
+    fresh.sort_unstable();
+    let (mut used, mut chosen) = (HashSet::new(), Vec::new());
+    for (_, from, to) in fresh {
+        if chosen.len() < APART && !used.contains(&from.host) && !used.contains(&to.host) {
+            used.extend([from.host, to.host]);
+            chosen.push(Ends { from, to, path: pairs[0].path, way: Way::Both });
+        }
+    }
+    chosen
 }
 
 /// Some of the low pairs, with as many different hosts as possible.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::{
     Findings, LOWER, Part, Port, Way,
     cover::{Cover, Table},
-    links::Links,
+    links::{Link, Links, ways},
     peel::MEDIAN_ERROR,
     premise::{Attempt, two_levels},
     shaky::Shaky,
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     robust::median_in_place,
     shift::{Interval, paired_shift},
+    student::t_quantile,
 };
 
 /// A part that stands out, with what the results say of it. All numbers are differences of logarithms unless named
@@ -70,12 +71,14 @@ struct Draft {
     alternatives: Vec<Part>,
     shaky: Option<(f64, bool)>,
     latent: bool,
+    /// Whether it is what is left of an end, should that prove good: not a look of its own.
+    instead: bool,
     under: Vec<Part>,
 }
 
 impl Draft {
     fn new(part: Part, cells: Vec<u32>) -> Self {
-        Self { part, cells, alternatives: Vec::new(), shaky: None, latent: false, under: Vec::new() }
+        Self { part, cells, alternatives: Vec::new(), shaky: None, latent: false, instead: false, under: Vec::new() }
     }
 }
 
@@ -90,7 +93,9 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
     let drafts = absorb(join(drafts.collect(), table), table, cover);
     let unjudged = unjudged(table, &drafts);
     let Links { found, explained } = links;
-    let boundaries = few_across(table, cover, &found);
+    let at_ends = paths_at(table, &drafts);
+    let single: Vec<&Link> = found.iter().chain(at_ends.iter().map(|(_, link)| link)).collect();
+    let boundaries = few_across(table, cover, &single);
     let across = |cells: &[u32]| {
         let of = boundaries.iter().filter(|(_, of)| cells.iter().all(|at| of.contains(at)));
         of.map(|(part, _)| part.clone()).collect::<Vec<_>>()
@@ -106,6 +111,11 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
             Draft { under, ..Draft::new(part.clone(), cells.clone()) }
         })
         .collect();
+    let at_ends = at_ends.into_iter().map(|(end, (part, cells))| {
+        let under = across(&cells).into_iter().chain([end]).collect();
+        Draft { under, instead: true, ..Draft::new(part, cells) }
+    });
+    let links: Vec<Draft> = links.into_iter().chain(at_ends).collect();
     let shaky: Vec<Draft> = shaky
         .iter()
         .map(|end| {
@@ -128,6 +138,7 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         .iter()
         .map(|(part, cells)| Draft { latent: true, ..Draft::new(part.clone(), cells.iter().copied().collect()) });
     let mut drafts: Vec<Draft> = drafts.into_iter().chain(links).chain(shaky).chain(larger).collect();
+    let looks = drafts.iter().filter(|draft| !draft.instead && !is_latent(draft)).count();
     // An end that is bad one way is under the same end if that is bad at times both ways.
     let both: Vec<Part> = drafts.iter().filter(|d| d.part.is_end()).map(|d| d.part.clone()).collect();
     for draft in &mut drafts {
@@ -152,15 +163,14 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
     });
     let place = |part: &Part| described.iter().position(|(suspect, _)| suspect.part == *part);
     let under: Vec<Vec<usize>> = described.iter().map(|(_, under)| under.iter().filter_map(place).collect()).collect();
-    let looks = described.iter().filter(|(suspect, _)| !suspect.latent).count();
     let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| Suspect { under, looks, ..suspect });
     Findings {
         suspects: suspects.collect(),
         levels: if table.pooled { vec![table.levels[0]] } else { table.levels.to_vec() },
         level_of: table.cell_of.iter().map(|&at| if table.pooled { 0 } else { table.cells[at].stratum }).collect(),
         unjudged,
-        cut: peeled.cut,
-        link_cut: peeled.link_cut,
+        cut: peeled.cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
+        link_cut: peeled.link_cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
         controls: controls(table, &pairs_of),
         premise: table.premise.is_some(),
         two_clusters: clusters,
@@ -179,25 +189,59 @@ fn touches(table: &Table, end: &Part, at: u32) -> bool {
 
 /// Boundaries between groups most of whose few pairs are low, with these: too few to name one, and reason to measure more
 /// pairs across it.
-fn few_across(table: &Table, cover: &Cover, links: &[(Part, Vec<u32>)]) -> Vec<(Part, BTreeSet<u32>)> {
-    if links.is_empty() || links.len() > FEW_PATHS {
+fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTreeSet<u32>)> {
+    let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    let hosts = |at: &u32| {
+        let cell = &table.cells[*at as usize];
+        (cell.from.host.min(cell.to.host), cell.from.host.max(cell.to.host))
+    };
+    let between: BTreeSet<(u32, u32)> = low.iter().map(hosts).collect();
+    if between.is_empty() || between.len() > FEW_PATHS {
         return Vec::new();
     }
-    let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
     let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
-    let touched: BTreeSet<usize> = low
-        .iter()
-        .filter(|&&at| table.live[at as usize])
-        .flat_map(|&at| &cover.of_cell[at as usize])
-        .map(|&part| part as usize)
-        .filter(boundary)
-        .collect();
+    let touched: BTreeSet<usize> =
+        low.iter().flat_map(|&at| &cover.of_cell[at as usize]).map(|&part| part as usize).filter(boundary).collect();
     let most = |part: &usize| {
         let cells = &cover.cells[*part];
         2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
     };
     let chosen = touched.into_iter().filter(most);
     chosen.map(|part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
+}
+
+/// The low ways of ends that have good ones beside them, with the end. Such an end is bad at times, or it is good and the ways are
+/// bad, or what they pass: where an end proves good they are what is left.
+fn paths_at(table: &Table, drafts: &[Draft]) -> Vec<(Part, Link)> {
+    let mut found = Vec::new();
+    for draft in drafts.iter().filter(|draft| draft.part.is_end()) {
+        let low = match (&draft.part, kinds(table, &draft.cells, false)) {
+            (_, Some((low, _))) => low,
+            // One direction has few ways, and the other is good.
+            (Part::Host(_, Way::Send | Way::Receive) | Part::Nic(_, Way::Send | Way::Receive), None) => {
+                draft.cells.clone()
+            }
+            _ => continue,
+        };
+        let low: BTreeSet<usize> = low.into_iter().map(|at| at as usize).collect();
+        let links = ways(table, draft.cells.iter().map(|&at| at as usize), |at| low.contains(&at));
+        if links.len() <= FEW_PATHS {
+            found.extend(links.into_iter().map(|link| (draft.part.clone(), link)));
+        }
+    }
+    found
+}
+
+/// Low cells and all others, where an end has results of two kinds. `known` where that is known of it.
+fn kinds(table: &Table, cells: &[u32], known: bool) -> Option<(Vec<u32>, Vec<u32>)> {
+    let (low, good): (Vec<u32>, Vec<u32>) = cells.iter().partition(|&&at| table.score(at as usize) < -DOUBT);
+    if low.is_empty() || 10 * low.len() >= 8 * cells.len() {
+        return None;
+    }
+    let of =
+        |cells: &[u32]| median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>());
+    // Values that spread around a small effect are not of two kinds.
+    (known || of(&low) < 3.0 * of(&good)).then_some((low, good))
 }
 
 /// Most low paths for which that is done.
@@ -360,25 +404,21 @@ fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
     good.into_iter().filter_map(|(port, good)| (!good && !is_suspect(port)).then_some(port)).collect()
 }
 
+fn is_latent(draft: &Draft) -> bool {
+    draft.latent || draft.shaky.is_some_and(|(_, latent)| latent)
+}
+
 fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<usize>], explained: &[f64]) -> Suspect {
     let clean: Vec<u32> = draft.cells.iter().copied().filter(|&at| touching[at as usize] <= 1).collect();
     let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
     // What a part that is bad at times does when it is bad is told by its low results.
-    let low: Vec<u32> = all.iter().copied().filter(|&at| table.score(at as usize) < -DOUBT).collect();
-    let at_times = draft.part.is_end() && !low.is_empty() && 10 * low.len() < 8 * all.len() && {
-        let of = |cells: &[u32]| {
-            median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>())
-        };
-        let good: Vec<u32> = all.iter().copied().filter(|at| !low.contains(at)).collect();
-        // Values that spread around a small effect are not of two kinds.
-        draft.shaky.is_some() || of(&low) < 3.0 * of(&good)
-    };
+    let at_times = draft.part.is_end().then(|| kinds(table, &all, draft.shaky.is_some())).flatten();
     let share = match draft.shaky {
         Some((share, _)) => Some(share),
-        None => at_times.then(|| low.len() as f64 / all.len() as f64),
+        None => at_times.as_ref().map(|(low, _)| low.len() as f64 / all.len() as f64),
     };
-    let n = if at_times { all.len() } else { 0 };
-    let cells = if at_times { low } else { all };
+    let n = if at_times.is_some() { all.len() } else { 0 };
+    let cells = at_times.map_or(all, |(low, _)| low);
     let residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at as usize)).collect();
     let mut scores: Vec<f64> = cells.iter().map(|&at| table.score(at as usize)).collect();
     let effect = median_in_place(&mut residuals.clone());
@@ -416,7 +456,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
         alternatives: draft.alternatives.clone(),
         peers: peers(table, &draft.cells),
         share,
-        latent: draft.latent || draft.shaky.is_some_and(|(_, latent)| latent),
+        latent: is_latent(draft),
         looks: 1,
         under: Vec::new(),
     }
@@ -436,8 +476,23 @@ fn peers(table: &Table, cells: &[u32]) -> bool {
     (0..2).any(|stratum| touched(stratum) && good(stratum) >= 1.max(PEERS.min(cells.len() / 4)))
 }
 
-/// Fewest results of a kind that show two clusters which no part explains: a few are far apart by chance too often.
+/// Fewest results of a kind that show two clusters which no part explains where these are two: a few are far apart by chance too
+/// often, and have to be farther.
 const MANY: usize = 16;
+/// Probability that chance takes any of a few results so far from the others.
+const FEW_APART: f64 = 0.005;
+/// Least standard deviations between the centres for the same: twice what many results need, for tails that are not normal.
+const FAR_APART: f64 = 8.0;
+
+/// Whether the clusters of a few sorted values, cut after `below` of them, are farther apart than chance makes them (Student's t of
+/// two samples; Bonferroni over which value it is).
+fn far_apart(sorted: &[f64], below: usize, scale: f64) -> bool {
+    let (low, high) = sorted.split_at(below);
+    let (n, sizes) = (sorted.len() as f64, [low.len() as f64, high.len() as f64]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let error = scale * (1.0 / sizes[0] + 1.0 / sizes[1]).sqrt();
+    mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale)
+}
 
 /// The two clusters into which the results fall, if they do.
 fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
@@ -451,8 +506,12 @@ fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
     let open = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
-        let split = split(&values, 3).filter(|_| values.len() >= MANY)?;
+        let few = values.len() < MANY;
+        let split = split(&values, if few { 1 } else { 3 })?;
         let below = values.partition_point(|value| *value < split.from);
+        if few && !far_apart(&values, below, split.scale) {
+            return None;
+        }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
     });
     let (is_good, separated): (Vec<bool>, _) = if let Some((from, stratum)) = open {

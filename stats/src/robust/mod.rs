@@ -1,7 +1,7 @@
 //! Centre and spread that a minority of bad values cannot move.
 
 mod level;
-mod outlier;
+pub(crate) mod outlier;
 mod polish;
 mod quantile;
 mod shorth;

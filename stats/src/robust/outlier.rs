@@ -3,7 +3,7 @@
 use crate::{rank::normal_quantile, student::t_quantile};
 
 /// Least standard deviations below the level for a single value to stand out.
-const LEAST: f64 = 5.0;
+pub(crate) const LEAST: f64 = 5.0;
 /// Probability that chance alone makes any of the values stand out, by which the cut grows.
 const FALSE_ALARM: f64 = 0.01;
 
@@ -13,13 +13,18 @@ const FALSE_ALARM: f64 = 0.01;
 /// where the scale is the noise of repeats, which is known. It is the cut by which
 /// [`localise`](mod@crate::localise) tells single paths.
 pub fn outlier_cut(looks: usize, basis: Option<usize>) -> f64 {
+    cut(LEAST, looks, basis)
+}
+
+/// [`outlier_cut`] with another least cut, as for medians of several values.
+pub(crate) fn cut(least: f64, looks: usize, basis: Option<usize>) -> f64 {
     let tail = FALSE_ALARM / looks.max(1) as f64;
     let by_chance = match basis {
         None => -normal_quantile(tail),
         // The robust scale is about as sure as a standard deviation of half as many values; of very few it is nearly one.
         Some(n) => t_quantile(tail, (n / 2).max(n.saturating_sub(1).min(3)).max(1) as f64),
     };
-    LEAST.max(by_chance)
+    least.max(by_chance)
 }
 
 #[cfg(test)]

@@ -178,22 +178,8 @@ fn say(findings: &Findings, results: &[(Probe, f64)], setting: &Setting<'_>) -> 
         .map(|(number, suspect)| settle(suspect, &of(number, results), setting))
         .collect();
     let judgements: Vec<Judgement> = judged.iter().map(|settled| settled.judgement).collect();
-    for number in 0..findings.suspects.len() {
+    for (number, settled) in judged.iter().enumerate() {
         let shown = findings.shows(number, &judgements);
-        let settled = &judged[number];
-        if std::env::var("JUDGEMENT_SHOW").is_ok_and(|how| how == "all") {
-            let suspect = &findings.suspects[number];
-            eprintln!(
-                "    {:?} latent {} share {:?} effect {:.3} -> {:?} bad {} controls {}",
-                suspect.part,
-                suspect.latent,
-                suspect.share,
-                suspect.effect,
-                settled.judgement,
-                settled.bad,
-                settled.controls
-            );
-        }
         if !shown {
             continue;
         }
