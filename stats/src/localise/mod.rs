@@ -12,6 +12,7 @@
 //! What is named is a suspect. [`probes`] lists the few tests that settle it and [`judge`] settles it; [`lanes`] tells
 //! whether only some of the paths of a bad pair are bad.
 
+mod clusters;
 mod confirm;
 mod cover;
 mod lanes;
@@ -24,11 +25,12 @@ mod shaky;
 mod split;
 mod suspect;
 
+pub use clusters::{Separated, TwoClusters};
 pub use confirm::{Doubt, Judgement, Settled, judge, settle};
 pub use lanes::{FEWEST_LANES, Lanes, lanes};
 pub use part::{Part, Port, Way};
 pub use probes::{Probe, Role, TESTS, probes};
-pub use suspect::{Evidence, Separated, Suspect, TwoClusters};
+pub use suspect::{Evidence, Suspect};
 
 use crate::refusal::Refusal;
 pub use crate::robust::Level;

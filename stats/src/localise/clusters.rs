@@ -1,0 +1,105 @@
+//! Whether the values of a test fall into two clusters, and what separates them.
+
+use super::{
+    cover::Cover,
+    premise::{Attempt, two_levels},
+    split::split,
+};
+use crate::{robust::median_in_place, student::t_quantile};
+
+/// Fewest results of a kind that show two clusters which no part explains where these are two: a few are far apart by chance too
+/// often, and have to be farther.
+const MANY: usize = 16;
+/// Probability that chance takes any of a few results so far from the others.
+const FEW_APART: f64 = 0.005;
+/// Least standard deviations between the centres for the same: twice what many results need, for tails that are not normal.
+const FAR_APART: f64 = 8.0;
+
+/// Whether the clusters of a few sorted values, cut after `below` of them, are farther apart than chance makes them (Student's t of
+/// two samples; Bonferroni over which value it is).
+fn far_apart(sorted: &[f64], below: usize, scale: f64) -> bool {
+    let (low, high) = sorted.split_at(below);
+    let (n, sizes) = (sorted.len() as f64, [low.len() as f64, high.len() as f64]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let error = scale * (1.0 / sizes[0] + 1.0 / sizes[1]).sqrt();
+    mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale)
+}
+
+/// The two clusters into which the results fall, if they do.
+pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
+    let table = &attempt.table;
+    let sorted = |mut values: Vec<f64>| {
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let left = attempt.unexplained();
+    // Cells by kind: what separates the kinds separates no clusters within them.
+    let open = (0..2).find_map(|stratum| {
+        let of = |at: &usize| table.cells[*at].stratum == stratum;
+        let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
+        let few = values.len() < MANY;
+        let split = split(&values, if few { 1 } else { 3 })?;
+        let below = values.partition_point(|value| *value < split.from);
+        if few && !far_apart(&values, below, split.scale) {
+            return None;
+        }
+        (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
+    });
+    let (is_good, separated): (Vec<bool>, _) = if let Some((from, stratum)) = open {
+        let good = |at: usize| table.cells[at].stratum != stratum || left[at] >= from;
+        ((0..left.len()).map(good).collect(), Separated::Nothing)
+    } else {
+        let split = split(&sorted(table.cells.iter().map(|cell| cell.value).collect()), 1)?;
+        let good: Vec<bool> = table.cells.iter().map(|cell| cell.value >= split.from).collect();
+        let mut taken = vec![false; good.len()];
+        let links = attempt.links.found.iter().map(|(_, cells)| cells);
+        let cells = attempt.peeled.taken.iter().map(|(_, cells)| cells).chain(links);
+        cells.flatten().for_each(|&at| taken[at as usize] = true);
+        let low = || good.iter().zip(&taken).filter(|(good, _)| !**good);
+        let told = low().filter(|(_, taken)| **taken).count() as f64 >= 0.8 * low().count() as f64;
+        let levels = two_levels(table, cover, &good) || !table.pooled;
+        let separated = if told {
+            Separated::Suspects
+        } else if levels {
+            Separated::Levels
+        } else {
+            return None;
+        };
+        (good, separated)
+    };
+    let centre = |good: bool| {
+        let side = table.cells.iter().zip(&is_good).filter(|(_, is)| **is == good).map(|(cell, _)| cell.value);
+        let mut side: Vec<f64> = side.collect();
+        (!side.is_empty()).then(|| median_in_place(&mut side))
+    };
+    Some(TwoClusters {
+        good: centre(true)?,
+        bad: centre(false)?,
+        is_good: table.cell_of.iter().map(|&at| is_good[at]).collect(),
+        separated,
+    })
+}
+
+/// Two clusters of results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TwoClusters {
+    /// Median of the better cluster.
+    pub good: f64,
+    /// Median of the worse cluster.
+    pub bad: f64,
+    /// For each pair given: whether it is in the better one.
+    pub is_good: Vec<bool>,
+    /// What separates them.
+    pub separated: Separated,
+}
+
+/// What separates two clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Separated {
+    /// The suspects.
+    Suspects,
+    /// Whether a pair stays within its group, alike for all groups.
+    Levels,
+    /// Nothing that is known.
+    Nothing,
+}
