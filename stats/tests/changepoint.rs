@@ -273,6 +273,14 @@ fn young_levels_by_hand() {
     (wild[0], wild[19]) = (-0.7, -0.7);
     assert_eq!(young(&wild, 0.01), None);
     assert_eq!(young(&[0.0, 0.0, -0.7, -0.7], 0.01), None);
+    // A dip on either side hides no step, but one that is back soon was none.
+    let mut spoilt: Vec<f64> = wave(13).collect();
+    spoilt[3..].iter_mut().for_each(|v| *v -= 0.07);
+    (spoilt[1], spoilt[9]) = (-0.3, -0.4);
+    assert!(young(&spoilt, 0.01).is_some_and(|step| step.at == 3 && step.excess < 0.0));
+    let mut back: Vec<f64> = wave(14).collect();
+    [10, 11, 13].iter().for_each(|&at| back[at] = -0.1);
+    assert_eq!(young(&back, 0.01), None);
     let long: Vec<f64> = (0..43).map(|i| if i < 20 { 0.0 } else { -0.7 }).collect();
     assert_eq!(young(&long, 0.01), None);
 }

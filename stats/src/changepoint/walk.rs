@@ -13,14 +13,14 @@ use crate::{
 /// Share of variance within nights from which on repeats tell noise from change.
 const WITHIN: f64 = 0.9;
 /// Nights with several runs from which that share is estimated.
-const SPLIT_NIGHTS: usize = 8;
+const SPLIT_NIGHTS: usize = 12;
 /// Nights before a change that its effect is measured against.
 pub(super) const BEFORE: usize = 40;
-/// Chance of an alert in a night of a series that wanders by itself, above which the alert is not raised: 0.2 a year if
-/// alerts of one week count once.
-const CHANCE: f64 = 0.004;
+/// Chance of an alert in a night of a series that wanders by itself, above which the alert is not raised: 0.05 a year if
+/// alerts of one week count once, half of what is allowed for dips.
+const CHANCE: f64 = 0.001;
 /// Drawn series for that chance.
-const DRAWS: usize = 500;
+const DRAWS: usize = 1000;
 /// Nights of a level from which on the slow rule sees it, and from which on anything is said.
 const WATCHED: (usize, usize) = (FEWEST + 8, 7);
 /// Standard deviations of the level before a declared epoch that a step after a single night must have.
@@ -120,6 +120,10 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         let place = place(&self.recent, excess, found.nights)?;
+        // Two nights are a pair of dips as soon as a level; a level shows once more.
+        if self.recent.len() - place < young::FEWEST.1 {
+            return Ok(None);
+        }
         // Chance is judged by the nights before the change, if these are enough.
         let enough = self.recent[..place].len() >= WATCHED.0;
         let before = if enough { &self.recent[..place] } else { &self.recent[..] };
