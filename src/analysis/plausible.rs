@@ -6,7 +6,7 @@
 
 use railgauge_wire::{
     measure::{Latency, Measurement},
-    terms::{Aim, Metric},
+    terms::{Aim, Fabric, Metric},
 };
 
 use super::{ceiling, results::CaseResult, rows, value};
@@ -70,6 +70,12 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
             "{host}: measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)"
         )];
     }
+    // What arrived is counted where it arrives: by the sockets of a responder over TCP.
+    let counts = case.cell.fabric == Fabric::Tcp && case.cell.aim == Aim::Bandwidth && case.flow.members.is_empty();
+    let arrived = sample.responder.as_ref().is_some_and(|end| end.elapsed > 0 && end.operations > 0 && end.bytes > 0);
+    if counts && !arrived {
+        return vec![format!("{}: measure: the responder counted nothing", case.flow.to.host)];
+    }
     if sample.initiator.latency.as_ref().is_some_and(|latency| latency.samples == 0) {
         return vec![format!("{host}: measure: the latency has no samples")];
     }
@@ -84,7 +90,9 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
             None => value::of(*metric, sample, rows::direction(result, repeat, sample)),
         };
         match value {
-            Ok(Some(_)) => None,
+            // Nothing else may be zero: a window without bytes, a step that took no time.
+            Ok(Some(value)) if value > 0.0 || may_be_zero(*metric) => None,
+            Ok(Some(value)) => Some(format!("{host}: measure: a {metric} of {value}")),
             Ok(None) => Some(format!("{host}: measure: the sample holds no {metric}")),
             Err(why) => Some(format!("{host}: measure: {why}")),
         }
@@ -95,6 +103,15 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
 /// Whether a case without this metric is not measured. CPU time is told beside a bandwidth where an end counts it.
 const fn is_needed(metric: Metric) -> bool {
     !matches!(metric, Metric::CpuTimePerGib | Metric::CpuTimePerGibRemote)
+}
+
+/// Whether zero is a value of this metric, or is told of as one that cannot be true.
+const fn may_be_zero(metric: Metric) -> bool {
+    use Metric::{LatencyMax, LatencyMin, LatencyP50, LatencyP90, LatencyP99, LatencyP999, LatencyStdev, StepExposed};
+    matches!(
+        metric,
+        LatencyMin | LatencyP50 | LatencyP90 | LatencyP99 | LatencyP999 | LatencyMax | LatencyStdev | StepExposed
+    )
 }
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.
@@ -112,19 +129,24 @@ fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Ve
     if let Some(waited) = sample.waited {
         let longest = waited as f64 * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
         // The window of a group is the sum over its slowest ranks, which may overlap.
-        let took = if pair { measured.elapsed } else { measured.latency.as_ref().map_or(0, |latency| latency.max) };
+        let windows = [Some(measured), sample.responder.as_ref()].into_iter().flatten().filter(|_| pair);
+        let operations = measured.latency.iter().map(|latency| latency.max);
+        let took = windows.map(|end| end.elapsed).chain(operations).max().unwrap_or_default();
         if took as f64 > longest {
             let (took, waited) = (took as f64 / 1e9, waited as f64 / 1e9);
-            say(format!("a window of {took:.3} s, of which the controller waited {waited:.3} s"));
+            say(format!("something took {took:.3} s, of which the controller waited {waited:.3} s"));
         }
     }
     if pair {
         let size = i128::from(cell.size);
-        let off = i128::from(measured.bytes) - i128::from(measured.operations) * size;
-        // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
-        if off.abs() > 2 * size * i128::from(cell.qps.max(1)) {
-            let (bytes, operations) = (measured.bytes, measured.operations);
-            say(format!("{bytes} B in {operations} operations of {size} B"));
+        // Of one direction the responder's own count may end inside any message; of two it counts as the initiator does.
+        let both = sample.responder.as_ref().filter(|_| result.test.bidirectional);
+        for end in [Some(measured), both].into_iter().flatten() {
+            let off = i128::from(end.bytes) - i128::from(end.operations) * size;
+            // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
+            if off.abs() > 2 * size * i128::from(cell.qps.max(1)) {
+                say(format!("{} B in {} operations of {size} B", end.bytes, end.operations));
+            }
         }
         // A pass before and one after the window, over every queue pair; buffers are filled in words of eight bytes.
         let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.max(8));
@@ -160,6 +182,9 @@ fn distribution(latency: &Latency) -> Vec<String> {
     }
     if !(mean.is_finite() && *mean >= *min as f64 && *mean <= *max as f64) {
         found.push(format!("a mean of {mean} ns outside of {min} to {max} ns"));
+    }
+    if *stdev == 0.0 && min < max {
+        found.push(format!("a standard deviation of 0 of values from {min} to {max} ns"));
     }
     // No sample lies farther from the mean than the range is wide.
     if !(stdev.is_finite() && *stdev >= 0.0 && *stdev <= (max - min.min(max)) as f64) {

@@ -154,7 +154,8 @@ pub(super) fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
 
 /// Seconds of CPU time per GiB of payload.
 fn cpu(end: &Measurement, bytes: u64) -> Option<f64> {
-    (bytes > 0).then(|| end.cpu as f64 / 1e9 / (bytes as f64 / f64::from(1 << 30)))
+    // Clocks of threads count nanoseconds: none at all is no reading.
+    (bytes > 0 && end.cpu > 0).then(|| end.cpu as f64 / 1e9 / (bytes as f64 / f64::from(1 << 30)))
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ pub struct Args {
 
 fn epoch(text: &str) -> Result<(i64, String), String> {
     let (date, what) = text.split_once(' ').unwrap_or((text, "declared"));
+    if date.len() != "2026-11-21".len() {
+        return Err(format!("`{date}` is no day; write it as 2026-11-21, and a reason behind a space"));
+    }
     Ok((day(date)?, what.trim().to_owned()))
 }
 

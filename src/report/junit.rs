@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         journal::Journal,
         localise::{Localisation, Named},
-        verdict::{Kind, PREFLIGHT, Status, Trouble, Verdict, Verdicts},
+        verdict::{Kind, PREFLIGHT, RUN, Status, Trouble, Verdict, Verdicts},
         words::size,
     },
     plan::model::Limit,
@@ -33,12 +33,14 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         }
         suite
     };
-    let wanted = suite_of(PREFLIGHT, &|verdict| verdict.kind == Kind::Preflight);
-    if !wanted.test_cases.is_empty() {
-        report.add_test_suite(wanted);
+    for (kind, name) in [(Kind::Run, RUN), (Kind::Preflight, PREFLIGHT)] {
+        let suite = suite_of(name, &|verdict| verdict.kind == kind);
+        if !suite.test_cases.is_empty() {
+            report.add_test_suite(suite);
+        }
     }
     for test in &journal.plan.tests {
-        let own = |verdict: &Verdict| verdict.kind != Kind::Preflight && verdict.test == test.name;
+        let own = |verdict: &Verdict| !matches!(verdict.kind, Kind::Run | Kind::Preflight) && verdict.test == test.name;
         let mut suite = suite_of(&test.name, &own);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));

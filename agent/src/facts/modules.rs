@@ -2,37 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::Tree;
+use railgauge_wire::facts::MODULES;
 
-/// Modules some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
-const NAMES: [&str; 22] = [
-    "bnxt_re",
-    "efa",
-    "erdma",
-    "gdrdrv",
-    "ib_core",
-    "ib_ipoib",
-    "ib_uverbs",
-    "irdma",
-    "mana_ib",
-    "mlx4_core",
-    "mlx5_core",
-    "mlx5_ib",
-    "mlx_compat",
-    "nv_peer_mem",
-    "nvidia",
-    "nvidia_fs",
-    "nvidia_peermem",
-    "nvidia_uvm",
-    "rdma_cm",
-    "rdma_rxe",
-    "rdma_ucm",
-    "siw",
-];
+use super::tree::Tree;
 
 /// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
 pub fn loaded(tree: &Tree) -> BTreeMap<String, String> {
-    let there = NAMES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
+    let there = MODULES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
     there.map(|name| (name.to_owned(), version(tree, name))).collect()
 }
 

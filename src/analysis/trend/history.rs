@@ -227,11 +227,19 @@ impl History {
             let Past { plan, planned, .. } = &self.past[run];
             presence.run(*plan, day, planned.as_deref());
         }
+        // The newest run of every plan that was to measure a subject, by its place in time.
+        let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
+        for (at, &run) in order.iter().enumerate() {
+            let Past { plan, planned, .. } = &self.past[run];
+            newest.extend(planned.iter().flatten().map(|&subject| ((*plan, subject), at)));
+        }
+        let mut last: Vec<usize> = Vec::with_capacity(keys.len());
         let epochs = epochs(&self.past, &order, &days, options);
         let mut series: Vec<Collected> = Vec::with_capacity(keys.len());
         let mut plans: Vec<usize> = Vec::with_capacity(keys.len());
         for ((key, mut points), about) in keys.iter().zip(self.points).zip(self.about) {
             points.sort_by_key(|(run, _)| place[*run as usize]);
+            last.push(points.last().map_or(0, |(run, _)| place[*run as usize]));
             let mut nights: Vec<Night> = Vec::new();
             for (run, value) in points {
                 let day = days[place[run as usize]];
@@ -258,6 +266,13 @@ impl History {
             });
         }
         presence.judge(&mut series, &plans, &subjects);
+        // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
+        for ((one, plan), last) in series.iter_mut().zip(&plans).zip(last) {
+            let due = newest.get(&(*plan, one.subject)).is_some_and(|newest| *newest > last);
+            if one.part.is_none() && one.standing == Standing::Present && due {
+                one.standing = Standing::Missing(1);
+            }
+        }
         let measured: HashSet<(usize, Metric, usize)> = series
             .iter()
             .zip(&plans)

@@ -53,7 +53,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
     let (alive, missing) = match collected.standing {
         Standing::Present => (true, 0),
         Standing::Missing(nights) => (true, nights),
-        Standing::Retired => (false, 0),
+        Standing::Replaced | Standing::Retired => (false, 0),
     };
     let alerts = watch.alerts.iter().map(|alert| of_alert(alert, metric, alive, &points));
     Series {

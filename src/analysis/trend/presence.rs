@@ -19,7 +19,9 @@ pub(super) enum Standing {
     Present,
     /// Its plan was measured on so many nights since its last value.
     Missing(usize),
-    /// Its plan is no longer measured, or other hardware took its place.
+    /// Other hardware took its place.
+    Replaced,
+    /// Its plan is no longer measured.
     Retired,
 }
 
@@ -81,7 +83,11 @@ impl Presence {
             let night = last(one);
             let replaced =
                 one.part.is_none() && latest.get(&(one.subject, one.metric, plan)).is_some_and(|other| *other > night);
-            if replaced || !self.lives(plan) {
+            if replaced {
+                one.standing = Standing::Replaced;
+                continue;
+            }
+            if !self.lives(plan) {
                 continue;
             }
             let known = &self.plans[&plan];

@@ -58,19 +58,27 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
 }
 
 /// The trend in a sentence; `missing` cases lack a value of the last night.
-pub(super) fn sentence(series: &[Series], changes: &[Change], missing: usize, torn: bool) -> String {
+pub(super) fn sentence(series: &[Series], changes: &[Change], (missing, left): (usize, usize), torn: bool) -> String {
     let number_of = |state: Watched| series.iter().filter(|series| series.state == state).count();
     let alive = series.iter().filter(|series| series.alive).count();
     let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
     let mut text = format!(
-        "Of {alive} series {} are watched and {} weakly, for want of nights: {} for the worse, {} for the better are still \
-         so, {} are over.",
+        "Of {alive} series {} are watched{}: {} for the worse, {} for the better are still so, {} are over.",
         number_of(Watched::Fully),
-        number_of(Watched::Weakly),
+        match number_of(Watched::Weakly) {
+            0 => String::new(),
+            weakly => format!(" and {weakly} weakly, for want of nights"),
+        },
         count(open(Way::Worse), "change"),
         open(Way::Better),
-        changes.iter().filter(|change| change.state != State::Open).count(),
+        changes.iter().filter(|change| change.state != State::Open).count() - left,
     );
+    if left > 0 {
+        text += &format!(
+            " {} for the worse stood when the plan was last measured: an edited plan begins new series, --epoch accepts them.",
+            count(left, "change")
+        );
+    }
     let young = number_of(Watched::TooYoung);
     if young > 0 {
         text += &format!(" {young} are too young to be watched.");

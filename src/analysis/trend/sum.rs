@@ -1,6 +1,8 @@
 //! What the series and their changes come to.
 
-use super::{Change, Missing, Series, State, Trend, VERSION, Watched, Way, date, history::Everything, reason};
+use super::{
+    Change, Missing, Series, State, Trend, VERSION, Watched, Way, date, history::Everything, presence::Standing, reason,
+};
 use crate::analysis::verdict::Status;
 
 /// The whole document.
@@ -12,7 +14,8 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
     let too_young =
         series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count();
     let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
-    let unsure = !missing.is_empty() || far_off > 0 || too_young > 0 || everything.torn || !watched;
+    let left = left(&everything, &changes);
+    let unsure = left > 0 || !missing.is_empty() || far_off > 0 || too_young > 0 || everything.torn || !watched;
     let status = match () {
         () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
         () if unsure => Status::Inconclusive,
@@ -25,7 +28,7 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         version: VERSION,
         status,
         exit_code: status.exit_code(),
-        sentence: reason::sentence(&series, &changes, missing.len(), everything.torn),
+        sentence: reason::sentence(&series, &changes, (missing.len(), left), everything.torn),
         runs: (everything.runs, nights.len()),
         span: ends.unwrap_or_default(),
         unreadable: everything.unreadable,
@@ -38,6 +41,17 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         series_years: nights_watched as f64 / 365.25,
         series,
     }
+}
+
+/// Regressions that stood when their plan was measured for the last time, and that nobody declared to be accepted since: a plan
+/// that was edited makes nothing good. What other hardware took the place of is over.
+fn left(everything: &Everything, changes: &[Change]) -> usize {
+    let accepted = |change: &Change| everything.epochs.iter().any(|one| one.hosts.is_empty() && one.day > change.day);
+    let stood = |change: &&Change| {
+        let retired = |&(at, _): &(usize, usize)| everything.series[at].standing == Standing::Retired;
+        change.way == Way::Worse && change.state == State::Ended && change.members.iter().any(retired)
+    };
+    changes.iter().filter(stood).filter(|change| !accepted(change)).count()
 }
 
 /// Cases that should have a value of the last night and have none, the longest missing first.

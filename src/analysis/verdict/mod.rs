@@ -9,16 +9,18 @@
 //!
 //! Every test has two verdicts that nobody wrote: that all its cases were measured and their data verified, and, where
 //! enough of them were measured to compare, that no part of the cluster is worse than its fellows. Every value that
-//! `[preflight]` wants is a verdict as well.
+//! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end.
 
 mod demand;
 mod every_case;
 mod parts;
 mod peers;
 mod preflight;
+mod whole;
 
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
+pub use whole::NAME as RUN;
 
 use railgauge_wire::terms::Metric;
 use serde::{Deserialize, Serialize};
@@ -74,6 +76,8 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    /// That the run came to its end; only where it did not.
+    Run,
     /// A value that `[preflight]` wants of the hosts' configuration.
     Preflight,
     /// An expectation of a test.
@@ -306,7 +310,8 @@ pub fn verdicts(
     interleaved: Vec<Interleaved>,
 ) -> Verdicts {
     let localisation = localise(journal, results, rows);
-    let mut verdicts = preflight::judge(journal);
+    let mut verdicts: Vec<Verdict> = whole::judge(journal).into_iter().collect();
+    verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
         let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();

@@ -1,7 +1,7 @@
 //! Kernels and modules that are not those of the others.
 
 use super::{Check, Found, Scene, Severity, Spoils, Usual};
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::facts::{HostFacts, MODULES as LOOKED_AT};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -24,7 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     let mut names: BTreeSet<&str> =
         scene.hosts().flat_map(|(_, facts)| facts.modules.keys()).map(String::as_str).collect();
-    names.extend(scene.wanted().modules.keys().map(String::as_str));
+    names.extend(scene.wanted().modules.keys().map(String::as_str).filter(|name| LOOKED_AT.contains(name)));
     for name in names {
         let of = |facts: &HostFacts| facts.modules.get(name).cloned();
         let wanted = scene.wanted().modules.get(name);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::facts::{HostFacts, MODULES};
 
 use super::{Held, Holding, Reader, Wish};
 use crate::{
@@ -113,6 +113,9 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Wish<'w>> 
         let read = move |name: &str, facts: &HostFacts| {
             let found = facts.modules.get(module);
             let (seen, held) = match found.map(String::as_str) {
+                None if !MODULES.contains(&module.as_str()) => {
+                    ("agents do not look for this module".to_owned(), Held::Unread)
+                }
                 None => ("not loaded".to_owned(), Held::Unmet),
                 Some(seen) if version == "*" => (if seen.is_empty() { "loaded" } else { seen }.to_owned(), Held::Met),
                 Some("") => ("loaded, and its version is not told".to_owned(), Held::Unread),

@@ -16,13 +16,13 @@ const FEW_APART: f64 = 0.005;
 const FAR_APART: f64 = 8.0;
 
 /// Whether the clusters of a few sorted values, cut after `below` of them, are farther apart than chance makes them (Student's t of
-/// two samples; Bonferroni over which value it is).
-fn far_apart(sorted: &[f64], below: usize, scale: f64) -> bool {
+/// two samples; Bonferroni over which value it is), and by the least effect at least.
+fn far_apart(sorted: &[f64], below: usize, scale: f64, least: f64) -> bool {
     let (low, high) = sorted.split_at(below);
     let (n, sizes) = (sorted.len() as f64, [low.len() as f64, high.len() as f64]);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let error = scale * (1.0 / sizes[0] + 1.0 / sizes[1]).sqrt();
-    mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale)
+    mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale).max(least)
 }
 
 /// The two clusters into which the results fall, if they do.
@@ -40,7 +40,7 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         let few = values.len() < MANY;
         let split = split(&values, if few { 1 } else { 3 })?;
         let below = values.partition_point(|value| *value < split.from);
-        if few && !far_apart(&values, below, split.scale) {
+        if few && !far_apart(&values, below, split.scale, table.least) {
             return None;
         }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
@@ -72,9 +72,14 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         let mut side: Vec<f64> = side.collect();
         (!side.is_empty()).then(|| median_in_place(&mut side))
     };
+    let (better, worse) = (centre(true)?, centre(false)?);
+    // Closer than the least effect they are one, however narrow each of them is.
+    if better - worse < table.least {
+        return None;
+    }
     Some(TwoClusters {
-        good: centre(true)?,
-        bad: centre(false)?,
+        good: better,
+        bad: worse,
         is_good: table.cell_of.iter().map(|&at| is_good[at]).collect(),
         separated,
     })

@@ -46,7 +46,7 @@ pub(super) struct Table {
     /// Positions of the cells in rising order of value, so that levels need no sorting again.
     rising: Vec<u32>,
     noise: f64,
-    least: f64,
+    pub(super) least: f64,
     /// Whether the kinds may have levels of their own.
     two_levels: bool,
     /// What is taken for good; everything that lies together with most where it is `None`.

@@ -18,6 +18,32 @@ pub use network::{Bond, Dcb, Ecn, Interface, Pause};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
 pub use rdma::{Gid, RdmaDevice, RdmaPort};
 
+/// Kernel modules that agents look for: those that some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
+pub const MODULES: [&str; 22] = [
+    "bnxt_re",
+    "efa",
+    "erdma",
+    "gdrdrv",
+    "ib_core",
+    "ib_ipoib",
+    "ib_uverbs",
+    "irdma",
+    "mana_ib",
+    "mlx4_core",
+    "mlx5_core",
+    "mlx5_ib",
+    "mlx_compat",
+    "nv_peer_mem",
+    "nvidia",
+    "nvidia_fs",
+    "nvidia_peermem",
+    "nvidia_uvm",
+    "rdma_cm",
+    "rdma_rxe",
+    "rdma_ucm",
+    "siw",
+];
+
 /// Everything known of one host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
