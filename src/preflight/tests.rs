@@ -307,3 +307,24 @@ fn an_escalated_check_fails_where_it_finds_something() {
     let all = demands(&plan, &spoiled, &judge(&plan, &spoiled));
     assert_eq!((all[0].held(), with(&all[0], Held::Unmet)), (Held::Unmet, vec!["gpu3"]));
 }
+
+#[test]
+fn a_check_that_could_not_look_has_not_found_that_all_is_well() {
+    let plan = planned("transport = \"tcp\"\n[preflight]\nescalate = [\"governor\", \"gpu-memory\"]\n");
+    let seeing = |facts: &mut HostFacts| facts.cpu.governor = Some("performance".into());
+    let mut cluster = cluster(|_| {});
+    cluster.facts.values_mut().for_each(seeing);
+    let held = |cluster: &Cluster| -> Vec<Held> {
+        demands(&plan, cluster, &judge(&plan, cluster)).iter().map(Demand::held).collect()
+    };
+    assert_eq!(held(&cluster), [Held::Met, Held::Met]);
+    let blind = cluster.facts.get_mut("gpu2").expect("gpu2 is one of them");
+    blind.cpu.governor = None;
+    blind.unreadable.insert("gpus".into(), "no NVML".into());
+    assert_eq!(held(&cluster), [Held::Unread, Held::Unread]);
+}
+
+#[test]
+fn a_module_that_agents_do_not_look_for_is_not_called_unloaded() {
+    assert_eq!(demand("modules = { overlay = \"*\" }", |_| {}).held(), Held::Unread);
+}

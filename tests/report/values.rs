@@ -174,3 +174,22 @@ fn one_missing_value_among_many_is_named_and_the_rest_keeps_its_state() {
     assert_eq!(verdicts.cases.measured, states.len() - 1);
     assert_eq!(verdicts.troubles.iter().map(|trouble| trouble.case).collect::<Vec<_>>(), [first]);
 }
+
+#[test]
+fn a_bandwidth_over_tcp_is_what_the_responder_counted() {
+    let changes: [fn(&mut Sample); 2] =
+        [|sample| sample.responder = None, |sample| sample.responder.as_mut().unwrap().operations = 0];
+    for change in changes {
+        never_passes("tcp-baseline", State::NoValue, change);
+    }
+}
+
+#[test]
+fn a_clock_that_counted_nothing_is_no_time() {
+    let mut journal = journal();
+    journal.tries.iter_mut().for_each(|one| one.result.as_mut().unwrap().initiator.cpu = 0);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &|_, _| None);
+    let times: Vec<_> = rows.iter().filter(|row| row.metric == Metric::CpuTimePerGib).collect();
+    assert!(!times.is_empty() && times.iter().all(|row| row.value.is_none()), "{times:?}");
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use railgauge::{
     analysis::{
-        journal::{self, Journal},
+        journal::{self, End, Journal},
         results::results,
         rows::rows,
         verdict::{Kind, Status, Verdict, Verdicts, verdicts},
@@ -250,4 +250,16 @@ fn a_percentile_that_the_samples_do_not_carry_is_neither_kept_nor_broken() {
     assert_eq!(judged(999, 100.0), Status::Inconclusive);
     // Half of the operations took longer: so did one in a hundred.
     assert_eq!(judged(999, 0.5), Status::Fail);
+}
+
+#[test]
+fn a_run_that_did_not_come_to_its_end_is_no_pass() {
+    for end in [End::Broken, End::Interrupted, End::Prevented("no space".into())] {
+        let mut journal = journal(&small());
+        journal.end = end.clone();
+        let verdicts = judge(&journal, Some(196.0));
+        assert_eq!((verdicts.status, verdicts.exit_code), (Status::Inconclusive, 3), "{end:?}");
+        let own: Vec<_> = verdicts.verdicts.iter().filter(|verdict| verdict.status != Status::Pass).collect();
+        assert_eq!(own.iter().map(|verdict| verdict.kind).collect::<Vec<_>>(), [Kind::Run], "{end:?}");
+    }
 }
