@@ -46,12 +46,11 @@ fn kernel() -> String {
 
 #[test]
 fn what_is_not_as_the_plan_wants_fails_the_run() {
-    let wanted =
-        "gpus = 61\nkernel = \"5.15.0-none\"\nrdma_ports = 63\nmtu = 8999\nmodules = { no_such_module = \"*\" }\n";
+    let wanted = "gpus = 61\nkernel = \"5.15.0-none\"\nrdma_ports = 63\nmtu = 8999\nmodules = { nvidia_fs = \"*\" }\n";
     let Judged { verdicts, junit, page } = judged(wanted, 1);
     let demands: Vec<&str> = verdicts.iter().map(|verdict| verdict["demand"].as_str().unwrap()).collect();
     assert_eq!(demands.len(), 5, "{demands:?}");
-    for (verdict, key) in verdicts.iter().zip(["mtu", "rdma_ports", "gpus", "modules.no_such_module", "kernel"]) {
+    for (verdict, key) in verdicts.iter().zip(["mtu", "rdma_ports", "gpus", "modules.nvidia_fs", "kernel"]) {
         assert!(verdict["demand"].as_str().unwrap().starts_with(key), "{verdict}");
         assert_eq!(verdict["status"], "fail", "{verdict}");
         let hosts: Vec<&str> =
