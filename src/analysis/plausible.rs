@@ -128,8 +128,9 @@ fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Ve
     }
     if let Some(waited) = sample.waited {
         let longest = waited as f64 * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-        // The window of a group is the sum over its slowest ranks, which may overlap.
-        let windows = [Some(measured), sample.responder.as_ref()].into_iter().flatten().filter(|_| pair);
+        // The window of a group is the sum over its slowest ranks, which may overlap. A responder is armed before the pass that
+        // is waited for and stopped after it: its account may be longer.
+        let windows = [measured].into_iter().filter(|_| pair);
         let operations = measured.latency.iter().map(|latency| latency.max);
         let took = windows.map(|end| end.elapsed).chain(operations).max().unwrap_or_default();
         if took as f64 > longest {
