@@ -24,7 +24,10 @@ use railgauge::{
         rows::rows,
     },
     plan::{self, Plan},
-    run::event::{Case, Event, Line, LinkRecord, Outcome, Sample, VERSION},
+    run::{
+        event::{Case, Event, Line, LinkRecord, Outcome, Sample},
+        line,
+    },
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -89,7 +92,7 @@ impl Cluster {
         };
         let events = [started].into_iter().chain(self.plan.hosts.iter().map(up));
         let events = events.chain([Event::Planned { cases: self.cases.clone() }]);
-        events.map(|event| Line { v: VERSION, at: at.to_owned(), event }).collect()
+        events.map(|event| Line { at: at.to_owned(), event }).collect()
     }
 
     /// The whole journal of one run, every case measured once.
@@ -107,15 +110,16 @@ impl Cluster {
                 result: Ok(sample(case, factor)),
             };
             let event = Event::Outcome(Box::new(outcome));
-            lines.push(Line { v: VERSION, at: "2026-01-01T02:00:02.000Z".to_owned(), event });
+            lines.push(Line { at: "2026-01-01T02:00:02.000Z".to_owned(), event });
         }
-        lines.push(Line { v: VERSION, at: "2026-01-01T02:00:02.000Z".to_owned(), event: Event::Finished });
+        lines.push(Line { at: "2026-01-01T02:00:02.000Z".to_owned(), event: Event::Finished });
         Ok(journal::parse(text(&lines)?.as_bytes(), Path::new("made"))?)
     }
 }
 
-fn text(lines: &[Line]) -> Result<String, serde_json::Error> {
-    lines.iter().map(|line| serde_json::to_string(line).map(|line| line + "\n")).collect()
+fn text(lines: &[Line]) -> Result<String, Box<dyn Error>> {
+    let of = |(n, line): (u64, &Line)| Ok(String::from_utf8(line::encode(n, &line.at, &line.event)?)?);
+    (1..).zip(lines).map(of).collect()
 }
 
 /// Writes all run directories.
@@ -194,7 +198,8 @@ fn write(
             Row { run_id: run_id.clone(), value: row.value.map(|value| value * factor), ..row.clone() }
         })
         .collect();
-    Ok(frame::write_parquet(&mut frame::frame(&drawn)?, &directory.join("records.parquet"))?)
+    let parquet = directory.join("records.parquet");
+    Ok(frame::write_parquet(&mut frame::frame(&drawn)?, &fs::File::create(&parquet)?, &parquet)?)
 }
 
 fn time_localisation() -> Outcomes {

@@ -14,6 +14,7 @@
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
 //! | [`report`] | those | HTML, text, JUnit, JSON |
+//! | [`files`] | content | files that are there as a whole or not at all |
 //! | [`cli`] | a command line | calls of the above and an exit code |
 //!
 //! Only `cluster` and `run` are asynchronous; only `cli` may import everything, and nothing imports `cli`.
@@ -22,6 +23,7 @@
 pub mod analysis;
 pub mod cli;
 pub mod cluster;
+pub mod files;
 pub mod plan;
 pub mod preflight;
 pub mod report;

@@ -30,10 +30,10 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("schedule", &["schedule", "plan"]),
     ("preflight", &["preflight", "plan"]),
     ("cluster", &["cluster", "plan"]),
-    ("run", &["run", "plan", "preflight", "schedule", "cluster"]),
-    // The journal's lines are the run's events: analysis reads them and nothing else of the run.
-    ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event"]),
-    ("report", &["report", "analysis", "preflight", "plan", "schedule", "run::event"]),
+    ("run", &["run", "plan", "preflight", "schedule", "cluster", "files"]),
+    // The journal's lines hold the run's events: analysis reads them and nothing else of the run.
+    ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event", "run::line"]),
+    ("report", &["report", "analysis", "preflight", "plan", "schedule", "run::event", "files"]),
 ];
 
 /// Folders of the agent that talk to C.

@@ -11,7 +11,10 @@ use railgauge::{
     plan::{self, Plan},
     preflight::{CHECKS, Cluster, Finding, Severity, drift, judge},
     report::write,
-    run::event::{Event, Line, VERSION},
+    run::{
+        event::{Event, Line},
+        line,
+    },
 };
 use railgauge_wire::facts::HostFacts;
 
@@ -202,8 +205,9 @@ fn journal(plan: &Plan, cluster: &Cluster) -> String {
         .into_iter()
         .chain(cluster.facts.iter().map(up))
         .chain([Event::Planned { cases: Vec::new() }, Event::Finished]);
-    let line = |event| Line { v: VERSION, at: "2026-11-21T02:00:00.000Z".into(), event };
-    events.map(|event| serde_json::to_string(&line(event)).unwrap() + "\n").collect()
+    let line = |event| Line { at: "2026-11-21T02:00:00.000Z".into(), event };
+    let text = |(n, line): (u64, Line)| String::from_utf8(line::encode(n, &line.at, &line.event).unwrap()).unwrap();
+    (1..).zip(events.map(line)).map(text).collect()
 }
 
 /// 256 hosts of eight GPUs and eight NICs, one of them broken; prints how long judging and drawing take.

@@ -23,7 +23,7 @@ use railgauge::{
         directory::Directory,
         event::{Case, Event},
         execute::{self, Past, execute},
-        journal::Journal,
+        line::Tail,
         progress::Progress,
         spine::Spine,
     },
@@ -76,8 +76,8 @@ fn cases(plan: &Plan) -> (Vec<Case>, Vec<Case>) {
 /// Runs a plan and answers with how it ended, how often further cases were asked for, and the journal.
 fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::End, usize, Read) {
     let place = tempfile::tempdir().unwrap();
-    let directory = Directory::create(&place.path().join("run")).unwrap();
-    let journal = Journal::open(&directory.journal(), &directory.reserve()).unwrap();
+    let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
+    let journal = claim.go_on(Tail::default(), &directory.reserve()).unwrap();
     let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
     spine.emit(Event::Started {
         run_id: "run".into(),
@@ -91,7 +91,7 @@ fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::End, usize,
     if !past.cases.is_empty() {
         spine.emit(Event::Planned { cases: past.cases.clone() });
         spine.emit(Event::Confirming { cases: past.further.clone() });
-        spine.emit(Event::Resumed);
+        spine.emit(Event::Resumed { unread: Vec::new() });
     }
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();

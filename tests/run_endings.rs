@@ -32,6 +32,12 @@ fn send(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
+/// Exit code and messages of `railgauge report`.
+fn drawn(scene: &Scene) -> (Option<i32>, String) {
+    let output = program().arg("report").arg(scene.run_directory()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 /// `railgauge run` of a plan, started by another program to whose words its own are appended.
 fn run_by(words: &[&str], scene: &Scene, plan: &Path) -> Command {
     let run = program();
@@ -114,13 +120,61 @@ fn a_record_without_its_end_is_measured_again() {
     let scene = Scene::new();
     scene.start(&scene.write("plan.toml", &PLAN.replace("500ms", "20ms"))).end().expect(0);
     let path = scene.run_directory().join("records.jsonl");
-    let journal = std::fs::read_to_string(&path).unwrap();
-    let last = journal.rfind("\"Outcome\"").unwrap();
-    let end = last + journal[last..].find('\n').unwrap();
-    std::fs::write(&path, &journal[..end]).unwrap();
-    scene.resume().end().expect(0);
-    let measured = scene.results().measured();
-    assert!(measured.len() == 6 && measured.values().all(|times| *times == 1), "{measured:?}");
+    // First a line that lacks its newline alone, which counts; then one that lacks more, which is taken away.
+    for (missing, counted) in [(0, 6), (10, 5)] {
+        let journal = std::fs::read_to_string(&path).unwrap();
+        let last = journal.rfind("\"Outcome\"").unwrap();
+        let end = last + journal[last..].find('\n').unwrap() - missing;
+        std::fs::write(&path, &journal[..end]).unwrap();
+        let (code, said) = drawn(&scene);
+        assert_eq!(code, Some(3), "{said}");
+        assert_eq!(scene.results().verdicts()["cases"]["measured"], counted);
+        scene.resume().end().expect(0);
+        let measured = scene.results().measured();
+        assert!(measured.len() == 6 && measured.values().all(|times| *times == 1), "{measured:?}");
+    }
+}
+
+/// A directory in any state gets one right answer.
+#[test]
+fn a_directory_that_holds_no_run_is_begun_and_one_that_is_not_ours_is_left_alone() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let directory = scene.run_directory();
+    std::fs::create_dir(&directory).unwrap();
+    // As a controller leaves it that was killed before its first record.
+    std::fs::write(directory.join("plan.toml"), "name = \"other\"").unwrap();
+    std::fs::write(directory.join("records.jsonl"), "").unwrap();
+    std::fs::write(directory.join(".reserve"), "U").unwrap();
+    let resumed = scene.resume().end();
+    resumed.expect(2);
+    resumed.says("-o");
+    let (code, said) = drawn(&scene);
+    assert!(code == Some(4) && said.contains("-o"), "{said}");
+    scene.start(&plan).end().expect(0);
+    assert_eq!(scene.results().measured().len(), 6);
+    // A records.jsonl that somebody else wrote is refused and stays as it is.
+    let path = directory.join("records.jsonl");
+    std::fs::write(&path, "{\"hello\": 1}").unwrap();
+    scene.resume().end().expect(4);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"hello\": 1}");
+}
+
+#[test]
+fn a_file_that_may_not_grow_ends_the_run_and_not_the_process() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let limited = |blocks: u32| {
+        let words = format!("ulimit -f {blocks}; exec \"$@\"");
+        run_by(&["bash", "-c", &words, "bash"], &scene, &plan).output().unwrap()
+    };
+    // In blocks of 1 KiB; there is not even room for the reserve.
+    let output = limited(4);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(4) && said.contains("File too large"), "{output:?}");
+    // Room for all.
+    let output = limited(16 << 10);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]
@@ -140,7 +194,7 @@ fn nothing_is_made_for_a_run_that_cannot_start() {
     let taken = scene.path("").display().to_string();
     let output = program().args(["run", "-o", &taken]).arg(&plan).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty; give another"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("give another with -o"), "{output:?}");
 }
 
 #[test]

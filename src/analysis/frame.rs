@@ -136,16 +136,13 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
     DataFrame::new(rows.len(), columns).map_err(polars("building the frame"))
 }
 
-/// Writes the frame as Parquet, compressed by zstd.
+/// Writes the frame as Parquet, compressed by zstd, to a file; `path` is what errors name.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_parquet(frame: &mut DataFrame, path: &Path) -> Result<(), FrameError> {
-    let name = path.display().to_string();
-    let file = File::create(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
-    let writer = ParquetWriter::new(&file).with_compression(ParquetCompression::Zstd(None));
-    writer.finish(frame).map_err(polars(name.clone()))?;
-    file.sync_all().map_err(|cause| FrameError::File { file: name, cause })
+pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<(), FrameError> {
+    let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
+    writer.finish(frame).map(drop).map_err(polars(path.display().to_string()))
 }
 
 /// Reads a frame back and checks that it has every column of [`COLUMNS`] with its type.

@@ -410,7 +410,13 @@ fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (String, Option<&'a Fai
         End::Prevented(why) => return (format!("not run: {why}"), None),
         End::Interrupted => "not run: the run was interrupted before this case",
         End::Broken => "not run: the run broke off before this case",
+        End::Running => "not run yet: the run is still going on",
         End::Finished => "not run: the run finished without an outcome of this case",
     };
-    (words.to_owned(), None)
+    let damaged = journal.unhealed().next().map(|damage| damage.line);
+    let words = damaged.map_or_else(
+        || words.to_owned(),
+        |line| format!("no outcome of this case: line {line} of records.jsonl is damaged and may have held it"),
+    );
+    (words, None)
 }

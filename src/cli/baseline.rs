@@ -1,6 +1,6 @@
 //! `railgauge baseline RUNS`: what earlier runs came to, for plans to be held against.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use railgauge_wire::terms::Metric;
@@ -15,6 +15,7 @@ use crate::{
         history,
         words::count,
     },
+    files,
     plan::baseline::Baseline,
 };
 
@@ -50,7 +51,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {
         Some(path) => {
-            fs::write(path, &document).with_context(|| format!("cannot write {}", path.display()))?;
+            files::write(path, &document).with_context(|| format!("cannot write {}", path.display()))?;
             common.say(format!("{}: {}", path.display(), summary(&baseline)));
         }
         None => {

@@ -14,7 +14,7 @@ mod run;
 mod schema;
 mod trend;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use clap::{Parser, Subcommand};
 
@@ -80,6 +80,9 @@ pub fn main() -> ExitCode {
             return if message.use_stderr() { Exit::Wrong } else { Exit::Passed }.into();
         }
     };
+    // A file that would grow beyond `ulimit -f` is then an error of the write, as on a full disk, and not the end of the
+    // process (setrlimit(2), RLIMIT_FSIZE). Where it cannot be caught all is as before.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     match dispatch(line) {
         Ok(exit) => exit.into(),
         Err(error) => {

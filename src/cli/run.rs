@@ -17,6 +17,7 @@ use crate::{
         rows::{ceilings, rows},
     },
     cluster::AgentBinary,
+    files,
     plan::{Plan, model::Launcher},
     report,
     run::{
@@ -24,7 +25,8 @@ use crate::{
         directory::{Directory, DirectoryError},
         event::{Case, Event},
         execute::{self, End, Past},
-        journal::Journal,
+        journal::{Claim, Journal},
+        line::Tail,
         progress::Progress,
         spine::{Halt, Spine},
     },
@@ -68,6 +70,8 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let follow_up: FollowUp = Arc::new(move || follow_up(&path));
         execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await
     });
+    // The report tells a run that goes on from one that ended: it ended.
+    spine.close();
     let exit = finish(&directory, end, &args, common);
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
@@ -78,9 +82,17 @@ fn unwritable(directory: &Directory) -> String {
     format!("results cannot be written to {}", directory.path().display())
 }
 
-/// The journal of a run directory: from here on nobody else writes to it.
-fn claimed(directory: &Directory) -> anyhow::Result<Journal> {
-    Journal::open(&directory.journal(), &directory.reserve()).with_context(|| unwritable(directory))
+/// What is wrong with the directory that was given, as what it is: the user's mistake, or the machine's.
+fn refused(error: DirectoryError) -> anyhow::Error {
+    match error {
+        DirectoryError::Unusable { .. } => error.into(),
+        error => Misuse(error.to_string()).into(),
+    }
+}
+
+/// Opens a claimed journal for writing.
+fn begun(directory: &Directory, claim: Claim, tail: Tail) -> anyhow::Result<Journal> {
+    claim.go_on(tail, &directory.reserve()).with_context(|| unwritable(directory))
 }
 
 /// What analysis wants to be measured beside what the journal holds.
@@ -137,11 +149,8 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
     let place = place.unwrap_or_else(|| Directory::default_path(&loaded.plan.name, jiff::Timestamp::now()));
-    let directory = Directory::create(&place).map_err(|error| match error {
-        taken @ DirectoryError::Taken(_) => Misuse(taken.to_string()).into(),
-        error => anyhow::Error::from(error),
-    })?;
-    std::fs::write(directory.plan(), &loaded.source).with_context(|| unwritable(&directory))?;
+    let (directory, claim) = Directory::create(&place).map_err(refused)?;
+    files::write(&directory.plan(), &loaded.source).with_context(|| unwritable(&directory))?;
     let first = Event::Started {
         run_id: directory.run_id(),
         plan: loaded.plan.name.clone(),
@@ -155,15 +164,16 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
             Launcher::Command(words) => format!("command: {}", words.join(" ")),
         },
     };
-    let journal = claimed(&directory)?;
+    let journal = begun(&directory, claim, Tail::default())?;
+    directory.sync().with_context(|| unwritable(&directory))?;
     Ok(Some(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first }))
 }
 
 /// An earlier run, taken up again. A plan that is given must be the plan of that run.
 fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
-    let directory = Directory::open(path).map_err(Misuse)?;
-    // Claimed before it is read: what is read here is what is gone on with.
-    let journal = claimed(&directory)?;
+    // Claimed before it is read: what is read here is what is gone on with. Nothing is changed before all of it is found
+    // to be a run that can be gone on with.
+    let (directory, claim) = Directory::open(path).map_err(refused)?;
     let earlier = journal::read(&directory.journal())?;
     if let Some(given) = given {
         let shown = given.display();
@@ -179,7 +189,9 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let measured = earlier.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
     let past = Past { cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
-    let (plan, binary, first) = (earlier.plan, AgentBinary::find()?, Event::Resumed);
+    let (plan, binary) = (earlier.plan, AgentBinary::find()?);
+    let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };
+    let journal = begun(&directory, claim, earlier.tail)?;
     Ok(Start { plan, binary, directory, journal, past, first })
 }
 

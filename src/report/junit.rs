@@ -33,14 +33,15 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         }
         suite
     };
-    for (kind, name) in [(Kind::Run, RUN), (Kind::Preflight, PREFLIGHT)] {
-        let suite = suite_of(name, &|verdict| verdict.kind == kind);
+    for (kinds, name) in [(&[Kind::Run, Kind::Records][..], RUN), (&[Kind::Preflight], PREFLIGHT)] {
+        let suite = suite_of(name, &|verdict| kinds.contains(&verdict.kind));
         if !suite.test_cases.is_empty() {
             report.add_test_suite(suite);
         }
     }
     for test in &journal.plan.tests {
-        let own = |verdict: &Verdict| !matches!(verdict.kind, Kind::Run | Kind::Preflight) && verdict.test == test.name;
+        let whole = |verdict: &Verdict| matches!(verdict.kind, Kind::Run | Kind::Records | Kind::Preflight);
+        let own = |verdict: &Verdict| !whole(verdict) && verdict.test == test.name;
         let mut suite = suite_of(&test.name, &own);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));

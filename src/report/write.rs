@@ -1,8 +1,7 @@
 //! Draws a run directory again.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -10,14 +9,17 @@ use super::{
     html, junit,
     view::{self, View},
 };
-use crate::analysis::{
-    compare::interleaved,
-    frame::{self, Frame, FrameError},
-    journal::{self, Journal, JournalError},
-    outliers::outliers,
-    results::{further, results},
-    rows::{ceilings, rows},
-    verdict::{Verdicts, verdicts},
+use crate::{
+    analysis::{
+        compare::interleaved,
+        frame::{self, Frame, FrameError},
+        journal::{self, Journal, JournalError},
+        outliers::outliers,
+        results::{further, results},
+        rows::{ceilings, rows},
+        verdict::{Verdicts, verdicts},
+    },
+    files,
 };
 
 /// Why a report cannot be drawn.
@@ -86,7 +88,12 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let path = run.join("records.jsonl");
     let journal = journal::read(&path)?;
     let Drawn { mut frame, verdicts, view } = draw(&journal, &path)?;
-    replace(&run.join("records.parquet"), |temporary| frame::write_parquet(&mut frame, temporary))?;
+    let parquet = run.join("records.parquet");
+    files::replace(
+        &parquet,
+        |file| frame::write_parquet(&mut frame, file, &parquet).map_err(ReportError::from),
+        |cause| ReportError::File { path: parquet.clone(), cause },
+    )?;
     let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
     text_file(&run.join("verdicts.json"), &json)?;
     text_file(
@@ -128,26 +135,5 @@ pub(super) fn drawing(what: &str, cause: String) -> ReportError {
 /// # Errors
 /// It cannot be written.
 pub(super) fn text_file(path: &Path, content: &str) -> Result<(), ReportError> {
-    replace(path, |temporary| {
-        let write = || {
-            let mut file = File::create(temporary)?;
-            file.write_all(content.as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(|cause| ReportError::File { path: path.to_owned(), cause })
-    })
-}
-
-/// Lets `write` fill a temporary file beside `path` and puts it in its place. What was there stays if that fails.
-fn replace<E: Into<ReportError>>(path: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), ReportError> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let temporary = path.with_file_name(format!(".{name}.new"));
-    let renamed = write(&temporary).map_err(Into::into).and_then(|()| {
-        fs::rename(&temporary, path).map_err(|cause| ReportError::File { path: path.to_owned(), cause })
-    });
-    if renamed.is_err() {
-        // Nothing can be done about a leftover that cannot be removed; the error that matters is the first one.
-        let _ = fs::remove_file(&temporary);
-    }
-    renamed
+    files::write(path, content).map_err(|cause| ReportError::File { path: path.to_owned(), cause })
 }

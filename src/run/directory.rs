@@ -2,21 +2,40 @@
 
 use std::{
     fs, io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
-/// Why there is no new run directory.
+use super::journal::Claim;
+
+/// Files that a run writes before its first record. A directory that holds no others can be begun again.
+const EARLY: [&str; 4] = ["plan.toml", "records.jsonl", "log.txt", ".reserve"];
+
+/// Why there is no run directory to write to.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It holds something already.
+    /// It holds a run already.
     #[error(
-        "the run directory {} is not empty; give another with -o DIR, or go on with that run by --resume {}",
+        "the run directory {} holds a run; give another with -o DIR, or go on with that run by --resume {}",
         .0.display(), .0.display()
     )]
     Taken(PathBuf),
+    /// It holds something else.
+    #[error("the directory {} is not empty and holds no run; give another with -o DIR", .0.display())]
+    Foreign(PathBuf),
+    /// There is no run in it to go on with.
+    #[error(
+        "{} holds no run to go on with: {why}; `railgauge run PLAN -o {}` starts one there", path.display(), path.display()
+    )]
+    Nothing {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing, in words.
+        why: &'static str,
+    },
     /// It cannot be made or looked into.
-    #[error("cannot make the run directory {}: {cause}; choose another place with -o DIR", path.display())]
-    Unmade {
+    #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path.display())]
+    Unusable {
         /// The directory.
         path: PathBuf,
         /// What the operating system says.
@@ -31,29 +50,70 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Makes a new, empty run directory and everything above it.
+    /// Makes a run directory and everything above it, and claims its journal. Others than the user and the group cannot look
+    /// into a directory that is made here; one that was there keeps its mode. A directory whose run ended before its first
+    /// record is begun again.
     ///
     /// # Errors
-    /// It exists and is not empty, or cannot be made.
-    pub fn create(path: &Path) -> Result<Self, DirectoryError> {
-        let unmade = |cause| DirectoryError::Unmade { path: path.to_owned(), cause };
-        fs::create_dir_all(path).map_err(unmade)?;
-        if fs::read_dir(path).map_err(unmade)?.next().is_some() {
+    /// It holds a run or something else, or cannot be made.
+    pub fn create(path: &Path) -> Result<(Self, Claim), DirectoryError> {
+        let unusable = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
+        if let Some(above) = path.parent() {
+            fs::create_dir_all(above).map_err(unusable)?;
+        }
+        match fs::DirBuilder::new().mode(0o750).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(unusable(error)),
+            _ => {}
+        }
+        let directory = Self { path: path.to_owned() };
+        let entries: io::Result<Vec<_>> = fs::read_dir(path).and_then(Iterator::collect);
+        let names: Vec<_> = entries.map_err(unusable)?.iter().map(fs::DirEntry::file_name).collect();
+        // The journal is made before anything else: what lies in a directory without one is not ours.
+        if !names.is_empty() && !directory.journal().is_file() {
+            return Err(DirectoryError::Foreign(path.to_owned()));
+        }
+        if names.iter().any(|name| EARLY.iter().all(|early| name != early)) {
             return Err(DirectoryError::Taken(path.to_owned()));
         }
-        Ok(Self { path: path.to_owned() })
+        // The claim decides between two that begin at once; nothing is written before it.
+        let claim = Claim::create(&directory.journal()).map_err(unusable)?;
+        if claim.is_written().map_err(unusable)? {
+            return Err(DirectoryError::Taken(path.to_owned()));
+        }
+        // The log is the only file that would be added to; the others are written anew.
+        match fs::remove_file(directory.log()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(error)),
+            _ => Ok((directory, claim)),
+        }
     }
 
-    /// Opens a run directory that holds a journal.
+    /// Opens a run directory that holds a run and claims its journal. Nothing in it is changed.
     ///
     /// # Errors
-    /// There is no journal in it.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    /// It holds no run, or another process writes to it.
+    pub fn open(path: &Path) -> Result<(Self, Claim), DirectoryError> {
+        let unusable = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
+        let nothing = |why| DirectoryError::Nothing { path: path.to_owned(), why };
         let directory = Self { path: path.to_owned() };
-        match directory.journal().is_file() {
-            true => Ok(directory),
-            false => Err(format!("{} is not a run directory: it has no records.jsonl", path.display())),
+        if !path.is_dir() {
+            return Err(nothing("it is not a directory"));
         }
+        if !directory.journal().is_file() {
+            return Err(nothing("it has no records.jsonl"));
+        }
+        let claim = Claim::open(&directory.journal()).map_err(unusable)?;
+        match claim.is_written().map_err(unusable)? {
+            true => Ok((directory, claim)),
+            false => Err(nothing("its records.jsonl is empty")),
+        }
+    }
+
+    /// Makes sure that a power cut leaves the names of its files.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn sync(&self) -> io::Result<()> {
+        fs::File::open(&self.path)?.sync_all()
     }
 
     /// `reports/<plan name>-<UTC time>` under the current directory.
@@ -113,10 +173,42 @@ mod tests {
     }
 
     #[test]
-    fn a_used_directory_is_not_taken() {
+    fn what_is_there_decides() {
         let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join("x"), "").unwrap();
-        assert!(matches!(Directory::create(place.path()), Err(DirectoryError::Taken(_))));
-        assert!(Directory::open(place.path()).unwrap_err().contains("records.jsonl"));
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("foreign")).unwrap();
+        fs::write(at("foreign/x"), "").unwrap();
+        assert!(matches!(Directory::create(&at("foreign")), Err(DirectoryError::Foreign(_))));
+        assert!(matches!(Directory::open(&at("foreign")), Err(DirectoryError::Nothing { .. })));
+        assert!(matches!(Directory::open(&at("gone")), Err(DirectoryError::Nothing { .. })));
+        assert!(!at("gone").exists());
+
+        let (directory, claim) = Directory::create(&at("new/run")).unwrap();
+        fs::write(directory.plan(), "name = \"x\"").unwrap();
+        // While it begins nobody else begins or goes on there.
+        assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Unusable { .. })));
+        assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Unusable { .. })));
+        drop(claim);
+        // It ended before its first record: it is begun again, and there is nothing to go on with.
+        assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Nothing { .. })));
+        let (directory, claim) = Directory::create(&at("new/run")).unwrap();
+        drop(claim);
+        // A plan of the user's alone is no run, and stays.
+        fs::create_dir(at("plans")).unwrap();
+        fs::write(at("plans/plan.toml"), "mine").unwrap();
+        assert!(matches!(Directory::create(&at("plans")), Err(DirectoryError::Foreign(_))));
+        assert_eq!(fs::read_to_string(at("plans/plan.toml")).unwrap(), "mine");
+        fs::write(directory.journal(), "something").unwrap();
+        assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Taken(_))));
+        assert!(Directory::open(&at("new/run")).is_ok());
+    }
+
+    #[test]
+    fn others_cannot_look_into_a_new_directory() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let (directory, _claim) = Directory::create(&place.path().join("run")).unwrap();
+        let mode = fs::metadata(directory.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o007, 0, "{mode:o}");
     }
 }

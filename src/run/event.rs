@@ -18,14 +18,12 @@ use crate::{
     schedule::{Cell, Flow},
 };
 
-/// Version of a journal line. A reader refuses lines with a higher version.
-pub const VERSION: u32 = 1;
+/// Version of the journal's lines. A reader refuses lines of another version.
+pub const VERSION: u32 = 2;
 
-/// A journal line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What a journal line says; [`super::line`] writes and reads it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// [`VERSION`] of the writer.
-    pub v: u32,
     /// When, in UTC (RFC 3339 with milliseconds).
     pub at: String,
     /// What.
@@ -124,7 +122,10 @@ pub enum Event {
         text: String,
     },
     /// A later process takes the run up again.
-    Resumed,
+    Resumed {
+        /// Line numbers that it could not read, first and last: what they held is measured again.
+        unread: Vec<(u64, u64)>,
+    },
     /// The run was interrupted.
     Interrupted,
     /// The cluster or the disk did not let the run go on.

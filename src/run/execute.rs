@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
-    io::Write,
     sync::Arc,
 };
 
@@ -21,6 +20,7 @@ use super::{
 };
 use crate::{
     cluster::AgentBinary,
+    files,
     plan::Plan,
     preflight::{self, Cluster, Severity},
     schedule::{CaseIndex, Inventory, schedule},
@@ -160,9 +160,5 @@ fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> st
     let mut all: BTreeMap<String, HostFacts> = earlier.unwrap_or_default();
     all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
     // In one step: a reader, or the next process after a power cut, finds the old or the new document.
-    let temporary = path.with_extension("json.new");
-    let mut file = fs::File::create(&temporary)?;
-    file.write_all(&serde_json::to_vec_pretty(&all)?)?;
-    file.sync_all()?;
-    fs::rename(temporary, path)
+    files::write(&path, serde_json::to_vec_pretty(&all)?)
 }

@@ -1,26 +1,102 @@
-//! The append-only record of a run: one line of JSON per event, written before anything is shown.
+//! The append-only record of a run: one [`line`](super::line) per event, written before anything is shown.
+//!
+//! Opening has two steps. [`Claim`] takes the file, so that nobody else writes to it, and changes nothing in it; what it
+//! holds is then read and judged. Only [`Claim::go_on`] changes it.
 //!
 //! A reserve file is allocated beside the journal. When the disk fills up, its room is given back so that what is being
 //! measured at that moment still gets its line; then the run ends. A line is written whole or not at all.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Seek, SeekFrom, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use super::event::Line;
+use super::{
+    event::Line,
+    line::{self, Tail},
+};
 
 /// Room kept for the last lines, in bytes. A line with a latency distribution takes about 4 KiB, so this is enough
 /// for two thousand flows that end at once.
 const RESERVE: usize = 8 << 20;
 
-/// An open journal.
+/// A journal that nobody else can write to as long as this lives. Nothing in it was changed.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+}
+
+impl Claim {
+    /// Claims the journal of a run that begins; it is made if it is not there.
+    ///
+    /// # Errors
+    /// The file cannot be made, or another process writes to it.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::locked(OpenOptions::new().create(true).append(true).open(path)?)
+    }
+
+    /// Claims a journal that is there.
+    ///
+    /// # Errors
+    /// The file cannot be opened for writing, or another process writes to it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::locked(OpenOptions::new().append(true).open(path)?)
+    }
+
+    fn locked(file: File) -> io::Result<Self> {
+        // File systems without locks (some parallel ones) answer with another error, and are used all the same.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let cause = "another railgauge is writing to it: wait for that run, or end it";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, cause));
+        }
+        Ok(Self { file })
+    }
+
+    /// Whether anything was ever written to it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn is_written(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() > 0)
+    }
+
+    /// Opens the journal for appending behind `tail` and allocates its reserve. First the reserve: without room nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// There is no room for the reserve, or the journal cannot be written.
+    pub fn go_on(self, tail: Tail, reserve: &Path) -> io::Result<Journal> {
+        // Written, not only sized: a sparse file would reserve nothing.
+        let allocated = File::create(reserve).and_then(|mut room| {
+            room.write_all(&vec![0x55; RESERVE])?;
+            room.sync_all()
+        });
+        let begun = allocated.and_then(|()| {
+            let mut file = self.file;
+            file.set_len(tail.length)?;
+            let mut length = tail.length;
+            if tail.unended {
+                file.write_all(b"\n")?;
+                length += 1;
+            }
+            Ok(Journal { file, length, next: tail.next, reserve: reserve.to_owned(), full: false })
+        });
+        if begun.is_err() {
+            let _ = fs::remove_file(reserve);
+        }
+        begun
+    }
+}
+
+/// An open journal. Until it is dropped nobody else can write to it.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     /// Length of the complete lines.
     length: u64,
+    /// Number of the next line.
+    next: u64,
     reserve: PathBuf,
     full: bool,
 }
@@ -30,45 +106,25 @@ pub struct Journal {
 pub struct Full;
 
 impl Journal {
-    /// Opens a journal for appending and allocates its reserve. A torn last line, left by a crash, is cut off. Until it is
-    /// dropped nobody else can open it.
-    ///
-    /// # Errors
-    /// The file cannot be opened, another process writes to it, or there is no room for the reserve.
-    pub fn open(path: &Path, reserve: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
-        // File systems without locks (some parallel ones) answer with another error, and are used all the same.
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            let cause = "another railgauge is writing to it: wait for that run, or end it";
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, cause));
-        }
-        let length = complete(&mut file)?;
-        file.set_len(length)?;
-        // Written, not only sized: a sparse file would reserve nothing.
-        let mut room = File::create(reserve)?;
-        let allocated = room.write_all(&vec![0x55; RESERVE]).and_then(|()| room.sync_all());
-        if let Err(error) = allocated {
-            let _ = fs::remove_file(reserve);
-            return Err(error);
-        }
-        Ok(Self { file, length, reserve: reserve.to_owned(), full: false })
-    }
-
     /// Appends one line. `Ok(Some(Full))` means that the line is safe but the run should end.
     ///
     /// # Errors
     /// The line could not be written even into the reserved room; the journal still ends with a whole line.
     pub fn append(&mut self, line: &Line) -> io::Result<Option<Full>> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
+        let bytes = line::encode(self.next, &line.at, &line.event)?;
         if let Err(error) = self.put(&bytes) {
             if error.kind() != io::ErrorKind::StorageFull && error.kind() != io::ErrorKind::QuotaExceeded {
+                return Err(error);
+            }
+            // The second time there is no reserve to give back, and the first error is the one that counts.
+            if self.full {
                 return Err(error);
             }
             fs::remove_file(&self.reserve)?;
             self.full = true;
             self.put(&bytes)?;
         }
+        self.next += 1;
         Ok(self.full.then_some(Full))
     }
 
@@ -101,58 +157,72 @@ impl Drop for Journal {
     }
 }
 
-/// Length of the file up to and including its last newline.
-fn complete(file: &mut File) -> io::Result<u64> {
-    use std::io::Read;
-    let mut end = file.metadata()?.len();
-    let mut block = vec![0; 64 << 10];
-    while end > 0 {
-        let start = end.saturating_sub(block.len() as u64);
-        let part = &mut block[..(end - start) as usize];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(part)?;
-        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + at as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::event::{Event, VERSION};
+    use crate::run::event::Event;
 
     fn line() -> Line {
-        Line { v: VERSION, at: "2026-11-21T00:00:00.000Z".into(), event: Event::Finished }
+        Line { at: "2026-11-21T00:00:00.000Z".into(), event: Event::Finished }
     }
 
     #[test]
-    fn a_torn_line_is_cut_and_whole_lines_stay() {
+    fn a_claim_changes_nothing_and_going_on_cuts_what_was_torn() {
         let place = tempfile::tempdir().unwrap();
         let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
-        let mut journal = Journal::open(&path, &reserve).unwrap();
+        let mut journal = Claim::create(&path).unwrap().go_on(Tail::default(), &reserve).unwrap();
         assert_eq!(journal.append(&line()).unwrap(), None);
         drop(journal);
         let whole = fs::read_to_string(&path).unwrap();
-        fs::write(&path, format!("{whole}{{\"v\":1,\"at\":\"20")).unwrap();
-        let mut journal = Journal::open(&path, &reserve).unwrap();
+        let torn = format!("{whole}{{\"v\":2,\"n\":2,\"at\":\"20");
+        fs::write(&path, &torn).unwrap();
+        let claim = Claim::open(&path).unwrap();
+        assert!(claim.is_written().unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), torn);
+        let tail = Tail { length: whole.len() as u64, unended: false, next: 2 };
+        let mut journal = claim.go_on(tail, &reserve).unwrap();
         journal.append(&line()).unwrap();
         drop(journal);
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{whole}{whole}"));
+        let second = String::from_utf8(line::encode(2, &line().at, &Event::Finished).unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole + &second);
         assert!(!reserve.exists());
+    }
+
+    #[test]
+    fn a_last_line_without_its_newline_gets_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
+        let first = line::encode(1, "x", &Event::Finished).unwrap();
+        let cut = &first[..first.len() - 1];
+        fs::write(&path, cut).unwrap();
+        let tail = Tail { length: cut.len() as u64, unended: true, next: 2 };
+        drop(Claim::open(&path).unwrap().go_on(tail, &reserve).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), first);
     }
 
     #[test]
     fn a_journal_has_one_writer() {
         let place = tempfile::tempdir().unwrap();
         let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
-        let first = Journal::open(&path, &reserve).unwrap();
-        let refused = Journal::open(&path, &reserve).unwrap_err();
-        assert!(refused.to_string().contains("another railgauge is writing"), "{refused}");
+        let first = Claim::create(&path).unwrap().go_on(Tail::default(), &reserve).unwrap();
+        assert!(Claim::open(&path).is_err());
+        let refused = Claim::create(&path).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
         assert!(reserve.exists(), "the reserve of the writer is taken away");
         drop(first);
-        Journal::open(&path, &reserve).unwrap();
+        Claim::open(&path).unwrap();
+    }
+
+    #[test]
+    fn without_room_for_the_reserve_nothing_is_changed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("records.jsonl");
+        fs::write(&path, "torn").unwrap();
+        let claim = Claim::open(&path).unwrap();
+        // A directory in its place: no reserve can be made.
+        let reserve = place.path().join(".reserve");
+        fs::create_dir(&reserve).unwrap();
+        assert!(claim.go_on(Tail::default(), &reserve).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "torn");
     }
 }

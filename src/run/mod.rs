@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`event`] | the one event enum |
 //! | [`directory`] | the run directory and its names |
+//! | [`line`] | one line of the journal, numbered and summed |
 //! | [`journal`] | the append-only record; keeps what was measured when the disk is full |
 //! | [`spine`] | stamps events and hands them to journal and progress |
 //! | [`progress`] | what a person sees while it runs |
@@ -33,6 +34,7 @@ mod gpus;
 mod group;
 pub mod hosts;
 pub mod journal;
+pub mod line;
 pub mod links;
 mod order;
 pub mod pair;

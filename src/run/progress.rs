@@ -102,7 +102,7 @@ impl Progress {
             | Event::Started { .. }
             | Event::Planned { .. }
             | Event::Prevented { .. }
-            | Event::Resumed => {}
+            | Event::Resumed { .. } => {}
         }
     }
 

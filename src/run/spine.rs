@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    event::{Event, Line, VERSION},
+    event::{Event, Line},
     journal::Journal,
     progress::Progress,
 };
@@ -62,7 +62,7 @@ impl Spine {
 
     /// Records and shows one event.
     pub fn emit(&self, event: Event) {
-        let line = Line { v: VERSION, at: now(), event };
+        let line = Line { at: now(), event };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         match inner.record.as_mut().map_or(Ok(None), |record| record.journal.append(&line)) {
             Ok(None) => {}
@@ -70,6 +70,11 @@ impl Spine {
             Err(error) => self.halt(Halt::NoSpace(format!("results cannot be written: {error}"))),
         }
         inner.progress.event(&line.event);
+    }
+
+    /// Closes the journal and the log: nothing is recorded any more, and others may write to them.
+    pub fn close(&self) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).record = None;
     }
 
     /// Tells the progress how many outcomes are still to come.

@@ -11,7 +11,10 @@ use railgauge::{
     },
     plan::parse,
     report::draw,
-    run::event::{Case, Sample},
+    run::{
+        event::{Case, Sample},
+        line::Tail,
+    },
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -109,6 +112,8 @@ fn run(cluster: &mut Cluster, keys: &str) -> Journal {
         configured: None,
         resumed: 0,
         end: End::Finished,
+        damage: Vec::new(),
+        tail: Tail::default(),
     };
     cluster.run(&mut journal, &cases);
     journal

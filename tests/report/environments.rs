@@ -11,7 +11,10 @@ use railgauge::{
     },
     plan::parse,
     report::{draw, write},
-    run::event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample, VERSION},
+    run::{
+        event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample},
+        line::Tail,
+    },
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -153,6 +156,8 @@ fn run(repeats: u32) -> Journal {
         configured: None,
         resumed: 0,
         end: End::Finished,
+        damage: Vec::new(),
+        tail: Tail::default(),
     }
 }
 
@@ -248,7 +253,7 @@ fn the_page_shows_the_matrix() {
     }));
     lines.push(Event::Finished);
     let at = journal.time.0.clone();
-    let lines: Vec<Line> = lines.into_iter().map(|event| Line { v: VERSION, at: at.clone(), event }).collect();
+    let lines: Vec<Line> = lines.into_iter().map(|event| Line { at: at.clone(), event }).collect();
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("records.jsonl"), crate::support::text(&lines)).unwrap();
     let page = std::fs::read_to_string(write(dir.path()).unwrap().page).unwrap();

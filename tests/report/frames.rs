@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use railgauge::analysis::{
-    frame,
-    journal::{self, Journal},
-    results::results,
-    row::Row,
-    rows::rows,
+use railgauge::{
+    analysis::{
+        frame,
+        journal::{self, Journal},
+        results::results,
+        row::Row,
+        rows::rows,
+    },
+    run::event::{Event, Line, Outcome},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -15,7 +18,7 @@ use railgauge_wire::{
     terms::Metric,
 };
 
-use crate::support::Scenario;
+use crate::support::{self, Scenario};
 
 fn rows_of(text: &str) -> Vec<Row> {
     let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
@@ -64,19 +67,18 @@ fn the_value_is_the_median_of_the_repeats() {
 #[test]
 fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
     let scenario = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) };
-    let whole = scenario.jsonl();
-    let failed = |case: u64| {
-        let failure = Failure::new(Stage::Measure, Kind::Deadline, "gpu002: did not answer in 10 s");
-        let failure = serde_json::to_string(&failure).unwrap();
-        format!(
-            r#"{{"v":1,"at":"x","event":{{"Outcome":{{"case":{case},"repeat":0,"started_at":"x","link":null,"result":{{"Err":{failure}}}}}}}}}"#
-        )
+    let whole = scenario.lines();
+    let failure = Failure::new(Stage::Measure, Kind::Deadline, "gpu002: did not answer in 10 s");
+    let (case, repeat, started_at) = (0, 0, "x".to_owned());
+    let failed = Event::Outcome(Box::new(Outcome { case, repeat, started_at, link: None, result: Err(failure) }));
+    let first = whole.iter().position(|line| matches!(line.event, Event::Outcome(_))).unwrap();
+    let with = |at: usize| {
+        let mut lines = whole.clone();
+        lines.insert(at, Line { at: "x".into(), event: failed.clone() });
+        support::text(&lines)
     };
-    let at = whole.find(r#"{"Outcome""#).unwrap();
-    let at = whole[..at].rfind('\n').unwrap();
-    let (head, tail) = whole.split_at(at);
-    let (before, after) = (format!("{head}\n{}{tail}", failed(0)), format!("{whole}{}\n", failed(0)));
-    let healthy = rows_of(&whole);
+    let (before, after) = (with(first), with(whole.len()));
+    let healthy = rows_of(&scenario.jsonl());
     assert_eq!(rows_of(&before)[0].value, healthy[0].value);
     assert_eq!(rows_of(&after)[0].value, healthy[0].value);
     assert_eq!(rows_of(&before)[0].error, None);
@@ -126,7 +128,8 @@ fn parquet_comes_back_as_it_was_written_and_twice_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let (first, second) = (dir.path().join("a.parquet"), dir.path().join("b.parquet"));
     for path in [&first, &second] {
-        frame::write_parquet(&mut frame::frame(&rows).unwrap(), path).unwrap();
+        let file = std::fs::File::create(path).unwrap();
+        frame::write_parquet(&mut frame::frame(&rows).unwrap(), &file, path).unwrap();
     }
     assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
     assert_eq!(frame::rows(&frame::read_parquet(&first).unwrap()).unwrap(), rows);
@@ -141,7 +144,7 @@ fn a_parquet_of_somebody_else_is_refused() {
     assert!(error.contains("x.parquet"), "{error}");
     let mut foreign = frame::frame(&rows_of(&Scenario::healthy(2, 1).jsonl())).unwrap();
     let _ = foreign.drop_in_place("wrong").unwrap();
-    frame::write_parquet(&mut foreign, &path).unwrap();
+    frame::write_parquet(&mut foreign, &std::fs::File::create(&path).unwrap(), &path).unwrap();
     let error = frame::read_parquet(&path).unwrap_err().to_string();
     assert!(error.ends_with("not a frame of railgauge: column `wrong` is missing"), "{error}");
 }

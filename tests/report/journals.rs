@@ -1,10 +1,23 @@
-//! What a journal reader forgives and what it does not.
+//! What a journal reader reads around, what it refuses, and that no damage passes.
 
-use std::path::Path;
+use std::{path::Path, sync::LazyLock};
 
-use railgauge::analysis::journal::{End, Journal, JournalError, parse};
+use proptest::prelude::*;
+use railgauge::{
+    analysis::{
+        frame,
+        journal::{End, Journal, JournalError, parse},
+        row::Row,
+        verdict::{Kind, Status, Verdict},
+    },
+    report::draw,
+    run::{
+        event::{Event, Line},
+        line,
+    },
+};
 
-use crate::support::Scenario;
+use crate::support::{self, Scenario};
 
 fn small() -> Scenario {
     Scenario { sizes: vec![4096, 65536], repeats: 1, ..Scenario::healthy(3, 1) }
@@ -14,12 +27,30 @@ fn read(text: &str) -> Result<Journal, JournalError> {
     parse(text.as_bytes(), Path::new("records.jsonl"))
 }
 
+/// A line of a journal as text, without its newline.
+fn written(n: u64, event: Event) -> String {
+    String::from_utf8(line::encode(n, "2026-11-21T03:00:00.000Z", &event).unwrap()).unwrap().trim_end().to_owned()
+}
+
+/// A journal whose line at `place`, from 0, was changed.
+fn with_line(text: &str, place: usize, change: impl Fn(&str) -> String) -> String {
+    text.lines().enumerate().map(|(at, line)| if at == place { change(line) } else { line.to_owned() } + "\n").collect()
+}
+
+/// The place of the last outcome.
+fn last_outcome(text: &str) -> usize {
+    text.lines().collect::<Vec<_>>().iter().rposition(|line| line.contains("\"Outcome\"")).unwrap()
+}
+
 #[test]
 fn a_whole_journal_is_read() {
-    let journal = read(&small().jsonl()).unwrap();
+    let text = small().jsonl();
+    let journal = read(&text).unwrap();
     assert_eq!(journal.run_id, "acceptance-20261121T020000Z");
     assert_eq!((journal.hosts.len(), journal.cases.len(), journal.tries.len()), (3, 22, 22));
-    assert_eq!(journal.end, End::Finished);
+    assert_eq!((journal.end, journal.damage), (End::Finished, vec![]));
+    assert_eq!((journal.tail.length, journal.tail.unended), (text.len() as u64, false));
+    assert_eq!(journal.tail.next, text.lines().count() as u64 + 1);
 }
 
 #[test]
@@ -32,55 +63,168 @@ fn a_torn_last_line_is_left_out_and_noted() {
     for cut in [before + 1, before + 40, whole - 2] {
         let journal = read(&text[..cut]).unwrap();
         assert_eq!(journal.tries.len(), 21, "{cut}");
-        assert_eq!(journal.end, End::Broken);
+        assert_eq!((&journal.end, &journal.damage), (&End::Broken, &vec![]));
+        assert_eq!((journal.tail.length, journal.tail.next), (before as u64, lines as u64 - 1));
         let note = format!("line {} of the journal was cut off by a crash", lines - 1);
         assert!(journal.notes.last().unwrap().1.starts_with(&note), "{:?}", journal.notes);
     }
 }
 
 #[test]
-fn a_torn_line_before_a_resumption_is_left_out_and_noted() {
+fn a_whole_last_line_without_its_newline_counts() {
     let text = small().jsonl();
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let last = lines.len() - 2;
-    let half = lines[last].len() / 2;
-    lines[last].truncate(half);
-    lines.insert(last + 1, r#"{"v":1,"at":"2026-11-21T03:00:00.000Z","event":"Resumed"}"#.into());
-    let journal = read(&lines.join("\n")).unwrap();
-    assert_eq!((journal.tries.len(), journal.resumed, journal.end), (21, 1, End::Finished));
-    assert!(journal.notes.last().unwrap().1.contains("cut off"));
+    let whole = text.rfind("{\"v\"").unwrap();
+    let journal = read(&text[..whole - 1]).unwrap();
+    assert_eq!(journal.tries.len(), 22);
+    assert_eq!((journal.tail.length, journal.tail.unended), (whole as u64 - 1, true));
 }
 
 #[test]
-fn a_foreign_line_is_an_error_with_its_place() {
+fn a_damaged_line_is_read_around_and_nothing_passes() {
     let text = small().jsonl();
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.insert(4, "hello");
-    let error = read(&lines.join("\n")).unwrap_err().to_string();
+    let place = last_outcome(&text);
+    let path = Path::new("records.jsonl");
+    let damaged = with_line(&text, place, |line| line.replacen("\"repeat\":0", "\"repeat\":1", 1));
+    let gone: String = text.lines().enumerate().filter(|(at, _)| *at != place).map(|(_, l)| format!("{l}\n")).collect();
+    let twice = with_line(&text, place, |line| format!("{line}\n{line}"));
+    let strange = with_line(&text, place, |line| format!("hello\n{line}"));
+    for (changed, tries) in [(damaged, 21), (gone, 21), (twice, 22), (strange, 22)] {
+        let journal = read(&changed).unwrap();
+        assert_eq!((journal.tries.len(), journal.damage.len()), (tries, 1), "{:?}", journal.damage);
+        let verdicts = draw(&journal, path).unwrap().verdicts;
+        let verdict = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Records).unwrap();
+        assert_eq!((verdict.status, verdicts.status), (Status::Inconclusive, Status::Inconclusive));
+        assert!(verdict.reason.contains(&format!("line {}", journal.damage[0].line)), "{}", verdict.reason);
+        assert!(journal.notes.iter().any(|(_, text)| text.contains("is damaged")), "{:?}", journal.notes);
+    }
+}
+
+#[test]
+fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
+    let text = small().jsonl();
+    let place = last_outcome(&text);
+    let lost: String = text.lines().take(place).map(|l| format!("{l}\n")).collect::<String>() + "damaged\n";
+    let journal = read(&lost).unwrap();
+    let (next, unread) = (journal.tail.next, vec![journal.damage[0].numbers.unwrap()]);
+    assert_eq!(next, place as u64 + 2);
+    let again = read(&text).unwrap();
+    let last = again.tries.last().unwrap();
+    let outcome = Event::Outcome(Box::new(railgauge::run::event::Outcome {
+        case: last.case,
+        repeat: last.repeat,
+        started_at: last.started_at.clone(),
+        link: last.link.as_deref().cloned(),
+        result: last.result.clone(),
+    }));
+    let resumed = |unread: Vec<(u64, u64)>| {
+        let lines = [Event::Resumed { unread }, outcome.clone(), Event::Finished];
+        lost.clone() + &(next..).zip(lines).map(|(n, event)| written(n, event) + "\n").collect::<String>()
+    };
+    let healed = read(&resumed(unread)).unwrap();
+    assert_eq!((healed.tries.len(), healed.end.clone()), (22, End::Finished));
+    assert!(healed.damage[0].healed && healed.unhealed().next().is_none(), "{:?}", healed.damage);
+    // A process that did not know of the damage did not make good for it.
+    assert_eq!(read(&resumed(Vec::new())).unwrap().unhealed().count(), 1);
+}
+
+#[test]
+fn results_of_a_lost_plan_are_left_out() {
+    let text = small().jsonl();
+    let place = text.lines().position(|line| line.contains("\"Planned\"")).unwrap();
+    let journal = read(&with_line(&text, place, |_| "x".into())).unwrap();
+    assert_eq!((journal.cases.len(), journal.tries.len()), (0, 0));
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    assert_eq!(drawn.verdicts.status, Status::Inconclusive);
+}
+
+#[test]
+fn a_whole_line_that_says_something_unknown_is_an_error_with_its_place() {
+    let text = small().jsonl();
+    let body = r#"{"v":2,"n":5,"at":"x","event":{"Something":{"new":1}}"#;
+    let unknown = format!("{body},\"sum\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
+    let error = read(&with_line(&text, 4, |_| unknown.clone())).unwrap_err().to_string();
     assert!(error.starts_with("records.jsonl:5: not a line of a railgauge journal: "), "{error}");
-    // A complete last line that is no event is no crash either.
-    let error = read(&format!("{text}{{}}\n")).unwrap_err().to_string();
-    assert!(error.contains("not a line of a railgauge journal"), "{error}");
 }
 
 #[test]
-fn a_newer_version_is_refused_by_name() {
-    let text = small().jsonl().replacen("{\"v\":1,", "{\"v\":2,", 1);
-    let error = read(&text).unwrap_err().to_string();
-    assert!(
-        error.starts_with("records.jsonl:1: written in journal version 2, this railgauge reads up to 1"),
-        "{error}"
-    );
-    let unknown = r#"{"v":9,"at":"x","event":{"Something":{"new":1}}}"#;
-    let error = read(&format!("{}{unknown}\n", small().jsonl())).unwrap_err().to_string();
-    assert!(error.contains("journal version 9"), "{error}");
+fn another_version_is_refused_by_name() {
+    let old = r#"{"v":1,"at":"2026-11-21T03:00:00.000Z","event":"Finished"}"#;
+    let body = r#"{"v":9,"n":1,"what":{}"#;
+    let newer = format!("{body},\"sum\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
+    for (line, version) in [(old, 1), (newer.as_str(), 9)] {
+        let error = read(&format!("{line}\n")).unwrap_err();
+        assert!(matches!(error, JournalError::Version { line: 1, found, .. } if found == version), "{error}");
+    }
 }
 
 #[test]
 fn nothing_and_a_journal_without_its_start_are_errors() {
     assert!(matches!(read(""), Err(JournalError::Empty { .. })));
+    assert!(matches!(read("{\"v\":2,\"n\":1,\"at\""), Err(JournalError::Empty { .. })));
     let text = small().jsonl();
     let rest = text.split_once('\n').unwrap().1;
-    assert!(read(rest).unwrap_err().to_string().contains("the first event of a journal is `Started`"));
-    assert!(read(&format!("{text}{text}")).unwrap_err().to_string().contains("two runs in one file"));
+    assert!(matches!(read(rest), Err(JournalError::Headless { .. })));
+    assert!(matches!(read(&with_line(&text, 0, |line| line.replace('a', "b"))), Err(JournalError::Headless { .. })));
+    // Another run behind this one: its lines begin again with 1.
+    let journal = read(&format!("{text}{text}")).unwrap();
+    assert_eq!(journal.damage.len(), text.lines().count());
+    let second = Line { at: "x".into(), event: read_started(&text) };
+    assert!(read(&support::behind(&text, &[second])).unwrap_err().to_string().contains("two runs in one file"));
+}
+
+fn read_started(text: &str) -> Event {
+    line::decode(text.lines().next().unwrap().as_bytes()).unwrap().line.event
+}
+
+proptest! {
+    /// Whatever is done to the file: the frame is what it was, or the run is inconclusive. `PROPTEST_CASES=10000` for
+    /// more of them.
+    #[test]
+    fn no_mutation_changes_the_frame_and_may_pass(
+        seed in any::<u64>(), kind in 0u8..7, at in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()
+    ) {
+        let (text, before) = &*PLAIN;
+        let mutated = mutated(text, kind, at.index(text.len()), to.index(text.len()), seed);
+        if let Some((after, doubted)) = rows_and_doubt(&mutated) {
+            prop_assert!(after == *before || doubted, "kind {} may pass with another frame", kind);
+        }
+    }
+}
+
+/// A journal, and its rows.
+static PLAIN: LazyLock<(Vec<u8>, Vec<Row>)> = LazyLock::new(|| {
+    let text = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) }.jsonl().into_bytes();
+    let (rows, doubted) = rows_and_doubt(&text).unwrap();
+    assert!(!doubted);
+    (text, rows)
+});
+
+/// The rows of a journal, and whether the run as a whole is inconclusive; `None` where there is no report.
+fn rows_and_doubt(bytes: &[u8]) -> Option<(Vec<Row>, bool)> {
+    let path = Path::new("records.jsonl");
+    let drawn = draw(&parse(bytes, path).ok()?, path).ok()?;
+    let doubts = |verdict: &Verdict| matches!(verdict.kind, Kind::Run | Kind::Records);
+    let doubted = drawn.verdicts.verdicts.iter().any(|one| doubts(one) && one.status == Status::Inconclusive);
+    Some((frame::rows(&drawn.frame).unwrap(), doubted))
+}
+
+/// The bytes with one change: a bit, a byte, a piece cut out, doubled, moved, the end cut off, or two lines exchanged.
+fn mutated(text: &[u8], kind: u8, at: usize, to: usize, seed: u64) -> Vec<u8> {
+    let (a, b) = (at.min(to), at.max(to));
+    let mut bytes = text.to_vec();
+    match kind {
+        0 => bytes[at] ^= 1 << (seed % 8),
+        1 => bytes[at] = seed as u8,
+        2 => drop(bytes.drain(a..b)),
+        3 => drop(bytes.splice(b..b, text[a..b].to_vec())),
+        4 => bytes.rotate_left(at),
+        5 => bytes.truncate(at),
+        _ => {
+            let mut lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+            let (a, b) = (at % lines.len(), to % lines.len());
+            lines.swap(a, b);
+            bytes = lines.concat();
+        }
+    }
+    bytes
 }

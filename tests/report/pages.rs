@@ -73,16 +73,18 @@ fn names_from_outside_are_escaped() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_leaves_the_old_one() {
+fn a_report_that_cannot_be_written_leaves_what_was_there() {
     let dir = tempfile::tempdir().unwrap();
     small(Scenario::healthy(2, 1)).write(dir.path());
-    write(dir.path()).unwrap();
-    // A directory in the way of the temporary file, which holds for root too.
-    fs::create_dir(dir.path().join(".report.html.new")).unwrap();
-    let before = fs::read(dir.path().join("report.html")).unwrap();
+    // A directory in its place, which holds for root too.
+    let page = dir.path().join("report.html");
+    fs::create_dir(&page).unwrap();
+    fs::write(page.join("old"), "old").unwrap();
     let error = write(dir.path()).unwrap_err().to_string();
     assert!(error.contains("report.html: cannot be written") && error.contains("untouched"), "{error}");
-    assert_eq!(fs::read(dir.path().join("report.html")).unwrap(), before);
+    assert_eq!(fs::read_to_string(page.join("old")).unwrap(), "old");
+    let leftover = |entry: fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".new");
+    assert!(!fs::read_dir(dir.path()).unwrap().flatten().any(leftover), "a temporary file is left");
 }
 
 #[test]

@@ -32,7 +32,8 @@ fn half_a_million_rows() {
     let mut frame = frame::frame(&rows).unwrap();
     lap("frame");
     let dir = tempfile::tempdir().unwrap();
-    frame::write_parquet(&mut frame, &dir.path().join("x.parquet")).unwrap();
+    let parquet = dir.path().join("x.parquet");
+    frame::write_parquet(&mut frame, &std::fs::File::create(&parquet).unwrap(), &parquet).unwrap();
     lap("parquet");
     assert_eq!(frame::read_parquet(&dir.path().join("x.parquet")).unwrap().height(), rows.len());
     lap("parquet back");

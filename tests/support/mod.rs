@@ -8,7 +8,10 @@ use std::{collections::HashMap, fs, path::Path};
 
 use railgauge::{
     plan::{Plan, model::Pattern},
-    run::event::{Case, Event, Line, LinkRecord, Outcome, VERSION},
+    run::{
+        event::{Case, Event, Line, LinkRecord, Outcome},
+        line,
+    },
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -241,7 +244,17 @@ impl Scenario {
 
 /// Lines as they stand in a journal.
 pub fn text(lines: &[Line]) -> String {
-    lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
+    numbered(1, lines)
+}
+
+/// A journal with these lines behind its own.
+pub fn behind(text: &str, lines: &[Line]) -> String {
+    text.to_owned() + &numbered(text.lines().count() as u64 + 1, lines)
+}
+
+fn numbered(first: u64, lines: &[Line]) -> String {
+    let of = |(n, line): (u64, &Line)| String::from_utf8(line::encode(n, &line.at, &line.event).unwrap()).unwrap();
+    (first..).zip(lines).map(of).collect()
 }
 
 fn unreachable() -> Failure {
@@ -270,6 +283,6 @@ impl Writer {
 
     fn push(&mut self, event: Event) {
         let at = self.time(1);
-        self.lines.push(Line { v: VERSION, at, event });
+        self.lines.push(Line { at, event });
     }
 }

@@ -12,7 +12,10 @@ use jiff::Timestamp;
 use super::{Run, RunError};
 use crate::{
     analysis::journal::JournalError,
-    run::event::{Event, Line, VERSION},
+    run::{
+        event::Event,
+        line::{self, LineError},
+    },
 };
 
 /// Everything of a run but its readings.
@@ -28,15 +31,17 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             break;
         }
         let foreign = |cause: String| JournalError::Foreign { path: path.to_owned(), line: number, cause };
-        let line: Line = match serde_json::from_slice(&text) {
-            Ok(line) => line,
-            // A line that a crash tore ends what can be known of the run without reading all of it.
-            Err(_) if !text.ends_with(b"\n") => break,
-            Err(error) => return Err(foreign(error.to_string()).into()),
+        let line = match line::decode(&text) {
+            Ok(read) => read.line,
+            // The plan is in the first line: without it the run is nothing to compare.
+            Err(LineError::Damaged(why)) if number == 1 => return Err(foreign(why.to_owned()).into()),
+            // What a damaged line held is missing, as in a report.
+            Err(LineError::Damaged(_)) => continue,
+            Err(LineError::Unknown(why)) => return Err(foreign(why).into()),
+            Err(LineError::Version(found)) => {
+                return Err(JournalError::Version { path: path.to_owned(), line: number, found }.into());
+            }
         };
-        if line.v > VERSION {
-            return Err(JournalError::Newer { path: path.to_owned(), line: number, found: line.v }.into());
-        }
         let Some(known) = &mut run else {
             let Event::Started { run_id, plan_hash, resolved, version, .. } = line.event else {
                 return Err(foreign("the first event of a journal is `Started`".to_owned()).into());

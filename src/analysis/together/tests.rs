@@ -76,6 +76,8 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
         configured: None,
         resumed: 0,
         end: End::Finished,
+        damage: Vec::new(),
+        tail: crate::run::line::Tail::default(),
     }
 }
 

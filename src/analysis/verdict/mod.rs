@@ -9,7 +9,7 @@
 //!
 //! Every test has two verdicts that nobody wrote: that all its cases were measured and their data verified, and, where
 //! enough of them were measured to compare, that no part of the cluster is worse than its fellows. Every value that
-//! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end.
+//! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged.
 
 mod demand;
 mod every_case;
@@ -78,6 +78,8 @@ impl Status {
 pub enum Kind {
     /// That the run came to its end; only where it did not.
     Run,
+    /// That the records are as they were written; only where lines of the journal are damaged or missing.
+    Records,
     /// A value that `[preflight]` wants of the hosts' configuration.
     Preflight,
     /// An expectation of a test.
@@ -310,7 +312,7 @@ pub fn verdicts(
     interleaved: Vec<Interleaved>,
 ) -> Verdicts {
     let localisation = localise(journal, results, rows);
-    let mut verdicts: Vec<Verdict> = whole::judge(journal).into_iter().collect();
+    let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();

@@ -212,7 +212,10 @@ fn run(journal: &Journal) -> Run {
             remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
         }
         End::Broken => {
-            remarks.push("The run broke off (the controller was killed) or is still running.".to_owned());
+            remarks.push("The run broke off: the controller was killed, or its machine went down.".to_owned());
+        }
+        End::Running => {
+            remarks.push("The run is still going on: what it has not measured yet is missing here.".to_owned());
         }
     }
     if journal.resumed > 0 {

@@ -1,0 +1,222 @@
+//! The journal of a run, read back: `records.jsonl`, one line of [`crate::run::line`] per event.
+//!
+//! Lines that were damaged after they were written, or that are missing, are read around: [`Journal::damage`] says which,
+//! and the run is inconclusive as long as nothing that was read later made good for them. A line that a crash cut off at
+//! the end was never whole and is only noted. A whole line that says something unknown is an error that names the file
+//! and the line, because a report over a file nobody understands would be a guess.
+
+mod reader;
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, TryLockError},
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    plan::Plan,
+    run::{
+        event::{Case, LinkRecord, Sample, VERSION},
+        line::Tail,
+    },
+};
+use railgauge_wire::{copies::Copies, facts::HostFacts, failure::Failure};
+use reader::Reader;
+
+/// Everything a journal says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Journal {
+    /// Identity of the run.
+    pub run_id: String,
+    /// The plan with everything resolved.
+    pub plan: Plan,
+    /// SHA-256 of the plan file, hexadecimal.
+    pub plan_hash: String,
+    /// Version of railgauge that measured.
+    pub version: String,
+    /// What the controller ran on, in words.
+    pub controller: String,
+    /// How agents were started, in words.
+    pub launcher: String,
+    /// When the run started and when its last line was written (UTC, RFC 3339).
+    pub time: (String, String),
+    /// Hosts that answered, by name: the last facts of each.
+    pub hosts: BTreeMap<String, HostUp>,
+    /// Hosts that were lost and did not come back, by name.
+    pub lost: BTreeMap<String, Failure>,
+    /// Copies of GPUs that pairs used, by host and CUDA device; the last of each.
+    pub copies: BTreeMap<(String, u32), Copies>,
+    /// Every planned case, in the order of the plan.
+    pub cases: Vec<Case>,
+    /// Cases that settle what the tests left open, numbered behind the planned ones. They are no part of the tests.
+    pub further: Vec<Case>,
+    /// Every try of every case, in the order of the journal.
+    pub tries: Vec<Try>,
+    /// The test for which the cluster was last configured, as long as that was not taken back.
+    pub configured: Option<String>,
+    /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
+    pub notes: Vec<(String, String)>,
+    /// How often the run was taken up again.
+    pub resumed: u32,
+    /// How it ended.
+    pub end: End,
+    /// Lines that could not be read, in the order of the file.
+    pub damage: Vec<Damage>,
+    /// Where a later process goes on.
+    pub tail: Tail,
+}
+
+impl Journal {
+    /// Damage that nothing later made good for.
+    pub fn unhealed(&self) -> impl Iterator<Item = &Damage> {
+        self.damage.iter().filter(|damage| !damage.healed)
+    }
+}
+
+/// Lines of a journal that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The line of the file, counted from 1, at which it was seen.
+    pub line: usize,
+    /// What is wrong, in words.
+    pub what: String,
+    /// Numbers of the lines that are missing because of it, first and last; none where lines are there twice.
+    pub numbers: Option<(u64, u64)>,
+    /// Whether the run was taken up after it by a process that knew of it and measured again what was missing.
+    pub healed: bool,
+}
+
+/// A host that answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostUp {
+    /// What it is.
+    pub facts: HostFacts,
+    /// Its monotonic clock minus the controller's, and half the round trip, in nanoseconds.
+    pub clock: Option<(i64, u64)>,
+    /// Its wall clock minus the controller's, in nanoseconds.
+    pub wall: Option<i64>,
+}
+
+/// One try of one case. Links are shared: a link lives through many cases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Try {
+    /// Number of the case.
+    pub case: u64,
+    /// Repeat, counted from 0.
+    pub repeat: u32,
+    /// Start in UTC.
+    pub started_at: String,
+    /// What was used.
+    pub link: Option<Arc<LinkRecord>>,
+    /// The measurement, or why there is none.
+    pub result: Result<Sample, Failure>,
+}
+
+/// How the journal ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The run came to its end.
+    Finished,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// The cluster or the disk did not let it go on; in words.
+    Prevented(String),
+    /// It stops without saying so: the controller was killed, or the machine went down.
+    Broken,
+    /// Another process is still writing it.
+    Running,
+}
+
+/// Why a journal cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// A line is not one of ours.
+    #[error("{}:{line}: not a line of a railgauge journal: {cause}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// A line was written in another version of the format.
+    #[error(
+        "{}:{line}: written in journal version {found}, and this railgauge reads version {VERSION}; use the railgauge that measured",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// Its version.
+        found: u32,
+    },
+    /// The line with the plan is damaged: without it nothing else means anything.
+    #[error(
+        "{}:1: the first line, which holds the plan, is damaged: {cause}; the other {others} lines are untouched, but cannot be judged without it: run the plan again",
+        path.display()
+    )]
+    Headless {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+        /// How many lines there are beside it.
+        others: usize,
+    },
+    /// Nothing was recorded.
+    #[error("{}: holds no events: the run ended before it began; `railgauge run PLAN -o {}` starts it there", path.display(), path.parent().unwrap_or(path).display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Reads a journal.
+///
+/// # Errors
+/// The file cannot be read, is empty, lost its first line, holds a whole line that is not ours, or was written in another
+/// version.
+pub fn read(path: &Path) -> Result<Journal, JournalError> {
+    let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
+    let file = File::open(path).map_err(unreadable)?;
+    // Who writes holds the lock (see run::journal). File systems without locks answer with another error.
+    let written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let mut journal = parse(BufReader::with_capacity(1 << 20, file), path)?;
+    if written && journal.end == End::Broken {
+        journal.end = End::Running;
+    }
+    Ok(journal)
+}
+
+/// Reads a journal from anything that has lines; `path` is what errors name.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalError> {
+    let mut reader = Reader::new(path);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let got = from
+            .read_until(b'\n', &mut line)
+            .map_err(|cause| JournalError::Unreadable { path: path.to_owned(), cause })?;
+        if got == 0 {
+            break;
+        }
+        reader.line(&line)?;
+    }
+    reader.finish()
+}

@@ -1,0 +1,283 @@
+//! Lines become a journal, one by one.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    sync::Arc,
+};
+
+use super::{Damage, End, HostUp, Journal, JournalError, Try};
+use crate::run::{
+    event::{Case, Event, Line, LinkRecord},
+    line::{self, LineError, Numbered, Tail},
+};
+
+/// Takes lines one by one.
+pub(super) struct Reader<'p> {
+    path: &'p Path,
+    /// Lines of the file so far.
+    number: usize,
+    /// Number of the last event that was read.
+    last: u64,
+    tail: Tail,
+    /// The first line since the last event that could not be read, and why.
+    unread: Option<(usize, &'static str)>,
+    /// Why the first line could not be read.
+    headless: Option<&'static str>,
+    journal: Option<Journal>,
+    links: HashMap<String, Arc<LinkRecord>>,
+    damage: Vec<Damage>,
+    torn: Option<usize>,
+}
+
+impl<'p> Reader<'p> {
+    pub(super) fn new(path: &'p Path) -> Self {
+        Self {
+            path,
+            number: 0,
+            last: 0,
+            tail: Tail::default(),
+            unread: None,
+            headless: None,
+            journal: None,
+            links: HashMap::new(),
+            damage: Vec::new(),
+            torn: None,
+        }
+    }
+
+    fn foreign(&self, cause: impl Into<String>) -> JournalError {
+        JournalError::Foreign { path: self.path.to_owned(), line: self.number, cause: cause.into() }
+    }
+
+    /// Takes the next line of the file, with its newline if it has one.
+    pub(super) fn line(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
+        self.number += 1;
+        let is_ended = bytes.ends_with(b"\n");
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            self.tail.length += if is_ended { bytes.len() as u64 } else { 0 };
+            return Ok(());
+        }
+        let read = line::decode(bytes);
+        // What a crash cut off was never whole: whoever goes on takes it away.
+        if is_ended || read.is_ok() {
+            self.tail.length += bytes.len() as u64;
+            self.tail.unended = !is_ended;
+        }
+        match read {
+            Ok(read) => self.numbered(read),
+            Err(LineError::Version(found)) => {
+                Err(JournalError::Version { path: self.path.to_owned(), line: self.number, found })
+            }
+            Err(LineError::Unknown(why)) => Err(self.foreign(why)),
+            Err(LineError::Damaged(_)) if !is_ended => {
+                self.torn = Some(self.number);
+                Ok(())
+            }
+            Err(LineError::Damaged(why)) => {
+                self.unread.get_or_insert((self.number, why));
+                if self.number == 1 {
+                    self.headless = Some(why);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An event, unless it stands where it cannot have been written.
+    fn numbered(&mut self, read: Numbered) -> Result<(), JournalError> {
+        self.missing(read.n);
+        if read.n <= self.last {
+            let what = format!("line {} of the run stands behind line {}", read.n, self.last);
+            self.damage.push(Damage { line: self.number, what, numbers: None, healed: false });
+            return Ok(());
+        }
+        self.last = read.n;
+        let is_start = matches!(read.line.event, Event::Started { .. });
+        if self.journal.is_none() && !is_start && (read.n > 1 || self.headless.is_some()) {
+            self.headless.get_or_insert("it is missing");
+            return Ok(());
+        }
+        if let Event::Resumed { unread } = &read.line.event {
+            self.heal(unread);
+        }
+        self.event(read.line)
+    }
+
+    /// Notes what lies between the last event and the one with number `next`.
+    fn missing(&mut self, next: u64) {
+        let unread = self.unread.take();
+        let numbers = (next > self.last + 1).then(|| (self.last + 1, next - 1));
+        let what = match (unread, numbers) {
+            (None, None) => return,
+            (Some((_, why)), _) => why.to_owned(),
+            (None, Some((first, last))) if first == last => "a line is missing before it".to_owned(),
+            (None, Some((first, last))) => format!("{} lines are missing before it", last - first + 1),
+        };
+        let line = unread.map_or(self.number, |(line, _)| line);
+        self.damage.push(Damage { line, what, numbers, healed: false });
+    }
+
+    /// Leaves out the event just read: what it belongs to is damaged.
+    fn lost(&mut self, what: &str) {
+        let numbers = Some((self.last, self.last));
+        self.damage.push(Damage { line: self.number, what: what.to_owned(), numbers, healed: false });
+    }
+
+    /// A process that went on with the run knew that these numbers cannot be read.
+    fn heal(&mut self, unread: &[(u64, u64)]) {
+        for damage in &mut self.damage {
+            damage.healed |= damage.numbers.is_some_and(|numbers| unread.contains(&numbers));
+        }
+    }
+
+    fn event(&mut self, line: Line) -> Result<(), JournalError> {
+        let Some(journal) = &mut self.journal else {
+            let Event::Started { run_id, plan_hash, resolved, version, controller, launcher, .. } = line.event else {
+                return Err(self.foreign("the first event of a journal is `Started`"));
+            };
+            self.journal = Some(Journal {
+                run_id,
+                plan: *resolved,
+                plan_hash,
+                version,
+                controller,
+                launcher,
+                time: (line.at.clone(), line.at),
+                hosts: BTreeMap::new(),
+                lost: BTreeMap::new(),
+                copies: BTreeMap::new(),
+                cases: Vec::new(),
+                further: Vec::new(),
+                tries: Vec::new(),
+                notes: Vec::new(),
+                configured: None,
+                resumed: 0,
+                end: End::Broken,
+                damage: Vec::new(),
+                tail: Tail::default(),
+            });
+            return Ok(());
+        };
+        journal.time.1 = line.at;
+        match line.event {
+            Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
+            Event::HostUp { host, facts, clock, wall } => {
+                if let Some(failure) = journal.lost.remove(&host) {
+                    journal.notes.push((host.clone(), format!("was lost ({failure}) and came back")));
+                }
+                journal.hosts.insert(host, HostUp { facts: *facts, clock, wall });
+            }
+            Event::HostLost { host, failure } => {
+                journal.lost.insert(host, failure);
+            }
+            Event::Planned { cases } => {
+                // A resumed run plans again: what it knows already must be the same, what it finds new is added.
+                let known = journal.cases.len();
+                let differs = cases.iter().zip(&journal.cases).any(|(new, old)| new != old);
+                if let Some(case) = cases.iter().enumerate().find(|(index, case)| case.id != *index as u64) {
+                    return Err(self.foreign(format!("case {} stands at place {} of the plan", case.1.id, case.0)));
+                } else if differs {
+                    return Err(self.foreign("a second list of planned cases that contradicts the first"));
+                }
+                if cases.len() > known && !journal.further.is_empty() {
+                    return Err(self.foreign("cases are planned whose numbers further cases have"));
+                }
+                journal.cases.extend(cases.into_iter().skip(known));
+            }
+            Event::Confirming { cases } => {
+                if !self.damage.is_empty() && planned_behind(journal, &cases) {
+                    self.lost("further cases behind others that are lost");
+                    return Ok(());
+                }
+                let first = journal.cases.len() + journal.further.len();
+                if let Some((place, case)) = (first..).zip(&cases).find(|(place, case)| case.id != *place as u64) {
+                    return Err(self.foreign(format!("further case {} stands at place {place}", case.id)));
+                }
+                let planned = |case: &&Case| journal.plan.tests.iter().any(|test| test.name == case.test);
+                if let Some(case) = cases.iter().find(|case| !planned(case)) {
+                    let test = &case.test;
+                    return Err(self.foreign(format!("a further case of test `{test}`, which the plan does not have")));
+                }
+                journal.further.extend(cases);
+            }
+            Event::Outcome(outcome) => {
+                let known = (journal.cases.len() + journal.further.len()) as u64;
+                if !self.damage.is_empty() && outcome.case >= known {
+                    self.lost("a result of a case whose plan is lost");
+                    return Ok(());
+                }
+                let link = outcome.link.map(|link| shared(&mut self.links, link));
+                let (case, repeat) = (outcome.case, outcome.repeat);
+                let result = outcome.result;
+                journal.tries.push(Try { case, repeat, started_at: outcome.started_at, link, result });
+            }
+            Event::Copies { host, copies } => {
+                journal.copies.insert((host, copies.gpu), copies);
+            }
+            Event::Configuring { test, undo: false } => journal.configured = Some(test),
+            Event::Configured { undo: true, failure: None, .. } => journal.configured = None,
+            Event::Configuring { .. } | Event::Configured { .. } => {}
+            Event::Note { host, text } => journal.notes.push((host, text)),
+            Event::Resumed { .. } => {
+                journal.resumed += 1;
+                journal.end = End::Broken;
+            }
+            Event::Interrupted => journal.end = End::Interrupted,
+            Event::Prevented { why } => journal.end = End::Prevented(why),
+            Event::Finished => journal.end = End::Finished,
+            Event::Round { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// What all lines come to.
+    pub(super) fn finish(mut self) -> Result<Journal, JournalError> {
+        // Damaged lines at the end: how many events they were is not known, so numbers go on behind one.
+        if self.unread.is_some() {
+            self.missing(self.last + 2);
+            self.last += 1;
+        }
+        if let Some(cause) = self.headless {
+            let (path, cause, others) = (self.path.to_owned(), cause.to_owned(), self.number - 1);
+            return Err(JournalError::Headless { path, cause, others });
+        }
+        let mut journal = self.journal.ok_or_else(|| JournalError::Empty { path: self.path.to_owned() })?;
+        if let Some(test) = &journal.configured {
+            let text = format!(
+                "the cluster is still configured for `{test}`: its `undo` failed or was not reached; run it by hand, or \
+                 resume the run"
+            );
+            journal.notes.push((String::new(), text));
+        }
+        for damage in &self.damage {
+            let (line, what) = (damage.line, &damage.what);
+            let then = match damage.healed {
+                true => "the run was resumed after it and measured again what was missing",
+                false => "what it held is not in this report",
+            };
+            journal.notes.push((String::new(), format!("line {line} of the journal is damaged: {what}; {then}")));
+        }
+        if let Some(line) = self.torn {
+            let text = format!("line {line} of the journal was cut off by a crash; what it held is not in this report");
+            journal.notes.push((String::new(), text));
+        }
+        journal.tail = Tail { next: self.last + 1, ..self.tail };
+        journal.damage = self.damage;
+        Ok(journal)
+    }
+}
+
+/// Whether further cases are numbered as if there were more cases before them than are known.
+fn planned_behind(journal: &Journal, cases: &[Case]) -> bool {
+    let known = (journal.cases.len() + journal.further.len()) as u64;
+    cases.first().is_some_and(|case| case.id > known)
+}
+
+/// One copy of equal links.
+fn shared(known: &mut HashMap<String, Arc<LinkRecord>>, link: LinkRecord) -> Arc<LinkRecord> {
+    match serde_json::to_string(&link) {
+        Ok(key) => known.entry(key).or_insert_with(|| Arc::new(link)).clone(),
+        Err(_) => Arc::new(link),
+    }
+}

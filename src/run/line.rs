@@ -1,0 +1,174 @@
+//! One line of the journal: how it is written, and what a reader can tell of one that was damaged.
+//!
+//! `{"v":2,"n":7,"at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `sum` is the CRC-32 of all
+//! bytes of the line before `,"sum"`, so that no change of the file goes unseen; `n` counts the lines of a run from 1, so
+//! that a line that is gone is missed.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, Line, VERSION};
+
+/// Length of `,"sum":"1b2d3f40"}`, with which every line ends.
+const ENDING: usize = 18;
+
+/// A line that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Numbered {
+    /// Its number in the journal, from 1.
+    pub n: u64,
+    /// What it says.
+    pub line: Line,
+}
+
+/// Where a journal ends, as its reader found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Bytes up to the end of the last line that was written whole; what follows was cut off by a crash.
+    pub length: u64,
+    /// Whether that line lacks its newline.
+    pub unended: bool,
+    /// Number of the next line, from 1.
+    pub next: u64,
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self { length: 0, unended: false, next: 1 }
+    }
+}
+
+/// Why something is not a line of a journal that this railgauge reads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// It was cut or changed after it was written, or somebody else wrote it.
+    #[error("{0}")]
+    Damaged(&'static str),
+    /// A whole line of another version of the format.
+    #[error("journal version {0}")]
+    Version(u32),
+    /// A whole line of this version that says something unknown.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+#[derive(Serialize)]
+struct Written<'a, E> {
+    v: u32,
+    n: u64,
+    at: &'a str,
+    event: &'a E,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    n: u64,
+    at: String,
+    event: Event,
+}
+
+/// The bytes of line `n`, with its newline. `event` is an [`Event`], or what serialises as one.
+///
+/// # Errors
+/// It cannot be written as JSON.
+pub fn encode<E: Serialize>(n: u64, at: &str, event: &E) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(&Written { v: VERSION, n, at, event })?;
+    // The closing brace comes behind the sum.
+    bytes.pop();
+    let sum = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(format!(",\"sum\":\"{sum:08x}\"}}\n").as_bytes());
+    Ok(bytes)
+}
+
+/// Reads one line; its newline may be there or not.
+///
+/// # Errors
+/// It is damaged, of another version, or says something unknown.
+pub fn decode(bytes: &[u8]) -> Result<Numbered, LineError> {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let Some(sum) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
+        return Err(match version(bytes) {
+            Some(found) if found != VERSION => LineError::Version(found),
+            _ => LineError::Damaged("it has no sum at its end"),
+        });
+    };
+    if crc32fast::hash(&bytes[..sum.0]) != sum.1 {
+        return Err(LineError::Damaged("its sum does not agree with it"));
+    }
+    match version(bytes) {
+        Some(VERSION) => {}
+        Some(found) => return Err(LineError::Version(found)),
+        None => return Err(LineError::Unknown("it has no version".into())),
+    }
+    let read: Read = serde_json::from_slice(bytes).map_err(|error| LineError::Unknown(error.to_string()))?;
+    Ok(Numbered { n: read.n, line: Line { at: read.at, event: read.event } })
+}
+
+/// The sum in the ending of a line.
+fn sum(ending: &[u8]) -> Option<u32> {
+    let digits = ending.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?;
+    // Only what `encode` writes: from_str_radix would take capitals and a sign too.
+    let is_written = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    is_written.then(|| std::str::from_utf8(digits).ok()).flatten().and_then(|text| u32::from_str_radix(text, 16).ok())
+}
+
+/// The version a line claims, where it is JSON at all.
+fn version(bytes: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        v: u32,
+    }
+    serde_json::from_slice::<Versioned>(bytes).ok().map(|line| line.v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes() -> Vec<u8> {
+        encode(7, "2026-11-22T03:00:00.000Z", &Event::Note { host: "a".into(), text: "said \"\u{e9}\"".into() })
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let read = decode(&bytes()).unwrap();
+        assert_eq!((read.n, read.line.at.as_str()), (7, "2026-11-22T03:00:00.000Z"));
+        assert!(matches!(read.line.event, Event::Note { host, .. } if host == "a"));
+        // The newline is no part of what is summed.
+        assert!(decode(bytes().strip_suffix(b"\n").unwrap()).is_ok());
+    }
+
+    #[test]
+    fn other_versions_and_events_are_told_from_damage() {
+        let old = br#"{"v":1,"at":"2026-11-21T03:00:00.000Z","event":"Finished"}"#;
+        assert_eq!(decode(old), Err(LineError::Version(1)));
+        let sealed = |text: &str| {
+            let sum = crc32fast::hash(text.as_bytes());
+            format!("{text},\"sum\":\"{sum:08x}\"}}")
+        };
+        assert_eq!(decode(sealed(r#"{"v":3,"n":1,"what":2"#).as_bytes()), Err(LineError::Version(3)));
+        let unknown = sealed(r#"{"v":2,"n":1,"at":"x","event":{"Something":1}"#);
+        assert!(matches!(decode(unknown.as_bytes()), Err(LineError::Unknown(why)) if why.contains("Something")));
+        assert!(matches!(decode(b"hello"), Err(LineError::Damaged(_))));
+        assert!(matches!(decode(b""), Err(LineError::Damaged(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_change_of_a_line_goes_unseen(at in 0usize..200, with in 1u8..=255) {
+            let mut bytes = bytes();
+            // The newline is the reader's: changed, it makes one line of two.
+            let at = at % (bytes.len() - 1);
+            bytes[at] ^= with;
+            prop_assert!(decode(&bytes).is_err());
+        }
+
+        #[test]
+        fn no_cut_goes_unseen(length in 0usize..200) {
+            let bytes = bytes();
+            let length = length % (bytes.len() - 1);
+            prop_assert!(decode(&bytes[..length]).is_err());
+        }
+    }
+}
