@@ -146,3 +146,22 @@ async fn many_hosts_raise_the_limit_of_open_files() {
     assert_eq!(agents.len(), 60);
     assert!(rlimit::Resource::NOFILE.get_soft().unwrap() >= 340);
 }
+
+#[tokio::test]
+async fn no_process_of_a_try_that_was_given_up_stays() {
+    // It hangs before its greeting, in a process that it started itself.
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("child");
+    let hang = format!("sleep 600 & echo $! > {}; wait", path.display());
+    let words = vec!["sh".to_owned(), "-c".to_owned(), hang, "{host}".to_owned()];
+    let mut launch = launch(Launcher::Command(words));
+    launch.timeout = Duration::from_secs(2);
+    let failure = one(launch, host("gpu1", "x"), &Log::default()).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadline, "{failure}");
+    let child = std::fs::read_to_string(&path).unwrap().trim().parse().unwrap();
+    let begun = Instant::now();
+    while is_alive(child) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "process {child} outlives the try");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

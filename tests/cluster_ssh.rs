@@ -331,6 +331,44 @@ async fn a_directory_that_others_may_write_to_is_refused() {
 }
 
 #[tokio::test]
+async fn a_directory_below_one_that_others_may_write_to_is_refused() {
+    let sshd = sshd!("");
+    let above = sshd.path("above");
+    let agents = above.join("agents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::set_permissions(&agents, fs::Permissions::from_mode(0o700)).unwrap();
+    // Who may write above can put another directory in its place; the sticky bit takes that right from all but the owner.
+    for (mode, refused) in [(0o777, true), (0o1777, false), (0o755, false)] {
+        fs::set_permissions(&above, fs::Permissions::from_mode(mode)).unwrap();
+        let mut launch = launch(sshd.launcher());
+        launch.agent_dir = Some(agents.display().to_string());
+        let result = one(launch, host("gpu3", "127.0.0.1"), &Log::default()).await;
+        match result {
+            Err(failure) => {
+                assert!(refused && failure.stage == Stage::Deploy, "{mode:o}: {failure}");
+                assert!(failure.cause.contains(&above.display().to_string()), "{failure}");
+                assert_eq!(listing(&agents), [""; 0]);
+            }
+            Ok(agent) => {
+                assert!(!refused, "{mode:o}");
+                agent.close().await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_agent_is_ended_with_the_run() {
+    let sshd = sshd!("");
+    let agent = one(launch(sshd.launcher()), host("gpu1", "127.0.0.1"), &Log::default()).await.unwrap();
+    let pid = agent.pid();
+    assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
+    agent.close().await;
+    assert!(!is_alive(pid), "a stopped agent outlives the run");
+    assert_eq!(sshd.left(), [""; 0]);
+}
+
+#[tokio::test]
 async fn names_of_dead_processes_are_swept() {
     let sshd = sshd!("");
     let node = String::from_utf8(Command::new("uname").arg("-n").output().unwrap().stdout).unwrap();

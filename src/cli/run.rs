@@ -16,7 +16,7 @@ use crate::{
         results::results,
         rows::{ceilings, rows},
     },
-    cluster::AgentBinary,
+    cluster::{self, AgentBinary},
     files,
     plan::{Plan, model::Launcher},
     report,
@@ -221,6 +221,7 @@ async fn interrupts(spine: Spine) {
         _ = int.recv() => {}
         _ = term.recv() => {}
     }
+    cluster::end_all();
     std::process::exit(Exit::Interrupted.code().into());
 }
 

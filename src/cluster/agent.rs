@@ -114,6 +114,10 @@ impl Agent {
             let _ = kill.send(());
         }
         if !ended {
+            // Where only its launcher is a process of this machine, it is ended on its host: it may be stopped, or hang.
+            if let Some(deployed) = &keeper.deployed {
+                deployed.end(self.pid()).await;
+            }
             let _ = timeout(FAREWELL, conversation.gone()).await;
         }
         if let Some(deployed) = keeper.deployed {

@@ -33,6 +33,12 @@ struct Traces {
 }
 
 impl Deployed {
+    /// Ends an agent on its host that did not end when it was asked to.
+    pub async fn end(&self, pid: u32) {
+        let Some(Traces { way, .. }) = self.0.as_ref().filter(|_| pid > 1) else { return };
+        way.run_briefly(&script::sh(script::END, [pid.to_string().as_str()])).await;
+    }
+
     /// Takes the agent's file away unless it is to stay, and lets the host go. `pid` is the ended agent.
     pub async fn clear(mut self, pid: u32) {
         if let Some(traces) = self.0.take() {
@@ -60,14 +66,21 @@ impl Traces {
             let (pid, keep) = (pid.to_string(), if self.keep { "keep" } else { "" });
             let words = script::sh(script::CLEAR, [directory.as_str(), hash, &pid, keep]);
             // A host that does not answer keeps the file; the next run on it sweeps.
-            let _ = timeout(CLEARANCE, async {
-                if let Ok(pipe) = self.way.start(&words).await {
-                    pipe.run(b"").await;
-                }
-            })
-            .await;
+            self.way.run_briefly(&words).await;
         }
         self.way.close().await;
+    }
+}
+
+impl Way {
+    /// Runs a script whose answer nobody needs; a host that does not answer in time is left alone.
+    async fn run_briefly(&self, words: &[String]) {
+        let _ = timeout(CLEARANCE, async {
+            if let Ok(pipe) = self.start(words).await {
+                pipe.run(b"").await;
+            }
+        })
+        .await;
     }
 }
 
@@ -89,7 +102,7 @@ pub(crate) async fn start(
     let image = binary.image(&found.machine).map_err(lasting)?;
     let env: Vec<String> = launch.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let (first, file) = match found.place {
-        Place::InPlace => (vec![image.path.display().to_string()], None),
+        Place::InPlace => (vec![image.path.display().to_string(), image.hash.clone()], None),
         Place::Directory { path, have } => {
             if !have {
                 progress.to(Stage::Deploy, "sending the agent");
@@ -148,6 +161,12 @@ async fn probe(way: &Way, launch: &Launch, binary: &AgentBinary) -> Result<Found
                     .help(
                         "make it private with `chmod 700`, or name one in launch.agent_dir that does not exist yet",
                     ));
+            }
+            ("above", _) => {
+                return Err(configuration(format!("others could exchange the agent's directory there: {rest}")).help(
+                    "every directory above it must belong to root or to the login user and be writable for nobody else \
+                     (or have the sticky bit): name another place in launch.agent_dir",
+                ));
             }
             ("foreign", _) => {
                 return Err(configuration(format!("the agent's directory there belongs to another user (uid {rest})"))

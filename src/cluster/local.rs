@@ -30,6 +30,8 @@ pub(super) fn child(words: &[String], env: &BTreeMap<String, String>) -> Result<
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
+        // Its group goes with it: see `Group`.
+        .kill_on_drop(true)
         .spawn()
         .and_then(Pipe::of_child);
     piped.map_err(|error| {

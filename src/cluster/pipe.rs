@@ -2,6 +2,7 @@
 
 use std::{fmt, future::Future, os::unix::process::ExitStatusExt, pin::Pin, process::ExitStatus};
 
+use super::group::Group;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     process::Child,
@@ -82,16 +83,18 @@ impl Pipe {
             return Err(std::io::Error::other("a stream of the process was not piped"));
         };
         let (kill, killed) = oneshot::channel();
+        let group = Group::of(&child);
         let end = async move {
             let status = tokio::select! {
                 status = child.wait() => status,
                 // A dropped sender means that nobody will ask any more: then only the process decides.
                 Ok(()) = killed => {
                     // It may have ended in this moment; `wait` tells.
-                    let _ = child.start_kill();
+                    group.kill();
                     child.wait().await
                 }
             };
+            group.over();
             status.map_or_else(|error| End::Unknown(format!("cannot wait for it: {error}")), End::from)
         };
         Ok(Self {

@@ -27,10 +27,32 @@ macro_rules! sweep {
     };
 }
 
+/// Tells of the first directory above `.` whose owner is neither root nor the user, or into which others may write: who
+/// can rename a directory above decides what is started below. A directory with the sticky bit (/tmp) lets nobody rename
+/// what is not his (sshd's StrictModes allows none); a group that is the user's own, with his name, is himself, as many
+/// systems have it with umask 002.
+macro_rules! above {
+    ($then:literal) => {
+        concat!(
+            "u=$(id -u); g=; [ \"$(id -gn)\" = \"$(id -un)\" ] && g=$(id -g); p=$(pwd -P); ",
+            "while [ -n \"$p\" ]; do p=${p%/*}; set -- $(ls -ldn \"${p:-/}\"); ",
+            "case $3 in 0|\"$u\") ;; *) ",
+            $then,
+            "; esac; ",
+            "case $1 in ?????????[tT]*) ;; ????????w*) ",
+            $then,
+            ";; ",
+            "?????w*) [ \"$4\" = \"$g\" ] || { ",
+            $then,
+            "; };; esac; done; "
+        )
+    };
+}
+
 /// Looks at a host. Arguments: `two words`, the agent's directory or nothing, then `MACHINE=HASH=FILE` for every
 /// agent there is; FILE, if not empty, is tried in place first.
-/// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `directory D` · `have` or
-/// `missing`.
+/// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `above D MODE UID` |
+/// `directory D` · `have` or `missing`.
 pub(crate) const PROBE: &str = concat!(
     "[ \"$1\" = \"two words\" ] || { echo \"@railgauge mangled\"; exit 0; }; ",
     "d=$2; shift 2; m=$(uname -m); n=$(uname -n); q=; echo \"@railgauge machine $m\"; h=; ",
@@ -44,6 +66,7 @@ pub(crate) const PROBE: &str = concat!(
     "set -- $(ls -ldn .); ",
     "case $1 in d????-??-*) ;; *) echo \"@railgauge open $1\"; exit 0;; esac; ",
     "[ \"$3\" = \"$(id -u)\" ] || { echo \"@railgauge foreign $3\"; exit 0; }; ",
+    above!("echo \"@railgauge above ${p:-/} (mode $1, uid $3)\"; exit 0"),
     "echo \"@railgauge directory $(pwd -P)\"; ",
     sweep!(),
     "if [ -f \"agent-$h\" ] && s=$(sha256sum < \"agent-$h\") && [ \"${s%% *}\" = \"$h\" ]; ",
@@ -60,13 +83,21 @@ pub(crate) const STORE: &str = "umask 077; cd \"$1\" || exit 1; h=$2; t=new-$h-$
      else set -- $(wc -c < \"$t\"); rm -f \"$t\"; echo \"@railgauge differs $1\"; fi";
 
 /// Becomes the agent. Arguments: directory, hash, then `NAME=VALUE` for its environment. The process keeps its number,
-/// which is in the name it runs from. Ends with status 75 (EX_TEMPFAIL of sysexits.h) if there is no file to start.
+/// which is in the name it runs from. Ends with status 75 (EX_TEMPFAIL of sysexits.h) if there is no file to start, or if
+/// what lies under its name has another hash: what is started is what was looked at.
 pub(crate) const START: &str = "d=$1; h=$2; shift 2; u=$d/use-$h-$(uname -n)-$$; \
      ln \"$d/agent-$h\" \"$u\" 2>/dev/null || cp -p \"$d/agent-$h\" \"$u\" || exit 75; \
+     s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || { rm -f \"$u\"; exit 75; }; \
      for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
 
-/// Becomes the agent where it lies. Arguments: its file, then `NAME=VALUE` for its environment.
-pub(crate) const START_IN_PLACE: &str = "u=$1; shift; for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
+/// Becomes the agent where it lies. Arguments: its file, its hash, then `NAME=VALUE` for its environment. Ends with
+/// status 75 if the file has another hash.
+pub(crate) const START_IN_PLACE: &str = "u=$1; h=$2; shift 2; \
+     s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || exit 75; \
+     for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
+
+/// Ends an agent that did not end when it was asked to, also if it is stopped. Argument: its process number.
+pub(crate) const END: &str = "kill -KILL \"$1\"";
 
 /// Takes an agent's file away. Arguments: directory, hash, the ended process, and `keep` if the file is to stay.
 pub(crate) const CLEAR: &str = concat!(
@@ -95,9 +126,29 @@ mod tests {
 
     #[test]
     fn scripts_read_the_same_in_every_login_shell() {
-        for script in [PROBE, STORE, START, START_IN_PLACE, CLEAR] {
+        for script in [PROBE, STORE, START, START_IN_PLACE, END, CLEAR] {
             assert!(!script.contains(['\'', '\\', '!', '\n']), "{script}");
         }
+    }
+
+    #[test]
+    fn what_was_changed_after_the_look_is_not_started() {
+        let place = tempfile::tempdir().unwrap();
+        let (agent, mark) = (place.path().join("agent-x"), place.path().join("started"));
+        std::fs::write(&agent, format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
+        std::fs::set_permissions(&agent, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let sum = std::process::Command::new("sha256sum").arg(&agent).output().unwrap().stdout;
+        let right = String::from_utf8(sum).unwrap().split_whitespace().next().unwrap().to_owned();
+        let code =
+            |words: Vec<String>| std::process::Command::new(&words[0]).args(&words[1..]).status().unwrap().code();
+        let (directory, path) = (place.path().to_str().unwrap(), agent.to_str().unwrap());
+        for words in [sh(START, [directory, "x"]), sh(START_IN_PLACE, [path, "x"])] {
+            assert_eq!(code(words), Some(75));
+            assert!(!mark.exists(), "a file with another hash was started");
+        }
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "a name of the agent is left");
+        assert_eq!(code(sh(START_IN_PLACE, [path, &right])), Some(0));
+        assert!(mark.exists());
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::{fs, sync::Arc, time::Duration};
 
 use openssh::{Session, Stdio};
 use railgauge_wire::failure::{Kind, Stage};
-use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{
@@ -25,7 +24,7 @@ pub(crate) struct Launcher {
     ssh: Ssh,
     timeout: Duration,
     /// Control sockets and logs of the masters; private, removed with the last connection.
-    room: Arc<TempDir>,
+    room: Arc<master::Room>,
 }
 
 impl Launcher {
@@ -53,7 +52,7 @@ impl Launcher {
 pub(crate) struct Way {
     session: Arc<Session>,
     /// Lives as long as the sockets in it are needed.
-    _room: Arc<TempDir>,
+    _room: Arc<master::Room>,
 }
 
 impl Way {

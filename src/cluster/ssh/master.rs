@@ -4,7 +4,9 @@
 //! the crate does not know can be set, and that a jump host's words are not lost.
 
 use std::{
-    fs,
+    fs::{self, File, Permissions, TryLockError},
+    io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -28,8 +30,10 @@ const ALIVE: (u32, u32) = (5, 3);
 /// Longest path of the control directory in which ssh's socket still fits into the 108 bytes of a unix socket's
 /// address: `/XXXXXX/master` is added here, a dot and sixteen letters by ssh while it makes the socket.
 const LONGEST: usize = 70;
-/// Beginning of the control directory's name; the controller's process number follows.
+/// Beginning of the control directory's name; the controller's process number follows, for people who look.
 const ROOM: &str = "railgauge-ssh-";
+/// The file in it that its controller holds a lock on.
+const HELD: &str = "held";
 
 /// Connects to a host. What the plan says of the host goes before what it says of all; what neither says comes from
 /// the user's ssh_config.
@@ -138,15 +142,28 @@ fn command(ssh: &Ssh, host: &Host, limit: Duration) -> Command {
     command
 }
 
+/// The control directory, held as long as this lives.
+#[derive(Debug)]
+pub(super) struct Room {
+    directory: TempDir,
+    /// Locked, so that other controllers see that somebody lives here, in whatever PID namespace.
+    _held: File,
+}
+
+impl Room {
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
 /// A new private directory with a short path. What controllers that were killed left behind is taken away.
-pub(super) fn control_directory() -> std::io::Result<TempDir> {
+pub(super) fn control_directory() -> io::Result<Room> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([std::env::temp_dir(), "/tmp".into()]);
     let prefix = format!("{ROOM}{}-", std::process::id());
-    let mut failed = std::io::Error::other("no place with a short path");
+    let mut failed = io::Error::other("no place with a short path");
     for place in places.filter(|place| place.is_absolute() && place.as_os_str().len() + prefix.len() + 7 <= LONGEST) {
-        // tempfile makes directories with mode 0700.
-        match tempfile::Builder::new().prefix(&prefix).tempdir_in(&place) {
+        match room(&place, &prefix) {
             Ok(room) => {
                 sweep(&place);
                 return Ok(room);
@@ -157,15 +174,53 @@ pub(super) fn control_directory() -> std::io::Result<TempDir> {
     Err(failed)
 }
 
-/// Removes control directories whose controller is gone. Those of other users cannot be removed and stay.
+fn room(place: &Path, prefix: &str) -> io::Result<Room> {
+    // Whatever the umask: who can reach a master's socket can log in to the host.
+    let private = Permissions::from_mode(0o700);
+    let directory = tempfile::Builder::new().prefix(prefix).permissions(private).tempdir_in(place)?;
+    let held = File::create_new(directory.path().join(HELD))?;
+    match held.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::other("somebody holds a new directory")),
+        // A file system without locks: nobody can tell there that we live, and nobody sweeps.
+        _ => Ok(Room { directory, _held: held }),
+    }
+}
+
+/// Removes control directories that nobody holds any more. Those of other users cannot be removed and stay.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(ROOM)?.split('-').next()?.parse::<u32>().ok());
+        let is_room = entry.file_name().to_str().is_some_and(|name| name.starts_with(ROOM));
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_directory && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if is_room && is_directory && is_left(&entry.path()) {
             // Best effort: another controller may be sweeping too.
             let _ = fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+/// Whether the controller of a control directory is gone. One without its file is just being made, and stays.
+fn is_left(room: &Path) -> bool {
+    File::open(room.join(HELD)).is_ok_and(|held| held.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_is_private_held_while_it_lives_and_swept_afterwards() {
+        let place = tempfile::tempdir().unwrap();
+        // tempfile passes the mode to mkdir(2), from which a umask can only take away.
+        let living = room(place.path(), ROOM).unwrap();
+        let mode = fs::metadata(living.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+        // As a killed controller leaves one, with the number of a process that lives in another namespace.
+        let left = place.path().join(format!("{ROOM}1-abcdef"));
+        fs::create_dir(&left).unwrap();
+        File::create(left.join(HELD)).unwrap();
+        let begun = place.path().join(format!("{ROOM}2-abcdef"));
+        fs::create_dir(&begun).unwrap();
+        sweep(place.path());
+        assert!(living.path().is_dir() && begun.is_dir() && !left.exists());
     }
 }

@@ -1,0 +1,64 @@
+//! Process groups of children: no process of a try that was given up stays, nor one of a controller that ends at once.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Child;
+
+/// Leaders of all groups whose first process was not waited for yet. Their numbers can belong to nobody else until then.
+static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// The process group that a child leads. Dropped before [`Group::over`] it is killed.
+pub(super) struct Group(Option<Pid>);
+
+impl Group {
+    /// The group of a child that was started with a group of its own.
+    pub fn of(child: &Child) -> Self {
+        let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(leader) = leader {
+            live().insert(leader.as_raw_nonzero().get());
+        }
+        Self(leader)
+    }
+
+    /// Kills all its processes.
+    pub fn kill(&self) {
+        if let Some(leader) = self.0 {
+            // They may have ended in this moment.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+
+    /// Its first process was waited for: the number may belong to somebody else from now on.
+    pub fn over(mut self) {
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        if let Some(leader) = self.0.take() {
+            live().remove(&leader.as_raw_nonzero().get());
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        self.forget();
+    }
+}
+
+fn live() -> std::sync::MutexGuard<'static, BTreeSet<i32>> {
+    // A set of numbers is whole even if a holder panicked.
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills all process groups that were started and not waited for: for a controller that ends at once.
+pub fn end_all() {
+    for leader in live().iter().copied().filter_map(Pid::from_raw) {
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
