@@ -92,40 +92,42 @@ fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// What one text waives.
-///
-/// # Errors
-/// It is no part of this plan; the mistake.
+/// What one text waives; `None` after saying that it is no part of this plan.
 fn waiver(
+    table: &Table<'_>,
     text: &Words,
     hosts: &[Host],
     groups: &BTreeMap<String, Vec<String>>,
     rails: Option<&BTreeSet<u32>>,
-) -> Result<Waiver, Mistake> {
+) -> Option<Waiver> {
     let name = text.text.as_str();
     if name == "all" {
-        return Ok(Waiver::All);
+        return Some(Waiver::All);
     }
     if let Some(rail) = name.strip_prefix("rail ").and_then(|number| number.trim().parse().ok()) {
-        let known = rails.map_or(u64::from(rail) <= LAST_RAIL, |rails| rails.contains(&rail));
-        let mistake = || Mistake::at(text.span.clone(), format!("no test of this plan measures rail {rail}"));
-        let help = || match rails {
+        if rails.map_or(u64::from(rail) <= LAST_RAIL, |rails| rails.contains(&rail)) {
+            return Some(Waiver::Rail(rail));
+        }
+        let help = match rails {
             Some(rails) => {
                 let rails: Vec<String> = rails.iter().map(u32::to_string).collect();
                 format!("rails count from 0; its tests measure {}", rails.join(", "))
             }
             None => format!("rails are 0 to {LAST_RAIL}"),
         };
-        return if known { Ok(Waiver::Rail(rail)) } else { Err(mistake().help(help())) };
+        let mistake = Mistake::at(text.span.clone(), format!("no test of this plan measures rail {rail}"));
+        table.book.add(mistake.help(help));
+        return None;
     }
     if hosts.iter().any(|host| host.name == name) {
-        Ok(Waiver::Host(name.to_owned()))
-    } else if groups.contains_key(name) {
-        Ok(Waiver::Group(name.to_owned()))
-    } else {
-        let mistake = Mistake::at(text.span.clone(), format!("`{name}` is no part that can be waived"));
-        Err(mistake.help("name a host or a group of this plan, `rail 0`, or `all`"))
+        return Some(Waiver::Host(name.to_owned()));
     }
+    if groups.contains_key(name) {
+        return Some(Waiver::Group(name.to_owned()));
+    }
+    let mistake = Mistake::at(text.span.clone(), format!("`{name}` is no part that can be waived"));
+    table.book.add(mistake.help("name a host or a group of this plan, `rail 0`, or `all`"));
+    None
 }
 
 fn waivers(
@@ -134,12 +136,6 @@ fn waivers(
     groups: &BTreeMap<String, Vec<String>>,
     rails: Option<&BTreeSet<u32>>,
 ) -> Vec<Waiver> {
-    let mut found = Vec::new();
-    for text in table.texts("waive").into_iter().flat_map(|at| at.value) {
-        match waiver(&text, hosts, groups, rails) {
-            Ok(waiver) => found.push(waiver),
-            Err(mistake) => table.book.add(mistake),
-        }
-    }
-    found
+    let texts = table.texts("waive").into_iter().flat_map(|at| at.value);
+    texts.filter_map(|text| waiver(table, &text, hosts, groups, rails)).collect()
 }

@@ -8,7 +8,7 @@ use railgauge_wire::terms::Better;
 use serde::Serialize;
 
 use super::{Good, Localisation};
-use crate::analysis::words::{change, scatter};
+use crate::analysis::words::{scatter, share};
 
 /// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of
 /// logarithms. A NIC that came up at half its speed or width, or one of two links of a bond that is down, does that.
@@ -47,11 +47,16 @@ impl Localisation {
     pub fn noise_words(&self) -> Option<String> {
         let TooNoisy { which, spread_percent, seen_from_percent } = self.too_noisy.as_ref()?;
         let which = if which == "all pairs" { "pairs" } else { which };
-        let half = match self.metric.better() {
-            Better::Higher => "one at half the rate of the others",
-            Better::Lower => "one that takes twice as long as the others",
-        };
-        let (scatter, from) = (scatter(*spread_percent), change(*seen_from_percent));
-        Some(format!("{which} scatter by {scatter}, so that {half} would not stand out (one does from {from} on)"))
+        let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
+        Some(match self.metric.better() {
+            Better::Higher => format!(
+                "{which} scatter by {scatter}, so that one at half the rate of the others would not stand out, only one at \
+                 {seen_from} of theirs or less"
+            ),
+            Better::Lower => format!(
+                "{which} scatter by {scatter}, so that one that takes twice as long as the others would not stand out, only \
+                 one that takes {seen_from} as long or longer"
+            ),
+        })
     }
 }

@@ -78,10 +78,8 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
         reasons.push(format!("nothing stands out among {counted}"));
     }
     if found.missing > 0 {
-        reasons.push(format!(
-            "{} without a value that may be trusted were not compared",
-            count(found.missing, found.counted)
-        ));
+        reasons
+            .push(format!("not compared: {} without a value that may be trusted", count(found.missing, found.counted)));
     }
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     Some(Verdict {
