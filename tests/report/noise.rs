@@ -16,6 +16,9 @@ use railgauge::{
 
 use crate::support::{self, Dice, Scenario};
 
+/// By what a pair is slower or faster than the others.
+type Factor<'f> = &'f dyn Fn(&mut Dice) -> f64;
+
 /// The bandwidth test of a healthy cluster, without expectations.
 fn healthy(hosts: usize) -> Journal {
     let scenario = Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(hosts, 1) };
@@ -29,7 +32,7 @@ fn healthy(hosts: usize) -> Journal {
 }
 
 /// The same at a third of its rate, each of its pairs slower or faster by a factor.
-fn noisy(healthy: &Journal, seed: u64, factor: &dyn Fn(&mut Dice) -> f64) -> Journal {
+fn noisy(healthy: &Journal, seed: u64, factor: Factor<'_>) -> Journal {
     let (mut journal, mut dice) = (healthy.clone(), Dice(seed));
     for tried in &mut journal.tries {
         scale(tried.result.as_mut().unwrap(), factor(&mut dice));
@@ -63,7 +66,7 @@ fn of_parts(verdicts: &Verdicts) -> &Verdict {
 
 #[test]
 fn noise_that_hides_a_part_at_half_the_rate_is_no_pass() {
-    let kinds: [(&str, &dyn Fn(&mut Dice) -> f64); 4] = [
+    let kinds: [(&str, Factor<'_>); 4] = [
         ("30 to 100 % of the best", &wide),
         ("30 %", &|dice| (0.3 * dice.normal()).exp()),
         ("60 %", &|dice| (0.6 * dice.normal()).exp()),
