@@ -17,7 +17,10 @@ pub fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], case
     let all = count(verdicts.len(), "verdict");
     let measured = unmeasured(troubles, cases);
     let said: Vec<String> = match status {
-        Status::Pass => vec![format!("All {all} passed; {} measured.", count(cases.planned, "case"))],
+        Status::Pass => {
+            let passed = if verdicts.len() == 1 { "The only verdict".to_owned() } else { format!("All {all}") };
+            vec![format!("{passed} passed; {} measured.", count(cases.planned, "case"))]
+        }
         // A fast wrong answer is worse than a slow right one, so it is said first.
         Status::Fail => {
             let wrong = if cases.wrong > 0 {

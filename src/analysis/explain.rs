@@ -11,7 +11,7 @@ use railgauge_wire::terms::{Better, Metric};
 use super::{
     outliers::{Link, OfTest, Outliers},
     row::Row,
-    words::share,
+    words::{count, share},
 };
 use crate::{
     plan::{Plan, hostlist},
@@ -159,5 +159,5 @@ fn missing(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> Option<String> {
     };
     let ((mine, links), (theirs, _)) = (rate(here), rate(elsewhere));
     let fits = links >= FEWEST_LINKS && mine >= MOST && theirs <= mine / 2.0;
-    fits.then(|| format!("is missing in {} of {} cases", here.iter().filter(lacks).count(), here.len()))
+    fits.then(|| format!("is missing in {} of {}", here.iter().filter(lacks).count(), count(here.len(), "case")))
 }

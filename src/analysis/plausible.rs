@@ -4,17 +4,29 @@
 //! numbers that contradict each other, the link's rate or the controller's own clock. What is missing and what cannot be
 //! true is told apart, because the first says "measure again" and the second "do not trust the host, the driver or us".
 
+mod group;
+mod pair;
+mod times;
+
+use std::collections::BTreeMap;
+
 use railgauge_wire::{
-    measure::{Latency, Measurement},
-    terms::{Aim, Fabric, Metric},
+    facts::HostFacts,
+    measure::Measurement,
+    terms::{Aim, Fabric, Metric, Op},
 };
 
-use super::{ceiling, results::CaseResult, rows, value};
+use super::{
+    ceiling,
+    journal::HostUp,
+    results::CaseResult,
+    rows,
+    value::{self, Direction},
+};
 use crate::{plan::metrics_of, run::event::Sample};
 
-/// Bandwidth above the link's rate that is put down to clocks and rounding: both ends' crystals differ by less than
-/// 100 ppm, and the rate itself is exact (IEEE 802.3, clause 4A).
-const RATE_TOLERANCE: f64 = 1.01;
+pub(super) use group::verified;
+
 /// What an agent's clock may run faster than the controller's. Far more than crystals differ, because virtual machines
 /// that were stopped catch up.
 const CLOCK_TOLERANCE: f64 = 1.02;
@@ -30,10 +42,15 @@ pub struct Lacks {
     pub impossible: Vec<String>,
 }
 
-/// Holds the samples of a case against what its metrics need and against each other. `rate` is the link's rate in Gb/s
-/// and direction, where one is known that nothing can exceed.
-pub(super) fn lacks(result: &CaseResult<'_>, rate: Option<f64>) -> Lacks {
+/// Holds the samples of a case against what its metrics need, against each other, and against `hosts`: those that answered.
+pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Lacks {
+    let rate = rate(result, hosts);
     let mut found = Lacks::default();
+    if !result.samples.is_empty() {
+        let flow = result.case.flow.hosts().into_iter();
+        let strangers = flow.filter(|host| !hosts.contains_key(&***host));
+        found.impossible.extend(strangers.map(|host| format!("{host}: connect: the host never answered in this run")));
+    }
     for (repeat, sample) in &result.samples {
         let absent = absent(result, *repeat, sample);
         // What is not there cannot be impossible as well.
@@ -49,13 +66,12 @@ pub(super) fn lacks(result: &CaseResult<'_>, rate: Option<f64>) -> Lacks {
     found
 }
 
-/// The rate that the wire of a case cannot exceed in one direction.
-pub(super) fn rate(
-    result: &CaseResult<'_>,
-    (from, to): (Option<&railgauge_wire::facts::HostFacts>, Option<&railgauge_wire::facts::HostFacts>),
-) -> Option<f64> {
-    let one_link = result.case.flow.members.is_empty();
-    result.link.filter(|_| one_link).and_then(|link| ceiling::wire_rate(link, from, to))
+/// The rate in Gb/s that the wire of a case cannot exceed in one direction, where one is known.
+fn rate(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Option<f64> {
+    let flow = &result.case.flow;
+    let facts = |host: &str| -> Option<&HostFacts> { hosts.get(host).map(|up| &up.facts) };
+    let link = result.link.filter(|_| flow.members.is_empty())?;
+    ceiling::wire_rate(link, facts(&flow.from.host), facts(&flow.to.host))
 }
 
 /// Metrics of the case without a value.
@@ -70,24 +86,23 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
             "{host}: measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)"
         )];
     }
-    // What arrived is counted where it arrives: by the sockets of a responder over TCP.
-    let counts = case.cell.fabric == Fabric::Tcp && case.cell.aim == Aim::Bandwidth && case.flow.members.is_empty();
     let arrived = sample.responder.as_ref().is_some_and(|end| end.elapsed > 0 && end.operations > 0 && end.bytes > 0);
-    if counts && !arrived {
+    if responder_counts(result) && !arrived {
         return vec![format!("{}: measure: the responder counted nothing", case.flow.to.host)];
     }
     if sample.initiator.latency.as_ref().is_some_and(|latency| latency.samples == 0) {
         return vec![format!("{host}: measure: the latency has no samples")];
     }
-    // Whether flows at once have a value depends on all of them: `together` says what is missing there.
-    if result.part.is_some() {
+    let direction = rows::direction(result, repeat, sample);
+    // Whether flows at once ran together depends on all of them: `together` says what is missing there.
+    if direction == Direction::Within(None) {
         return Vec::new();
     }
     let metrics = metrics_of(case.cell.aim, case.cell.op, false).iter().filter(|metric| is_needed(**metric));
     let missing = metrics.filter_map(|metric| {
         let value = match case.cell.manner {
             Some(_) => value::of_group(*metric, sample, &case.cell, case.flow.ranks()),
-            None => value::of(*metric, sample, rows::direction(result, repeat, sample)),
+            None => value::of(*metric, sample, direction),
         };
         match value {
             // Nothing else may be zero: a window without bytes, a step that took no time.
@@ -98,6 +113,18 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
         }
     });
     missing.collect()
+}
+
+/// Whether what arrived is counted where it arrives: by the sockets of a responder over TCP, and by the receives that messages
+/// over verbs take. What is written or read over verbs needs nothing of the responder.
+fn responder_counts(result: &CaseResult<'_>) -> bool {
+    let cell = &result.case.cell;
+    let takes_part = match cell.fabric {
+        Fabric::Tcp => true,
+        Fabric::Verbs => matches!(cell.op, Op::Send | Op::WriteImm),
+        Fabric::Nccl => false,
+    };
+    takes_part && cell.aim == Aim::Bandwidth && result.case.flow.members.is_empty()
 }
 
 /// Whether a case without this metric is not measured. CPU time is told beside a bandwidth where an end counts it.
@@ -116,87 +143,26 @@ const fn may_be_zero(metric: Metric) -> bool {
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.
 fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<String> {
-    let (case, host) = (result.case, &result.case.flow.from.host);
-    let (cell, measured) = (&case.cell, &sample.initiator);
-    let pair = case.flow.members.is_empty();
-    let mut found: Vec<String> = Vec::new();
-    let mut say = |what: String| found.push(format!("{host}: measure: {what}"));
-    if let Some(latency) = &measured.latency {
-        for what in distribution(latency) {
-            say(what);
-        }
-    }
-    if let Some(waited) = sample.waited {
-        let longest = waited as f64 * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-        // The window of a group is the sum over its slowest ranks, which may overlap. A responder is armed before the pass that
-        // is waited for and stopped after it: its account may be longer.
-        let windows = [measured].into_iter().filter(|_| pair);
-        let operations = measured.latency.iter().map(|latency| latency.max);
-        let took = windows.map(|end| end.elapsed).chain(operations).max().unwrap_or_default();
-        if took as f64 > longest {
-            let (took, waited) = (took as f64 / 1e9, waited as f64 / 1e9);
-            say(format!("something took {took:.3} s, of which the controller waited {waited:.3} s"));
-        }
-    }
-    if pair {
-        let size = i128::from(cell.size);
-        // Of one direction the responder's own count may end inside any message; of two it counts as the initiator does.
-        let both = sample.responder.as_ref().filter(|_| result.test.bidirectional);
-        for end in [Some(measured), both].into_iter().flatten() {
-            let off = i128::from(end.bytes) - i128::from(end.operations) * size;
-            // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
-            if off.abs() > 2 * size * i128::from(cell.qps.max(1)) {
-                say(format!("{} B in {} operations of {size} B", end.bytes, end.operations));
-            }
-        }
-        // A pass before and one after the window, over every queue pair; buffers are filled in words of eight bytes.
-        let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.max(8));
-        if u128::from(sample.checked.verified) > most {
-            say(format!("{} B verified, of {most} B at most", sample.checked.verified));
-        }
-        if let Some(rate) = rate.filter(|_| cell.aim == Aim::Bandwidth) {
-            // Of both directions, each end counts its own.
-            for end in [Some(measured), sample.responder.as_ref()].into_iter().flatten().filter(|end| end.elapsed > 0) {
-                let gbps = end.bytes as f64 * 8.0 / end.elapsed as f64;
-                if gbps > rate * RATE_TOLERANCE {
-                    say(format!("{gbps:.1} Gb/s over a link of {rate} Gb/s"));
-                }
-            }
-        }
-    }
-    found
+    let mut found: Vec<String> = sample.initiator.latency.iter().flat_map(times::distribution).collect();
+    found.extend(too_long(result, sample));
+    found.extend(match result.case.flow.members.is_empty() {
+        true => pair::contradictions(result, sample, rate),
+        false => group::contradictions(result, sample),
+    });
+    let host = &result.case.flow.from.host;
+    found.into_iter().map(|what| format!("{host}: measure: {what}")).collect()
 }
 
-/// What is wrong with a distribution of times.
-fn distribution(latency: &Latency) -> Vec<String> {
-    let Latency { samples, min, p50, p90, p99, p999, max, mean, stdev, histogram, .. } = latency;
-    let mut found = Vec::new();
-    if *min == 0 {
-        found.push("an operation took 0 ns".to_owned());
-    }
-    let steps = [("minimum", min), ("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("maximum", max)];
-    for pair in steps.windows(2) {
-        let [(lower, low), (upper, high)] = [pair[0], pair[1]];
-        if low > high {
-            found.push(format!("a {lower} of {low} ns above a {upper} of {high} ns"));
-        }
-    }
-    if !(mean.is_finite() && *mean >= *min as f64 && *mean <= *max as f64) {
-        found.push(format!("a mean of {mean} ns outside of {min} to {max} ns"));
-    }
-    if *stdev == 0.0 && min < max {
-        found.push(format!("a standard deviation of 0 of values from {min} to {max} ns"));
-    }
-    // No sample lies farther from the mean than the range is wide.
-    if !(stdev.is_finite() && *stdev >= 0.0 && *stdev <= (max - min.min(max)) as f64) {
-        found.push(format!("a standard deviation of {stdev} ns of values from {min} to {max} ns"));
-    }
-    let counted: u128 = histogram.iter().map(|(_, count)| u128::from(*count)).sum();
-    if !histogram.is_empty() && counted != u128::from(*samples) {
-        found.push(format!("{samples} samples, and {counted} in the histogram"));
-    }
-    if histogram.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
-        found.push("a histogram whose edges do not rise".to_owned());
-    }
-    found
+/// An operation or a window that took longer than the controller waited for it.
+fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let (waited, measured) = (sample.waited?, &sample.initiator);
+    // The window of a group is the sum over its slowest ranks, which may overlap. A responder is armed before the pass that
+    // is waited for and stopped after it: its account may be longer.
+    let window = if result.case.flow.members.is_empty() { measured.elapsed } else { 0 };
+    let took = measured.latency.as_ref().map_or(0, |latency| latency.max).max(window);
+    let longest = waited as f64 * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
+    (took as f64 > longest).then(|| {
+        let (took, waited) = (took as f64 / 1e9, waited as f64 / 1e9);
+        format!("something took {took:.3} s, of which the controller waited {waited:.3} s")
+    })
 }

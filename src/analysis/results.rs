@@ -12,7 +12,7 @@ use super::{
     plausible::{self, Lacks},
     together::{self, Part},
     truth,
-    words::count,
+    words::{are, count},
 };
 use crate::{
     plan::model::{Grouping, Test},
@@ -88,6 +88,17 @@ impl State {
             Self::Wrong => "wrong bytes",
         }
     }
+
+    /// Behind a number of cases: `28 with an impossible value`.
+    pub const fn of_cases(self) -> &'static str {
+        match self {
+            Self::Short => "with too few repeats",
+            Self::Impossible => "with an impossible value",
+            Self::NoValue => "without a value",
+            Self::Wrong => "with wrong bytes",
+            Self::Measured | Self::Unverified | Self::Contaminated | Self::NotRun | Self::Failed => self.word(),
+        }
+    }
 }
 
 impl CaseResult<'_> {
@@ -146,10 +157,10 @@ impl CaseResult<'_> {
         words.extend(self.not_run.clone());
         let missing = self.repeats as usize - self.samples.len().min(self.repeats as usize);
         if missing > 0 && !self.samples.is_empty() {
-            words.push(format!("{missing} of {} repeats were not measured", self.repeats));
+            words.push(format!("{missing} of {} not measured", count(self.repeats as usize, "repeat")));
         }
         if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| self.is_unverified(s)) {
-            words.push("the data was not verified although the plan asks for it".to_owned());
+            words.push(self.unverified());
         }
         words.extend(self.lacks.absent.iter().cloned());
         words.extend(self.lacks.impossible.iter().map(|what| format!("cannot be true: {what}")));
@@ -158,9 +169,21 @@ impl CaseResult<'_> {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Whether a sample's bytes were not compared, or fewer than one message has.
+    /// What was not verified although the plan asks for it.
+    fn unverified(&self) -> String {
+        let verified = self.samples.iter().map(|(_, sample)| sample.checked.verified).min().unwrap_or_default();
+        let all = if verified > 0 { format!(", but for {verified} B") } else { String::new() };
+        format!("the data was not verified although the plan asks for it{all}")
+    }
+
+    /// Whether a sample's bytes were not compared: of a pair fewer than one message has, of a group fewer than its ranks hold
+    /// after two verified operations.
     fn is_unverified(&self, sample: &Sample) -> bool {
-        let least = if self.case.flow.members.is_empty() { self.case.cell.size.max(1) } else { 1 };
+        let (cell, flow) = (&self.case.cell, &self.case.flow);
+        let least = match flow.members.is_empty() {
+            true => cell.size.max(1),
+            false => plausible::verified(cell.op, cell.size, flow.ranks()),
+        };
         sample.checked.verified < least
     }
 
@@ -194,14 +217,15 @@ impl CaseResult<'_> {
     /// Where wrong bytes arrived.
     fn wrong_bytes(&self, wrong: u64) -> String {
         let flow = &self.case.flow;
+        let bytes = are(usize::try_from(wrong).unwrap_or(usize::MAX), "byte");
         let first = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
         let place = first.map_or_else(String::new, |offset| format!(", the first at offset {offset}"));
         if !flow.members.is_empty() {
-            return format!("{}: verify: {wrong} bytes are not what the ranks gave{place}", self.link_name());
+            return format!("{}: verify: {bytes} not what the ranks gave{place}", self.link_name());
         }
         // A read delivers to the initiator, everything else to the responder.
         let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
-        format!("{sink}: verify: {wrong} bytes are not what was sent{place}")
+        format!("{sink}: verify: {bytes} not what was sent{place}")
     }
 }
 
@@ -246,7 +270,7 @@ fn names(text: &str, host: &str) -> bool {
 /// Joins planned cases and tries, in the order of the cases.
 ///
 /// # Errors
-/// The journal names a test or case that the plan or the journal does not have: they do not belong together.
+/// The journal names a test, case or repeat that the plan or the journal does not have: they do not belong together.
 pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> {
     let known = (journal.cases.len() + journal.further.len()) as u64;
     if let Some(attempt) = journal.tries.iter().find(|attempt| attempt.case >= known) {
@@ -259,7 +283,23 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> 
             "the journal holds test `{test}`, which the plan does not have: they are not of the same run"
         ));
     }
+    if let Some(words) = unasked_repeat(journal, &tests) {
+        return Err(words);
+    }
     Ok(joined(journal, &journal.cases, |test| test.repeats))
+}
+
+/// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.
+fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<String> {
+    let repeats = |case: u64| {
+        let planned = usize::try_from(case).ok().and_then(|at| journal.cases.get(at));
+        planned.map_or(Some(1), |case| Some(tests.get(case.test.as_str())?.repeats))
+    };
+    let attempt =
+        journal.tries.iter().find(|attempt| repeats(attempt.case).is_some_and(|all| attempt.repeat >= all))?;
+    let (case, repeat) = (attempt.case, u64::from(attempt.repeat) + 1);
+    let all = count(repeats(case).unwrap_or_default() as usize, "repeat");
+    Some(format!("the journal holds repeat {repeat} of case {case}, of which the plan wants {all}"))
 }
 
 /// Joins the further cases and their tries, in the order of the cases. They are no part of any test.
@@ -291,22 +331,31 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     together::join(&mut results);
     for result in &mut results {
         result.doubts = doubts(journal, result);
-        let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
-        let ends = (facts(&result.case.flow.from.host), facts(&result.case.flow.to.host));
-        result.lacks = plausible::lacks(result, plausible::rate(result, ends));
+        result.lacks = plausible::lacks(result, &journal.hosts);
         result.state = state(result);
     }
     results
 }
 
+/// How much a try of a repeat counts beside others.
+fn weight(attempt: &Try) -> u8 {
+    match &attempt.result {
+        Ok(sample) if sample.checked.wrong > 0 => 2,
+        Err(failure) if failure.kind == Kind::Corruption => 2,
+        Ok(_) => 1,
+        Err(_) => 0,
+    }
+}
+
 /// Everything about a case but what speaks against it.
 fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32, tries: &[&'a Try]) -> CaseResult<'a> {
-    // Of several tries of a repeat the last measured one counts, else the last failure: a resumed run tries again
-    // what failed, and a measurement once made is not lost to a later failure.
+    // Of several tries of a repeat one with wrong bytes counts, since no later try makes them right. Else the last measured one
+    // does, else the last failure: a resumed run tries again what failed, and a measurement once made is not lost to a
+    // later failure.
     let mut counted: BTreeMap<u32, &Try> = BTreeMap::new();
     for attempt in tries {
         let slot = counted.entry(attempt.repeat).or_insert(attempt);
-        if attempt.result.is_ok() || slot.result.is_err() {
+        if weight(attempt) >= weight(slot) {
             *slot = attempt;
         }
     }

@@ -102,7 +102,9 @@ fn of_case<'r>(
         }
         let absent = (values.is_empty() && !result.samples.is_empty() && senseless.is_none())
             .then(|| format!("{}: measure: the sample holds no {metric}", result.case.flow.from.host));
-        let words: Vec<String> = [error.clone(), senseless, absent].into_iter().flatten().collect();
+        // Where a sample lacks a value the case says so already.
+        let own = [senseless, absent].into_iter().flatten().filter(|_| result.lacks.absent.is_empty());
+        let words: Vec<String> = error.clone().into_iter().chain(own).collect();
         let row = blank(journal, result, metric);
         Some(Row {
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),

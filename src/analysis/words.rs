@@ -5,8 +5,9 @@ mod number;
 
 use railgauge_wire::group::Training;
 
+pub use crate::plan::count::{are, count, were};
 pub use limit::{held_against, limit};
-pub use number::{between, brief, change, number, percent, percent_of, share, short, signed, spread, worse};
+pub use number::{between, brief, change, number, percent, percent_of, scatter, share, short, signed, spread, worse};
 
 /// A size in bytes with the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
 pub fn size(bytes: u64) -> String {
@@ -43,11 +44,6 @@ pub fn step(training: &Training) -> String {
     let model = training.model.as_ref().map_or_else(String::new, |model| format!("model={model} "));
     let (bucket, first, compute) = (training.bucket, training.first_bucket, number(training.compute as f64 / 1e6));
     format!("{model}bucket={bucket} first_bucket={first} compute={compute}ms")
-}
-
-/// A count and its noun: `1 case`, `3 cases`.
-pub fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use railgauge_wire::natural;
 use super::{Common, Exit};
 use crate::{
     cluster::AgentBinary,
-    plan,
+    plan::{self, count::count},
     preflight::{self, Cluster, Demand, Drift, Finding, Held, Severity},
     run::{
         hosts::{self, Hosts},
@@ -49,9 +49,9 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let demands = preflight::demands(&loaded.plan, &cluster, &findings);
     let drift = preflight::drift(&cluster.facts);
     common.say(format_args!(
-        "{} of {} hosts told what they are, within {:.2} s of their agents' greetings; judged in {:.3} s",
+        "{} of {} told what they are, within {:.2} s of their agents' greetings; judged in {:.3} s",
         met.facts.len(),
-        loaded.plan.hosts.len(),
+        count(loaded.plan.hosts.len(), "host"),
         met.told_within.as_secs_f64(),
         started.elapsed().as_secs_f64(),
     ));
@@ -97,7 +97,7 @@ fn wanted(out: &mut String, demand: &Demand) -> std::fmt::Result {
         .map(|(words, departures)| format!("{words}{departures}"))
         .collect();
     match parts.as_slice() {
-        [] => writeln!(out, ": {} hosts", demand.hosts()),
+        [] => writeln!(out, ": {}", count(demand.hosts(), "host")),
         parts => writeln!(out, ": {}", parts.join("; ")),
     }
 }

@@ -1,12 +1,18 @@
 //! `[localise]`: how bad parts are looked for.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use railgauge_wire::terms::Fabric;
 
 use super::{
     format::{Preset, Section, Shape, key},
     mistakes::Mistake,
-    model::{Host, Localise, Waiver},
-    read::Table,
+    model::{Host, Localise, Rails, Test, Waiver},
+    read::{Table, Words},
+    test::LAST_RAIL,
 };
 
 /// Keys of `[localise]`.
@@ -32,7 +38,8 @@ pub static LOCALISE: Section = Section {
             Shape::Texts,
             Preset::Words("none"),
             "Parts whose being bad is known: hosts and groups of the plan (with their NICs, paths, uplinks and \
-             boundaries), `rail 3`, or `all`. They are measured and told, and do not make the run fail.",
+             boundaries), `rail 3`, or `all`. They are measured and told, and do not make the run fail. `all` also waives \
+             two clusters of values, and noise in which a bad part would not show.",
         ),
         key(
             "at_most",
@@ -50,8 +57,8 @@ pub static LOCALISE: Section = Section {
     ],
 };
 
-/// Reads the table; what it does not say has its preset. `hosts` and `groups` are the names that can be waived.
-pub fn read(top: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<String>>) -> Localise {
+/// Reads the table; what it does not say has its preset. `hosts`, `groups` and the rails of `tests` can be waived.
+pub fn read(top: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<String>>, tests: &[Test]) -> Localise {
     let table = top.table("localise");
     let preset = Localise::default();
     Localise {
@@ -59,26 +66,76 @@ pub fn read(top: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<Strin
         confirm: table.flag("confirm").map_or(preset.confirm, |at| at.value),
         at_most: table.time("at_most").map_or(preset.at_most, |at| Duration::from_nanos(at.value)),
         ports: table.whole("ports").map_or(preset.ports, |at| at.value),
-        waive: waivers(&table, hosts, groups),
+        waive: waivers(&table, hosts, groups, rails(hosts, tests).as_ref()),
     }
 }
 
-fn waivers(table: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<String>>) -> Vec<Waiver> {
-    let mut found = Vec::new();
-    for text in table.texts("waive").into_iter().flat_map(|at| at.value) {
-        let name = text.text.as_str();
-        let rail = name.strip_prefix("rail ").and_then(|number| number.trim().parse().ok());
-        found.extend(match rail {
-            _ if name == "all" => Some(Waiver::All),
-            Some(rail) => Some(Waiver::Rail(rail)),
-            None if hosts.iter().any(|host| host.name == name) => Some(Waiver::Host(name.to_owned())),
-            None if groups.contains_key(name) => Some(Waiver::Group(name.to_owned())),
-            None => {
-                let mistake = Mistake::at(text.span.clone(), format!("`{name}` is no part that can be waived"));
-                table.book.add(mistake.help("name a host or a group of this plan, `rail 0`, or `all`"));
-                None
-            }
-        });
+/// Rails that the pairs of these tests can have; `None` where a host has as many as it turns out to have.
+fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    for test in tests.iter().filter(|test| test.collective.is_none()) {
+        if let Rails::Only(rails) = &test.rails {
+            found.extend(rails);
+            continue;
+        }
+        for host in hosts.iter().filter(|host| test.hosts.contains(&host.name)) {
+            let rails = match test.fabric {
+                // Without a list there is one, whatever interface the route takes.
+                Fabric::Tcp => host.tcp.len().max(1),
+                _ if host.devices.is_empty() => return None,
+                _ => host.devices.len(),
+            };
+            found.extend(0..u32::try_from(rails).unwrap_or(u32::MAX));
+        }
     }
-    found
+    // Of a plan without a test that could be read nobody knows.
+    (!found.is_empty()).then_some(found)
+}
+
+/// What one text waives; `None` after saying that it is no part of this plan.
+fn waiver(
+    table: &Table<'_>,
+    text: &Words,
+    hosts: &[Host],
+    groups: &BTreeMap<String, Vec<String>>,
+    rails: Option<&BTreeSet<u32>>,
+) -> Option<Waiver> {
+    let name = text.text.as_str();
+    if name == "all" {
+        return Some(Waiver::All);
+    }
+    if let Some(rail) = name.strip_prefix("rail ").and_then(|number| number.trim().parse().ok()) {
+        if rails.map_or(u64::from(rail) <= LAST_RAIL, |rails| rails.contains(&rail)) {
+            return Some(Waiver::Rail(rail));
+        }
+        let help = match rails {
+            Some(rails) => {
+                let rails: Vec<String> = rails.iter().map(u32::to_string).collect();
+                format!("rails count from 0; its tests measure {}", rails.join(", "))
+            }
+            None => format!("rails are 0 to {LAST_RAIL}"),
+        };
+        let mistake = Mistake::at(text.span.clone(), format!("no test of this plan measures rail {rail}"));
+        table.book.add(mistake.help(help));
+        return None;
+    }
+    if hosts.iter().any(|host| host.name == name) {
+        return Some(Waiver::Host(name.to_owned()));
+    }
+    if groups.contains_key(name) {
+        return Some(Waiver::Group(name.to_owned()));
+    }
+    let mistake = Mistake::at(text.span.clone(), format!("`{name}` is no part that can be waived"));
+    table.book.add(mistake.help("name a host or a group of this plan, `rail 0`, or `all`"));
+    None
+}
+
+fn waivers(
+    table: &Table<'_>,
+    hosts: &[Host],
+    groups: &BTreeMap<String, Vec<String>>,
+    rails: Option<&BTreeSet<u32>>,
+) -> Vec<Waiver> {
+    let texts = table.texts("waive").into_iter().flat_map(|at| at.value);
+    texts.filter_map(|text| waiver(table, &text, hosts, groups, rails)).collect()
 }

@@ -12,10 +12,12 @@
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
 //! | `mistakes`, `render` | mistakes, and how they are shown |
+//! | [`mod@count`] | plurals |
 //! | [`model`] | the plan itself |
 
 pub mod baseline;
 pub(crate) mod command;
+pub mod count;
 pub mod format;
 mod grammar;
 mod hosts;
@@ -33,6 +35,7 @@ mod test;
 
 use std::path::{Path, PathBuf};
 
+use count::count;
 use toml::de::DeTable;
 
 pub use grammar::hostlist;
@@ -98,7 +101,6 @@ impl Loaded {
     /// One line on what the plan holds.
     pub fn summary(&self) -> String {
         let plan = &self.plan;
-        let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let names = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));
         let shown = if names.len() > 60 { String::new() } else { format!(" ({names})") };
         let expectations = plan.tests.iter().map(|test| test.expect.len()).sum();

@@ -95,7 +95,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     }
     let mut tests = test::read(&top, &hosts);
     let interleave = interleave::read(&top, &mut tests);
-    let localise = localise::read(&top, &hosts.list, &hosts.groups);
+    let localise = localise::read(&top, &hosts.list, &hosts.groups, &tests);
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),

@@ -3,6 +3,8 @@
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context, value::Serde};
 use serde::Serialize;
 
+use crate::analysis::words::count;
+
 /// What pages are made of: their templates, and the parts they share.
 const TEMPLATES: [(&str, &str); 5] = [
     ("page.html", include_str!("../../templates/page.html")),
@@ -20,6 +22,7 @@ pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, Stri
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
     let words = |error: minijinja::Error| format!("{error:#}");
     for (name, text) in TEMPLATES {
         environment.add_template(name, text).map_err(words)?;

@@ -103,7 +103,8 @@ fn name(journal: &Journal, verdict: &Verdict) -> String {
 
 /// What stands out, in the page's own sentence, and a line for each part that this test names.
 fn parts(found: &Localisation, view: &View) -> String {
-    let line = |part: &Named| format!("{}: {}: {}", part.standing.word(), part.name, part.reason);
+    let waived = |part: &Named| if part.waived { ", waived" } else { "" };
+    let line = |part: &Named| format!("{}{}: {}: {}", part.standing.word(), waived(part), part.name, part.reason);
     let whole = view.parts.iter().map(|parts| parts.sentence.clone());
     whole.chain(found.suspects.iter().map(line)).collect::<Vec<_>>().join("\n")
 }

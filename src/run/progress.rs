@@ -9,6 +9,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::event::{Event, Outcome};
+use crate::plan::count::count;
 
 /// The listener that talks to people, on stderr.
 pub struct Progress {
@@ -88,8 +89,7 @@ impl Progress {
             }
             Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
             Event::Confirming { cases } => {
-                let plural = if cases.len() == 1 { "" } else { "s" };
-                self.tell(&format!("settling suspects: {} further case{plural}", cases.len()));
+                self.tell(&format!("settling suspects: {}", count(cases.len(), "further case")));
                 self.await_more(self.expected + cases.len() as u64);
             }
             Event::Interrupted => self.warn("interrupted: what was measured is kept"),

@@ -151,12 +151,14 @@ fn parts(model: &Outliers<'_>, drawn: &Drawn) {
         assert!(!model.any());
         return;
     };
-    let names: Vec<(&str, &str)> = parts.named.iter().map(|part| (part.name.as_str(), part.standing)).collect();
-    let known: Vec<(&str, &str)> = model.parts.iter().map(|part| (part.name, part.standing.word())).collect();
+    let names: Vec<(&str, String)> =
+        parts.named.iter().map(|part| (part.name.as_str(), part.standing.clone())).collect();
+    let known: Vec<(&str, String)> = model.parts.iter().map(|part| (part.name, part.state())).collect();
     assert_eq!(names, known);
     assert_eq!(names.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len(), names.len(), "a part has one state");
     assert_eq!(parts.beside, model.beside().len());
-    assert_eq!(parts.nothing, model.searched && !model.any());
+    assert_eq!(parts.nothing, model.searched && !model.any() && model.noisy.is_empty());
+    assert_eq!(parts.noisy, !model.noisy.is_empty());
     for part in &model.parts {
         assert!(parts.sentence.contains(part.name), "{}", parts.sentence);
         assert!(part.evidence.iter().any(|one| one.named.standing == part.standing));

@@ -17,13 +17,9 @@ use railgauge::{
     },
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::{
-    failure::{Failure, Kind, Stage},
-    measure::{Latency, Measurement},
-    step::Checked,
-};
+use railgauge_wire::failure::{Failure, Kind, Stage};
 
-use crate::support::Dice;
+use crate::support::{self, Dice};
 
 /// A cluster whose collectives are slow where these sides meet; a side alone is a bad host.
 struct Cluster {
@@ -47,28 +43,7 @@ impl Cluster {
         // About 300 GB/s, falling with the size of the group.
         let time = case.cell.size as f64 / 300.0 * (hosts.len() as f64).powf(0.03) * if slow { 1.25 } else { 1.0 };
         let p50 = (time * (1.0 + 0.004 * self.dice.normal())) as u64;
-        let mean = p50 as f64;
-        let latency = Latency {
-            samples: 100,
-            min: p50,
-            p50,
-            p90: p50,
-            p99: p50,
-            p999: p50,
-            max: p50,
-            mean,
-            ..Latency::default()
-        };
-        Ok(Sample {
-            initiator: Measurement {
-                elapsed: 100 * p50,
-                operations: 100,
-                latency: Some(latency),
-                ..Measurement::default()
-            },
-            checked: Checked { verified: 64, wrong: 0, first_wrong: None },
-            ..Sample::default()
-        })
+        Ok(support::group::sample(case, p50))
     }
 
     fn run(&mut self, journal: &mut Journal, cases: &[Case]) {
@@ -102,7 +77,7 @@ fn run(cluster: &mut Cluster, keys: &str) -> Journal {
         controller: String::new(),
         launcher: String::new(),
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
-        hosts: BTreeMap::new(),
+        hosts: support::group::hosts(&plan),
         lost: BTreeMap::new(),
         copies: BTreeMap::new(),
         cases: cases.clone(),

@@ -68,6 +68,7 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         initiator: Measurement {
             elapsed: 100 * p50,
             operations: 100,
+            bytes: 100 * case.cell.size,
             latency: Some(latency),
             ..Measurement::default()
         },

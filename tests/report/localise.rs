@@ -159,7 +159,11 @@ fn a_path_that_is_bad_for_one_source_port_is_named_with_that_port() {
     let (name, ports) = suspect.name.split_once(", ").unwrap();
     assert!(name.starts_with("path from gpu00") && ports == "UDP source port 49153 only", "{}", suspect.name);
     let words = "; measured alone, 1 of 8 UDP source ports is 49.";
-    assert!(suspect.reason.contains(words) && suspect.reason.contains("% below the others"), "{}", suspect.reason);
+    assert!(
+        suspect.reason.contains(words) && suspect.reason.contains("% lower (the others reach "),
+        "{}",
+        suspect.reason
+    );
     let slow: Vec<(u32, usize)> = suspect.lanes.iter().filter(|l| l.slow).map(|l| (l.number, l.n)).collect();
     assert_eq!(slow, [(49153, 8)], "five probes and three lanes");
     assert!(suspect.lanes.iter().all(|lane| lane.predicted && lane.kind == "UDP source port"));

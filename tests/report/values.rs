@@ -12,7 +12,10 @@ use railgauge::{
     },
     run::event::Sample,
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{
+    measure::Measurement,
+    terms::{Metric, Op, Service},
+};
 
 use crate::support::Scenario;
 
@@ -192,4 +195,54 @@ fn a_clock_that_counted_nothing_is_no_time() {
     let rows = rows(&journal, &results, &|_, _| None);
     let times: Vec<_> = rows.iter().filter(|row| row.metric == Metric::CpuTimePerGib).collect();
     assert!(!times.is_empty() && times.iter().all(|row| row.value.is_none()), "{times:?}");
+}
+
+/// Changes the samples of the bandwidth test as sends over verbs, of which the responder counts what arrives.
+fn sends(service: Service, change: impl Fn(&mut Sample)) -> Vec<State> {
+    let mut journal = journal();
+    let [bandwidth, _] = tests();
+    let test = journal.plan.tests.iter_mut().find(|test| test.name == bandwidth).unwrap();
+    (test.op, test.service) = (Op::Send, service);
+    test.expect.clear();
+    let mut of_test = Vec::new();
+    for case in journal.cases.iter_mut().filter(|case| case.test == bandwidth) {
+        (case.cell.op, case.cell.service) = (Op::Send, service);
+        of_test.push(case.id);
+    }
+    for Try { case, result, .. } in journal.tries.iter_mut().filter(|tried| of_test.contains(&tried.case)) {
+        let sample = result.as_mut().unwrap();
+        let size = journal.cases[*case as usize].cell.size;
+        sample.initiator.bytes = sample.initiator.operations * size;
+        sample.initiator.moved = Some(sample.initiator.bytes * 5 / 4);
+        sample.responder = Some(sample.initiator.clone());
+        change(sample);
+    }
+    let states = judge(&journal).1;
+    of_test.iter().map(|case| states[*case as usize]).collect()
+}
+
+#[test]
+fn what_was_sent_over_verbs_is_held_against_what_the_responder_received() {
+    let all = |states: Vec<State>, wanted: State| {
+        assert!(states.iter().all(|state| *state == wanted), "{states:?} is not {wanted:?} throughout");
+    };
+    let responder =
+        |change: fn(&mut Measurement)| move |sample: &mut Sample| change(sample.responder.as_mut().unwrap());
+    for service in [Service::Rc, Service::Uc, Service::Ud] {
+        all(sends(service, |_| {}), State::Measured);
+        all(sends(service, |sample| sample.responder = None), State::NoValue);
+        all(sends(service, responder(|end| end.operations = 0)), State::NoValue);
+        all(sends(service, responder(|end| end.bytes = 0)), State::NoValue);
+        // Bytes that are no messages, and more than was sent.
+        all(sends(service, responder(|end| end.bytes /= 2)), State::Impossible);
+        let more = |end: &mut Measurement| (end.bytes, end.operations) = (end.bytes * 2, end.operations * 2);
+        all(sends(service, responder(more)), State::Impossible);
+        let fewer = |end: &mut Measurement| {
+            let size = end.bytes / end.operations;
+            end.operations /= 2;
+            end.bytes = end.operations * size;
+        };
+        // What a reliable service has completed has arrived; of the others the initiator counts what arrived.
+        all(sends(service, responder(fewer)), State::Impossible);
+    }
 }

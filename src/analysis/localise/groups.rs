@@ -20,7 +20,7 @@ use crate::{
         results::{CaseResult, State},
         row::Row,
         verdict,
-        words::{count, number},
+        words::{self, count, were},
     },
     plan::model::Test,
     run::event::Case,
@@ -124,7 +124,7 @@ impl<'a> Scene<'a> {
                 // Asked for again: a disturbed result says nothing of the group.
                 aside += 1;
                 if aside >= PATIENCE {
-                    played.stopped = Some(format!("{aside} results were not to be trusted"));
+                    played.stopped = Some(format!("{} not to be trusted", were(aside, "result")));
                 }
             }
             if played.stopped.is_some() {
@@ -203,7 +203,8 @@ pub(super) fn found(
     match scene.play(further, further_rows) {
         Ok(played) => found.tell_groups(&played),
         Err(Refusal::TooFew { need, got }) => {
-            let words = format!("a slow collective cannot be taken apart among {got} hosts, {need} are needed");
+            let got = count(got, "host");
+            let words = format!("a slow collective cannot be taken apart among {got}, {need} are needed");
             found.remarks.push(words);
         }
         Err(refusal) => found.remarks.push(format!("a slow collective cannot be taken apart: {refusal}")),
@@ -263,18 +264,12 @@ impl Localisation {
         let effect = median(&residuals).unwrap_or_default();
         let change = self.percent(effect);
         let n = residuals.len();
-        let direction = if change < 0.0 { "below" } else { "above" };
-        let percent = number(change.abs());
-        let reason = match kind {
-            "host" => format!(
-                "every group with it is slow or fails, also beside hosts that are good by themselves: {percent} % {direction} good groups of that size in {}",
-                count(n, "group")
-            ),
-            _ => format!(
-                "both sides are good by themselves and slow together: {percent} % {direction} good groups of that size in {}",
-                count(n, "group")
-            ),
+        let what = match kind {
+            "host" => "every group with it is slow or fails, also beside hosts that are good by themselves",
+            _ => "both sides are good by themselves and slow together",
         };
+        let difference = words::change(change);
+        let reason = format!("{what}: {difference} against good groups of that size, in {}", count(n, "group"));
         Named {
             kind,
             name,
@@ -292,6 +287,7 @@ impl Localisation {
             reason,
             cases,
             standing: Standing::Confirmed,
+            waived: false,
             open: None,
             decided_by: Some(DecidedBy::FurtherMeasurement),
             alternatives: Vec::new(),

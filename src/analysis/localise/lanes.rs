@@ -17,7 +17,11 @@ use railgauge_wire::{
 
 use super::{Further, Lane, Localisation, Standing, pick::trusted};
 use crate::{
-    analysis::{results::CaseResult, row::Row, words::number},
+    analysis::{
+        results::CaseResult,
+        row::Row,
+        words::{brief, number, worse},
+    },
     schedule::{Cell, Flow},
 };
 
@@ -139,15 +143,16 @@ impl Localisation {
                     slow.join(", ")
                 );
                 format!(
-                    "measured alone, {} of {} {many} {} {} % below the others ({} {}; {} standard errors, {} stand out)",
+                    "measured alone, {} of {} {many} {} {} (the others reach {} {}); it takes {} standard errors to stand out, \
+                     and these are {}",
                     slow.len(),
                     keys.len(),
                     if slow.len() == 1 { "is" } else { "are" },
-                    number(100.0 * -found.effect.exp_m1()),
+                    worse(found.effect, true),
                     number(found.good.exp()),
                     self.unit,
-                    number(found.z),
-                    number(found.cut),
+                    brief(found.cut),
+                    brief(found.z),
                 )
             }
         };

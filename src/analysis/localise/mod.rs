@@ -11,9 +11,11 @@ mod further;
 mod groups;
 mod lanes;
 mod names;
+mod noisy;
 mod pick;
 mod probe;
 mod told;
+mod waived;
 mod words;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -29,12 +31,13 @@ use super::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    words::number,
+    words::{brief, count, number, worse},
 };
 use crate::schedule::Cell;
 use names::Names;
 
 pub use further::further;
+pub use noisy::TooNoisy;
 pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
 pub use told::{
@@ -68,6 +71,10 @@ pub struct Localisation {
     pub controls: Vec<Further>,
     /// That the values fall into two clusters, where they do.
     pub two_clusters: Option<TwoClusters>,
+    /// Pairs that scatter so much that a bad one among them may not stand out, where they do: then nobody can say that nothing
+    /// is bad.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub too_noisy: Option<TooNoisy>,
     /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
     pub unjudged: Vec<String>,
     /// For every case that was judged: the position in `good` of what it was compared with.
@@ -135,6 +142,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         let tests = journal.plan.tests.iter();
         all.extend(tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))));
     }
+    all.iter_mut().for_each(|found| found.waive(journal));
     all
 }
 
@@ -169,8 +177,14 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
     };
     match localise::localise(&pairs, &setting) {
         Ok(findings) => found.tell(findings, &names, &cases, &pairs, &setting),
+        Err(Refusal::TooFew { got: 0, .. }) => {
+            found
+                .remarks
+                .push("no part can be told from the others: no pair has a value that may be trusted".to_owned());
+        }
         Err(Refusal::TooFew { need, got }) => {
-            found.remarks.push(format!("no part can be told from the others among {got} hosts, {need} are needed"));
+            let got = count(got, "host");
+            found.remarks.push(format!("no part can be told from the others among {got}, {need} are needed"));
         }
         Err(refusal) => found.remarks.push(format!("no part can be told from the others: {refusal}")),
     }
@@ -192,6 +206,7 @@ impl Localisation {
             suspects: Vec::new(),
             controls: Vec::new(),
             two_clusters: None,
+            too_noisy: None,
             level_of: BTreeMap::new(),
             unjudged: Vec::new(),
             remarks: Vec::new(),
@@ -225,6 +240,7 @@ impl Localisation {
         self.suspects =
             findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
         self.tell_clusters(&findings, names, cases, pairs);
+        self.too_noisy = self.hidden_by_noise(&findings, setting);
         self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
         self.probes =
             probe::probes(pairs, &findings, setting, names, self.cell.as_ref().is_some_and(|cell| cell.op.pulls()));
@@ -275,21 +291,20 @@ impl Localisation {
         let names::Words { kind, name, hosts, groups, rail } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
-        let direction = if change < 0.0 { "below" } else { "above" };
         let level = &self.good[findings.level_of[pairs[0]].min(self.good.len() - 1)];
         let good = format!("{} {}", number(level.centre), self.unit);
-        let apart = format!(
-            "{} % {direction} what good pairs reach ({good}); {} standard errors, {} stand out",
-            number(change.abs()),
-            number(suspect.z.abs()),
-            number(needed)
-        );
+        let apart =
+            format!("{} (good pairs reach {good})", worse(suspect.effect, self.metric.better() == Better::Higher));
+        let enough =
+            format!("it stands out by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed));
         let reason = if suspect.part.is_end() {
-            format!("{low} of {n} pairs with {partners} hosts are bad, typically {apart}")
+            let (pairs, partners) = (count(*n, "pair"), count(*partners, "host"));
+            format!("{low} of {pairs} with {partners} are bad, typically {apart}; {enough}")
         } else if suspect.part.is_link() {
-            format!("it is {apart}, more than either of its ends explains")
+            format!("it is {apart}, more than either of its ends explains; {enough}")
         } else {
-            format!("{low} of {n} pairs through it are bad and all that they share is it, typically {apart}")
+            let pairs = count(*n, "pair");
+            format!("{low} of {pairs} through it are bad, typically {apart}, and it is all that they share; {enough}")
         };
         let mut reach: Vec<u32> = match &suspect.part {
             part if part.is_end() => Vec::new(),
@@ -320,6 +335,7 @@ impl Localisation {
             reason,
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
             standing: Standing::Suspect,
+            waived: false,
             open: None,
             decided_by: self.decided(suspect, None, findings),
             alternatives: suspect.alternatives.iter().map(|part| names.named(part)).collect(),

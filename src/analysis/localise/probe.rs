@@ -8,7 +8,7 @@ use super::{
     names::{self, Names},
 };
 use crate::{
-    analysis::words::number,
+    analysis::words::{change, count},
     schedule::{Flow, Port},
 };
 
@@ -108,14 +108,13 @@ impl Localisation {
             controls: settled.controls,
             controls_change_percent: self.percent(settled.moved),
         });
-        let percent = effect.map(|effect| number(self.percent(effect).abs())).unwrap_or_default();
+        let by = effect.map(|effect| change(self.percent(effect))).unwrap_or_default();
+        let tests = count(n, "further test");
         let words = match (standing, open) {
-            (Standing::Confirmed, _) => format!("confirmed by {n} further tests: {percent} %"),
-            (Standing::Intermittent, _) => {
-                format!("bad in {} of {n} further tests, then by {percent} %", settled.bad)
-            }
-            (Standing::Cleared, _) => format!("{n} further tests show it good: {percent} %"),
-            (_, Some(open)) => format!("open after {n} further tests: {}", open.words()),
+            (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
+            (Standing::Intermittent, _) => format!("bad in {} of {tests}, then {by}", settled.bad),
+            (Standing::Cleared, _) => format!("shown to be good by {tests}: {by}"),
+            (_, Some(open)) => format!("open after {tests}: {}", open.words()),
             _ => String::new(),
         };
         let named = &mut self.suspects[at];

@@ -168,6 +168,9 @@ pub struct Named {
     pub cases: Vec<u64>,
     /// Whether it was followed up.
     pub standing: Standing,
+    /// Whether the plan waives it: it is told, and does not count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waived: bool,
     /// Why it is open; `None` for any other standing.
     pub open: Option<OpenReason>,
     /// What decided that it is the bad side; `None` as long as nothing did.

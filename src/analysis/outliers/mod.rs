@@ -40,6 +40,8 @@ pub struct Outliers<'a> {
     pub parts: Vec<Part<'a>>,
     /// Tests whose values fall into two clusters that no part and no level of the fabric accounts for.
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
+    /// Tests whose values scatter so much that a bad part may not stand out.
+    pub noisy: Vec<&'a Localisation>,
     /// Whether any test could be searched for parts.
     pub searched: bool,
 }
@@ -82,6 +84,7 @@ pub fn outliers<'a>(
     Outliers {
         tests: journal.plan.tests.iter().map(of_test).collect(),
         clusters: found.iter().filter_map(|found| Some((found, parts::open_clusters(found)?))).collect(),
+        noisy: found.iter().filter(|found| found.too_noisy.is_some()).collect(),
         searched: found.iter().any(|found| !found.good.is_empty()),
         parts,
     }

@@ -17,6 +17,8 @@ pub struct Part<'a> {
     pub name: &'a str,
     /// Its state: the gravest of all tests that name it.
     pub standing: Standing,
+    /// Whether the plan waives it.
+    pub waived: bool,
     /// What speaks for it, in the order of the tests.
     pub evidence: Vec<Evidence<'a>>,
     /// Its effect as a difference of logarithms, negative where worse: the largest of all tests.
@@ -51,6 +53,12 @@ impl Part<'_> {
     /// Whether it is bad or may be: everything but what was good when measured again.
     pub fn is_bad(&self) -> bool {
         self.standing != Standing::Cleared
+    }
+
+    /// Its state in words: `suspect`, `confirmed, waived`.
+    pub fn state(&self) -> String {
+        let waived = if self.waived { ", waived" } else { "" };
+        format!("{}{waived}", self.standing.word())
     }
 
     /// Whether a case of a test is among what speaks for it.
@@ -100,6 +108,7 @@ pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]
             order.push(Part {
                 name: &named.name,
                 standing: named.standing,
+                waived: named.waived,
                 evidence: Vec::new(),
                 effect: 0.0,
                 flows: BTreeMap::new(),

@@ -37,6 +37,9 @@ type Cell = (u64, u32);
 /// A NIC as the schedule knows it, and the round and cell it is looked at in.
 type Place<'a> = (&'a str, u32, Cell, &'a Port);
 
+/// What tells passes apart: test, round, cell and repeat, and the planned start.
+type Key<'a> = (&'a str, u32, Cell, u32, u64);
+
 /// One measurement of all flows of a round in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
@@ -125,7 +128,7 @@ pub fn join(results: &mut [CaseResult<'_>]) {
     let at_once = |result: &&CaseResult<'_>| result.test.at_once();
     let mut flows: HashMap<(&str, u32, Cell), usize> = HashMap::new();
     let (mut out, mut into): (HashMap<Place<'_>, u64>, HashMap<Place<'_>, u64>) = Default::default();
-    let mut passes: HashMap<u64, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
+    let mut passes: HashMap<Key<'_>, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
     let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
     for (place, result) in results.iter().enumerate().filter(|(_, result)| at_once(result)) {
         let case = result.case;
@@ -140,25 +143,25 @@ pub fn join(results: &mut [CaseResult<'_>]) {
             first_in: *into.entry((test, round, cell, sink)).or_insert(case.id) == case.id,
         };
         parts.insert(place, part);
-        for (_, sample) in &result.samples {
+        for (repeat, sample) in &result.samples {
             if let Some(together) = sample.together {
-                passes.entry(together.start).or_default().push((result, sample));
+                passes.entry(key(case, *repeat, together.start)).or_default().push((result, sample));
             }
         }
     }
-    let passes: HashMap<u64, Arc<Pass>> = passes
+    let passes: HashMap<Key<'_>, Arc<Pass>> = passes
         .into_iter()
-        .filter_map(|(start, members)| {
-            let case = members.first()?.0.case;
-            let planned = flows.get(&(case.test.as_str(), case.round, cell(case))).copied().unwrap_or(0);
-            Some((start, Arc::new(pass(&members, planned))))
+        .map(|(key, members)| {
+            let (test, round, cell, ..) = key;
+            let planned = flows.get(&(test, round, cell)).copied().unwrap_or(0);
+            (key, Arc::new(pass(&members, planned)))
         })
         .collect();
     for (place, mut part) in parts {
         for (repeat, sample) in &results[place].samples {
-            if let Some(pass) = sample.together.and_then(|together| passes.get(&together.start)) {
-                part.passes.insert(*repeat, pass.clone());
-            }
+            let case = results[place].case;
+            let found = sample.together.and_then(|together| passes.get(&key(case, *repeat, together.start)));
+            part.passes.extend(found.map(|pass| (*repeat, pass.clone())));
         }
         results[place].part = Some(part);
     }
@@ -166,6 +169,10 @@ pub fn join(results: &mut [CaseResult<'_>]) {
 
 fn cell(case: &Case) -> Cell {
     (case.cell.size, case.cell.qps)
+}
+
+fn key(case: &Case, repeat: u32, start: u64) -> Key<'_> {
+    (case.test.as_str(), case.round, cell(case), repeat, start)
 }
 
 /// Lays the flows of one pass over each other.
@@ -214,22 +221,29 @@ fn on(start: Moment, (from, until): (i64, i64)) -> (u64, u64) {
 /// When all flows ran, in nanoseconds after the planned start.
 ///
 /// # Errors
-/// A clock is not known well enough, or that time is too short; in words.
+/// A clock is not known well enough, an end does not say when it ran or what it moved when, or that time is too short; in
+/// words.
 fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String> {
     let (mut from, mut until, mut window) = (i64::MIN, i64::MAX, 0);
     for (result, sample) in members {
         let together = sample.together.ok_or("a flow does not say when it ran")?;
-        for (host, moment) in [(&result.case.flow.from.host, together.from), (&result.case.flow.to.host, together.to)] {
+        let flow = &result.case.flow;
+        for (host, moment) in [(&flow.from.host, together.from), (&flow.to.host, together.to)] {
             if moment.error > SLICE {
                 let error = moment.error as f64 / 1e6;
                 return Err(format!("{host}: its clock is known to ± {error:.0} ms only, flows at once need ± 100 ms"));
             }
         }
-        let Measurement { started, elapsed, .. } = sample.initiator;
-        let start = started as i64 - together.from.at as i64;
-        let error = together.from.error as i64;
-        from = from.max(start + error);
-        until = until.min(start + elapsed as i64 - error);
+        // A responder without an account has counted nothing that could be laid over the others.
+        let responder = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
+        let ends = [(&flow.from.host, together.from, Some(&sample.initiator)), (&flow.to.host, together.to, responder)];
+        for (host, moment, end) in ends.into_iter().filter_map(|(host, moment, end)| Some((host, moment, end?))) {
+            tells_when(host, moment, end)?;
+            let start = end.started as i64 - moment.at as i64;
+            let error = moment.error as i64;
+            from = from.max(start + error);
+            until = until.min(start + end.elapsed as i64 - error);
+        }
         if let Window::Duration(time) = result.test.window {
             window = time;
         }
@@ -240,6 +254,24 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
         return Err(format!("all flows of the round ran together for {common:.2} of {window:.2} s only"));
     }
     Ok((from, until))
+}
+
+/// Whether an end says when it ran and how its bytes spread over that time: an average over the whole window would hide that
+/// it stood still while the others ran.
+///
+/// # Errors
+/// It does not; in words.
+fn tells_when(host: &str, moment: Moment, end: &Measurement) -> Result<(), String> {
+    // Clocks count from the start of the host: none shows zero while an agent runs on it.
+    if moment.at == 0 || end.started == 0 || end.elapsed == 0 {
+        return Err(format!("{host}: it does not say when it ran beside the other flows of its round"));
+    }
+    let (told, whole) = (end.slices.len() as u64, end.elapsed / SLICE);
+    // Over TCP the slices are those of the receiver, whose window is a little shorter.
+    if whole.abs_diff(told) > (whole / 10).max(2) {
+        return Err(format!("{host}: it says what it moved every 100 ms for {told} of {whole} times only"));
+    }
+    Ok(())
 }
 
 /// Every pass of some results once, with the case that comes first in it and the repeat.

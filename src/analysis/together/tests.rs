@@ -237,3 +237,65 @@ fn the_bytes_of_a_shared_nic_are_those_of_all_its_flows() {
         assert!(results[0].doubts[0].contains("foreign traffic"), "{:?}", results[0].doubts);
     });
 }
+
+/// One flow into h0 of three whose sample was changed.
+fn spoilt(change: impl Fn(&mut Sample)) -> (Vec<State>, Vec<String>, Vec<Option<f64>>) {
+    let mut journal = journal(INCAST, &[Some(GOOD); 3]);
+    change(journal.tries[1].result.as_mut().unwrap());
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let values = of(&rows, Metric::Bandwidth).into_iter().map(|(value, _)| value).collect();
+    (results.iter().map(|result| result.state).collect(), results[1].doubts.clone(), values)
+}
+
+#[test]
+fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know() {
+    type Change = fn(&mut Sample);
+    let none: Change = |sample| {
+        sample.initiator.slices.clear();
+        sample.responder = Some(sample.initiator.clone());
+    };
+    let changes: [(&str, Change); 7] = [
+        ("every 100 ms", |sample| sample.initiator.slices.clear()),
+        ("every 100 ms", |sample| sample.initiator.slices.truncate(3)),
+        ("every 100 ms", none),
+        ("every 100 ms", |sample| {
+            sample.responder = Some(Measurement { slices: Vec::new(), ..sample.initiator.clone() });
+        }),
+        ("when it ran", |sample| {
+            sample.initiator.started = 0;
+            sample.together.as_mut().unwrap().from.at = 0;
+        }),
+        ("when it ran", |sample| {
+            sample.responder = Some(Measurement { started: 0, ..sample.initiator.clone() });
+        }),
+        ("when it ran", |sample| {
+            let together = sample.together.as_mut().unwrap();
+            (together.from.at, together.to.at) = (0, 0);
+            sample.initiator.started = 0;
+            sample.responder = Some(sample.initiator.clone());
+        }),
+    ];
+    for (words, change) in changes {
+        let (states, doubts, values) = spoilt(change);
+        assert!(states.iter().all(|state| *state == State::Contaminated), "{words}: {states:?}, {doubts:?}");
+        assert!(doubts[0].contains(words), "{doubts:?}");
+        assert!(values.iter().all(Option::is_none), "{words}: {values:?}");
+    }
+    // A responder that was not counting while the flows ran received nothing of them.
+    let (states, ..) = spoilt(|sample| {
+        let late = sample.initiator.started + 60_000 * MS;
+        sample.responder = Some(Measurement { started: late, ..sample.initiator.clone() });
+    });
+    assert_eq!(states[1], State::Contaminated);
+}
+
+#[test]
+fn samples_of_other_repeats_are_no_flows_of_a_pass() {
+    let mut journal = journal(INCAST, &[Some(GOOD), Some(GOOD), None]);
+    journal.plan.tests[0].repeats = 2;
+    let again = Try { repeat: 1, ..journal.tries[0].clone() };
+    journal.tries.push(again);
+    let results = results(&journal).unwrap();
+    assert!(results[0].doubts[0].starts_with("only "), "{:?}", results[0].doubts);
+}

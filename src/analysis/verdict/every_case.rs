@@ -65,7 +65,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
     }
 }
 
-/// `3 of 24 cases short of that: 1 wrong bytes, 2 failed; the gravest: gpu01:0 → gpu02:0, 64 KiB: …`.
+/// `3 of 24 cases short of that: 1 with wrong bytes, 2 failed; the gravest: gpu01:0 → gpu02:0, 64 KiB: …`.
 fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
     let order = [
         State::Wrong,
@@ -81,7 +81,7 @@ fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
         .into_iter()
         .filter_map(|state| {
             let n = bad.iter().filter(|result| result.state == state).count();
-            (n > 0).then(|| format!("{n} {}", state.word()))
+            (n > 0).then(|| format!("{n} {}", state.of_cases()))
         })
         .collect();
     format!("{} of {total} short of that: {}; the gravest: {}", bad.len(), parts.join(", "), cause(bad))

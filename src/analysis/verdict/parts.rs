@@ -9,6 +9,11 @@ use crate::{
     plan::model::Waiver,
 };
 
+/// Name of what stands in the place of a part where the values fall into two clusters.
+const TWO_CLUSTERS: &str = "two clusters of values";
+/// Name of what stands in the place of the parts that noise would hide.
+const NOISE: &str = "parts that noise hides";
+
 /// A part that a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
@@ -25,14 +30,18 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
     if found.good.is_empty() && found.suspects.is_empty() && found.two_clusters.is_none() {
         return None;
     }
-    let one = |named: &Named| {
-        let waived = waivers.iter().any(|waiver| waives(waiver, named));
-        Some(Part { name: named.name.clone(), status: status(named.standing)?, waived })
-    };
+    let one =
+        |named: &Named| Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived });
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
+    // What is of no part is waived with all of them only.
+    let waived = waivers.contains(&Waiver::All);
+    let beside = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived };
     if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
-        let waived = waivers.contains(&Waiver::All);
-        parts.push(Part { name: "two clusters of values".to_owned(), status: Status::Inconclusive, waived });
+        parts.push(beside(TWO_CLUSTERS));
+    }
+    let noise = found.noise_words();
+    if noise.is_some() {
+        parts.push(beside(NOISE));
     }
     parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
@@ -47,7 +56,7 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
     };
     let waived = waived && found.missing == 0;
     let named = |wanted: Status, waived: bool| -> Vec<&str> {
-        let own = parts.iter().filter(|part| part.status == wanted && part.waived == waived);
+        let own = parts.iter().filter(|part| part.status == wanted && part.waived == waived && part.name != NOISE);
         own.map(|part| part.name.as_str()).collect()
     };
     let mut reasons = Vec::new();
@@ -59,6 +68,7 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
             reasons.push(format!("{words}: {}", list.join(", ")));
         }
     }
+    reasons.extend(noise.map(|words| format!("too noisy to tell: {words}")));
     let set_aside: Vec<&str> = parts.iter().filter(|part| part.waived).map(|part| part.name.as_str()).collect();
     if !set_aside.is_empty() {
         reasons.push(format!("waived by the plan: {}", set_aside.join(", ")));
@@ -68,10 +78,8 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
         reasons.push(format!("nothing stands out among {counted}"));
     }
     if found.missing > 0 {
-        reasons.push(format!(
-            "{} without a value that may be trusted were not compared",
-            count(found.missing, found.counted)
-        ));
+        reasons
+            .push(format!("not compared: {} without a value that may be trusted", count(found.missing, found.counted)));
     }
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     Some(Verdict {
@@ -106,15 +114,5 @@ const fn status(standing: Standing) -> Option<Status> {
         Standing::Confirmed | Standing::Intermittent => Some(Status::Fail),
         Standing::Suspect | Standing::Open => Some(Status::Inconclusive),
         Standing::Cleared => None,
-    }
-}
-
-/// Whether a waiver is about this part: a host with its NICs and paths, a group with its uplinks and boundaries, a rail.
-fn waives(waiver: &Waiver, named: &Named) -> bool {
-    match waiver {
-        Waiver::All => true,
-        Waiver::Rail(rail) => named.rail == Some(*rail),
-        Waiver::Host(host) => named.hosts.contains(host),
-        Waiver::Group(group) => named.groups.contains(group),
     }
 }

@@ -7,6 +7,7 @@
 //! | [`short`] | a value where there is little room | three significant ones |
 //! | [`brief`] | a count of standard errors and the like | two significant ones |
 //! | [`share`] | a part of something, in percent | one decimal from 1 % to 100 %, two below |
+//! | [`scatter`] | a standard deviation in percent of its centre | as [`share`]; from 100 % on a factor |
 //! | [`change`], [`between`] | a difference from something, with its sign | as [`share`]; from +100 % on a factor |
 
 /// A value with as many digits as it deserves: four significant ones, never an exponent, no trailing noise.
@@ -78,6 +79,14 @@ pub fn share(ratio: f64) -> String {
         p if (99.95..100.0).contains(&p) => format!("{:.2} %", p.min(NEARLY)),
         p if p.abs() < 0.995 && p != 0.0 => format!("{} %", significant(p, 2)),
         p => format!("{p:.1} %"),
+    }
+}
+
+/// A standard deviation in percent of its centre: `±0.60 %`, `a factor of 2.4`.
+pub fn scatter(percent: f64) -> String {
+    match percent {
+        p if p < 100.0 => format!("±{}", share(p / 100.0)),
+        p => format!("a factor of {}", brief(1.0 + p / 100.0)),
     }
 }
 

@@ -324,7 +324,7 @@ fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String>
 
 fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
     match grouping {
-        Grouping::All => format!("one group of {hosts} hosts"),
+        Grouping::All => format!("one group of {}", count(hosts, "host")),
         Grouping::Each => "each named group of hosts".to_owned(),
         Grouping::Pairs => format!("every pair of {hosts} hosts"),
         Grouping::Halves => format!("two halves of {hosts} hosts"),
@@ -335,11 +335,15 @@ fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
 fn pattern(pattern: &Pattern, hosts: usize) -> String {
     match pattern {
         Pattern::Tournament => format!("every pair of {hosts} hosts once"),
-        Pattern::Random(rounds) => format!("{rounds} random rounds of {hosts} hosts"),
+        Pattern::Random(rounds) => format!("{} of {hosts} hosts", count(*rounds as usize, "random round")),
         Pattern::Ring => format!("a ring of {hosts} hosts"),
         Pattern::Neighbours => format!("neighbours among {hosts} hosts"),
-        Pattern::OneToMany(host) => format!("{host} to each of {} hosts, one at a time", hosts.saturating_sub(1)),
-        Pattern::ManyToOne(host) => format!("each of {} hosts to {host}, one at a time", hosts.saturating_sub(1)),
+        Pattern::OneToMany(host) => {
+            format!("{host} to each of {}, one at a time", count(hosts.saturating_sub(1), "host"))
+        }
+        Pattern::ManyToOne(host) => {
+            format!("each of {} to {host}, one at a time", count(hosts.saturating_sub(1), "host"))
+        }
         Pattern::Between(left, right) => format!("every host of {left} with every host of {right}"),
         Pattern::Pairs(pairs) => count(pairs.len(), "listed pair"),
         Pattern::AtOnce(pattern) => at_once(pattern, hosts),
@@ -350,9 +354,9 @@ fn at_once(pattern: &AtOnce, hosts: usize) -> String {
     let others = hosts.saturating_sub(1);
     let draws = |rounds: &u32| if *rounds == 1 { String::new() } else { format!(", {rounds} draws") };
     match pattern {
-        AtOnce::Incast(Some(host)) => format!("{others} hosts to {host} at once"),
-        AtOnce::Incast(None) => format!("{others} hosts to one at once, to each of {hosts} in turn"),
-        AtOnce::Outcast(Some(host)) => format!("{host} to {others} hosts at once"),
+        AtOnce::Incast(Some(host)) => format!("{} to {host} at once", count(others, "host")),
+        AtOnce::Incast(None) => format!("{} to one at once, to each of {hosts} in turn", count(others, "host")),
+        AtOnce::Outcast(Some(host)) => format!("{host} to {} at once", count(others, "host")),
         AtOnce::Outcast(None) => format!("one host to {others} at once, each of {hosts} in turn"),
         AtOnce::AllToAll => format!("each of {hosts} hosts to every other at once"),
         AtOnce::Ring => format!("a ring of {hosts} hosts at once"),

@@ -4,6 +4,7 @@ use std::{collections::HashSet, ops::Range};
 
 use super::{at_once, members::Members};
 use crate::plan::{
+    count::count,
     format::one_of,
     mistakes::Mistake,
     model::Pattern,
@@ -66,7 +67,10 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         _ => {}
     }
     let hosts = &members.list;
-    let counted = if hosts.len() == 1 { format!("1 host ({})", hosts[0]) } else { format!("{} hosts", hosts.len()) };
+    let counted = match hosts.as_slice() {
+        [host] => format!("{} ({host})", count(1, "host")),
+        _ => count(hosts.len(), "host"),
+    };
     let wrong = |message: String, help: String| {
         test.book.add(Mistake::at(pattern.span.clone(), message).help(help));
         None

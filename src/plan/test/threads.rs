@@ -6,7 +6,7 @@ use railgauge_wire::{
 };
 
 use super::kind::Kind;
-use crate::plan::{mistakes::Mistake, read::Table};
+use crate::plan::{count::count, mistakes::Mistake, read::Table};
 
 /// Reads `threads` of a test and says where it has no meaning; a default that has none is left out. `window` is the
 /// measurement's.
@@ -21,7 +21,7 @@ pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
     } else if kind.aim == Some(Aim::Latency) {
         Some(("latency is measured on one thread".to_owned(), "leave `threads` out"))
     } else if threads.value > fewest {
-        let qps = if fewest == 1 { "1 queue pair".to_owned() } else { format!("{fewest} queue pairs") };
+        let qps = count(fewest as usize, "queue pair");
         Some((format!("{} threads for {qps}", threads.value), "a thread needs a queue pair at least: raise `qps`"))
     } else if let Some(Window::Adaptive { .. }) = window {
         let message = "several threads are not measured adaptively: each would end by itself";

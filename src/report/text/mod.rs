@@ -60,7 +60,7 @@ fn only_wrong(out: &mut String, view: &View, page: &Path, colour: bool) -> Resul
     if let Some(found) = view
         .parts
         .as_ref()
-        .filter(|found| found.beside > 0 || found.named.iter().any(|part| part.standing != "cleared"))
+        .filter(|found| found.noisy || found.beside > 0 || found.named.iter().any(|part| !part.cleared))
     {
         wrap(out, "", "  ", &format!("parts: {}", found.sentence))?;
     }
@@ -72,7 +72,7 @@ fn only_wrong(out: &mut String, view: &View, page: &Path, colour: bool) -> Resul
 /// What ran, and what carried the bytes.
 fn head(out: &mut String, view: &View) -> Result {
     let run = &view.run;
-    wrap(out, "", "  ", &format!("{}: {} of {} hosts, {}", run.id, run.hosts.0, run.hosts.1, run.duration))?;
+    wrap(out, "", "  ", &format!("{}: {} of {}, {}", run.id, run.hosts.0, count(run.hosts.1, "host"), run.duration))?;
     for carrier in &view.carriers {
         wrap(out, "", "  ", &format!("carried by {} ({})", carrier.words, carrier.tests.join(", ")))?;
         if !carrier.caution.is_empty() {

@@ -144,8 +144,8 @@ fn unexplained(findings: &[FindingView], outliers: &Outliers<'_>, status: Status
         return String::new();
     }
     match findings.len() {
-        1 => "This finding is not known to explain what was seen.".to_owned(),
-        n => format!("None of these {n} findings is known to explain what was seen."),
+        1 => "The only finding of the preflight is not known to explain what was seen.".to_owned(),
+        n => format!("None of the {n} findings of the preflight is known to explain what was seen."),
     }
 }
 

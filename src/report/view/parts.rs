@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::analysis::{
     localise::{Further, Localisation, Named, Standing},
     outliers::{Link, Outliers, Part},
-    words::{between, brief, change, count, number, share, size, spread},
+    words::{between, change, count, number, scatter, size, spread},
 };
 
 /// Which part is bad.
@@ -18,8 +18,11 @@ pub struct Parts {
     pub named: Vec<PartView>,
     /// Links that stand out and belong to none of these.
     pub beside: usize,
-    /// Whether nothing stands out, although it was searched: no part that is bad or may be, no link, no second cluster.
+    /// Whether nothing stands out, although it was searched and would have been seen: no part that is bad or may be, no link, no
+    /// second cluster.
     pub nothing: bool,
+    /// Whether a test's values scatter so much that a bad part may not stand out.
+    pub noisy: bool,
     /// What was looked at and what could not be told, a sentence for each test.
     pub tests: Vec<String>,
 }
@@ -29,8 +32,10 @@ pub struct Parts {
 pub struct PartView {
     /// The part.
     pub name: String,
-    /// `confirmed`, `intermittent`, `suspect`, `open` or `cleared`.
-    pub standing: &'static str,
+    /// `confirmed`, `intermittent`, `suspect`, `open` or `cleared`; with `, waived` where the plan waives it.
+    pub standing: String,
+    /// Whether it was good when measured again.
+    pub cleared: bool,
     /// The class that colours it.
     pub class: &'static str,
     /// Parts that the results do not tell from it.
@@ -51,7 +56,8 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
         sentence: sentence(outliers, found),
         named: outliers.parts.iter().map(part).collect(),
         beside,
-        nothing: outliers.searched && !outliers.any(),
+        nothing: outliers.searched && !outliers.any() && outliers.noisy.is_empty(),
+        noisy: !outliers.noisy.is_empty(),
         tests: found.iter().map(looked_at).collect(),
     })
 }
@@ -73,8 +79,9 @@ fn part(part: &Part<'_>) -> PartView {
     };
     PartView {
         name: part.name.to_owned(),
-        standing: part.standing.word(),
-        class: class(part.standing),
+        standing: part.state(),
+        cleared: part.standing == Standing::Cleared,
+        class: if part.waived { "not-run" } else { class(part.standing) },
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),
         further: further.collect(),
@@ -106,8 +113,12 @@ fn difference(part: &Named) -> String {
 
 fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
     let with = |wanted: &[Standing]| {
-        let named = outliers.parts.iter().filter(|part| wanted.contains(&part.standing));
+        let named = outliers.parts.iter().filter(|part| wanted.contains(&part.standing) && !part.waived);
         named.map(|part| part.name).collect::<Vec<_>>().join("; ")
+    };
+    let waived = || {
+        let named = outliers.parts.iter().filter(|part| part.is_bad() && part.waived);
+        named.map(|part| format!("{} ({})", part.name, part.standing.word())).collect::<Vec<_>>().join("; ")
     };
     let mut words = Vec::new();
     for (standing, what) in [
@@ -119,6 +130,10 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
             names if names.is_empty() => {}
             names => words.push(format!("{what}: {names}.")),
         }
+    }
+    match waived() {
+        names if names.is_empty() => {}
+        names => words.push(format!("Waived by the plan: {names}.")),
     }
     for (test, clusters) in &outliers.clusters {
         words.push(format!(
@@ -133,6 +148,10 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
             number(clusters.bad.centre),
             size(test.size_bytes)
         ));
+    }
+    for test in &outliers.noisy {
+        let hidden = test.noise_words();
+        words.extend(hidden.map(|hidden| format!("Too noisy to tell in {}: {hidden}.", test.test)));
     }
     let none = words.is_empty();
     words.extend(beside(outliers, none));
@@ -163,13 +182,9 @@ fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
     };
     let named: Vec<String> = links.iter().take(NAMED).map(|(test, link, _)| one(link, test.test)).collect();
     let more = if links.len() > NAMED { format!(" and {} more", links.len() - NAMED) } else { String::new() };
-    let front = match (none, links.len()) {
-        (true, 1) => "No host, NIC or switch is named, but 1 link stands out".to_owned(),
-        (true, n) => format!("No host, NIC or switch is named, but {n} links stand out"),
-        (false, 1) => "Beside that, 1 link stands out".to_owned(),
-        (false, n) => format!("Beside that, {n} links stand out"),
-    };
-    Some(format!("{front}: {}{more}.", named.join("; ")))
+    let stand = if links.len() == 1 { "stands" } else { "stand" };
+    let front = if none { "No host, NIC or switch is named, but" } else { "Beside that," };
+    Some(format!("{front} {} {stand} out: {}{more}.", count(links.len(), "link"), named.join("; ")))
 }
 
 /// With its first letter as a capital.
@@ -178,19 +193,14 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }
 
-/// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s ± 0.60 %`.
+/// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s, ±0.60 %`.
 fn looked_at(test: &Localisation) -> String {
     let mut words =
         vec![format!("{} at {} by {}", count(test.pairs, test.counted), size(test.size_bytes), test.metric.word())];
     for good in &test.good {
         let which = if good.which == "all pairs" { "good pairs" } else { &good.which };
         let centre = spread(good.centre, Some(good.centre * good.spread_percent / 100.0));
-        let scatter = if good.spread_percent < 100.0 {
-            share(good.spread_percent / 100.0)
-        } else {
-            format!("a factor of {}", brief(1.0 + good.spread_percent / 100.0))
-        };
-        words.push(format!("{which} reach {centre} {} ± {scatter}", test.unit));
+        words.push(format!("{which} reach {centre} {}, {}", test.unit, scatter(good.spread_percent)));
     }
     if test.missing > 0 {
         words.push(format!("{} without a value that may be trusted", test.missing));

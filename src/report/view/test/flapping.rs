@@ -14,7 +14,7 @@ use crate::{
     analysis::{
         percentile,
         results::CaseResult,
-        words::{brief, count, percent_of, share, size, spread},
+        words::{brief, count, percent_of, share, size, spread, were},
     },
     report::chart::slices::slices,
 };
@@ -105,7 +105,7 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
     let flapping = worst.iter().filter(|window| window.share() < HALF).count();
     let skipped = match coarse {
         0 => String::new(),
-        n => format!(" {} not looked at: too short, or too few messages in a slice.", was(n)),
+        n => format!(" {} not looked at: too short, or too few messages in a slice.", were(n, "window")),
     };
     let sentence = if flapping == 0 {
         let low = first.low().map_or_else(String::new, |low| format!("p5 {}, ", share(low / first.median)));
@@ -118,8 +118,7 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
             share(first.spread() / first.median)
         )
     } else {
-        let links = if flapping == 1 { "1 link fell".to_owned() } else { format!("{flapping} links fell") };
-        format!("{links} under half of the window's own median for 100 ms or longer.{skipped}")
+        format!("{} fell under half of the window's own median for 100 ms or longer.{skipped}", count(flapping, "link"))
     };
     let flaps = flapping > 0;
     Ok(Some(Flapping {
@@ -127,10 +126,6 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
         table: flaps.then(|| table(&worst[..flapping.min(LISTED)])),
         figure: if flaps { Some(figure(data, first)?) } else { None },
     }))
-}
-
-fn was(n: usize) -> String {
-    if n == 1 { "1 window was".to_owned() } else { format!("{n} windows were") }
 }
 
 fn table(windows: &[Window<'_>]) -> Table {

@@ -222,7 +222,7 @@ fn tip(data: &Data<'_>, link: &Link<'_>, value: Option<f64>) -> String {
     if link.stands_out {
         words.push("stands out".to_owned());
     }
-    words.extend(data.outliers.part_of(link).map(|part| format!("{} ({})", part.name, part.standing.word())));
+    words.extend(data.outliers.part_of(link).map(|part| format!("{} ({})", part.name, part.state())));
     words.extend(error);
     words.join("; ")
 }

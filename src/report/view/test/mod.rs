@@ -246,7 +246,7 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
 
 /// `host gpu05 (confirmed)`.
 fn standing(part: &Part<'_>) -> String {
-    format!("{} ({})", part.name, part.standing.word())
+    format!("{} ({})", part.name, part.state())
 }
 
 /// The metric a test is looked at for.

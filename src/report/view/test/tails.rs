@@ -56,8 +56,10 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
     let operations: u64 = all.iter().map(|(_, n)| n).sum();
     let title = data.cell_words((variant, bytes));
     let noun = if data.test.op.is_collective() { "group" } else { "link" };
-    let mut legend =
-        vec![("k-main".to_owned(), format!("all {}, {operations} operations", count(results.len(), noun)))];
+    let mut legend = vec![(
+        "k-main".to_owned(),
+        format!("all {}, {}", count(results.len(), noun), count(operations as usize, "operation")),
+    )];
     legend.extend(worst.map(|worst| ("k-worst".to_owned(), format!("largest p99: {}", worst.link_name()))));
     let svg = distribution(&all, &worst.map(|worst| merged([**worst])).unwrap_or_default())?;
     let samples = results.iter().flat_map(|result| &result.samples);

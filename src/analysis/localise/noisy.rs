@@ -1,0 +1,62 @@
+//! Results that scatter so much that nothing standing out does not mean that nothing is bad.
+
+use railgauge_stats::{
+    localise::{Findings, Level, Setting},
+    robust::outlier_cut,
+};
+use railgauge_wire::terms::Better;
+use serde::Serialize;
+
+use super::{Good, Localisation};
+use crate::analysis::words::{scatter, share};
+
+/// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of
+/// logarithms. A NIC that came up at half its speed or width, or one of two links of a bond that is down, does that.
+const HALF: f64 = std::f64::consts::LN_2;
+
+/// Pairs that scatter so much that one at half the rate of the others would not stand out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TooNoisy {
+    /// Which pairs, as in [`Good::which`].
+    pub which: String,
+    /// Standard deviation among good ones in percent of their centre.
+    pub spread_percent: f64,
+    /// From which difference on a single pair would stand out, in percent of the metric: below −50 for a bandwidth, above
+    /// 100 for a latency.
+    pub seen_from_percent: f64,
+}
+
+impl Localisation {
+    /// The kind of pairs that scatters most, if one at half the rate would not stand out among them: of every kind with values,
+    /// the cut for single pairs ([`outlier_cut`], as in the search) times their standard deviation. Single pairs are the
+    /// smallest parts that can be named, and a larger part takes less to be seen.
+    pub(super) fn hidden_by_noise(&self, findings: &Findings, setting: &Setting<'_>) -> Option<TooNoisy> {
+        let seen_from = |level: &Level| {
+            let known = setting.noise > 0.0 && level.scale <= setting.noise;
+            outlier_cut(self.pairs, (!known).then_some(level.n)) * level.scale
+        };
+        let used = self.good.iter().zip(&findings.levels).enumerate();
+        let used = used.filter(|(at, _)| findings.level_of.contains(at));
+        let worst = used.map(|(_, (good, level))| (good, seen_from(level))).max_by(|a, b| a.1.total_cmp(&b.1));
+        let (Good { which, spread_percent, .. }, seen_from) = worst.filter(|(_, seen_from)| *seen_from > HALF)?;
+        let seen_from_percent = self.percent(-seen_from);
+        Some(TooNoisy { which: which.clone(), spread_percent: *spread_percent, seen_from_percent })
+    }
+
+    /// What noise hides, as part of a sentence; `None` where it hides nothing that must be seen.
+    pub fn noise_words(&self) -> Option<String> {
+        let TooNoisy { which, spread_percent, seen_from_percent } = self.too_noisy.as_ref()?;
+        let which = if which == "all pairs" { "pairs" } else { which };
+        let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
+        Some(match self.metric.better() {
+            Better::Higher => format!(
+                "{which} scatter by {scatter}, so that one at half the rate of the others would not stand out, only one at \
+                 {seen_from} of theirs or less"
+            ),
+            Better::Lower => format!(
+                "{which} scatter by {scatter}, so that one that takes twice as long as the others would not stand out, only \
+                 one that takes {seen_from} as long or longer"
+            ),
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! Parts that the plan waives: they are told, and do not count.
+
+use super::{Localisation, Named};
+use crate::{analysis::journal::Journal, plan::model::Waiver};
+
+impl Localisation {
+    /// Notes for every part whether the plan waives it, and which waived rail no case has: a plan does not always say how many
+    /// rails its hosts have.
+    pub(super) fn waive(&mut self, journal: &Journal) {
+        let waivers = &journal.plan.localise.waive;
+        for named in &mut self.suspects {
+            named.waived = waivers.iter().any(|waiver| waives(waiver, named));
+        }
+        let has = |rail: u32| journal.cases.iter().any(|case| [case.flow.from.rail, case.flow.to.rail].contains(&rail));
+        let unknown = waivers.iter().filter_map(|waiver| match waiver {
+            Waiver::Rail(rail) if !has(*rail) => Some(format!("the plan waives rail {rail}, which no case has")),
+            _ => None,
+        });
+        self.remarks.splice(0..0, unknown);
+    }
+}
+
+/// Whether a waiver is about this part: a host with its NICs and paths, a group with its uplinks and boundaries, a rail.
+fn waives(waiver: &Waiver, named: &Named) -> bool {
+    match waiver {
+        Waiver::All => true,
+        Waiver::Rail(rail) => named.rail == Some(*rail),
+        Waiver::Host(host) => named.hosts.contains(host),
+        Waiver::Group(group) => named.groups.contains(group),
+    }
+}

@@ -1,0 +1,85 @@
+//! What the accounts of the two ends of a pair can say of one window.
+
+use railgauge_wire::{
+    measure::Measurement,
+    terms::{Aim, Fabric, Service},
+};
+
+use super::responder_counts;
+use crate::{
+    analysis::{results::CaseResult, words::count},
+    run::event::Sample,
+};
+
+/// Bandwidth above the link's rate that is put down to clocks and rounding: both ends' crystals differ by less than
+/// 100 ppm, and the rate itself is exact (IEEE 802.3, clause 4A).
+const RATE_TOLERANCE: f64 = 1.01;
+/// Share by which what one end received may differ from what the other sent: the ends do not begin and end to count at the
+/// same moment.
+const COUNT_TOLERANCE: f64 = 0.01;
+/// Messages of a queue pair that an unreliable service may count at one end only: what the receiver takes is told to the
+/// sender some receives at a time, of the 512 that it has posted (`docs/rdma.md`).
+const RECEIVES: u64 = 512;
+
+/// Everything that contradicts the message size, the other end, or the link's rate in Gb/s.
+pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<String> {
+    let mut found = off_size(result, sample);
+    found.extend(verified_too_much(result, sample));
+    found.extend(received(result, sample));
+    found.extend(rate.into_iter().flat_map(|rate| too_fast(result, sample, rate)));
+    found
+}
+
+/// Bytes that are not as many messages as the end counted.
+fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<String> {
+    let cell = &result.case.cell;
+    let size = i128::from(cell.size);
+    let off = |end: &&Measurement| {
+        let off = i128::from(end.bytes) - i128::from(end.operations) * size;
+        // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
+        off.abs() > 2 * size * i128::from(cell.qps.max(1))
+    };
+    // Over verbs a responder counts whole messages; over TCP its count of one direction may end inside any of them.
+    let whole = result.test.bidirectional || (cell.fabric != Fabric::Tcp && responder_counts(result));
+    let responder = sample.responder.as_ref().filter(|_| whole);
+    let ends = [Some(&sample.initiator), responder].into_iter().flatten();
+    let operations = |end: &Measurement| count(end.operations as usize, "operation");
+    ends.filter(off).map(|end| format!("{} B in {} of {size} B", end.bytes, operations(end))).collect()
+}
+
+/// More verified than the two verify passes hold: one before and one after the window, over every queue pair. Buffers are
+/// filled in words of eight bytes.
+fn verified_too_much(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let cell = &result.case.cell;
+    let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.max(8));
+    let verified = sample.checked.verified;
+    (u128::from(verified) > most).then(|| format!("{verified} B verified, of {most} B at most"))
+}
+
+/// What the responder received, against what was sent: of one direction, where it counts. Both ends count one pass, and the
+/// last mark between them is set when everything has arrived; an initiator leaves out what an unreliable service lost.
+fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let (cell, sent) = (&result.case.cell, sample.initiator.bytes);
+    if result.test.bidirectional || !responder_counts(result) {
+        return None;
+    }
+    let received = sample.responder.as_ref()?.bytes;
+    let messages = match (cell.fabric, cell.service) {
+        (Fabric::Verbs, Service::Uc | Service::Ud) => RECEIVES,
+        _ => 2,
+    };
+    let slack = sent as f64 * COUNT_TOLERANCE + messages as f64 * cell.size as f64 * f64::from(cell.qps.max(1));
+    let to = &result.case.flow.to.host;
+    (received.abs_diff(sent) as f64 > slack).then(|| format!("{sent} B were sent, and {to} received {received} B"))
+}
+
+/// Ends that moved more in their window than the link carries. Of both directions each end counts its own.
+fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<String> {
+    if result.case.cell.aim != Aim::Bandwidth {
+        return Vec::new();
+    }
+    let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
+    let rates = ends.filter(|end| end.elapsed > 0).map(|end| end.bytes as f64 * 8.0 / end.elapsed as f64);
+    let above = rates.filter(|gbps| *gbps > rate * RATE_TOLERANCE);
+    above.map(|gbps| format!("{gbps:.1} Gb/s over a link of {rate} Gb/s")).collect()
+}

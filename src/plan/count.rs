@@ -1,0 +1,39 @@
+//! A number and its noun: the one place that makes plurals.
+
+/// A count and its noun: `1 case`, `3 cases`, `2 entries`, `2 batches`. Where the noun has several words the last is
+/// counted.
+pub fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {}", plural(noun)) }
+}
+
+/// [`count`] with its verb: `1 byte is`, `3 bytes are`.
+pub fn are(n: usize, noun: &str) -> String {
+    format!("{} {}", count(n, noun), if n == 1 { "is" } else { "are" })
+}
+
+/// [`count`] with its verb in the past: `1 window was`, `3 windows were`.
+pub fn were(n: usize, noun: &str) -> String {
+    format!("{} {}", count(n, noun), if n == 1 { "was" } else { "were" })
+}
+
+/// The plural of a regular noun.
+fn plural(noun: &str) -> String {
+    let vowel = |c: char| "aeiou".contains(c);
+    match noun.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(vowel) => format!("{stem}ies"),
+        _ if ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([count(0, "case"), count(1, "case"), count(2, "case")], ["0 cases", "1 case", "2 cases"]);
+        assert_eq!([count(2, "entry"), count(2, "batch"), count(2, "way")], ["2 entries", "2 batches", "2 ways"]);
+        assert_eq!([are(1, "byte"), are(8, "byte"), were(1, "window")], ["1 byte is", "8 bytes are", "1 window was"]);
+    }
+}

@@ -1,0 +1,126 @@
+//! A collective counts as measured only if what its ranks say is whole and can be true.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use railgauge::{
+    analysis::{
+        journal::{End, Journal, Try},
+        results::{State, results},
+        rows::rows,
+        verdict::{Status, verdicts},
+    },
+    plan::parse,
+    run::event::{Case, LinkRecord, Sample},
+    schedule::{Inventory, schedule},
+};
+use railgauge_wire::terms::{GpuPath, LinkLayer, Transport};
+
+use crate::support;
+
+/// A run of a collective over four hosts with two ranks each.
+fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
+    let text = format!(
+        "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[1-4]\"]\n[[test]]\nop = \"{op}\"\n\
+         metric = \"bandwidth\"\ntransport = \"nccl\"\nranks_per_host = 2\nsizes = \"64MiB\"\n{keys}"
+    );
+    let plan = parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+    let case = |place| {
+        let (round, flow, cell) = schedule.resolve(place).unwrap();
+        let test = plan.tests[round.test].name.clone();
+        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
+    };
+    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let link = Arc::new(LinkRecord {
+        transport: Transport::NcclIb,
+        link_layer: LinkLayer::RoceV2,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "GPU 0".into(),
+        to_device: "GPU 0".into(),
+        rate_gbps: None,
+        mtu: 0,
+        settings: BTreeMap::new(),
+    });
+    let tries = cases.iter().map(|case| {
+        let mut sample = support::group::sample(case, 300_000);
+        change(case, &mut sample);
+        let started_at = "2026-11-21T02:00:00.000Z".to_owned();
+        Try { case: case.id, repeat: 0, started_at, link: Some(link.clone()), result: Ok(sample) }
+    });
+    Journal {
+        run_id: "run".into(),
+        tries: tries.collect(),
+        hosts: support::group::hosts(&plan),
+        plan,
+        plan_hash: String::new(),
+        version: String::new(),
+        controller: String::new(),
+        launcher: String::new(),
+        time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
+        lost: BTreeMap::new(),
+        copies: BTreeMap::new(),
+        cases,
+        further: Vec::new(),
+        notes: Vec::new(),
+        configured: None,
+        resumed: 0,
+        end: End::Finished,
+    }
+}
+
+fn judged(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> (State, u8, String) {
+    let journal = run(op, keys, change);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &|_, _| None);
+    let verdicts = verdicts(&journal, &results, &rows, Vec::new());
+    assert_eq!(verdicts.status == Status::Pass, verdicts.exit_code == 0);
+    (results[0].state, verdicts.exit_code, results[0].error().unwrap_or_default())
+}
+
+#[test]
+fn a_whole_result_of_any_collective_is_measured() {
+    for op in ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "send_recv"] {
+        let (state, code, error) = judged(op, "", |_, _| {});
+        assert_eq!((state, code), (State::Measured, 0), "{op}: {error}");
+    }
+}
+
+#[test]
+fn ranks_bytes_and_operations_that_do_not_fit_the_plan_are_impossible() {
+    type Change = fn(&Case, &mut Sample);
+    let changes: [(&str, Change); 10] = [
+        ("5 of 8 ranks gave", |_, sample| sample.ranks.truncate(5)),
+        ("0 of 8 ranks gave", |_, sample| sample.ranks.clear()),
+        ("rank 1 speaks for a4", |_, sample| sample.ranks[1].host = "a4".into()),
+        ("6 of 8 ranks gave", |_, sample| sample.ranks[1].rank = 0),
+        ("B in 100 operations", |case, sample| sample.initiator.bytes -= case.cell.size),
+        ("B in 100 operations", |_, sample| sample.initiator.bytes = 0),
+        ("operations", |case, sample| {
+            sample.initiator.operations *= 3;
+            sample.initiator.bytes = sample.initiator.operations * case.cell.size;
+        }),
+        ("B verified", |_, sample| sample.checked.verified *= 2),
+        ("took 400000 ns at most, and the slowest of all", |_, sample| sample.ranks[2].max = 400_000),
+        ("a median of 400000 ns", |_, sample| sample.ranks[2].p50 = 400_000),
+    ];
+    for (words, change) in changes {
+        let (state, code, error) = judged("all_reduce", "", change);
+        assert_eq!((state, code), (State::Impossible, 3), "{words}: {error}");
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn a_result_that_was_verified_in_part_is_not_verified() {
+    for op in ["all_reduce", "reduce_scatter", "reduce", "all_to_all"] {
+        let (state, code, error) = judged(op, "", |_, sample| sample.checked.verified -= 8);
+        assert_eq!((state, code), (State::Unverified, 3), "{op}: {error}");
+        let (state, ..) = judged(op, "", |_, sample| sample.checked.verified = 0);
+        assert_eq!(state, State::Unverified, "{op}");
+    }
+    // A plan that does not ask for it gets none.
+    let keys = "verify = false\n[[test.expect]]\nmetric = \"busbw\"\nat_least = \"1 GB/s\"\n";
+    let (state, code, error) = judged("all_reduce", keys, |_, sample| sample.checked.verified = 0);
+    assert_eq!((state, code), (State::Measured, 0), "{error}");
+}

@@ -1,0 +1,66 @@
+//! Made-up results of collectives: what a group whose ranks all take the same time would have told.
+
+use std::collections::BTreeMap;
+
+use railgauge::{
+    analysis::journal::HostUp,
+    plan::Plan,
+    run::event::{Case, RankAccount, Sample},
+};
+use railgauge_wire::{
+    facts::HostFacts,
+    measure::{Latency, Measurement},
+    step::Checked,
+    terms::Op,
+};
+
+/// Operations of a made-up window.
+const OPERATIONS: u64 = 100;
+
+/// A window of operations that take `time` nanoseconds each at every rank, verified before and after.
+pub fn sample(case: &Case, time: u64) -> Sample {
+    let (size, ranks) = (case.cell.size, u64::from(case.flow.ranks()));
+    let latency = Latency {
+        samples: OPERATIONS,
+        min: time,
+        p50: time,
+        p90: time,
+        p99: time,
+        p999: time,
+        max: time,
+        mean: time as f64,
+        ..Latency::default()
+    };
+    let account = |(rank, port): (u32, &railgauge::schedule::Port)| RankAccount {
+        rank,
+        host: port.host.to_string(),
+        device: "GPU 0".into(),
+        gpu: Some(0),
+        p50: time,
+        max: time,
+    };
+    // Of these two all ranks together hold the size once, of the others every rank holds all of it.
+    let held = if matches!(case.cell.op, Op::Reduce | Op::ReduceScatter) { size } else { size * ranks };
+    Sample {
+        initiator: Measurement {
+            elapsed: OPERATIONS * time,
+            operations: OPERATIONS,
+            bytes: OPERATIONS * size,
+            latency: Some(latency),
+            ..Measurement::default()
+        },
+        checked: Checked { verified: 2 * held, wrong: 0, first_wrong: None },
+        ranks: (0..).zip(&case.flow.members).map(account).collect(),
+        ..Sample::default()
+    }
+}
+
+/// All hosts of a plan, of which nothing is known but that they answered.
+pub fn hosts(plan: &Plan) -> BTreeMap<String, HostUp> {
+    let up = |name: &String| HostUp {
+        facts: HostFacts { hostname: name.clone(), ..HostFacts::default() },
+        clock: None,
+        wall: None,
+    };
+    plan.hosts.iter().map(|host| (host.name.clone(), up(&host.name))).collect()
+}
