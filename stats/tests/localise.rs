@@ -386,3 +386,17 @@ fn twelve_thousand_pairs_take_milliseconds() {
         assert!(took < std::time::Duration::from_millis(200), "{took:?}");
     }
 }
+
+#[test]
+fn a_rail_with_a_good_pair_is_not_what_two_slow_hosts_of_four_are() {
+    // Five of the six pairs of each rail are low; both hosts have none that is good.
+    let mut noise = Noise::new(FRESH ^ 4);
+    let slow = [Part::Host(1, Way::Both), Part::Host(3, Way::Both)];
+    for _ in 0..TRIALS {
+        let faults = slow.iter().map(|part| (part.clone(), 0.5)).collect();
+        let cluster = Cluster { rails: 2, glitches: 0.0, faults, ..Cluster::healthy(4, 3, 0.005) };
+        let findings = localise(&cluster.run(&mut noise), &Setting::default()).unwrap();
+        let named: BTreeSet<Part> = findings.suspects.iter().map(|suspect| suspect.part.clone()).collect();
+        assert_eq!(named, BTreeSet::from(slow.clone()));
+    }
+}

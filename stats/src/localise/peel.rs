@@ -14,6 +14,11 @@ pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
 pub(super) const CUT: f64 = 4.0;
 /// Share of a shared part's pairs, and of its members, that must be low.
 const MOST: f64 = 0.8;
+/// Share of a shared part's pairs that must be low where every single pair shows whether it is: a pair is as slow as the
+/// slowest thing on its way, so a good one shows that what it passes is good. A few may be what noise with long tails makes.
+const ALL: f64 = 0.95;
+/// Standard deviations that a part takes from which a single pair shows it: half of it is then three of them away.
+const CLEAR: f64 = 6.0;
 /// Most ends that are set aside for a trial.
 const AHEAD: usize = 4;
 /// Fewest pairs by which a part can be judged.
@@ -213,7 +218,9 @@ fn holds(table: &Table, cover: &Cover, part: usize, effect: f64) -> bool {
     let all_members = members.len();
     let members_low = low_members as f64 >= MOST * all_members as f64;
     let low = live.iter().filter(|&&at| table.residual(at) < limit).count();
-    let pairs_low = low as f64 >= MOST * live.len() as f64;
+    let clear = live.iter().all(|&at| -effect > CLEAR * table.scale(at));
+    let most = if clear && !part_name.is_end() { ALL } else { MOST };
+    let pairs_low = low as f64 >= most * live.len() as f64;
     match *part_name {
         Part::Nic(_, way) => enough_partners(way, others.len(), pairs_low),
         Part::Host(_, way) => {
