@@ -69,7 +69,13 @@ fn an_intermittent_series_is_one_alert_that_ends() {
     let during = of(&watched(&values[..70]));
     assert_eq!((during.len(), during[0].since, during[0].nights, during[0].end), (1, 50, (10, 19), End::Open));
     assert!((during[0].effect + 0.69).abs() < 0.02);
-    assert_eq!(of(&watched(&values))[0].end, End::WentAway(69));
+    // What else was raised meanwhile is over with it.
+    for nights in [85, 90, 100] {
+        let found = watched(&values[..nights]);
+        assert_eq!(of(&found)[0].end, End::WentAway(69));
+        assert!(found.alerts.iter().all(|alert| alert.end != End::Open), "{:?}", found.alerts);
+        assert!(!found.blind);
+    }
 }
 
 #[test]

@@ -32,9 +32,15 @@ impl Flicker {
     }
 
     /// Adds a night, and raises, brings up to date or ends the alert; `values` are all nights of the series up to this one,
-    /// and `day` tells the day of each.
-    pub(super) fn night(&mut self, values: &[f64], least: f64, day: impl Fn(usize) -> i64, alerts: &mut Vec<Alert>) {
-        let Some(&value) = values.last() else { return };
+    /// and `day` tells the day of each. The positions of its low nights where it ends.
+    pub(super) fn night(
+        &mut self,
+        values: &[f64],
+        least: f64,
+        day: impl Fn(usize) -> i64,
+        alerts: &mut Vec<Alert>,
+    ) -> Option<Vec<usize>> {
+        let &value = values.last()?;
         let mark = self.mark(value, least);
         self.marks.push(mark);
         // A low night is no measure of the others, whatever level it may be of.
@@ -50,14 +56,17 @@ impl Flicker {
                 let back = last().map_or(since, |last| last + 1);
                 alerts[alert].end = End::WentAway(day(self.first + back));
                 self.open = None;
-            } else if mark == Mark::Low {
+                let low = |at: &usize| self.marks[*at] == Mark::Low;
+                return Some((since..self.marks.len()).filter(low).map(|at| self.first + at).collect());
+            }
+            if mark == Mark::Low {
                 alerts[alert].effect = self.effect(values, since);
                 alerts[alert].nights = self.tally(since, self.marks.len());
             }
-            return;
+            return None;
         }
         if mark != Mark::Low {
-            return;
+            return None;
         }
         if let Some(Intermittent { since, strength, sure: true, .. }) = intermittent(&self.marks) {
             self.open = Some((alerts.len(), since));
@@ -72,6 +81,7 @@ impl Flicker {
                 end: End::Open,
             });
         }
+        None
     }
 
     fn mark(&self, value: f64, least: f64) -> Mark {

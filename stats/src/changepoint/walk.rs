@@ -63,8 +63,19 @@ impl<'a> Walk<'a> {
     pub(super) fn night(&mut self, at: usize) -> Result<(), Refusal> {
         self.step(at)?;
         let day = |night: usize| self.nights[night].day;
-        self.flicker.night(&self.values[..=at], self.rules.least, day, &mut self.alerts);
+        let over = self.flicker.night(&self.values[..=at], self.rules.least, day, &mut self.alerts);
+        if let Some(low) = over {
+            // Known to have been of no level: what is left shows whether the level before is back.
+            self.leave_out(&low);
+            self.returned();
+            self.leave_out(&low);
+        }
         Ok(())
+    }
+
+    /// Takes nights out of the history.
+    fn leave_out(&mut self, nights: &[usize]) {
+        self.set_history(self.history.iter().copied().filter(|night| !nights.contains(night)).collect());
     }
 
     /// The alerts of a level that changed.

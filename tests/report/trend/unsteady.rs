@@ -51,7 +51,9 @@ fn what_was_intermittent_is_over_after_enough_good_nights_or_an_epoch() {
     let bad = |n: u32| n < 20 && n % 2 == 0;
     for (nights, code) in [(24, 1), (40, 0)] {
         let found = watch(flickering(7, 40, nights, bad), &Options::default());
-        assert_eq!(found.exit_code, code, "after {nights} nights: {}", found.sentence);
+        let open = || found.changes.iter().filter(|change| change.state == State::Open);
+        let told: Vec<String> = open().map(|change| format!("{}: {}", change.name, change.sentence)).collect();
+        assert_eq!(found.exit_code, code, "after {nights} nights: {} {told:?}", found.sentence);
     }
     let epochs = vec![(day(&night(61)).unwrap(), "new cable".to_owned())];
     let found = watch(flickering(7, 40, 30, bad), &Options { epochs, ..Options::default() });
