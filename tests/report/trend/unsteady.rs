@@ -2,7 +2,7 @@
 
 use railgauge::analysis::{
     history::Run,
-    trend::{Options, Rule, State, Watched, day},
+    trend::{Options, Rule, Series, State, Watched, day},
 };
 
 use super::nights::{cluster, night, one_link, run, watch, worse};
@@ -48,18 +48,23 @@ fn a_few_low_nights_that_come_and_go_are_no_pass() {
 
 #[test]
 fn what_was_intermittent_is_over_after_enough_good_nights_or_an_epoch() {
-    let bad = |n: u32| n < 20 && n % 2 == 0;
-    for (nights, code) in [(24, 1), (40, 0)] {
-        let found = watch(flickering(7, 40, nights, bad), &Options::default());
-        let open = || found.changes.iter().filter(|change| change.state == State::Open);
-        let told: Vec<String> = open().map(|change| format!("{}: {}", change.name, change.sentence)).collect();
-        assert_eq!(found.exit_code, code, "after {nights} nights: {} {told:?}", found.sentence);
-    }
+    // The states of the alerts of the link, and how it is watched.
+    let link = |nights: u32, options: &Options| {
+        let bad = |n: u32| n < 20 && n % 2 == 0;
+        let found = watch(flickering(7, 40, nights, bad), options);
+        let is = |series: &&Series| series.alerts.iter().any(|alert| alert.rule == Rule::Intermittent);
+        let series = found.series.iter().find(is).unwrap();
+        (series.alerts.iter().map(|alert| alert.state).collect::<Vec<State>>(), series.state, found.exit_code)
+    };
+    let (states, _, code) = link(24, &Options::default());
+    assert!(states.contains(&State::Open) && code == 1, "{states:?}");
+    let (states, watched, _) = link(40, &Options::default());
+    assert!(!states.contains(&State::Open) && states.contains(&State::WentAway), "{states:?}");
+    assert_eq!(watched, Watched::Fully);
     let epochs = vec![(day(&night(61)).unwrap(), "new cable".to_owned())];
-    let found = watch(flickering(7, 40, 30, bad), &Options { epochs, ..Options::default() });
-    assert_eq!(found.exit_code, 0, "{}", found.sentence);
-    let ends: Vec<State> = found.series.iter().flat_map(|series| &series.alerts).map(|alert| alert.state).collect();
-    assert!(ends.contains(&State::Accepted), "{ends:?}");
+    let (states, watched, _) = link(30, &Options { epochs, ..Options::default() });
+    assert!(!states.contains(&State::Open) && states.contains(&State::Accepted), "{states:?}");
+    assert_eq!(watched, Watched::Weakly);
 }
 
 #[test]
