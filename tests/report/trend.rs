@@ -14,6 +14,8 @@ use railgauge::{
 use crate::support::Scenario;
 
 mod nights;
+mod presence;
+mod unsteady;
 
 /// A night of a small cluster; `slow` is a host that carries less.
 fn night(day: u32) -> Scenario {

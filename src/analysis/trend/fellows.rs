@@ -1,22 +1,48 @@
-//! Links that were bad from their first night on: no night of their own tells, others of their kind do.
+//! Links that were bad, or bad on some nights, from their first night on: no night of their own tells, others of their kind do.
 
 use std::collections::BTreeMap;
 
-use railgauge_stats::changepoint::{OTHERS, Out, stand_out};
+use railgauge_stats::{
+    Refusal,
+    changepoint::{Mark, OTHERS, Out, intermittent, low_among, stand_out, upper_spread},
+    robust::median,
+};
 
 use super::{Alert, Options, Rule, Series, State, Way, date, history::Everything, judge::percent, parts::sign, reason};
 
 /// Fewest nights of a series that is held against others.
 const NIGHTS: usize = 3;
+/// Nights that are looked at for those on which a series lies below its like.
+const RECENT: usize = 60;
 
 /// What series that are held against each other have in common: kind, plan, and class of part.
 type Kind<'a> = (String, String, &'a str);
 
-/// Adds an alert to every series whose level is far worse than that of its like in the same nights. A series of which an
-/// epoch was declared since it began is as it should be; one that changed has an alert already.
-pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Options) {
+/// Adds an alert to every series whose level is far worse than that of its like in the same nights, and to every one of which
+/// this is so on some nights. A series of which an epoch was declared since it began is as it should be, but for nights that
+/// come and go since; one that changed has an alert already.
+///
+/// # Errors
+/// A statistic refuses the nights, which is a mistake of ours.
+pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
     let least = (options.least_percent / 100.0).ln_1p();
     let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
+    for members in kinds(everything, series).into_values() {
+        for side in [true, false] {
+            let like: Vec<(usize, bool)> = members.iter().copied().filter(|(_, together)| *together == side).collect();
+            // Too few of one distance are held against all.
+            let of = if like.len() > OTHERS { &like } else { &members };
+            let own: Vec<bool> = of.iter().map(|(_, together)| *together == side).collect();
+            let of: Vec<usize> = of.iter().map(|(at, _)| *at).collect();
+            levels(series, &of, &own, least, accepted);
+            flickers(series, &of, &own, least, accepted)?;
+        }
+    }
+    Ok(())
+}
+
+/// Series by what they have in common, each with whether both of its hosts are of one group.
+fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<Kind<'a>, Vec<(usize, bool)>> {
     let mut kinds: BTreeMap<Kind<'_>, Vec<(usize, bool)>> = BTreeMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
         let flow = &everything.subjects[collected.subject].flow;
@@ -30,40 +56,93 @@ pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Opt
             kinds.entry((one.kind.clone(), one.plan.clone(), class)).or_default().push((at, together));
         }
     }
-    for members in kinds.into_values() {
-        let level = |&(at, _): &(usize, bool)| sign(series[at].metric) * series[at].centre.ln();
-        let mut found: Vec<(usize, Option<Out>, usize)> = Vec::new();
-        for side in [true, false] {
-            let like: Vec<(usize, bool)> = members.iter().copied().filter(|(_, together)| *together == side).collect();
-            // Too few of one distance are held against all.
-            let of = if like.len() > OTHERS { &like } else { &members };
-            let out = stand_out(&of.iter().map(level).collect::<Vec<f64>>(), least);
-            let own = of.iter().zip(out).filter(|((_, together), _)| *together == side);
-            found.extend(own.map(|((at, _), out)| (*at, out, of.len() - 1)));
+    kinds
+}
+
+/// Levels that stand out.
+fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepted: i64) {
+    let level = |&at: &usize| sign(series[at].metric) * series[at].centre.ln();
+    let out: Vec<Option<Out>> = stand_out(&of.iter().map(level).collect::<Vec<f64>>(), least);
+    for ((&at, out), _) in of.iter().zip(out).zip(own).filter(|(_, own)| **own) {
+        let one = &mut series[at];
+        let first = one.points.first().map_or(i64::MIN, |(day, _)| *day);
+        let Some(out) = out.filter(|_| first >= accepted && !is_worse(one)) else { continue };
+        let last = one.points.last().map_or(first, |(day, _)| *day);
+        let nights = (of.len() - 1, one.nights);
+        one.alerts.push(alert(one, Rule::Fellows, (first, last), out.effect, out.excess, nights));
+    }
+}
+
+/// Series that lie below their like on some nights, and on others do not.
+fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepted: i64) -> Result<(), Refusal> {
+    let mut nights: BTreeMap<i64, Vec<(usize, (f64, f64))>> = BTreeMap::new();
+    for (number, &at) in of.iter().enumerate() {
+        let one = &series[at];
+        let recent = &one.points[one.points.len().saturating_sub(RECENT)..];
+        let since = recent.iter().filter(|(day, _)| *day >= accepted);
+        let values: Vec<(i64, f64)> = since.map(|(day, value)| (*day, sign(one.metric) * value.ln())).collect();
+        if values.len() < NIGHTS {
+            continue;
         }
-        for (at, out, others) in found {
-            let one = &mut series[at];
-            let first = one.points.first().map_or(i64::MIN, |(day, _)| *day);
-            let open = |alert: &Alert| alert.way == Way::Worse && alert.state == State::Open;
-            let Some(out) = out.filter(|_| first >= accepted && !one.alerts.iter().any(open)) else { continue };
-            let last = one.points.last().map_or(first, |(day, _)| *day);
-            let mut alert = Alert {
-                since: date(first),
-                day: first,
-                raised: date(last),
-                rule: Rule::Fellows,
-                way: Way::Worse,
-                percent: percent(sign(one.metric) * out.effect),
-                interval: None,
-                strength: out.excess,
-                nights: (others, one.nights),
-                state: State::Open,
-                end: None,
-                back: None,
-                reason: String::new(),
-            };
-            alert.reason = reason::alert(&alert);
-            one.alerts.push(alert);
+        let spread = upper_spread(&values.iter().map(|(_, value)| *value).collect::<Vec<f64>>())?;
+        for (day, value) in values {
+            nights.entry(day).or_default().push((number, (value, spread)));
         }
     }
+    let mut marks: Vec<Vec<(i64, Mark, f64)>> = vec![Vec::new(); of.len()];
+    for (day, night) in nights {
+        let values: Vec<(f64, f64)> = night.iter().map(|(_, value)| *value).collect();
+        for ((number, _), (mark, away)) in night.iter().zip(low_among(&values, least).into_iter().flatten()) {
+            marks[*number].push((day, mark, away));
+        }
+    }
+    for ((&at, nights), _) in of.iter().zip(marks).zip(own).filter(|(_, own)| **own) {
+        let one = &mut series[at];
+        let found = intermittent(&nights.iter().map(|(_, mark, _)| *mark).collect::<Vec<Mark>>());
+        let Some(found) = found.filter(|_| !is_worse(one)) else { continue };
+        let shown = &nights[found.since..];
+        let low: Vec<f64> = shown.iter().filter(|(_, mark, _)| *mark == Mark::Low).map(|(_, _, away)| *away).collect();
+        let (effect, first) = (median(&low)?, shown[0].0);
+        let last = nights.last().map_or(first, |(day, ..)| *day);
+        if found.sure {
+            let alert = alert(one, Rule::Intermittent, (first, last), effect, found.strength, found.nights);
+            one.suspicion = None;
+            one.alerts.push(alert);
+        } else if one.suspicion.is_none() {
+            one.suspicion = Some(reason::suspicion(found.nights, percent(sign(one.metric) * effect), &date(first)));
+        }
+    }
+    Ok(())
+}
+
+fn is_worse(series: &Series) -> bool {
+    series.alerts.iter().any(|alert| alert.way == Way::Worse && alert.state == State::Open)
+}
+
+/// An alert for the worse that is open, from its first night to the last one.
+fn alert(
+    one: &Series,
+    rule: Rule,
+    (first, last): (i64, i64),
+    effect: f64,
+    strength: f64,
+    nights: (usize, usize),
+) -> Alert {
+    let mut alert = Alert {
+        since: date(first),
+        day: first,
+        raised: date(last),
+        rule,
+        way: Way::Worse,
+        percent: percent(sign(one.metric) * effect),
+        interval: None,
+        strength,
+        nights,
+        state: State::Open,
+        end: None,
+        back: None,
+        reason: String::new(),
+    };
+    alert.reason = reason::alert(&alert);
+    alert
 }

@@ -39,7 +39,7 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
         .zip(watched)
         .map(|(series, watch)| Ok(of_series(everything, series, &watch?)))
         .collect::<Result<Vec<Series>, Refusal>>()?;
-    fellows::hold(everything, &mut series, options);
+    fellows::hold(everything, &mut series, options)?;
     Ok(series)
 }
 
@@ -69,6 +69,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         state: match watch.grade {
             _ if !alive => Watched::Retired,
             _ if missing > 0 => Watched::Missing,
+            Grade::Full | Grade::Weak if watch.blind => Watched::TooNoisy,
             Grade::Full => Watched::Fully,
             Grade::Weak => Watched::Weakly,
             Grade::TooYoung => Watched::TooYoung,
@@ -84,6 +85,10 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         alerts: alerts.collect(),
         repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
         far_off: alive && missing == 0 && watch.repeat.is_some_and(|repeat| repeat.urgent),
+        suspicion: watch
+            .suspicious
+            .filter(|_| alive)
+            .map(|found| reason::suspicion(found.nights, percent(sign * found.effect), &date(found.since))),
         points,
     }
 }
@@ -109,6 +114,7 @@ fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(
             Kind::Fast => Rule::Fast,
             Kind::Slow => Rule::Slow,
             Kind::Young => Rule::Young,
+            Kind::Intermittent => Rule::Intermittent,
         },
         way: if alert.effect > 0.0 { Way::Better } else { Way::Worse },
         percent: percent(sign * alert.effect),

@@ -8,7 +8,7 @@
 //! | `parts` | hosts, NICs and rails of plans that measure other pairs each night |
 //! | `presence` | which series should have a value of the last night |
 //! | `judge` | watches every series, groups what moved together |
-//! | `fellows` | links that were bad from their first night on |
+//! | `fellows` | links that were bad, or bad on some nights, from their first night on |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
 //!
@@ -90,6 +90,8 @@ pub enum Rule {
     Young,
     /// The series was far worse than its like from its first night on.
     Fellows,
+    /// Nights far below the level, or far below its like, come and go.
+    Intermittent,
 }
 
 /// How a series is watched.
@@ -102,6 +104,8 @@ pub enum Watched {
     Weakly,
     /// Too few nights to say anything.
     TooYoung,
+    /// So noisy that even half the rate would not be found within a week.
+    TooNoisy,
     /// Its plan was measured on the last night and it has no value of it.
     Missing,
     /// Its plan is no longer measured, or other hardware took its place.
@@ -141,9 +145,10 @@ pub struct Alert {
     pub percent: f64,
     /// 95 % interval of it; `None` where the nights since were too few.
     pub interval: Option<(f64, f64)>,
-    /// By how many standard deviations (fast), or how many times what alerts (slow).
+    /// By how many standard deviations (fast), or how many times what alerts (all others).
     pub strength: f64,
-    /// Nights before and since that it rested on.
+    /// Nights before and since that it rested on; of an intermittent series the low nights, and all nights from the first of
+    /// them on.
     pub nights: (usize, usize),
     /// What became of it.
     pub state: State,
@@ -202,6 +207,8 @@ pub struct Series {
     pub repeat: Option<f64>,
     /// Whether it is too far off for the night to pass.
     pub far_off: bool,
+    /// Why it may be intermittent, where the evidence is too weak for an alert.
+    pub suspicion: Option<String>,
     /// Night (counted in days from 1970) and value of every night, for charts.
     #[serde(skip)]
     pub points: Vec<(i64, f64)>,
@@ -239,7 +246,7 @@ pub struct Trend {
     /// Version of this document.
     pub version: u32,
     /// fail: something became worse and still is. inconclusive: nothing did, but values of the last night are missing, must
-    /// be repeated, or have too few nights before them.
+    /// be repeated, have too few nights before them, or belong to a series that is too noisy or may be intermittent.
     pub status: Status,
     /// The exit code of that.
     pub exit_code: u8,
@@ -259,6 +266,10 @@ pub struct Trend {
     pub repeats: usize,
     /// Series of plans that are measured, too young to say anything about.
     pub too_young: usize,
+    /// Series that are too noisy to say anything about.
+    pub too_noisy: usize,
+    /// Series that may be intermittent.
+    pub suspicious: usize,
     /// Changes, those that are still so first, then the latest first.
     pub changes: Vec<Change>,
     /// What was changed on purpose.

@@ -18,12 +18,12 @@ pub(super) fn alert(alert: &Alert) -> String {
         Rule::Fellows => format!(
             "{} than the median of its like, {strength} times what stands out, since its first night; {before} of its like, \
              {}",
-            if alert.percent < 0.0 {
-                format!("lower by {} %", percent(-alert.percent))
-            } else {
-                format!("higher by {} %", percent(alert.percent))
-            },
+            apart(alert.percent),
             count(*since, "night")
+        ),
+        Rule::Intermittent => format!(
+            "{} on {before} of {since} nights, with good nights between them; {strength} times what alerts, seen on {raised}",
+            apart(alert.percent)
         ),
         Rule::Slow | Rule::Young => format!(
             "{moved}{interval}: {} against the {before} before, {strength} times what alerts, seen on {raised}",
@@ -34,10 +34,12 @@ pub(super) fn alert(alert: &Alert) -> String {
 
 /// What changed, since when, and whether it still is so.
 pub(super) fn change(change: &Change, series: &[Series]) -> String {
+    let some = |&(at, alert): &(usize, usize)| series[at].alerts[alert].rule == Rule::Intermittent;
+    let nights = if change.members.iter().all(some) { " on some nights" } else { "" };
     let effects: Vec<String> = change
         .effects
         .iter()
-        .map(|(metric, percent)| format!("{} {}", metric.word().replace('_', " "), moved(*percent)))
+        .map(|(metric, percent)| format!("{} {}{nights}", metric.word().replace('_', " "), moved(*percent)))
         .collect();
     let of = match change.series {
         (1, 1) => String::new(),
@@ -93,11 +95,29 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], (missing, left): (
     if torn {
         text += " The last run cannot be read.";
     }
+    let suspicious = series.iter().filter(|series| series.suspicion.is_some()).count();
+    if suspicious > 0 {
+        text += &format!(" {suspicious} may be intermittent.");
+    }
+    let noisy = number_of(Watched::TooNoisy);
+    if noisy > 0 {
+        let verb = if noisy == 1 { "is" } else { "are" };
+        text += &format!(" {noisy} {verb} too noisy to tell: not even half the rate would be seen.");
+    }
     let repeat = series.iter().filter(|series| series.repeat.is_some()).count();
     if repeat > 0 {
         text += &format!(" {repeat} of the last night should be repeated at once.");
     }
     text
+}
+
+/// Why a series may be intermittent: low nights of all nights since a date, and by how many percent.
+pub(super) fn suspicion((low, nights): (usize, usize), effect: f64, since: &str) -> String {
+    format!("{} on {low} of {nights} nights since {since}: too few to be sure that it is intermittent", apart(effect))
+}
+
+fn apart(change: f64) -> String {
+    format!("{} by {} %", if change < 0.0 { "lower" } else { "higher" }, percent(change.abs()))
 }
 
 fn moved(change: f64) -> String {

@@ -15,7 +15,10 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count();
     let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
     let left = left(&everything, &changes);
-    let unsure = left > 0 || !missing.is_empty() || far_off > 0 || too_young > 0 || everything.torn || !watched;
+    let too_noisy = series.iter().filter(|series| series.state == Watched::TooNoisy).count();
+    let suspicious = series.iter().filter(|series| series.suspicion.is_some()).count();
+    let series_tell = watched && far_off + too_young + too_noisy + suspicious == 0;
+    let unsure = left > 0 || !missing.is_empty() || everything.torn || !series_tell;
     let status = match () {
         () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
         () if unsure => Status::Inconclusive,
@@ -36,6 +39,8 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         torn: everything.torn,
         repeats: far_off,
         too_young,
+        too_noisy,
+        suspicious,
         changes,
         epochs: everything.epochs,
         series_years: nights_watched as f64 / 365.25,

@@ -53,6 +53,10 @@ pub struct TrendView {
     pub more_missing: usize,
     /// Series whose last night should be repeated at once.
     pub repeats: Table,
+    /// Series that may be intermittent, or that are too noisy to tell.
+    pub doubts: Table,
+    /// How many of these are not listed.
+    pub more_doubts: usize,
     /// What was changed on purpose.
     pub epochs: Table,
     /// Series by test, metric and size.
@@ -100,6 +104,8 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
             Status::Pass => "steady",
             Status::Inconclusive | Status::NotRun if !trend.missing.is_empty() || trend.torn => "values are missing",
             Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
+            Status::Inconclusive | Status::NotRun if trend.suspicious > 0 => "in doubt",
+            Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to tell",
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
         sentence: trend.sentence.clone(),
@@ -118,6 +124,8 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
         missing: missing(trend),
         more_missing: trend.missing.len().saturating_sub(ROWS),
         repeats: repeats(trend),
+        doubts: doubts(trend),
+        more_doubts: (trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
         epochs: epochs(trend),
         kinds: kinds(trend),
         unreadable: Table {
@@ -248,6 +256,18 @@ fn repeats(trend: &Trend) -> Table {
         vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
     let row = |series: &Series| Some(vec![series.kind.clone(), series.link.clone(), number(series.repeat?)]);
     Table { columns, rows: trend.series.iter().filter_map(row).take(ROWS).collect() }
+}
+
+/// Why nothing can be said of a series: what may be intermittent first.
+fn doubts(trend: &Trend) -> Table {
+    let columns = vec![text_column("test, metric, size"), text_column("link"), text_column("why")];
+    let row = |series: &Series, why: String| vec![series.kind.clone(), series.link.clone(), why];
+    let suspected = trend.series.iter().filter_map(|series| Some(row(series, series.suspicion.clone()?)));
+    let noisy = trend.series.iter().filter(|series| series.state == Watched::TooNoisy).map(|series| {
+        let spread = words::percent(series.scale_percent);
+        row(series, format!("too noisy to tell: nights spread by {spread} %, half the rate would not be seen"))
+    });
+    Table { columns, rows: suspected.chain(noisy).take(ROWS).collect() }
 }
 
 fn epochs(trend: &Trend) -> Table {

@@ -1,6 +1,11 @@
 //! A series against its like: who was bad from the first night on.
 
-use crate::robust::{MAD_TO_SIGMA, median_in_place};
+use super::Mark;
+use crate::{
+    rank::normal_quantile,
+    refusal::Refusal,
+    robust::{MAD_TO_SIGMA, median_in_place, quantile},
+};
 
 /// Fewest others that a level is held against.
 pub const OTHERS: usize = 4;
@@ -20,20 +25,43 @@ pub struct Out {
     pub excess: f64,
 }
 
+/// What one night says of links of a kind, each by the median of all: low beyond 6 standard deviations of the night's values
+/// (1.4826 · MAD, `least` at least), beyond 6 of the link's own ([`upper_spread`]), and beyond 10 %. `night` holds logarithms,
+/// higher is better, each with the link's own deviation. With fewer than five links nothing is said.
+pub fn low_among(night: &[(f64, f64)], least: f64) -> Option<Vec<(Mark, f64)>> {
+    if night.len() <= OTHERS {
+        return None;
+    }
+    let (centre, scale) = spread(night.iter().map(|(value, _)| *value).collect(), least);
+    let mark =
+        |&(value, own): &(f64, f64)| (Mark::of(value - centre, (CUT * scale.max(own)).max(LEAST)), value - centre);
+    Some(night.iter().map(mark).collect())
+}
+
+/// Standard deviation of the better nights of a link: the distance from its 60 % to its 90 % quantile in those of a normal
+/// variable. Low nights do not widen it while they are fewer than 60 %.
+///
+/// # Errors
+/// No value.
+pub fn upper_spread(values: &[f64]) -> Result<f64, Refusal> {
+    Ok((quantile(values, 0.9)? - quantile(values, 0.6)?) / (normal_quantile(0.9) - normal_quantile(0.6)))
+}
+
+fn spread(mut levels: Vec<f64>, least: f64) -> (f64, f64) {
+    let centre = median_in_place(&mut levels);
+    levels.iter_mut().for_each(|level| *level = (*level - centre).abs());
+    (centre, (MAD_TO_SIGMA * median_in_place(&mut levels)).max(least))
+}
+
 /// Which levels (logarithms, higher is better) lie below the median of all others by more than 6 of their standard
 /// deviations (1.4826 · MAD, `least` at least) and by more than 10 %. With fewer than four others nothing is said; where
 /// half of them differ, the deviation is so large that nothing stands out.
 pub fn stand_out(levels: &[f64], least: f64) -> Vec<Option<Out>> {
-    let spread = |mut levels: Vec<f64>| {
-        let centre = median_in_place(&mut levels);
-        levels.iter_mut().for_each(|level| *level = (*level - centre).abs());
-        (centre, (MAD_TO_SIGMA * median_in_place(&mut levels)).max(least))
-    };
     // One of many moves no median.
-    let all = (levels.len() > MANY).then(|| spread(levels.to_vec()));
+    let all = (levels.len() > MANY).then(|| spread(levels.to_vec(), least));
     let out = |at: usize| {
         let others = || levels[..at].iter().chain(&levels[at + 1..]).copied().collect();
-        let (centre, scale) = all.unwrap_or_else(|| spread(others()));
+        let (centre, scale) = all.unwrap_or_else(|| spread(others(), least));
         let effect = levels[at] - centre;
         let excess = -effect / (CUT * scale).max(LEAST);
         (excess > 1.0).then_some(Out { effect, excess })

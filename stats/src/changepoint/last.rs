@@ -1,5 +1,7 @@
 //! The last night: too far off to be believed, too short to be an alert.
 
+use std::sync::OnceLock;
+
 use super::{Repeat, slow::FEWEST};
 use crate::{
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -11,17 +13,25 @@ const HISTORY: usize = 40;
 /// Standard deviations below their median.
 const CUT: f64 = 6.0;
 /// The same in least effects.
-const EFFECTS: f64 = 5.0;
+pub(super) const EFFECTS: f64 = 5.0;
 /// Chance of a normal night beyond the cut where the nights are few.
 const CHANCE: f64 = 1e-4;
 /// Weight, in nights, of the expectation that the deviation is that of the least effect.
 const PRIOR: f64 = 2.0;
 
-/// Judges the last night by the level before it: beyond 6 standard deviations (1.4826 · MAD of up to 40 nights) and five
-/// times the `least` effect below the median it should be repeated. With fewer than 20 nights the deviation is that of all
-/// of them and of two imagined ones that deviate by `least`, and the cut is Student's, at one night in 10,000; with fewer
-/// than two nothing is said.
-pub fn last_night(before: &[f64], value: f64, least: f64) -> Option<Repeat> {
+/// How far below a level a night has to be to be far off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Depth {
+    /// Median of the level.
+    pub centre: f64,
+    /// Standard deviation of a night.
+    pub scale: f64,
+    /// Difference of logarithms from the median.
+    pub most: f64,
+}
+
+/// The depth beyond which a night is far off a level; `None` with fewer than two nights.
+pub(super) fn depth(before: &[f64], least: f64) -> Option<Depth> {
     if before.len() < 2 {
         return None;
     }
@@ -35,12 +45,27 @@ pub fn last_night(before: &[f64], value: f64, least: f64) -> Option<Repeat> {
     let (scale, cut) = if before.len() < FEWEST {
         let freedom = n - 1.0 + PRIOR;
         let variance = (squares + PRIOR * least * least) / freedom;
-        ((variance * (1.0 + 1.0 / n)).sqrt(), t_quantile(CHANCE, freedom))
+        ((variance * (1.0 + 1.0 / n)).sqrt(), few(before.len()))
     } else {
         nights.iter_mut().for_each(|v| *v = (*v - centre).abs());
         ((MAD_TO_SIGMA * median_in_place(&mut nights)).max(least / 4.0), CUT)
     };
+    Some(Depth { centre, scale, most: (cut * scale).max(EFFECTS * least) })
+}
+
+/// Student's cut for a few nights.
+fn few(nights: usize) -> f64 {
+    static CUTS: OnceLock<Vec<f64>> = OnceLock::new();
+    let cuts = CUTS.get_or_init(|| (0..FEWEST).map(|n| t_quantile(CHANCE, n.max(1) as f64 - 1.0 + PRIOR)).collect());
+    cuts[nights]
+}
+
+/// Judges the last night by the level before it: beyond 6 standard deviations (1.4826 · MAD of up to 40 nights) and five
+/// times the `least` effect below the median it should be repeated. With fewer than 20 nights the deviation is that of all
+/// of them and of two imagined ones that deviate by `least`, and the cut is Student's, at one night in 10,000; with fewer
+/// than two nothing is said.
+pub fn last_night(before: &[f64], value: f64, least: f64) -> Option<Repeat> {
+    let Depth { centre, scale, most } = depth(before, least)?;
     let drop = value - centre;
-    let z = drop / scale;
-    (z < -cut && drop < -EFFECTS * least).then_some(Repeat { z, drop, urgent: true })
+    (drop < -most).then_some(Repeat { z: drop / scale, drop, urgent: true })
 }

@@ -1,8 +1,8 @@
 //! The walk from night to night: what is known of a series each evening.
 
 use super::{
-    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast, last_night, place::place, slow,
-    slow::FEWEST, standing::Standing, variance_split, wandering, young,
+    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast, flicker::Flicker, last_night,
+    place::place, slow, slow::FEWEST, standing::Standing, variance_split, wandering, young,
 };
 use crate::{
     refusal::Refusal,
@@ -37,6 +37,7 @@ pub(super) struct Walk<'a> {
     recent: Vec<f64>,
     /// Changes that are open, the oldest first.
     standing: Standing,
+    flicker: Flicker,
     /// Scale of the level before the last declared epoch.
     earlier: Option<f64>,
     alerts: Vec<Alert>,
@@ -52,6 +53,7 @@ impl<'a> Walk<'a> {
             history: Vec::new(),
             recent: Vec::new(),
             standing: Standing::default(),
+            flicker: Flicker::default(),
             earlier: None,
             alerts: Vec::new(),
             within_share: rules.within_share,
@@ -59,9 +61,29 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn night(&mut self, at: usize) -> Result<(), Refusal> {
+        self.step(at)?;
+        let day = |night: usize| self.nights[night].day;
+        let over = self.flicker.night(&self.values[..=at], self.rules.least, day, &mut self.alerts);
+        if let Some(low) = over {
+            // Known to have been of no level: what is left shows whether the level before is back.
+            self.leave_out(&low);
+            self.returned();
+            self.leave_out(&low);
+        }
+        Ok(())
+    }
+
+    /// Takes nights out of the history.
+    fn leave_out(&mut self, nights: &[usize]) {
+        self.set_history(self.history.iter().copied().filter(|night| !nights.contains(night)).collect());
+    }
+
+    /// The alerts of a level that changed.
+    fn step(&mut self, at: usize) -> Result<(), Refusal> {
         let night = &self.nights[at];
         if at > 0 && night.epoch != self.nights[at - 1].epoch {
             self.standing.accept(&mut self.alerts, night.day);
+            self.flicker.accept(&mut self.alerts, at, night.day);
             self.earlier = (self.recent.len() >= WATCHED.1).then(|| self.scale()).transpose()?;
             self.set_history(Vec::new());
         }
@@ -218,7 +240,7 @@ impl<'a> Walk<'a> {
         if self.alerts.last().is_some_and(|alert| alert.raised == last.day) {
             return Ok(None);
         }
-        let far = last_night(before, value, self.rules.least);
+        let far = last_night(before, value, self.rules.least).or_else(|| self.newest());
         if far.is_some() || before.len() < FEWEST {
             return Ok(far);
         }
@@ -226,6 +248,15 @@ impl<'a> Walk<'a> {
         let Fast::Repeat { z } = self.fast(at)? else { return Ok(None) };
         let drop = value - median(before)?;
         Ok((z < 0.0 && self.repeats_tell(at)?).then_some(Repeat { z, drop, urgent: false }))
+    }
+
+    /// The newest run of a last night of several runs: it says what is so now, whatever the runs before it say. Single runs
+    /// against single runs.
+    fn newest(&self) -> Option<Repeat> {
+        let (last, earlier) = self.history.split_last()?;
+        let [_, .., newest] = self.nights[*last].runs[..] else { return None };
+        let before: Vec<f64> = earlier.iter().map(|&night| self.nights[night].runs[0]).collect();
+        last_night(&before, newest, self.rules.least)
     }
 
     pub(super) fn result(mut self) -> Result<Watch, Refusal> {
@@ -246,6 +277,8 @@ impl<'a> Walk<'a> {
             },
             sees: young::sees(&self.recent, self.rules.least),
             repeat,
+            suspicious: self.flicker.suspicion(&self.values, |night| self.nights[night].day),
+            blind: self.recent.len() >= WATCHED.1 && young::is_blind(&self.recent, self.rules.least),
             within_share: self.within_share,
             alerts: self.alerts,
         })

@@ -40,6 +40,8 @@ pub enum Kind {
     Slow,
     /// Three nights or more of a level that is younger, or was when the change came.
     Young,
+    /// Low nights that come and go ([`intermittent`](super::intermittent)).
+    Intermittent,
 }
 
 /// What became of an alert.
@@ -68,9 +70,10 @@ pub struct Alert {
     pub effect: f64,
     /// 95 % interval; `None` where the nights since are too few.
     pub interval: Option<Interval>,
-    /// By how many standard deviations (fast), or how many times what alerts (slow and young).
+    /// By how many standard deviations (fast), or how many times what alerts (all others).
     pub strength: f64,
-    /// Nights before and since that the effect rests on.
+    /// Nights before and since that the effect rests on; of [`Kind::Intermittent`] the low nights, and all nights from the
+    /// first of them to the last one.
     pub nights: (usize, usize),
     /// What became of it.
     pub end: End,
@@ -98,6 +101,17 @@ pub struct Repeat {
     pub urgent: bool,
 }
 
+/// Low nights that come and go, on too little evidence for an alert.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Suspicion {
+    /// First low night.
+    pub since: i64,
+    /// Low nights, and all nights from the first of them on.
+    pub nights: (usize, usize),
+    /// Median of the low nights less that of the good ones, as a difference of logarithms.
+    pub effect: f64,
+}
+
 /// The state of a series after its last night.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
@@ -121,6 +135,11 @@ pub struct Watch {
     pub sees: Option<f64>,
     /// Whether the last night should be repeated.
     pub repeat: Option<Repeat>,
+    /// Low nights that come and go, where the evidence is too weak for an alert.
+    pub suspicious: Option<Suspicion>,
+    /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 95 of
+    /// 100 cases.
+    pub blind: bool,
     /// Share of variance within nights that was used, if known.
     pub within_share: Option<f64>,
 }

@@ -122,15 +122,25 @@ fn cut(before: usize, since: usize) -> f64 {
 
 /// About the smallest step that is found after ten nights in most cases if it comes now: what alerts and a standard error.
 pub(super) fn sees(level: &[f64], least: f64) -> Option<f64> {
-    const NIGHTS: usize = 10;
-    let n = level.len().min(MOST - NIGHTS);
+    found(level, least, 10, 1.0)
+}
+
+/// Whether half the rate is so little beside the noise that it would not be found within a week in 95 of 100 cases: what
+/// alerts and 1.645 standard errors exceed it.
+pub(super) fn is_blind(level: &[f64], least: f64) -> bool {
+    found(level, least, PATIENT, 1.645).is_some_and(|step| step > std::f64::consts::LN_2)
+}
+
+/// What alerts after so many nights of a new level, and so many standard errors.
+fn found(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
+    let n = level.len().min(MOST - nights);
     if n < FEWEST.0 {
         return None;
     }
     let all = sides(level[level.len() - n..].iter(), f64::INFINITY).pop()?;
     let variance = (all.squares + PRIOR * least * least) / (n as f64 - 1.0 + PRIOR);
-    let error = (variance * (1.0 / n as f64 + 1.0 / NIGHTS as f64)).sqrt();
-    Some((error * (cut(n, NIGHTS) + 1.0)).max(least))
+    let error = (variance * (1.0 / n as f64 + 1.0 / nights as f64)).sqrt();
+    Some((error * (cut(n, nights) + errors)).max(least))
 }
 
 /// Standard deviation of a night whatever steps there are: 1.4826 · MAD of the differences of neighbours, over √2.

@@ -25,12 +25,12 @@ fn template(scenario: &Scenario) -> Run {
     run
 }
 
-fn cluster(hosts: usize) -> Run {
+pub(super) fn cluster(hosts: usize) -> Run {
     template(&Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(hosts, 1) })
 }
 
 /// The run of a night, `again` hours after its first; `level` is what each reading carries in Gb/s, or none.
-fn run(of: &Run, night: u32, again: u32, dice: &mut Dice, level: impl Fn(usize) -> Option<f64>) -> Run {
+pub(super) fn run(of: &Run, night: u32, again: u32, dice: &mut Dice, level: impl Fn(usize) -> Option<f64>) -> Run {
     let first: Timestamp = FIRST.parse().unwrap();
     let mut run = of.clone();
     run.started = first + jiff::SignedDuration::from_hours(i64::from(24 * night + again));
@@ -42,14 +42,14 @@ fn run(of: &Run, night: u32, again: u32, dice: &mut Dice, level: impl Fn(usize) 
     run
 }
 
-fn watch(runs: impl IntoIterator<Item = Run>, options: &Options) -> Trend {
+pub(super) fn watch(runs: impl IntoIterator<Item = Run>, options: &Options) -> Trend {
     let mut collected = History::default();
     runs.into_iter().for_each(|run| collected.add(run));
     trend(collected, options).unwrap()
 }
 
 /// One run a night of four hosts, in which the first link carries what is said by night and all others 390.
-fn one_link(seed: u64, nights: u32, level: impl Fn(u32) -> Option<f64>) -> Vec<Run> {
+pub(super) fn one_link(seed: u64, nights: u32, level: impl Fn(u32) -> Option<f64>) -> Vec<Run> {
     let (of, mut dice) = (cluster(4), Dice(seed));
     (0..nights)
         .map(|night| run(&of, night, 0, &mut dice, |at| if at == 0 { level(night) } else { Some(390.0) }))
@@ -57,12 +57,12 @@ fn one_link(seed: u64, nights: u32, level: impl Fn(u32) -> Option<f64>) -> Vec<R
 }
 
 /// The date of a night.
-fn night(number: i64) -> String {
+pub(super) fn night(number: i64) -> String {
     railgauge::analysis::trend::date(day("2026-11-21").unwrap() + number)
 }
 
 /// The first change for the worse.
-fn worse(found: &Trend) -> &railgauge::analysis::trend::Alert {
+pub(super) fn worse(found: &Trend) -> &railgauge::analysis::trend::Alert {
     let alerts = found.series.iter().flat_map(|series| &series.alerts);
     alerts.filter(|alert| alert.way == Way::Worse).min_by_key(|alert| alert.day).expect("a change for the worse")
 }
@@ -271,7 +271,7 @@ fn a_link_that_was_bad_from_its_first_night_stands_out() {
 }
 
 /// Nights of eight hosts in which other pairs are measured each time; from a night on a host carries half.
-fn rotating(nights: u32, rails: u32, slow: impl Fn(u32, &str) -> bool) -> Vec<Run> {
+pub(super) fn rotating(nights: u32, rails: u32, slow: impl Fn(u32, &str) -> bool) -> Vec<Run> {
     let mut dice = Dice(41);
     let made = |night: u32| {
         let scenario = Scenario {

@@ -1,0 +1,113 @@
+//! What the walk keeps of low nights that come and go.
+
+use super::{
+    Alert, End, Intermittent, Kind, Mark, Suspicion, intermittent,
+    intermittent::is_over,
+    last::{Depth, EFFECTS, depth},
+};
+use crate::robust::median_in_place;
+
+/// Good nights that a night is judged by.
+const REFERENCE: usize = 40;
+
+/// The nights since the last declared epoch, and the alert that is open.
+#[derive(Debug, Default)]
+pub(super) struct Flicker {
+    /// Position of the first of them in the series.
+    first: usize,
+    /// The last good ones.
+    good: Vec<f64>,
+    marks: Vec<Mark>,
+    /// Position of the open alert, and of its first low night among the marks.
+    open: Option<(usize, usize)>,
+}
+
+impl Flicker {
+    /// A level was declared to be good with this night of the series.
+    pub(super) fn accept(&mut self, alerts: &mut [Alert], at: usize, day: i64) {
+        if let Some((alert, _)) = self.open {
+            alerts[alert].end = End::Accepted(day);
+        }
+        *self = Self { first: at, ..Self::default() };
+    }
+
+    /// Adds a night, and raises, brings up to date or ends the alert; `values` are all nights of the series up to this one,
+    /// and `day` tells the day of each. The positions of its low nights where it ends.
+    pub(super) fn night(
+        &mut self,
+        values: &[f64],
+        least: f64,
+        day: impl Fn(usize) -> i64,
+        alerts: &mut Vec<Alert>,
+    ) -> Option<Vec<usize>> {
+        let &value = values.last()?;
+        let mark = self.mark(value, least);
+        self.marks.push(mark);
+        // A low night is no measure of the others, whatever level it may be of.
+        if mark != Mark::Low {
+            if self.good.len() == REFERENCE {
+                self.good.remove(0);
+            }
+            self.good.push(value);
+        }
+        let last = || self.marks.iter().rposition(|mark| *mark == Mark::Low);
+        if let Some((alert, since)) = self.open {
+            if is_over(&self.marks, since) {
+                let back = last().map_or(since, |last| last + 1);
+                alerts[alert].end = End::WentAway(day(self.first + back));
+                self.open = None;
+                let low = |at: &usize| self.marks[*at] == Mark::Low;
+                return Some((since..self.marks.len()).filter(low).map(|at| self.first + at).collect());
+            }
+            if mark == Mark::Low {
+                alerts[alert].effect = self.effect(values, since);
+                alerts[alert].nights = self.tally(since, self.marks.len());
+            }
+            return None;
+        }
+        if mark != Mark::Low {
+            return None;
+        }
+        if let Some(Intermittent { since, strength, sure: true, .. }) = intermittent(&self.marks) {
+            self.open = Some((alerts.len(), since));
+            alerts.push(Alert {
+                raised: day(self.first + self.marks.len() - 1),
+                since: day(self.first + since),
+                kind: Kind::Intermittent,
+                effect: self.effect(values, since),
+                interval: None,
+                strength,
+                nights: self.tally(since, self.marks.len()),
+                end: End::Open,
+            });
+        }
+        None
+    }
+
+    fn mark(&self, value: f64, least: f64) -> Mark {
+        let highest = self.good.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Most nights need no closer look: no depth is less than that.
+        if value >= highest - EFFECTS * least / 2.0 {
+            return Mark::Good;
+        }
+        depth(&self.good, least).map_or(Mark::Good, |Depth { centre, most, .. }| Mark::of(value - centre, most))
+    }
+
+    /// Low nights, and all nights, from one night to another.
+    fn tally(&self, since: usize, end: usize) -> (usize, usize) {
+        (self.marks[since..end].iter().filter(|mark| **mark == Mark::Low).count(), end - since)
+    }
+
+    /// Median of the low nights since a night, less that of the good ones.
+    fn effect(&self, values: &[f64], since: usize) -> f64 {
+        let of_marks = self.marks.iter().zip(&values[self.first..]).skip(since);
+        let mut low: Vec<f64> = of_marks.filter(|(mark, _)| **mark == Mark::Low).map(|(_, value)| *value).collect();
+        median_in_place(&mut low) - median_in_place(&mut self.good.clone())
+    }
+
+    /// What is suspicious and no alert; `values` and `day` as for [`night`](Self::night).
+    pub(super) fn suspicion(&self, values: &[f64], day: impl Fn(usize) -> i64) -> Option<Suspicion> {
+        let Intermittent { since, nights, .. } = intermittent(&self.marks).filter(|_| self.open.is_none())?;
+        Some(Suspicion { since: day(self.first + since), nights, effect: self.effect(values, since) })
+    }
+}

@@ -1,0 +1,141 @@
+//! The intermittent state: nights far below the level come and go.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// Nights that are looked at.
+const WINDOW: usize = 40;
+/// Share of low nights that a healthy series may have: what dips now and then is not intermittent.
+const HEALTHY: f64 = 0.02;
+/// A series whose earlier nights were low more often may go on like that, up to this share.
+const MOST: f64 = 0.1;
+/// Weight, in nights, of the expectation that earlier nights are low as often as [`HEALTHY`] says.
+const PRIOR: f64 = 50.0;
+/// Nights that a spell counts for at most: a longer one is a change of level, which other rules judge.
+const SPELL: usize = 3;
+/// Chance of so many low nights in a healthy series: below the first the evidence is weak, below the second it is sure.
+const CHANCE: (f64, f64) = (1e-3, 1e-5);
+/// Spells of low nights that weak and sure evidence take. One spell is a change that went away.
+const SPELLS: (usize, usize) = (2, 3);
+/// Fewest low nights of any evidence.
+const FEWEST: usize = 3;
+/// It is over when so many good nights in succession would come by chance once in a thousand.
+const OVER: f64 = 1e-3;
+
+/// What a night says of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// So far below that it would have asked for a repeat.
+    Low,
+    /// More than half as far below: a spell of low nights is not over.
+    Between,
+    /// At its level.
+    Good,
+}
+
+impl Mark {
+    /// Of a night that differs so much from its level; low below `-depth`.
+    pub fn of(difference: f64, depth: f64) -> Self {
+        if difference < -depth {
+            Self::Low
+        } else if difference < -depth / 2.0 {
+            Self::Between
+        } else {
+            Self::Good
+        }
+    }
+}
+
+/// Low nights that come and go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Intermittent {
+    /// Position of the first low night.
+    pub since: usize,
+    /// Position of the last low night.
+    pub until: usize,
+    /// Low nights, of all nights from the first low one on.
+    pub nights: (usize, usize),
+    /// Whether a healthy series would hardly ever do that; otherwise it is only suspicious.
+    pub sure: bool,
+    /// Low nights over those that sure evidence takes.
+    pub strength: f64,
+}
+
+/// Judges the last 40 nights: from the low night on from which chance explains the low nights least, by the binomial
+/// distribution. A night is low in a healthy series with a chance of 2 %, or as often as the nights before were, 10 % at most
+/// (50 nights of 2 % are imagined beside them). A spell of low nights, which ends with the next good night, counts for three
+/// nights at most. Evidence is weak below a chance of 0.001 with two spells or more, sure below 0.00001 with three or more.
+/// `None` where there is neither, or where so many good nights came since that it is over ([`is_over`]).
+pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
+    let start = marks.len().saturating_sub(WINDOW);
+    let low = |mark: &Mark| *mark == Mark::Low;
+    let lows: Vec<usize> = (start..marks.len()).filter(|&at| low(&marks[at])).collect();
+    let (&until, true) = (lows.last()?, lows.len() >= FEWEST) else { return None };
+    let judged = |&since: &usize| {
+        let (spells, counted, nights) = spells(&marks[since..]);
+        let earlier = marks[..since].iter().filter(|mark| low(mark)).count();
+        let usual = ((earlier as f64 + HEALTHY * PRIOR) / (since as f64 + PRIOR)).clamp(HEALTHY, MOST);
+        let chance = at_least(counted, nights, usual);
+        (since, spells, counted, nights, usual, chance)
+    };
+    let most = lows.iter().map(judged).filter(|found| found.1 >= SPELLS.0).min_by(|a, b| a.5.total_cmp(&b.5));
+    let (since, spells, counted, nights, usual, chance) = most.filter(|found| found.5 <= CHANCE.0)?;
+    if is_over(marks, since) {
+        return None;
+    }
+    let needed = (1..=nights).find(|&k| at_least(k, nights, usual) <= CHANCE.1).unwrap_or(nights);
+    let total = lows.iter().filter(|at| **at >= since).count();
+    Some(Intermittent {
+        since,
+        until,
+        nights: (total, marks.len() - since),
+        sure: chance <= CHANCE.1 && spells >= SPELLS.1,
+        strength: counted as f64 / needed as f64,
+    })
+}
+
+/// Whether it is over: as many good nights came since the last low one as would come by chance once in 1,000 if nights were
+/// low as often as they were from the first low night, `since`, to the last one (and one good night more).
+pub fn is_over(marks: &[Mark], since: usize) -> bool {
+    let shown = &marks[since..];
+    let Some(last) = shown.iter().rposition(|mark| *mark == Mark::Low) else { return true };
+    let low = shown.iter().filter(|mark| **mark == Mark::Low).count();
+    let share = low as f64 / (last + 2) as f64;
+    let good = shown[last..].iter().filter(|mark| **mark == Mark::Good).count();
+    (1.0 - share).powi(i32::try_from(good).unwrap_or(i32::MAX)) < OVER
+}
+
+/// Probability of `k` low nights or more of `n`.
+fn at_least(k: usize, n: usize, chance: f64) -> f64 {
+    match (k, Binomial::new(chance, n as u64)) {
+        (0, _) | (_, Err(_)) => 1.0,
+        (k, Ok(binomial)) => binomial.sf(k as u64 - 1),
+    }
+}
+
+/// Spells of low nights, the low nights that count, and the nights they are counted among.
+fn spells(marks: &[Mark]) -> (usize, usize, usize) {
+    let (mut spells, mut counted, mut nights) = (0, 0, 0);
+    // Nights of the present spell.
+    let mut spell: Option<usize> = None;
+    for mark in marks {
+        let known = match (mark, spell) {
+            (Mark::Good, _) | (Mark::Between, None) => {
+                spell = None;
+                0
+            }
+            (_, Some(known)) => known,
+            (Mark::Low, None) => {
+                spells += 1;
+                0
+            }
+        };
+        if *mark == Mark::Low || spell.is_some() {
+            spell = Some(known + 1);
+        }
+        if known < SPELL {
+            nights += 1;
+            counted += usize::from(*mark == Mark::Low);
+        }
+    }
+    (spells, counted, nights)
+}
