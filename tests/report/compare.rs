@@ -15,7 +15,7 @@ use railgauge_wire::terms::Metric;
 
 use crate::support::Scenario;
 
-fn small(hosts: usize) -> Scenario {
+pub(crate) fn small(hosts: usize) -> Scenario {
     Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::healthy(hosts, 1) }
 }
 
@@ -34,13 +34,13 @@ fn comparison(before: &[Scenario], after: &[Scenario], options: Options) -> Comp
 }
 
 /// What a reading is of: the day of its run, its case, its link and its size.
-struct Place<'r> {
-    side: usize,
-    day: usize,
-    case: u64,
-    link: String,
-    size: u64,
-    metric: &'r Metric,
+pub(crate) struct Place<'r> {
+    pub side: usize,
+    pub day: usize,
+    pub case: u64,
+    pub link: String,
+    pub size: u64,
+    pub metric: &'r Metric,
 }
 
 /// A comparison of runs whose values differ from what the scenarios measured by so much, as a difference of logarithms.
@@ -54,7 +54,7 @@ fn changed(
 }
 
 /// Runs as they are read, with their days.
-fn read(scenarios: &[Scenario]) -> Vec<(usize, Run)> {
+pub(crate) fn read(scenarios: &[Scenario]) -> Vec<(usize, Run)> {
     let place = tempfile::tempdir().unwrap();
     let read = |(scenario, directory): (&Scenario, std::path::PathBuf)| {
         let mut run = history::read(&directory, &METRICS).unwrap();
@@ -64,8 +64,13 @@ fn read(scenarios: &[Scenario]) -> Vec<(usize, Run)> {
     scenarios.iter().zip(directories(place.path(), scenarios.iter().cloned())).map(read).collect()
 }
 
-/// [`changed`] of runs that were read before; `by` is told the number of the run in its side.
-fn compare_runs(sides: &[Vec<(usize, Run)>; 2], options: Options, by: impl Fn(&Place<'_>, usize) -> f64) -> Comparison {
+/// [`changed`] of runs that were read before; `by` is told the number of the run in its side. Where it is not a number the
+/// case failed.
+pub(crate) fn compare_runs(
+    sides: &[Vec<(usize, Run)>; 2],
+    options: Options,
+    by: impl Fn(&Place<'_>, usize) -> f64,
+) -> Comparison {
     let mut table = Table::default();
     for (side, when) in [When::Before, When::After].into_iter().enumerate() {
         for (at, (day, run)) in sides[side].iter().enumerate() {
@@ -75,7 +80,10 @@ fn compare_runs(sides: &[Vec<(usize, Run)>; 2], options: Options, by: impl Fn(&P
                 let (link, size) = (case.flow.name(), case.cell.size);
                 let place = Place { side, day: *day, case: reading.case, link, size, metric: &reading.metric };
                 let factor = by(&place, at).exp();
-                reading.value = reading.value.clone().map(|value| value * factor);
+                reading.value = match factor.is_nan() {
+                    true => Err("made up: timed out".to_owned()),
+                    false => reading.value.clone().map(|value| value * factor),
+                };
             }
             table.add(when, run);
         }
@@ -84,7 +92,7 @@ fn compare_runs(sides: &[Vec<(usize, Run)>; 2], options: Options, by: impl Fn(&P
 }
 
 /// `n` runs from day `first` on, each with noise of its own.
-fn runs(n: u32, first: u32, scenario: &Scenario) -> Vec<Scenario> {
+pub(crate) fn runs(n: u32, first: u32, scenario: &Scenario) -> Vec<Scenario> {
     (first..first + n).map(|day| Scenario { day, seed: 1 + u64::from(day), ..scenario.clone() }).collect()
 }
 
@@ -105,12 +113,12 @@ fn luck(seed: u64, r: f64, day: usize) -> f64 {
 }
 
 /// Luck of a cell's own.
-fn own(seed: u64, place: &Place<'_>, r: f64) -> f64 {
+pub(crate) fn own(seed: u64, place: &Place<'_>, r: f64) -> f64 {
     luck(seed * 1_000_003 + place.case * 31 + *place.metric as u64, r, place.day)
 }
 
 /// Twenty runs of which those before and those after take turns.
-fn turns(scenario: &Scenario) -> (Vec<Scenario>, Vec<Scenario>) {
+pub(crate) fn turns(scenario: &Scenario) -> (Vec<Scenario>, Vec<Scenario>) {
     runs(20, 0, scenario).into_iter().partition(|scenario| scenario.day % 2 == 0)
 }
 

@@ -8,6 +8,7 @@ mod agreement;
 mod baseline;
 mod bisect;
 mod compare;
+mod compare_doubt;
 mod environments;
 mod explain;
 mod frames;

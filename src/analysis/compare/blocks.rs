@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     Comparison, Design, LeftOut, OneSided, Options, Side, When,
     configuration::{Configuration, different},
-    table::{Collected, Pair},
+    table::{Collected, Lack, Pair},
     tell,
 };
 use crate::{
@@ -88,8 +88,12 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
                 one_sided.push(OneSided { name: subject.name(metric), only, reason });
                 continue;
             }
+            let lack = [(&sides[0], a), (&sides[1], b)].map(|(halves, result)| Lack {
+                runs: blocks.saturating_sub(halves.len()),
+                why: result.error().unwrap_or_default(),
+            });
             let sides = sides.map(|side| whole.iter().map(|&block| (block, side[&block])).collect());
-            cells.push(Pair { subject: subjects.len(), metric, sides });
+            cells.push(Pair { subject: subjects.len(), metric, sides, lack });
         }
         subjects.push(subject);
     }

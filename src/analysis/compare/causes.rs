@@ -144,14 +144,15 @@ fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, ev
         .iter()
         .map(|part| {
             let (low, high) = part.percent;
-            let by = match (digits::signed(low), digits::signed(high)) {
-                (low, high) if low == high => low,
-                (low, high) => format!("{low} to {high}"),
-            };
-            format!("{} ({by} %)", part.what())
+            format!("{} ({})", part.what(), digits::range(low, high))
         })
         .collect();
-    let text = format!("{} of its {} changed this way: {}", cells.0, count(cells.1, "cell"), list.join("; "));
+    let of = match cells {
+        (1, 1) => "its only cell".to_owned(),
+        (_, all) if whole => format!("all of its {}", count(all, "cell")),
+        (changed, all) => format!("{changed} of its {}", count(all, "cell")),
+    };
+    let text = format!("{of} changed this way: {}", list.join("; "));
     Cause { verdict, name, cells, parts, text }
 }
 

@@ -1,27 +1,63 @@
 //! Changes in percent with as many digits as they deserve.
 
 /// A share in percent without its sign `%`: two decimals below ten, one below a hundred, none below ten thousand. Beyond,
-/// percent say nothing any more: a factor with two digits, `×170000`.
+/// percent say nothing any more: a factor with two digits, `×170000`. So do falls that would be rounded to −100, which
+/// nothing can fall by: `÷2500`.
 pub fn percent(value: f64) -> String {
     let size = value.abs();
     match size {
+        _ if value <= -99.95 => {
+            // Below the smallest number a fall is one to nothing as far as anybody can tell.
+            let factor = 1.0 / (1.0 + value / 100.0).max(1e-9);
+            format!("÷{}", two_digits(factor))
+        }
         _ if size < 9.995 => format!("{value:.2}"),
         _ if size < 99.95 => format!("{value:.1}"),
         _ if size < 9_999.5 => format!("{value:.0}"),
-        _ => {
-            let factor = 1.0 + value / 100.0;
-            let unit = 10_f64.powf(factor.abs().log10().floor() - 1.0).max(1.0);
-            format!("×{:.0}", (factor / unit).round() * unit)
-        }
+        _ => format!("×{}", two_digits((1.0 + value / 100.0).abs())),
     }
 }
 
-/// [`percent`] of a change: with its sign.
+fn two_digits(factor: f64) -> String {
+    let unit = 10_f64.powf(factor.log10().floor() - 1.0).max(1.0);
+    format!("{:.0}", (factor / unit).round() * unit)
+}
+
+/// [`percent`] of a change: with its sign; zero, and what is rounded to it, has none.
 pub fn signed(value: f64) -> String {
-    match percent(value.abs()) {
-        factor if factor.starts_with('×') && value > 0.0 => percent(value),
-        text => format!("{}{text}", if value < 0.0 { "−" } else { "+" }),
+    match percent(value) {
+        factor if is_factor(&factor) => factor,
+        zero if zero.trim_start_matches('-') == "0.00" => "0.00".to_owned(),
+        text => format!("{}{}", if value < 0.0 { "−" } else { "+" }, text.trim_start_matches('-')),
     }
+}
+
+/// A change without its sign, with `%` where it is in percent: `3.10 %`, `×170000`. `None` where no digit of it is other than
+/// 0.
+pub fn share(value: f64) -> Option<String> {
+    let text = signed(value);
+    let size = text.trim_start_matches(['−', '+']);
+    match size {
+        "0.00" => None,
+        factor if is_factor(factor) => Some(factor.to_owned()),
+        size => Some(format!("{size} %")),
+    }
+}
+
+/// From one change to another, with `%` where it belongs: `−18.0 to −17.4 %`, `÷2500 to ×40000`, `−50.0 % to ×170`. Once
+/// where both read the same.
+pub fn range(low: f64, high: f64) -> String {
+    let (from, to) = (signed(low), signed(high));
+    let unit = |text: &str| if is_factor(text) { "" } else { " %" };
+    match (is_factor(&from), is_factor(&to)) {
+        _ if from == to => format!("{from}{}", unit(&from)),
+        (false, false) => format!("{from} to {to} %"),
+        _ => format!("{from}{} to {to}{}", unit(&from), unit(&to)),
+    }
+}
+
+fn is_factor(text: &str) -> bool {
+    text.starts_with(['×', '÷'])
 }
 
 /// Changes that count as none, from the lower to the upper edge, without `%`: `±1.00` where both are as far from zero, as
@@ -37,17 +73,29 @@ mod tests {
     #[test]
     fn digits_follow_the_size() {
         let pairs = [
-            (0.0, "+0.00"),
+            (0.0, "0.00"),
+            (-0.001, "0.00"),
             (-1.234, "−1.23"),
             (94.06, "+94.1"),
             (217.03, "+217"),
-            (-99.96, "−100"),
+            (-99.9, "−99.9"),
+            (-99.96, "÷2500"),
             (9_999.7, "×100"),
             (16_891_497.3, "×170000"),
         ];
         for (value, text) in pairs {
             assert_eq!(signed(value), text);
         }
+    }
+
+    #[test]
+    fn percent_are_written_where_they_belong() {
+        assert_eq!(share(-3.1).as_deref(), Some("3.10 %"));
+        assert_eq!(share(16_891_497.3).as_deref(), Some("×170000"));
+        assert_eq!(share(-0.004), None);
+        assert_eq!(range(-18.0, -17.4), "−18.0 to −17.4 %");
+        assert_eq!(range(-50.0, 16_891_497.3), "−50.0 % to ×170000");
+        assert_eq!(range(0.001, -0.001), "0.00 %");
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use railgauge_stats::{
     Refusal,
-    compare::{self as stats, Comparison, Headline, Margin, RunSet, Verdict},
+    compare::{self as stats, Comparison, Headline, Margin, RunSet, Verdict, strays},
     robust::median,
     shift::Interval,
 };
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
-    Cell, Change, Counts, Design, Group, Obstacle, Options, Word,
+    Cell, Change, Counts, Design, Group, Obstacle, Options, Stray, When, Word,
     order::{Order, told},
     reason,
     table::{Collected, Pair},
@@ -21,12 +21,13 @@ use super::{
 const OF_RUNS: &str = "Hodges–Lehmann shift of the logarithms of runs, its interval stretched by what the runs' \
                        correlation makes of it in their order; for a change the larger p of Mann–Whitney and of \
                        Student's t at the correlation up to 0.6 that does most harm in that order, for its absence two \
-                       one-sided tests of both kinds; Benjamini–Hochberg over all cells (docs/compare.md)";
+                       one-sided tests of both kinds and no run that lies far off; Benjamini–Hochberg over all cells \
+                       (docs/compare.md)";
 
 /// How the cells of blocks are judged.
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
-                         change, two one-sided signed rank tests for its absence, Benjamini–Hochberg over all cells \
-                         (docs/compare.md)";
+                         change, for its absence two one-sided tests of signed ranks and of Student's t and no block that \
+                         lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
 
 /// Seed of everything random: the same runs give the same document.
 const SEED: u64 = 0x0c03_9a7e;
@@ -36,7 +37,11 @@ pub(super) struct Verdicts {
     pub groups: Vec<Group>,
     pub cells: Vec<Judged>,
     pub headline: Option<Change>,
+    /// Edges of its margin in percent.
+    pub headline_margin: Option<(f64, f64)>,
     pub order: Option<Order>,
+    /// The run, by its side and number in the order of time, of each stray value.
+    pub strays: Vec<(When, usize)>,
 }
 
 /// A cell, the number of what it measures, its metric, and by how much it became better (as a difference of logarithms).
@@ -65,14 +70,46 @@ impl<'c> Source<'c> {
     }
 
     fn compare(&mut self, member: usize, margin: Margin) -> Result<Comparison, Refusal> {
-        match self.collected.design {
-            Design::Runs => self.runs.compare(&self.cells[member], margin),
-            Design::Blocks => stats::paired(&differences(&self.collected.cells[member]), margin),
-        }
+        let pair = &self.collected.cells[member];
+        let found = match self.collected.design {
+            Design::Runs => self.runs.compare(&self.cells[member], margin)?,
+            Design::Blocks => stats::paired(&differences(pair), margin)?,
+        };
+        // A run that does not plan a cell lacks no value of it.
+        Ok(Comparison { missing: pair.lack.each_ref().map(|lack| lack.runs), ..found })
     }
 
-    /// The noise floor of a group. `None` below two runs a side, or blocks.
+    /// The strays of a cell, with the run of each.
+    fn strays(&self, member: usize, margin: f64) -> Result<Vec<(Stray, Option<(When, usize)>)>, Refusal> {
+        if self.collected.design == Design::Runs {
+            let of_run = |(place, distance): (usize, f64)| {
+                let (side, number) = self.collected.run_at(place);
+                let runs = if side == When::Before { &self.collected.before } else { &self.collected.after };
+                let run = runs.runs[number].run_id.clone();
+                (Stray { side: Some(side), run, percent: percent(distance) }, Some((side, number)))
+            };
+            return Ok(self.runs.strays(&self.cells[member], margin).into_iter().map(of_run).collect());
+        }
+        let pair = &self.collected.cells[member];
+        let differences = differences(pair);
+        let [found] = strays([&differences], margin);
+        let others = differences.iter().enumerate().filter(|(at, _)| !found.contains(at)).map(|(_, value)| *value);
+        let centre = median(&others.collect::<Vec<f64>>())?;
+        let of_block = |at: usize| {
+            let run = (pair.sides[0][at].0 + 1).to_string();
+            (Stray { side: None, run, percent: percent(differences[at] - centre) }, None)
+        };
+        Ok(found.into_iter().map(of_block).collect())
+    }
+
+    /// The noise floor of a group, of cells that are chosen by their names, so that it makes no difference which side was
+    /// read first. `None` below two runs a side, or blocks.
     fn floor(&self, members: &[usize]) -> Result<Option<f64>, Refusal> {
+        let mut members = members.to_vec();
+        members.sort_by_cached_key(|&at| {
+            let pair = &self.collected.cells[at];
+            self.collected.subjects[pair.subject].name(pair.metric)
+        });
         if self.collected.design == Design::Runs {
             let cells: Vec<&[Option<f64>]> = members.iter().map(|&at| &self.cells[at][..]).collect();
             return self.runs.floor(&cells, SEED);
@@ -106,23 +143,56 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
         members.iter().enumerate().flat_map(|(group, members)| members.iter().map(move |m| (*m, group))).collect();
     let in_turn = source.runs.order().is_none_or(|order| order.turns() == stats::Turns::InTurn);
     let mut cells = Vec::with_capacity(raw.len());
+    let mut stray_runs = Vec::new();
     for ((found, member), judged) in raw.iter().zip(verdicts) {
         let pair = &collected.cells[*member];
         let group = place[member];
-        let cell = cell(collected, pair, group, found, judged, in_turn)?;
+        let (strays, runs): (Vec<Stray>, Vec<Option<(When, usize)>>) = match found.strays {
+            [0, 0] => (Vec::new(), Vec::new()),
+            _ => source.strays(*member, found.margin)?.into_iter().unzip(),
+        };
+        stray_runs.extend(runs.into_iter().flatten());
+        let cell = cell(collected, pair, group, found, judged, in_turn, strays)?;
         groups[group].0.counts.add(cell.verdict);
         let better = if higher(pair.metric) { found.effect } else { -found.effect };
         cells.push(Judged { cell, subject: pair.subject, metric: pair.metric, better });
     }
     let main = |pair: &&Pair| collected.subjects[pair.subject].headline() == pair.metric;
+    let of_main = (0..collected.cells.len()).filter(|&at| main(&&collected.cells[at]));
+    let margins: Vec<f64> = of_main.map(|at| groups[place[&at]].1.value).collect();
     let main: Vec<&Pair> = collected.cells.iter().filter(main).collect();
     let headline = headline(&main, &mut source, true)?;
+    // If each cell keeps its margin, the mean over cells keeps the mean margin.
+    let headline_margin = (!margins.is_empty()).then(|| {
+        let mean = margins.iter().sum::<f64>() / margins.len() as f64;
+        (percent(-mean), percent(mean))
+    });
+    groups.iter_mut().for_each(|(group, _)| group.verdict = comes_to(group));
     let held_back = cells.iter().filter(|cell| cell.cell.obstacle == Some(Obstacle::Order)).count();
     let order = match collected.design {
         Design::Runs => source.runs.order().map(|order| told(order, source.runs.luck(), collected, held_back)),
         Design::Blocks => None,
     };
-    Ok(Verdicts { headline, groups: groups.into_iter().map(|(group, _)| group).collect(), cells, order })
+    let groups = groups.into_iter().map(|(group, _)| group).collect();
+    Ok(Verdicts { headline, headline_margin, groups, cells, order, strays: stray_runs })
+}
+
+/// What the cells of a group come to. If all are equivalent, their common interval lies inside the margin too, except where
+/// they were measured by different runs; so it is looked at.
+fn comes_to(group: &Group) -> Word {
+    let counts = group.counts;
+    let improved = counts.improved > 0;
+    let margin = (group.margin_low_percent, group.margin_percent);
+    match counts {
+        Counts { regressed: 1.., .. } => Word::Regressed,
+        Counts { not_enough_data: 1.., .. } => Word::NotEnoughData,
+        Counts { too_noisy: 1.., .. } => Word::TooNoisy,
+        _ if !group.change.is_some_and(|change| change.lies_within(margin, improved.then_some(group.better))) => {
+            Word::NotEnoughData
+        }
+        _ if improved => Word::Improved,
+        _ => Word::Equivalent,
+    }
 }
 
 /// A group with its margin.
@@ -152,6 +222,7 @@ fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, V
             name,
             metric,
             better: metric.better(),
+            verdict: Word::NotEnoughData,
             counts: Counts::default(),
             change: headline(&pairs, source, false)?,
             noise_floor_percent: floor.map(percent),
@@ -192,7 +263,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
             if sums.iter().any(|side| side.iter().filter_map(mean).next().is_none()) {
                 return Ok(None);
             }
-            source.runs.headline(&means, SEED)?
+            source.runs.headline(&means)?
         }
         Design::Blocks => {
             let [a, b] = &sums;
@@ -200,7 +271,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
             if blocks.is_empty() {
                 return Ok(None);
             }
-            stats::paired_headline(&blocks, SEED)?
+            stats::paired_headline(&blocks)?
         }
     };
     Ok(Some(change(effect, interval, collected.design == Design::Runs)))
@@ -213,6 +284,7 @@ fn cell(
     found: &Comparison,
     judged: stats::Judged,
     in_turn: bool,
+    strays: Vec<Stray>,
 ) -> Result<Cell, Refusal> {
     let word = match judged.verdict {
         Verdict::Improved => Word::Improved,
@@ -223,6 +295,7 @@ fn cell(
     };
     let [before, after] = logs(pair);
     let n = (before.len(), after.len());
+    let reason = reason::cell(&reason::Told { collected, pair, found, judged, in_turn, strays: &strays });
     Ok(Cell {
         group,
         link: collected.subjects[pair.subject].flow.name(),
@@ -231,18 +304,26 @@ fn cell(
         after: median(&after)?.exp(),
         change: change(found.effect, found.interval95, found.at_least),
         level: found.interval95.map(|interval| interval.level),
+        mean_interval: found.mean95.map(|interval| (percent(interval.low), percent(interval.high))),
         n,
+        missing: (found.missing[0], found.missing[1]),
+        strays,
         p: found.p_change,
         p_if_independent: found.p_plain,
         p_adjusted: judged.p_change,
         obstacle: judged.obstacle.map(Obstacle::from),
-        need: found.need.filter(|_| word == Word::NotEnoughData),
+        need: need(found).filter(|_| word == Word::NotEnoughData),
         method: match collected.design {
             Design::Runs => OF_RUNS,
             Design::Blocks => OF_BLOCKS,
         },
-        reason: reason::cell(collected.design, found, judged, in_turn, n),
+        reason,
     })
+}
+
+/// How many runs would tell, if more of the same would: not where runs lie far off or have no value.
+pub(super) fn need(found: &Comparison) -> Option<usize> {
+    found.need.filter(|_| found.strays == [0, 0] && found.missing[1] == 0)
 }
 
 fn logs(pair: &Pair) -> [Vec<f64>; 2] {

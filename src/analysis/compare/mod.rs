@@ -8,7 +8,8 @@
 //! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
 //! | `judge` | noise floor, margin, effect and verdict |
 //! | `order` | what the order of the runs costs, and how to measure instead |
-//! | `reason` | verdicts in sentences |
+//! | `reason` | verdicts of cells in sentences |
+//! | `sentence` | the whole in a sentence |
 //! | `digits` | changes with as many digits as they deserve |
 //!
 //! The unit is a run: a cell has one value from each run, whatever the run measured it from. The arithmetic is
@@ -21,6 +22,7 @@ pub mod digits;
 mod judge;
 mod order;
 mod reason;
+mod sentence;
 mod table;
 
 use railgauge_wire::terms::{Better, Metric};
@@ -88,12 +90,18 @@ impl Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
+    /// Runs after have no value: what failed there is not known to be as good.
+    Missing,
     /// Too few runs for any interval.
     FewRuns,
+    /// Its absence by the other runs, but single runs lie far off.
+    Strays,
+    /// Its absence by ranks, but not by the difference of means: the runs of a side do not agree.
+    Means,
     /// A change, or its absence, if the runs had taken turns; but in this order runs that resemble their neighbours would
     /// look the same.
     Order,
-    /// A change if this cell were alone, but among so many chance does as much somewhere.
+    /// A change, or its absence, if this cell were alone, but among so many chance does as much somewhere.
     ManyCells,
     /// A change, but not clearly more or less than the margin.
     Margin,
@@ -107,7 +115,10 @@ impl From<railgauge_stats::compare::Obstacle> for Obstacle {
     fn from(of: railgauge_stats::compare::Obstacle) -> Self {
         use railgauge_stats::compare::Obstacle as Found;
         match of {
+            Found::Missing => Self::Missing,
             Found::Few => Self::FewRuns,
+            Found::Strays => Self::Strays,
+            Found::Means => Self::Means,
             Found::Order => Self::Order,
             Found::Chance => Self::ManyCells,
             Found::Margin => Self::Margin,
@@ -127,6 +138,18 @@ pub struct Change {
     /// Whether the interval holds the truth in at least 95 % (or the level it has), perhaps more: it was made for the
     /// largest plausible correlation of the runs, because too little is known of that.
     pub at_least: bool,
+}
+
+impl Change {
+    /// Whether the interval lies inside a margin in percent; not beyond its edge for the worse is enough where `better` says
+    /// in which direction something improved. Without an interval nothing is known.
+    pub fn lies_within(&self, (lowest, highest): (f64, f64), better: Option<Better>) -> bool {
+        self.interval.is_some_and(|(low, high)| match better {
+            None => lowest < low && high < highest,
+            Some(Better::Higher) => lowest < low,
+            Some(Better::Lower) => high < highest,
+        })
+    }
 }
 
 /// One side.
@@ -157,6 +180,8 @@ pub struct RunSummary {
     pub values: usize,
     /// Values that were left out.
     pub left_out: usize,
+    /// Cells in which this run lies far from the others of its side, and by more than the margin.
+    pub strays: usize,
 }
 
 /// Cells by verdict.
@@ -200,6 +225,9 @@ pub struct Group {
     pub metric: Metric,
     /// Which direction is better.
     pub better: Better,
+    /// What its cells come to: the worst of their verdicts. Equivalent only if the interval of `change` lies inside the margin
+    /// too, improved only if it does not leave the margin for the worse.
+    pub verdict: Word,
     /// Its cells by verdict.
     pub counts: Counts,
     /// Geometric mean over its cells.
@@ -235,8 +263,15 @@ pub struct Cell {
     pub change: Change,
     /// Level that the interval achieves; `None` without one.
     pub level: Option<f64>,
+    /// 95 % interval of the difference of means in percent, which single bad runs widen: inside the margin too where the cell
+    /// is equivalent. For runs made for the worst correlation of neighbours up to 0.6.
+    pub mean_interval: Option<(f64, f64)>,
     /// Runs with a value, before and after; or blocks.
     pub n: (usize, usize),
+    /// Runs before and after that plan it and have no value; or blocks.
+    pub missing: (usize, usize),
+    /// Runs that lie far from the others of their side, and by more than the margin.
+    pub strays: Vec<Stray>,
     /// p of no change, in the order of the runs and with neighbours correlated by up to 0.6.
     pub p: f64,
     /// p of no change by ranks, if runs did not resemble their neighbours.
@@ -251,6 +286,18 @@ pub struct Cell {
     pub method: &'static str,
     /// Why, in a sentence.
     pub reason: String,
+}
+
+/// A run that lies far from the others of its side in one cell: so far that normal noise of the others' spread does it in
+/// one cell of a thousand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stray {
+    /// Its side; `None` for a block.
+    pub side: Option<When>,
+    /// Identity of the run, or the number of the block, counted from 1.
+    pub run: String,
+    /// Distance from the median of the others in percent.
+    pub percent: f64,
 }
 
 /// A cell that was not compared.
@@ -307,6 +354,8 @@ pub struct Comparison {
     pub counts: Counts,
     /// Over the main metric of every test; positive if performance rose.
     pub headline: Option<Change>,
+    /// From which fall to which rise in percent the headline counts as no change: the mean over the margins of its cells.
+    pub headline_margin: Option<(f64, f64)>,
     /// Groups of cells, in the order of the plan.
     pub groups: Vec<Group>,
     /// What changes have in common: those for the worse, then those for the better.
@@ -336,25 +385,12 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
     let mut cells: Vec<Cell> = judged.cells.into_iter().map(|judged| judged.cell).collect();
     let size = |cell: &Cell| cell.change.percent.abs();
     cells.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
-    let status = match counts {
-        Counts { regressed: 1.., .. } => Status::Fail,
-        Counts { not_enough_data: 0, too_noisy: 0, .. } if counts.all() > 0 && collected.one_sided.is_empty() => {
-            Status::Pass
-        }
-        _ => Status::Inconclusive,
-    };
-    Ok(Comparison {
+    let mut comparison = Comparison {
         version: VERSION,
         design: collected.design,
-        status,
-        exit_code: status.exit_code(),
-        sentence: reason::sentence(
-            collected.design,
-            &counts,
-            judged.headline.as_ref(),
-            collected.one_sided.len(),
-            judged.order.as_ref(),
-        ),
+        status: Status::Inconclusive,
+        exit_code: 0,
+        sentence: String::new(),
         alternating: collected.alternating,
         order: judged.order,
         carriers: collected.carriers,
@@ -363,10 +399,45 @@ fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
         after: collected.after,
         counts,
         headline: judged.headline,
+        headline_margin: judged.headline_margin,
         groups: judged.groups,
         causes,
         cells,
         one_sided: collected.one_sided,
         left_out: collected.left_out,
-    })
+    };
+    let of_run = |(side, number): (When, usize), comparison: &mut Comparison| {
+        let side = if side == When::Before { &mut comparison.before } else { &mut comparison.after };
+        side.runs[number].strays += 1;
+    };
+    judged.strays.into_iter().for_each(|run| of_run(run, &mut comparison));
+    comparison.status = comparison.comes_to();
+    comparison.exit_code = comparison.status.exit_code();
+    comparison.sentence = sentence::sentence(&comparison);
+    Ok(comparison)
+}
+
+impl Comparison {
+    /// A pass needs a verdict of every cell and of every row, no cell of one side only, and a headline that does not leave its
+    /// margin.
+    fn comes_to(&self) -> Status {
+        let settled = |group: &Group| matches!(group.verdict, Word::Improved | Word::Equivalent);
+        if self.counts.regressed > 0 {
+            Status::Fail
+        } else if !self.cells.is_empty()
+            && self.one_sided.is_empty()
+            && self.groups.iter().all(settled)
+            && self.headline_kept()
+        {
+            Status::Pass
+        } else {
+            Status::Inconclusive
+        }
+    }
+
+    /// Whether the headline's interval lies inside its margin; above it is no harm where something improved.
+    pub fn headline_kept(&self) -> bool {
+        let Some((headline, margin)) = self.headline.zip(self.headline_margin) else { return true };
+        headline.lies_within(margin, (self.counts.improved > 0).then_some(Better::Higher))
+    }
 }

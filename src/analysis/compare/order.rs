@@ -4,7 +4,7 @@ use railgauge_stats::compare as stats;
 use serde::Serialize;
 
 use super::table::Collected;
-use crate::analysis::words::{count, number};
+use crate::analysis::words::{brief, count};
 
 /// How the runs of both sides lie in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -64,8 +64,9 @@ pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collecte
         };
         let mut text = format!(
             "{how}. Whatever else changed meanwhile is in the differences, and runs that resemble their neighbours look \
-             like a change: {} a side are worth {} here.",
+             like a change: {} a side {} worth {} here.",
             count(least, "run"),
+            if least == 1 { "is" } else { "are" },
             number_of(least as f64 * order.worth()),
         );
         if held_back > 0 {
@@ -73,7 +74,7 @@ pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collecte
             text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
         }
         if luck.low > stats::NEIGHBOURS {
-            let seen = number(luck.r);
+            let seen = brief(luck.r);
             text += &format!(" Neighbouring runs are in fact correlated by about {seen}, more than is allowed for usually.");
         }
         text

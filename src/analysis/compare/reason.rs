@@ -2,104 +2,149 @@
 
 use railgauge_stats::compare::{Comparison, Judged, Obstacle, Verdict};
 
-use super::{Change, Counts, Design, Order, digits, judge::percent};
-use crate::analysis::words::{count, number};
+use super::{
+    Design, Stray, When, digits,
+    judge::{need, percent},
+    table::{Collected, Pair},
+};
+use crate::analysis::words::{brief, count};
+
+/// What the reason of a cell is made of.
+pub(super) struct Told<'c> {
+    pub collected: &'c Collected,
+    pub pair: &'c Pair,
+    pub found: &'c Comparison,
+    pub judged: Judged,
+    /// Whether the runs took turns.
+    pub in_turn: bool,
+    pub strays: &'c [Stray],
+}
 
 /// Why a cell has its verdict.
-pub(super) fn cell(
-    design: Design,
-    found: &Comparison,
-    judged: Judged,
-    in_turn: bool,
-    (before, after): (usize, usize),
-) -> String {
+pub(super) fn cell(told: &Told<'_>) -> String {
+    let Told { collected, pair, found, judged, in_turn, .. } = told;
+    let design = collected.design;
+    let (before, after) = (pair.sides[0].len(), pair.sides[1].len());
     let runs = match design {
         Design::Blocks => count(before, "block"),
         Design::Runs if before == after => format!("{} a side", count(before, "run")),
         Design::Runs => format!("{before} before and {} after", count(after, "run")),
     };
-    let Some(interval) = found.interval95 else {
-        return format!("{runs}: nothing can be told from chance below {}", fewest(design));
+    let (strays, missing) = (told.far_off(), told.missing());
+    let also = |first: Option<&String>, second: Option<&String>| {
+        [first, second].into_iter().flatten().map(|text| format!("; {text}")).collect::<String>()
     };
-    let moved = format!("{} by {}", if found.effect < 0.0 { "fell" } else { "rose" }, share(found.effect));
-    let between = range(interval.low, interval.high);
+    let beside = also(strays.as_ref(), missing.as_ref());
+    let Some(interval) = found.interval95 else {
+        return format!("{runs}: nothing can be told from chance below {}{beside}", fewest(design));
+    };
+    let moved = moved(found.effect);
+    let between = digits::range(percent(interval.low), percent(interval.high));
     let margin = format!("{} %", digits::margin(percent(-found.margin), percent(found.margin)));
     let seen = format!("{moved} ({between}), {runs}");
-    let more = found.need.map_or_else(String::new, |need| {
-        let turn = if in_turn { "" } else { ", in turn," };
+    let more = need(found).map_or_else(String::new, |need| {
+        let turn = if *in_turn { "" } else { ", in turn," };
         format!("; {need} {}{turn} would probably tell", units(design))
     });
     match (judged.verdict, judged.obstacle) {
-        (Verdict::Improved | Verdict::Regressed, _) => format!("{seen}; changes of {margin} count as none"),
+        (Verdict::Improved | Verdict::Regressed, _) => {
+            format!("{seen}; changes of {margin} count as none{beside}")
+        }
         (Verdict::Equivalent | Verdict::Negligible, _) => {
             let change = if judged.verdict == Verdict::Negligible { moved } else { "did not change".to_owned() };
-            let shown = found.interval90.unwrap_or(interval);
-            format!("{change}: {} lies within {margin}, {runs}", range(shown.low, shown.high))
+            format!("{change}: {between} lies within {margin}, {runs}{beside}")
         }
         (Verdict::TooNoisy, _) => {
-            format!("{seen}: the noise is so wide that changes of {margin} would count as none{more}")
+            format!("{seen}: the noise is so wide that changes of {margin} would count as none{beside}{more}")
+        }
+        (_, Some(Obstacle::Missing)) => {
+            let missing = missing.as_deref().unwrap_or("a run after has no value");
+            format!("{seen}: {missing}, and a missing value is no pass{}", also(strays.as_ref(), None))
+        }
+        (_, Some(Obstacle::Strays)) => {
+            let strays = strays.as_deref().unwrap_or("single runs lie far off");
+            format!("{seen}: no change beyond {margin} by the others, but {strays}{}", also(None, missing.as_ref()))
+        }
+        (_, Some(Obstacle::Means)) => {
+            let mean = found.mean95.unwrap_or(interval);
+            let mean = digits::range(percent(mean.low), percent(mean.high));
+            format!(
+                "{seen}: the {} do not agree, and the interval of their mean, {mean}, is not within {margin}{beside}{more}",
+                if design == Design::Runs { "runs" } else { "blocks" }
+            )
         }
         (_, Some(Obstacle::Order)) => {
             let shown = if found.effect.abs() >= found.margin { "a change" } else { "no change" };
             format!(
                 "{seen}: {shown} beyond {margin} if the runs had taken turns, but in this order runs that resemble their \
-                 neighbours would look the same; measure in turn"
+                 neighbours would look the same; measure in turn{beside}"
+            )
+        }
+        (_, Some(Obstacle::Chance)) if -found.margin < interval.low && interval.high < found.margin => {
+            format!(
+                "{seen}: within {margin} if it were alone, but among so many cells chance does as much{beside}{more}"
             )
         }
         (_, Some(Obstacle::Chance)) => format!(
-            "{seen}: among so many cells chance does as much somewhere (adjusted p {}){more}",
-            number(judged.p_change)
+            "{seen}: among so many cells chance does as much somewhere (adjusted p {}){beside}{more}",
+            brief(judged.p_change)
         ),
         (_, Some(Obstacle::Margin)) => {
-            format!("{seen}: a change, but neither clearly more nor clearly less than {margin}{more}")
+            format!("{seen}: a change, but neither clearly more nor clearly less than {margin}{beside}{more}")
         }
-        _ => format!("{seen}: neither a change nor its absence within {margin} is shown{more}"),
+        _ => format!("{seen}: neither a change nor its absence within {margin} is shown{beside}{more}"),
     }
 }
 
-/// The comparison in a sentence.
-pub(super) fn sentence(
-    design: Design,
-    counts: &Counts,
-    headline: Option<&Change>,
-    one_sided: usize,
-    order: Option<&Order>,
-) -> String {
-    if counts.all() == 0 {
-        return format!(
-            "Nothing could be compared: {} on one side only.",
-            have(one_sided, "has values", "have values")
-        );
+impl Told<'_> {
+    /// `2 of 10 runs after lie far off (−52.0 to −48.1 %)`; `None` without any.
+    fn far_off(&self) -> Option<String> {
+        let of = |side: Option<When>| {
+            let far: Vec<f64> = self.strays.iter().filter(|stray| stray.side == side).map(|one| one.percent).collect();
+            let least = far.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = far.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let all = self.pair.sides[side.map_or(0, |side| side as usize)].len();
+            let of = parts(far.len(), all, side);
+            let lie = if far.len() == 1 { "lies" } else { "lie" };
+            (!far.is_empty()).then(|| format!("{of} {lie} far off ({})", digits::range(least, most)))
+        };
+        join([None, Some(When::Before), Some(When::After)].into_iter().filter_map(of))
     }
-    let Counts { regressed, improved, equivalent, not_enough_data, too_noisy } = counts;
-    let mut text = format!(
-        "Of {} compared {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} \
-         not enough data.",
-        count(counts.all(), "cell"),
-        if *equivalent == 1 { "is" } else { "are" },
-        if *not_enough_data == 1 { "has" } else { "have" },
-    );
-    if *too_noisy > 0 {
-        text += &format!(" {} too noisy to tell.", have(*too_noisy, "is", "are"));
+
+    /// `3 of 10 runs after have no value (gpu004: no route to host)`; `None` where all have.
+    fn missing(&self) -> Option<String> {
+        let of = |side: When| {
+            let lack = &self.pair.lack[side as usize];
+            let all = match self.collected.design {
+                Design::Runs => lack.runs + self.pair.sides[side as usize].len(),
+                Design::Blocks => self.collected.runs[0],
+            };
+            let why = if lack.why.is_empty() { String::new() } else { format!(" ({})", lack.why) };
+            let have = if lack.runs == 1 { "has" } else { "have" };
+            let of = match self.collected.design {
+                Design::Runs => parts(lack.runs, all, Some(side)),
+                Design::Blocks => format!("{} {}", parts(lack.runs, all, None), side.word()),
+            };
+            (lack.runs > 0).then(|| format!("{of} {have} no value{why}"))
+        };
+        join([When::Before, When::After].into_iter().filter_map(of))
     }
-    if let Some(held) = order.map(|order| order.held_back).filter(|held| *held > 0) {
-        text += &format!(" In {} the order of the runs cannot carry what shows: measure in turn.", count(held, "cell"));
-    }
-    if one_sided > 0 {
-        text += &format!(" {} on one side only.", have(one_sided, "has values", "have values"));
-    }
-    if let Some(Change { percent, interval, .. }) = headline {
-        let direction = if *percent < 0.0 { "lower" } else { "higher" };
-        let interval = interval.map_or_else(
-            || format!("no interval below 4 {}", units(design)),
-            |(low, high)| format!("{} to {} %", digits::signed(low), digits::signed(high)),
-        );
-        text += &format!(" Over all, performance is {} % {direction} ({interval}).", digits::percent(percent.abs()));
-    }
-    text
 }
 
-const fn units(design: Design) -> &'static str {
+fn join(parts: impl Iterator<Item = String>) -> Option<String> {
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `1 of 10 runs after`, `2 of 8 blocks`.
+fn parts(n: usize, all: usize, side: Option<When>) -> String {
+    match side {
+        Some(side) => format!("{n} of {} {}", count(all, "run"), side.word()),
+        None => format!("{n} of {}", count(all, "block")),
+    }
+}
+
+pub(super) const fn units(design: Design) -> &'static str {
     match design {
         Design::Runs => "runs a side",
         Design::Blocks => "blocks",
@@ -113,14 +158,11 @@ const fn fewest(design: Design) -> &'static str {
     }
 }
 
-fn have(n: usize, one: &str, more: &str) -> String {
-    format!("{} {}", count(n, "cell"), if n == 1 { one } else { more })
-}
-
-fn share(difference: f64) -> String {
-    format!("{} %", digits::percent(percent(difference).abs()))
-}
-
-fn range(low: f64, high: f64) -> String {
-    format!("{} to {} %", digits::signed(percent(low)), digits::signed(percent(high)))
+/// `fell by 3.10 %`; `did not move` where no digit of it would be other than 0.
+fn moved(effect: f64) -> String {
+    match digits::share(percent(effect)) {
+        None => "did not move".to_owned(),
+        Some(share) if effect < 0.0 => format!("fell by {share}"),
+        Some(share) => format!("rose by {share}"),
+    }
 }

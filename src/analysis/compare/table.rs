@@ -47,10 +47,21 @@ struct Has {
     refused: Vec<usize>,
 }
 
+/// The runs of one side, or blocks, that should have a value of a cell and have none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Lack {
+    /// How many.
+    pub runs: usize,
+    /// What stands in the place of the first value; empty if nothing does.
+    pub why: String,
+}
+
 /// Collects runs. The order in which they are added does not matter.
 #[derive(Debug, Default)]
 pub struct Table {
     subjects: HashMap<Subject, usize>,
+    /// How many runs of each side plan a subject.
+    planned: Vec<[usize; 2]>,
     cells: BTreeMap<(usize, Metric), [Has; 2]>,
     runs: [Vec<(Timestamp, RunSummary)>; 2],
     reasons: HashMap<String, usize>,
@@ -73,6 +84,8 @@ impl Table {
                 *self.subjects.entry(subject).or_insert(next)
             })
             .collect();
+        self.planned.resize(self.subjects.len(), [0, 0]);
+        subjects.iter().for_each(|&subject| self.planned[subject][side] += 1);
         let number = self.runs[side].len();
         let mut summary = RunSummary {
             directory: run.path.display().to_string(),
@@ -84,6 +97,7 @@ impl Table {
             hosts,
             values: 0,
             left_out: 0,
+            strays: 0,
         };
         let mut carried: BTreeSet<(usize, &str)> = BTreeSet::new();
         for Reading { case, metric, value, transport, .. } in &run.readings {
@@ -151,17 +165,27 @@ impl Table {
             }
             let only = match sides.each_ref().map(|has| !has.values.is_empty()) {
                 [true, true] => {
-                    cells.push(Pair { subject: number, metric, sides: sides.map(|has| has.values) });
+                    let lack = [0, 1].map(|side: usize| Lack {
+                        runs: self.planned[number][side].saturating_sub(sides[side].values.len()),
+                        why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].0.clone()),
+                    });
+                    cells.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
                     continue;
                 }
                 [true, false] => Some(When::Before),
                 [false, true] => Some(When::After),
                 [false, false] => None,
             };
-            let lacking = if only == Some(When::After) { &sides[0] } else { &sides[1] };
-            let reason = match lacking.refused.first() {
+            let why = |when: When| match sides[when as usize].refused.first() {
                 Some(&reason) => reasons[reason].0.clone(),
+                None if self.planned[number][when as usize] > 0 => "no value".to_owned(),
                 None => "no run of that side plans it".to_owned(),
+            };
+            let reason = match only {
+                Some(When::Before) => why(When::After),
+                Some(When::After) => why(When::Before),
+                None if why(When::Before) == why(When::After) => why(When::After),
+                None => format!("before: {}; after: {}", why(When::Before), why(When::After)),
             };
             one_sided.push(OneSided { name: subject.name(metric), only, reason });
         }
@@ -169,9 +193,9 @@ impl Table {
         left_out.sort_by_key(|out| std::cmp::Reverse(out.values));
         let times = self.runs.each_ref().map(|runs| runs.iter().map(|(time, _)| *time).collect::<Vec<_>>());
         let numbers = times.each_ref().map(Vec::len);
-        let (order, places) = order(&times);
+        let (order, places) = order(&self.runs);
         let [before, after] = self.runs.map(|mut runs| {
-            runs.sort_by_key(|(time, _)| *time);
+            runs.sort_by(|(time, run), (other, another)| (time, &run.run_id).cmp(&(other, &another.run_id)));
             Side { runs: runs.into_iter().map(|(_, summary)| summary).collect() }
         });
         let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
@@ -203,6 +227,8 @@ pub(super) struct Pair {
     pub metric: Metric,
     /// Number of the run in its side, or of the block, and natural logarithm of the value.
     pub sides: [Vec<(usize, f64)>; 2],
+    /// What either side lacks.
+    pub lack: [Lack; 2],
 }
 
 /// What can be compared, and what cannot.
@@ -236,16 +262,26 @@ impl Collected {
         }
         values
     }
+
+    /// The side of the run at a place in that order, and its number among the runs of its side in the order of time.
+    pub(super) fn run_at(&self, place: usize) -> (When, usize) {
+        let side = self.order[place];
+        let number = self.order[..place].iter().filter(|one| **one == side).count();
+        (if side == Variant::A { When::Before } else { When::After }, number)
+    }
 }
 
-/// The sides of all runs in the order of time, and where the runs of each side lie in it.
-fn order(times: &[Vec<Timestamp>; 2]) -> (Vec<Variant>, [Vec<usize>; 2]) {
-    let of = |side: usize| times[side].iter().enumerate().map(move |(run, time)| (*time, side, run));
-    let mut all: Vec<(Timestamp, usize, usize)> = of(0).chain(of(1)).collect();
+/// The sides of all runs in the order of time, and where the runs of each side lie in it. Runs that started at once are
+/// ordered by their names, so that it makes no difference which side is which.
+fn order(runs: &[Vec<(Timestamp, RunSummary)>; 2]) -> (Vec<Variant>, [Vec<usize>; 2]) {
+    let of = |side: usize| {
+        runs[side].iter().enumerate().map(move |(run, (time, summary))| (*time, &summary.run_id[..], side, run))
+    };
+    let mut all: Vec<(Timestamp, &str, usize, usize)> = of(0).chain(of(1)).collect();
     all.sort_unstable();
-    let mut places = times.each_ref().map(|times| vec![0; times.len()]);
-    all.iter().enumerate().for_each(|(place, &(_, side, run))| places[side][run] = place);
-    (all.iter().map(|&(_, side, _)| if side == 0 { Variant::A } else { Variant::B }).collect(), places)
+    let mut places = runs.each_ref().map(|runs| vec![0; runs.len()]);
+    all.iter().enumerate().for_each(|(place, &(_, _, side, run))| places[side][run] = place);
+    (all.iter().map(|&(_, _, side, _)| if side == 0 { Variant::A } else { Variant::B }).collect(), places)
 }
 
 /// Whether runs of one side lie between runs of the other.

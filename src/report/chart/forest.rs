@@ -95,10 +95,9 @@ pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
 }
 
 fn tip(row: &Row) -> String {
-    let signed = digits::signed;
-    let interval = row.interval.map_or_else(String::new, |(l, h)| format!(" ({} to {})", signed(l), signed(h)));
+    let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" ({})", digits::range(low, high)));
     let none = digits::margin(row.margin.0, row.margin.1);
-    format!("{}: {}{interval} %, {none} % counts as none", row.label, signed(row.percent))
+    format!("{}: {}{interval}, {none} % counts as none", row.label, digits::range(row.percent, row.percent))
 }
 
 fn short(label: &str) -> String {

@@ -50,10 +50,14 @@ pub struct CompareView {
     pub changed: Table,
     /// How many are not listed.
     pub changed_more: usize,
+    /// How many there are, with their noun.
+    pub changed_all: String,
     /// Cells of which too little is known.
     pub unsettled: Table,
     /// How many are not listed.
     pub unsettled_more: usize,
+    /// How many there are, with their noun.
+    pub unsettled_all: String,
     /// Cells of one side, by reason.
     pub one_sided: Table,
     /// Values that were left out, by reason.
@@ -119,8 +123,10 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
         changes: figure("Links that changed", &drawn)?,
         changed: cell_table(&both_ways(&changed, LISTED), groups),
         changed_more: changed.len().saturating_sub(LISTED),
+        changed_all: count(changed.len(), "cell"),
         unsettled: cell_table(&unsettled, groups),
         unsettled_more: unsettled.len().saturating_sub(LISTED),
+        unsettled_all: count(unsettled.len(), "cell"),
         one_sided: one_sided(&comparison.one_sided),
         left_out: left_out(&comparison.left_out),
         configuration: configuration(comparison),
@@ -168,8 +174,8 @@ fn row_of_group(group: &Group) -> Option<Row> {
                 Look::Worse
             }
         }
-        Ordering::Equal if counts.not_enough_data + counts.too_noisy > counts.equivalent => Look::Unknown,
-        Ordering::Equal => Look::Same,
+        Ordering::Equal if group.verdict == Word::Equivalent => Look::Same,
+        Ordering::Equal => Look::Unknown,
     };
     // One dot has one colour; where cells went both ways, words say so.
     let both = counts.regressed > 0 && counts.improved > 0;
@@ -200,10 +206,11 @@ fn side(title: &'static str, side: &Side) -> SideView {
         number_column("hosts", ""),
         number_column("values", ""),
         number_column("left out", ""),
+        number_column("far off", ""),
     ];
     let row = |run: &crate::analysis::compare::RunSummary| {
         let plan = format!("{}, {}", run.plan, &run.plan_hash[..run.plan_hash.len().min(12)]);
-        let numbers = [run.hosts, run.values, run.left_out].map(|n| n.to_string());
+        let numbers = [run.hosts, run.values, run.left_out, run.strays].map(|n| n.to_string());
         [run.run_id.clone(), run.started.clone(), plan, run.version.clone()].into_iter().chain(numbers).collect()
     };
     let span = match (side.runs.first(), side.runs.last()) {
@@ -217,8 +224,29 @@ fn side(title: &'static str, side: &Side) -> SideView {
     SideView { title, summary, runs: Table { columns, rows: side.runs.iter().map(row).collect() } }
 }
 
+/// The runs that lie far from the others of their side; those with the most cells first.
+fn far_off(comparison: &Comparison) -> Option<String> {
+    let sides = [("before", &comparison.before), ("after", &comparison.after)];
+    let of_side = |(words, side): (&'static str, &Side)| {
+        side.runs
+            .iter()
+            .filter(|run| run.strays > 0)
+            .map(|run| (run.strays, run.run_id.clone(), words))
+            .collect::<Vec<_>>()
+    };
+    let mut runs: Vec<(usize, String, &str)> = sides.into_iter().flat_map(of_side).collect();
+    runs.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
+    let mut list: Vec<String> = runs
+        .iter()
+        .take(NAMED)
+        .map(|(cells, run, side)| format!("{run} ({side}) in {}", count(*cells, "cell")))
+        .collect();
+    list.extend((runs.len() > NAMED).then(|| format!("and {} more", runs.len() - NAMED)));
+    (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", list.join(", ")))
+}
+
 fn remarks(comparison: &Comparison) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = far_off(comparison).into_iter().collect();
     let least = comparison.before.runs.len().min(comparison.after.runs.len());
     if least < 4 && comparison.design == Design::Runs {
         remarks.push(format!(
@@ -239,8 +267,9 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     if noisy > 0 {
         let noun = if noisy == 1 { "is" } else { "are" };
         remarks.push(format!(
-            "{} {noun} so noisy that a change of a quarter would count as none; nothing in them is called equivalent.",
-            count(noisy, "row")
+            "{} {noun} so noisy that a change of a quarter would count as none; nothing in {} is called equivalent.",
+            count(noisy, "row"),
+            if noisy == 1 { "it" } else { "them" }
         ));
     }
     for (test, before, after) in &comparison.carriers {
@@ -248,10 +277,8 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     }
     let raised = comparison.groups.iter().filter(|group| group.margin_raised).count();
     if raised > 0 {
-        let groups = count(raised, "row");
-        remarks.push(format!(
-            "The margin asked for is below the noise floor in {groups}, which have their floor instead."
-        ));
+        let (groups, have) = (count(raised, "row"), if raised == 1 { "has its" } else { "have their" });
+        remarks.push(format!("The margin asked for is below the noise floor in {groups}, which {have} floor instead."));
     }
     let plans =
         |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();

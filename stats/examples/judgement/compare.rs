@@ -1,5 +1,6 @@
 //! Rates of `compare`: 200 links (or as many as the row says) on 10 + 10 runs, judged as the command judges them.
 
+mod doubt;
 mod draw;
 mod rates;
 
@@ -7,21 +8,25 @@ use crate::{
     noise::Kind,
     row::{Bar, Options, Row},
 };
+use doubt::{called_equivalent, headline_of_blocks, headline_of_runs, not_mirrored, unchanged};
 use draw::{Shared, Situation, Turn, Under};
 use rates::{beside_ranks_alone, coverage, equivalent_at_the_edge, false_names, power};
 
 const CORRELATED: [Kind; 3] = [Kind::Normal, Kind::Correlated(0.3), Kind::Correlated(0.6)];
 
+/// What the rows vary.
+const BASE: Situation = Situation {
+    cells: 200,
+    runs: [10, 10],
+    turn: Turn::First,
+    kind: Kind::Normal,
+    shared: Shared::Own,
+    under: Under::Level,
+};
+
 /// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
-    let base = Situation {
-        cells: 200,
-        runs: [10, 10],
-        turn: Turn::First,
-        kind: Kind::Normal,
-        shared: Shared::Own,
-        under: Under::Level,
-    };
+    let base = BASE;
     let mut situations = Vec::new();
     for turn in [Turn::First, Turn::Alternating, Turn::Random, Turn::Blocks(5)] {
         for kind in CORRELATED {
@@ -79,5 +84,39 @@ pub fn rows(options: &Options) -> Vec<Row> {
     rows.push(power(&Situation { turn: Turn::Abba, ..base }, 3.0, Bar::AtLeast(0.99), options));
     // With one side first power is what the order leaves.
     rows.push(power(&base, 6.0, Bar::AtLeast(0.99), options));
+    rows.extend(doubts(&base, options));
+    rows
+}
+
+/// What must not be called equivalent, exchanged sides, and headlines.
+fn doubts(base: &Situation, options: &Options) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for turn in [Turn::Alternating, Turn::Random] {
+        rows.extend(called_equivalent(&Situation { turn, cells: 100, ..*base }, options));
+    }
+    rows.extend(unchanged(&Situation { turn: Turn::Alternating, ..*base }, options));
+    for runs in [[10, 10], [6, 9]] {
+        for turn in [Turn::First, Turn::Alternating, Turn::Random] {
+            rows.push(not_mirrored(&Situation { runs, turn, ..*base }, options));
+        }
+    }
+    // Log-normal noise of shape 1 is the one with the longest tail.
+    for kind in [Kind::Normal, Kind::Heavy, Kind::RightSkewed(1.0), Kind::LeftSkewed(1.0)] {
+        for runs in [[4, 4], [6, 6], [10, 10], [20, 5]] {
+            rows.push(headline_of_runs(
+                &Situation { cells: 1, runs, turn: Turn::Alternating, kind, ..*base },
+                false,
+                options,
+            ));
+        }
+        for blocks in [6, 8, 10] {
+            rows.push(headline_of_blocks(kind, blocks, options));
+        }
+    }
+    for kind in [Kind::Normal, Kind::RightSkewed(1.0), Kind::Correlated(0.6)] {
+        for turn in [Turn::First, Turn::Random] {
+            rows.push(headline_of_runs(&Situation { shared: Shared::Half, turn, kind, ..*base }, true, options));
+        }
+    }
     rows
 }

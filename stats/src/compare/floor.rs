@@ -75,7 +75,7 @@ pub fn noise_floor_of_differences(differences: &[f64], draws: usize, seed: u64) 
 }
 
 /// Noise floor of two sets of runs: the 95 % quantile of the absolute shift when the labels of the values, each less its
-/// own side's median, are dealt anew, `draws` times.
+/// own side's median, are dealt anew, `draws` times. Which side is which makes no difference.
 ///
 /// # Errors
 /// Fewer than two values a side, one that is not finite, or no draws.
@@ -87,12 +87,15 @@ pub fn noise_floor_of_samples(before: &[f64], after: &[f64], draws: usize, seed:
         let centre = median_in_place(&mut side.to_vec());
         together.extend(side.iter().map(|v| v - centre));
     }
+    // Sorted, and dealt to the smaller side first: exchanged sides are dealt the same.
+    together.sort_unstable_by(f64::total_cmp);
+    let smaller = before.len().min(after.len());
     let mut dealer = ChaCha8Rng::seed_from_u64(seed);
     let mut deal = || {
         for i in (1..together.len()).rev() {
             together.swap(i, dealer.random_range(0..=i));
         }
-        let (a, b) = together.split_at(before.len());
+        let (a, b) = together.split_at(smaller);
         shifts(a, b, []).map(|(shift, [])| shift.abs())
     };
     quantile(&(0..draws).map(|_| deal()).collect::<Result<Vec<f64>, Refusal>>()?, 0.95)

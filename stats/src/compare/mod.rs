@@ -14,8 +14,10 @@ mod cell;
 mod floor;
 mod headline;
 mod luck;
+mod means;
 mod order;
 mod runs;
+mod strays;
 mod verdict;
 
 pub use blocks::{Variant, block_difference, block_orders};
@@ -25,4 +27,5 @@ pub use headline::{Headline, paired_headline, unpaired_headline};
 pub use luck::{Luck, Stretch};
 pub use order::{Effect, NEIGHBOURS, Order, Turns};
 pub use runs::RunSet;
+pub use strays::strays;
 pub use verdict::{Judged, LEVEL, Obstacle, Verdict, verdict, verdicts};

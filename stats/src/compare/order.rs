@@ -50,6 +50,10 @@ pub struct Order {
     counts: [usize; 2],
     worst: Effect,
     plain: Effect,
+    /// See [`Self::half_of_means`].
+    half_of_means: f64,
+    /// See [`Self::both_edges`].
+    both_edges: f64,
 }
 
 impl Order {
@@ -68,7 +72,14 @@ impl Order {
         let at_most = at_most.clamp(NEIGHBOURS, MOST);
         let tried = (1..=STEPS).map(|step| effect(&runs, counts, at_most * step as f64 / STEPS as f64));
         let worst = tried.fold(plain, |worst, one| if cut(&one, TAIL) > cut(&worst, TAIL) { one } else { worst });
-        Some(Self { runs, counts, worst, plain })
+        Some(Self {
+            counts,
+            worst,
+            plain,
+            half_of_means: cut(&worst, 0.025).max(cut(&plain, 0.025)),
+            both_edges: both_edges(runs.len() - 2),
+            runs,
+        })
     }
 
     /// Runs of either side.
@@ -81,15 +92,26 @@ impl Order {
         self.worst
     }
 
+    /// Half of the 95 % interval of a difference of means over the pooled standard deviation that is seen: that of the worst
+    /// correlation, or of independent runs where this is more. The worst is decided far out in the tails.
+    pub(super) fn half_of_means(&self) -> f64 {
+        self.half_of_means
+    }
+
+    /// [`both_edges`] of these runs.
+    pub(super) fn both_edges(&self) -> f64 {
+        self.both_edges
+    }
+
+    /// What runs that do not resemble their neighbours tell in this order.
+    pub fn independent(&self) -> Effect {
+        self.plain
+    }
+
     /// By how much the 95 % interval of independent runs must be stretched if neighbours are correlated by `r`: above 1
     /// with one side first, below 1 in turn.
     pub fn stretch(&self, r: f64) -> f64 {
         cut(&effect(&self.runs, self.counts, r.clamp(0.0, MOST)), 0.025) / cut(&self.plain, 0.025)
-    }
-
-    /// [`Self::stretch`] of the worst correlation; 1 at least.
-    pub fn worst_stretch(&self) -> f64 {
-        (cut(&self.worst, 0.025) / cut(&self.plain, 0.025)).max(1.0)
     }
 
     /// The share of independent runs that these are worth at worst: 1 in turn, about a quarter with one side first.
@@ -118,6 +140,11 @@ impl Order {
     pub(super) fn places(&self) -> impl Iterator<Item = (usize, Variant)> {
         self.runs.iter().copied()
     }
+}
+
+/// The quantiles of Student's t that two one-sided tests of 2.5 % and their success in 90 % of cases need, added up.
+pub(super) fn both_edges(freedom: usize) -> f64 {
+    [0.025, 0.05].map(|tail| t_quantile(tail, freedom.max(1) as f64)).iter().sum()
 }
 
 /// Half of an interval over the standard deviation that is seen.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Comparison, DRAWS, Headline, Luck, Margin, Order, SAMPLED, Stretch, Variant, noise_floor_of_samples, unpaired,
-    unpaired_headline,
+    Comparison, DRAWS, Headline, Luck, Margin, Order, SAMPLED, Stretch, Variant, noise_floor_of_samples,
+    strays::strays, unpaired, unpaired_headline,
 };
 use crate::{refusal::Refusal, robust::median};
 
@@ -75,14 +75,35 @@ impl RunSet {
         })
     }
 
-    /// Compares one cell.
+    /// Compares one cell. Every run without a value counts as missing.
     ///
     /// # Errors
     /// As [`unpaired`].
     pub fn compare(&mut self, cell: &[Option<f64>], margin: Margin) -> Result<Comparison, Refusal> {
         let [before, after] = self.split(cell);
+        let missing = [(Variant::A, &before), (Variant::B, &after)]
+            .map(|(which, has)| self.sides.iter().filter(|side| **side == which).count() - has.len());
         let (order, stretch) = self.placed(cell);
-        unpaired(&before, &after, order.as_ref(), *stretch, margin)
+        Ok(Comparison { missing, ..unpaired(&before, &after, order.as_ref(), *stretch, margin)? })
+    }
+
+    /// The runs, by their places in time, whose value of a cell lies far from the others of its side ([`strays()`]), with the
+    /// distance from the median of the others.
+    pub fn strays(&self, cell: &[Option<f64>], margin: f64) -> Vec<(usize, f64)> {
+        let places = |which| {
+            let of_side = cell.iter().zip(&self.sides).enumerate().filter(move |(_, (_, side))| **side == which);
+            of_side.filter_map(|(place, (value, _))| Some((place, (*value)?))).collect::<Vec<(usize, f64)>>()
+        };
+        let sides = [places(Variant::A), places(Variant::B)];
+        let values = sides.each_ref().map(|side| side.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
+        let found = strays([&values[0], &values[1]], margin);
+        let of_side = |(side, found): (&Vec<(usize, f64)>, Vec<usize>)| {
+            let others: Vec<f64> =
+                side.iter().enumerate().filter(|(at, _)| !found.contains(at)).map(|(_, (_, value))| *value).collect();
+            let centre = median(&others).unwrap_or_default();
+            found.into_iter().map(|at| (side[at].0, side[at].1 - centre)).collect::<Vec<_>>()
+        };
+        sides.iter().zip(found).flat_map(of_side).collect()
     }
 
     /// Noise floor of a group of cells: the median over up to [`SAMPLED`] of them, evenly chosen, of
@@ -105,21 +126,15 @@ impl RunSet {
         median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
     }
 
-    /// Mean effect over cells from each run's mean over them: [`unpaired_headline`], its interval stretched by the worst
-    /// correlation up to [`super::NEIGHBOURS`], because a mean over cells keeps what they have in common, of which one
-    /// series of runs tells too little. Its level is one of "at least".
+    /// Mean effect over cells from each run's mean over them: [`unpaired_headline`]. Its interval is made for the worst
+    /// correlation up to [`super::NEIGHBOURS`], because a mean over cells keeps what they have in common, of which one series
+    /// of runs tells too little. Its level is one of "at least".
     ///
     /// # Errors
     /// No run on a side, or a value that is not finite.
-    pub fn headline(&mut self, means: &[Option<f64>], seed: u64) -> Result<Headline, Refusal> {
+    pub fn headline(&mut self, means: &[Option<f64>]) -> Result<Headline, Refusal> {
         let [before, after] = self.split(means);
-        let factor = self.placed(means).0.as_ref().map_or(1.0, Order::worst_stretch);
-        let mut headline = unpaired_headline(&before, &after, seed)?;
-        if let Some(interval) = &mut headline.interval {
-            interval.low = headline.effect + factor * (interval.low - headline.effect);
-            interval.high = headline.effect + factor * (interval.high - headline.effect);
-        }
-        Ok(headline)
+        unpaired_headline(&before, &after, self.placed(means).0.as_ref())
     }
 }
 

@@ -1,7 +1,7 @@
 //! From numbers to one of six words.
 
 use super::Comparison;
-use crate::{multiple::benjamini_hochberg, refusal::Refusal};
+use crate::{multiple::benjamini_hochberg, refusal::Refusal, shift::Interval};
 
 /// Share of false discoveries that [`verdicts`] allows, and level of a single [`verdict`].
 pub const LEVEL: f64 = 0.05;
@@ -26,12 +26,18 @@ pub enum Verdict {
 /// What keeps a cell from a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Obstacle {
+    /// Runs after have no value: what failed there is no part of what was measured.
+    Missing,
     /// Too few runs for any interval.
     Few,
+    /// Its absence by the other runs, but single runs lie far off.
+    Strays,
+    /// Its absence by ranks, but not by the difference of means: the runs of a side do not agree.
+    Means,
     /// A change, or its absence, if the runs had been independent; but in this order runs that resemble their neighbours
     /// would look the same.
     Order,
-    /// A change if this cell were alone, but among so many chance does as much somewhere.
+    /// A change, or its absence, if this cell were alone, but among so many chance does as much somewhere.
     Chance,
     /// A change, but not clearly more or less than the margin.
     Margin,
@@ -55,22 +61,41 @@ pub struct Judged {
 /// Verdict of one comparison whose p values may have been adjusted for many.
 ///
 /// Improved or regressed: p of no change at most 5 %, the 95 % interval does not hold 0, and the effect is at least
-/// the margin. Equivalent or negligible: p of lying outside the margin at most 5 %, and the 90 % interval inside; too
-/// noisy instead of these where the margin is too wide. Everything else is inconclusive, also what could not reach 5 %
-/// because of few runs.
+/// the margin. Equivalent or negligible: p of lying outside the margin at most 5 %, both 95 % intervals inside it, that of
+/// ranks and that of means, and no run that lies far off; too noisy instead of these where the margin is too wide. Neither
+/// improved nor equivalent is said where runs after have no value: it is not known what they would have been. Everything
+/// else is inconclusive, also what could not reach 5 % because of few runs.
 pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher_is_better: bool) -> Verdict {
-    let inside = |low: f64, high: f64| -comparison.margin < low && high < comparison.margin;
     let changed = p_change <= LEVEL && comparison.interval95.is_some_and(|interval| !interval.holds(0.0));
-    let equivalent = p_equivalent <= LEVEL && comparison.interval90.is_some_and(|i| inside(i.low, i.high));
+    let whole = comparison.missing[1] == 0;
+    let steady = comparison.strays == [0, 0];
     if changed && comparison.effect.abs() >= comparison.margin {
-        if (comparison.effect > 0.0) == higher_is_better { Verdict::Improved } else { Verdict::Regressed }
+        match (comparison.effect > 0.0) == higher_is_better {
+            false => Verdict::Regressed,
+            true if whole => Verdict::Improved,
+            true => Verdict::Inconclusive,
+        }
     } else if comparison.too_wide && comparison.interval95.is_some() {
         Verdict::TooNoisy
-    } else if equivalent {
+    } else if whole && steady && p_equivalent <= LEVEL && by_ranks(comparison) && by_means(comparison) {
         if changed { Verdict::Negligible } else { Verdict::Equivalent }
     } else {
         Verdict::Inconclusive
     }
+}
+
+/// Whether the interval of ranks lies inside the margin.
+fn by_ranks(cell: &Comparison) -> bool {
+    cell.interval95.is_some_and(|interval| inside(&interval, cell.margin))
+}
+
+/// Whether the interval of means does.
+fn by_means(cell: &Comparison) -> bool {
+    cell.mean95.is_some_and(|interval| inside(&interval, cell.margin))
+}
+
+fn inside(interval: &Interval, margin: f64) -> bool {
+    -margin < interval.low && interval.high < margin
 }
 
 /// Verdicts of many cells: Benjamini & Hochberg over the p of no change, and separately over the p of lying outside the
@@ -95,24 +120,33 @@ pub fn verdicts(cells: &[(Comparison, bool)]) -> Result<Vec<Judged>, Refusal> {
         .collect())
 }
 
-/// `p` are those of no change and of lying outside the margin, `plain` the same by ranks alone, all adjusted.
+/// `p` are those of no change and of lying outside the margin, `plain` the same of independent runs, all adjusted.
 fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64)) -> Option<Obstacle> {
     let clear = cell.effect.abs() >= cell.margin;
-    let lost = |plain: f64, p: f64| plain <= LEVEL && p > LEVEL;
+    let order_hides = if clear {
+        plain.0 <= LEVEL && p[0] > LEVEL
+    } else {
+        // Two one-sided tests at 2.5 % are what a 95 % interval inside the margin shows.
+        let shown = plain.1 <= LEVEL && cell.p_equivalent_plain <= LEVEL / 2.0;
+        shown && cell.p_equivalent > cell.p_equivalent_plain
+    };
     match (verdict, cell.interval95) {
         (Verdict::TooNoisy, _) => Some(Obstacle::Noise),
+        (Verdict::Inconclusive, _) if cell.missing[1] > 0 => Some(Obstacle::Missing),
         (Verdict::Inconclusive, None) => Some(Obstacle::Few),
-        (Verdict::Inconclusive, Some(interval)) => {
-            Some(if clear && lost(plain.0, p[0]) || !clear && lost(plain.1, p[1]) {
-                Obstacle::Order
-            } else if interval.holds(0.0) {
-                Obstacle::Spread
-            } else if p[0] > LEVEL {
-                Obstacle::Chance
-            } else {
-                Obstacle::Margin
-            })
-        }
+        (Verdict::Inconclusive, Some(interval)) => Some(if by_ranks(cell) && cell.strays != [0, 0] {
+            Obstacle::Strays
+        } else if order_hides {
+            Obstacle::Order
+        } else if by_ranks(cell) {
+            if by_means(cell) { Obstacle::Chance } else { Obstacle::Means }
+        } else if interval.holds(0.0) {
+            Obstacle::Spread
+        } else if p[0] > LEVEL {
+            Obstacle::Chance
+        } else {
+            Obstacle::Margin
+        }),
         _ => None,
     }
 }

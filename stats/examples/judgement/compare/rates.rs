@@ -7,15 +7,17 @@ use crate::row::{Bar, Options, Row};
 
 /// Comparisons a row.
 const COMPARISONS: usize = 200;
-/// As many comparisons where all links have the same luck, so that only comparisons count, and few links do.
+/// As many comparisons where there is one link, or all have the same luck, so that only comparisons count.
 const OF_ONE_LUCK: usize = 3_000;
 /// Links of those.
 const LINKS: usize = 3;
 
 /// The situation as it is drawn, and seeds.
-fn trials(situation: &Situation, options: &Options) -> (Situation, Vec<u64>) {
+pub fn trials(situation: &Situation, options: &Options) -> (Situation, Vec<u64>) {
     let (situation, comparisons) = if situation.shared == Shared::All {
         (Situation { cells: LINKS, ..*situation }, options.runs(OF_ONE_LUCK))
+    } else if situation.cells == 1 {
+        (*situation, options.runs(OF_ONE_LUCK))
     } else if situation.cells < 100 {
         (*situation, options.runs(COMPARISONS * 2))
     } else {
@@ -68,7 +70,9 @@ pub fn coverage(situation: &Situation, options: &Options) -> Vec<Row> {
     let margin = Margin { value: SIGMA, raised: false, too_wide: false };
     // Held, stated, number: of intervals that state a level, and of those that state the least of it.
     let mut seen = [(0.0, 0.0, 0.0); 2];
-    let (situation, seeds) = trials(situation, options);
+    // Links that share luck say little more than one; without a noise floor many comparisons are quick.
+    let half = situation.shared == Shared::Half;
+    let (situation, seeds) = trials(situation, &Options { quick: options.quick && !half, ..*options });
     for seed in seeds {
         let (order, cells) = situation.draw(seed);
         let mut runs = RunSet::new(order, cells.iter().map(Vec::as_slice));
