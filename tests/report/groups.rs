@@ -66,6 +66,8 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
         configured: None,
         resumed: 0,
         end: End::Finished,
+        damage: Vec::new(),
+        tail: railgauge::run::line::Tail::default(),
     }
 }
 
