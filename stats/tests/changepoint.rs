@@ -390,9 +390,9 @@ fn series_that_moved_together_have_one_cause() {
     assert!(together(&mixed, &labels).is_empty());
 }
 
-/// 2,000 series of 365 nights, a tenth of which change. Processor time, because tests share the machine.
+/// 500 series of 365 nights, a tenth of which change. `bench/analysis` holds the time of it against its bar.
 #[test]
-fn a_year_of_two_thousand_series_takes_seconds() {
+fn changes_in_a_year_of_five_hundred_series_are_found() {
     let mut noise = Noise::new(FRESH + 6);
     let all: Vec<Vec<Night>> = (0..500)
         .map(|i| {
@@ -404,8 +404,11 @@ fn a_year_of_two_thousand_series_takes_seconds() {
         })
         .collect();
     let start = on_cpu();
-    let raised: usize = all.iter().map(|nights| alerts(nights, &Rules::default()).len()).sum();
-    let took = 4 * (on_cpu() - start);
-    println!("365 nights of 2,000 series: {took:.1?} (four times that of 500), {raised} alerts in 500");
-    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
+    let found: Vec<usize> = all.iter().map(|nights| alerts(nights, &Rules::default()).len()).collect();
+    println!(
+        "365 nights of 500 series: {:.1?} of processor time, {} alerts",
+        on_cpu() - start,
+        found.iter().sum::<usize>()
+    );
+    assert!(found.iter().step_by(10).all(|alerts| *alerts > 0), "a change was not found");
 }

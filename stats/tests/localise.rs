@@ -366,9 +366,9 @@ fn what_cannot_be_judged_is_said() {
     assert!(localise(&pairs, &Setting { groups: &groups, ..Setting::default() }).is_err());
 }
 
-/// 512 hosts with 8 rails, 6 rounds. Processor time and not time on the wall, because tests share the machine.
+/// 512 hosts with 8 rails, 6 rounds. `bench/analysis` holds the time of it against its bar.
 #[test]
-fn twelve_thousand_pairs_take_milliseconds() {
+fn faults_among_twelve_thousand_pairs_are_suspects() {
     let groups: Vec<u32> = (0..512).map(|h| h / 32).collect();
     let mut noise = Noise::new(3);
     let port = |host, rail| Port { host, rail };
@@ -383,7 +383,8 @@ fn twelve_thousand_pairs_take_milliseconds() {
         let wanted = probes(&pairs, &findings, &setting);
         let took = on_cpu() - start;
         println!("{} pairs, {} suspects, {} probes: {took:.1?}", pairs.len(), findings.suspects.len(), wanted.len());
-        assert!(took < std::time::Duration::from_millis(200), "{took:?}");
+        let named = |part: &Part| findings.suspects.iter().any(|suspect| suspect.part == *part);
+        assert!(cluster.faults.iter().all(|(part, _)| named(part)), "a fault is no suspect");
     }
 }
 

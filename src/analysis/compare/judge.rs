@@ -44,6 +44,9 @@ pub(super) struct Verdicts {
     pub strays: Vec<(When, usize)>,
 }
 
+/// A run or block far off; of a run its side and number.
+type Strayed = (Stray, Option<(When, usize)>);
+
 /// A cell, the number of what it measures, its metric, and by how much it became better (as a difference of logarithms).
 pub(super) struct Judged {
     pub cell: Cell,
@@ -80,7 +83,7 @@ impl<'c> Source<'c> {
     }
 
     /// The strays of a cell, with the run of each.
-    fn strays(&self, member: usize, margin: f64) -> Result<Vec<(Stray, Option<(When, usize)>)>, Refusal> {
+    fn strays(&self, member: usize, margin: f64) -> Result<Vec<Strayed>, Refusal> {
         if self.collected.design == Design::Runs {
             let of_run = |(place, distance): (usize, f64)| {
                 let (side, number) = self.collected.run_at(place);

@@ -73,9 +73,12 @@ fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepte
     }
 }
 
+/// What a series says in a night: its number, its value, and its own spread.
+type Told = (usize, (f64, f64));
+
 /// Series that lie below their like on some nights, and on others do not.
 fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepted: i64) -> Result<(), Refusal> {
-    let mut nights: BTreeMap<i64, Vec<(usize, (f64, f64))>> = BTreeMap::new();
+    let mut nights: BTreeMap<i64, Vec<Told>> = BTreeMap::new();
     for (number, &at) in of.iter().enumerate() {
         let one = &series[at];
         let recent = &one.points[one.points.len().saturating_sub(RECENT)..];

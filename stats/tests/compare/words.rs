@@ -100,17 +100,16 @@ fn margins_and_floors() {
 }
 
 #[test]
-fn twenty_thousand_cells_take_less_than_a_second() {
+fn twenty_thousand_cells_are_judged() {
     let mut noise = Noise::new(FRESH + 4);
     let [first, _, turns] = orders(&mut noise);
     let cells: Vec<Vec<f64>> = (0..20_000).map(|_| series("normal", 20, &mut noise)).collect();
     for order in [first, turns] {
         let start = on_cpu();
         let judged = words(&cells, &order, within(0.01));
-        let took = on_cpu() - start;
-        println!("20,000 cells of 10 against 10 runs: {took:.0?}");
+        // The time is held against a bar by `bench/analysis`.
+        println!("20,000 cells of 10 against 10 runs: {:.0?} of processor time", on_cpu() - start);
         assert_eq!(judged.len(), 20_000);
-        assert!(took < std::time::Duration::from_secs(1), "{took:?}");
     }
 }
 

@@ -50,7 +50,7 @@ fn a_few_low_nights_that_come_and_go_are_no_pass() {
 fn what_was_intermittent_is_over_after_enough_good_nights_or_an_epoch() {
     // The states of the alerts of the link, and how it is watched.
     let link = |nights: u32, options: &Options| {
-        let bad = |n: u32| n < 20 && n % 2 == 0;
+        let bad = |n: u32| n < 20 && n.is_multiple_of(2);
         let found = watch(flickering(7, 40, nights, bad), options);
         let is = |series: &&Series| series.alerts.iter().any(|alert| alert.rule == Rule::Intermittent);
         let series = found.series.iter().find(is).unwrap();
