@@ -17,7 +17,7 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
 };
 
-use super::{log::printable, pipe::Sink};
+use super::{border, log::printable, pipe::Sink};
 
 /// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
 const REASON: Duration = Duration::from_secs(5);
@@ -185,7 +185,7 @@ async fn next(from: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<Fro
         Ok::<_, std::io::Error>(bytes)
     };
     match read.await {
-        Ok(bytes) => frame::decode(&bytes).map(Some),
+        Ok(bytes) => border::admit(&bytes).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }

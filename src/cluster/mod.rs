@@ -18,6 +18,7 @@
 
 mod agent;
 mod binary;
+mod border;
 mod command;
 mod conversation;
 mod deploy;

@@ -62,7 +62,7 @@ fn machine(facts: &HostFacts, list: &mut List) {
     list.add("frequency boost", on(cpu.boost));
     list.add("threads per core", on(cpu.smt));
     // To the GiB: what the kernel keeps for itself differs by some MiB on equal machines.
-    list.add("memory", facts.memory_bytes.map(|bytes| format!("{} GiB", (bytes + (1 << 29)) >> 30)));
+    list.add("memory", facts.memory_bytes.map(|bytes| format!("{} GiB", bytes.saturating_add(1 << 29) >> 30)));
     for pages in &facts.huge_pages {
         list.add(&format!("huge pages of {} KiB", pages.bytes >> 10), Some(pages.total.to_string()));
     }

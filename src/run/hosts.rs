@@ -143,9 +143,14 @@ pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
         };
         // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
         let half = (after - before) / 2;
-        let offset = monotonic as i64 - (before + half) as i64;
+        // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
+        let (Ok(monotonic), Ok(realtime)) = (i64::try_from(monotonic), i64::try_from(realtime)) else {
+            let cause = format!("{}: its clock cannot be: {monotonic} ns, and {realtime} ns since 1970", agent.host());
+            return Err(Failure::new(Stage::Facts, Kind::Internal, cause));
+        };
+        let offset = monotonic - (before + half) as i64;
         if best.is_none_or(|best| half < best.half) {
-            best = Some(Clocks { offset, half, wall: realtime as i64 - (here as i64 - half as i64) });
+            best = Some(Clocks { offset, half, wall: realtime - (here as i64 - half as i64) });
         }
     }
     best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, format!("{}: no clock reading", agent.host())))

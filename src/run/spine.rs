@@ -1,6 +1,7 @@
 //! Stamps events and hands them to every listener: the journal first, the progress after it.
 
 use std::{
+    collections::HashMap,
     io::Write,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -39,6 +40,33 @@ struct Inner {
 struct Record {
     journal: Journal,
     log: std::fs::File,
+    /// Bytes of the log that each host has taken.
+    logged: HashMap<String, u64>,
+}
+
+/// Most bytes that one host may write to `log.txt`: enough for NCCL's log of many cases, and little enough that a thousand
+/// hosts do not fill a disk.
+const LOG_OF_HOST: u64 = 4 << 20;
+
+impl Record {
+    /// Writes a line of a host to the log, as far as the host has room. A full disk loses log lines, never records.
+    fn log(&mut self, host: &str, text: &str) {
+        let taken = self.logged.entry(host.to_owned()).or_default();
+        if *taken > LOG_OF_HOST {
+            return;
+        }
+        let line = format!("{} {host}: {text}\n", now());
+        *taken += line.len() as u64;
+        let _ = self.log.write_all(line.as_bytes());
+        if *taken > LOG_OF_HOST {
+            let limit = LOG_OF_HOST >> 20;
+            let _ = writeln!(
+                self.log,
+                "{} {host}: it has written {limit} MiB; what it says from here on is not kept",
+                now()
+            );
+        }
+    }
 }
 
 impl Spine {
@@ -48,7 +76,7 @@ impl Spine {
     /// The log file cannot be opened.
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
-        Ok(Self::over(Inner { record: Some(Record { journal, log }), progress }))
+        Ok(Self::over(Inner { record: Some(Record { journal, log, logged: HashMap::new() }), progress }))
     }
 
     /// A spine that only shows, for commands that measure nothing.
@@ -82,11 +110,11 @@ impl Spine {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).progress.expect(outcomes);
     }
 
-    /// Writes one line to `log.txt`. A full disk loses log lines, never records.
+    /// Writes one line to `log.txt`; a host that says very much is cut, with a note.
     pub fn log(&self, host: &str, text: &str) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(record) = &mut inner.record {
-            let _ = writeln!(record.log, "{} {host}: {text}", now());
+            record.log(host, text);
         }
         inner.progress.log(host, text);
     }
@@ -129,4 +157,24 @@ impl Spine {
 /// The time in UTC: RFC 3339 with milliseconds.
 pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{directory::Directory, line::Tail};
+
+    #[test]
+    fn a_host_that_says_very_much_is_cut_and_others_are_not() {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
+        let journal = claim.go_on(Tail::default(), &directory.reserve()).unwrap();
+        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
+        let line = "x".repeat(4000);
+        (0..2000).for_each(|_| spine.log("loud", &line));
+        spine.log("quiet", "still heard");
+        let text = std::fs::read_to_string(directory.log()).unwrap();
+        assert!((LOG_OF_HOST..LOG_OF_HOST + 8192).contains(&(text.len() as u64)), "{}", text.len());
+        assert!(text.contains("loud: it has written 4 MiB") && text.ends_with("quiet: still heard\n"));
+    }
 }

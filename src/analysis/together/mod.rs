@@ -239,10 +239,11 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
         let ends = [(&flow.from.host, together.from, Some(&sample.initiator)), (&flow.to.host, together.to, responder)];
         for (host, moment, end) in ends.into_iter().filter_map(|(host, moment, end)| Some((host, moment, end?))) {
             tells_when(host, moment, end)?;
-            let start = end.started as i64 - moment.at as i64;
+            // What an agent claims may be anything, and must not end the report.
+            let start = (end.started as i64).saturating_sub(moment.at as i64);
             let error = moment.error as i64;
-            from = from.max(start + error);
-            until = until.min(start + end.elapsed as i64 - error);
+            from = from.max(start.saturating_add(error));
+            until = until.min(start.saturating_add_unsigned(end.elapsed).saturating_sub(error));
         }
         if let Window::Duration(time) = result.test.window {
             window = time;

@@ -76,7 +76,8 @@ fn links(cases: &[&Trouble]) -> Vec<TroubleLink> {
         });
         links[place].1.push(case.size_bytes);
         for (host, name, change) in case.counters.iter().filter(|(_, name, _)| telling(name)) {
-            *links[place].2.entry((host.as_str(), name.as_str())).or_default() += change;
+            let sum = links[place].2.entry((host.as_str(), name.as_str())).or_default();
+            *sum = sum.saturating_add(*change);
         }
     }
     links

@@ -76,7 +76,8 @@ fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogra
     let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
     let samples = results.into_iter().flat_map(|result| result.samples.iter());
     for (edge, n) in samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).flat_map(|l| &l.histogram) {
-        *buckets.entry(*edge).or_default() += n;
+        let sum = buckets.entry(*edge).or_default();
+        *sum = sum.saturating_add(*n);
     }
     buckets.into_iter().collect()
 }
