@@ -12,10 +12,8 @@ use jiff::Timestamp;
 use super::{Run, RunError};
 use crate::{
     analysis::journal::JournalError,
-    run::{
-        event::Event,
-        line::{self, LineError},
-    },
+    run::event::Event,
+    run::line::{self, LineError},
 };
 
 /// Everything of a run but its readings.

@@ -17,10 +17,8 @@ use std::{
 
 use crate::{
     plan::Plan,
-    run::{
-        event::{Case, LinkRecord, Sample, VERSION},
-        line::Tail,
-    },
+    run::event::{Case, LinkRecord, Sample, VERSION},
+    run::line::Tail,
 };
 use railgauge_wire::{copies::Copies, facts::HostFacts, failure::Failure};
 use reader::Reader;

@@ -7,10 +7,8 @@ use std::{
 };
 
 use super::{Damage, End, HostUp, Journal, JournalError, Try};
-use crate::run::{
-    event::{Case, Event, Line, LinkRecord},
-    line::{self, LineError, Numbered, Tail},
-};
+use crate::run::event::{Case, Event, Line, LinkRecord};
+use crate::run::line::{self, LineError, Numbered, Tail};
 
 /// Takes lines one by one.
 pub(super) struct Reader<'p> {
