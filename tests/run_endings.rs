@@ -142,22 +142,33 @@ fn a_directory_that_holds_no_run_is_begun_and_one_that_is_not_ours_is_left_alone
     let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
     let directory = scene.run_directory();
     std::fs::create_dir(&directory).unwrap();
-    // As a controller leaves it that was killed before its first record.
+    // As a controller leaves it that was killed before its first record was whole.
+    // Nothing was written yet, or a part of the first record.
+    for torn in ["", "{\"v\":2,\"n\":1,\"at\":\"2026-11-22T0"] {
+        begun_again(&scene, &plan, torn);
+        std::fs::remove_dir_all(&directory).unwrap();
+        std::fs::create_dir(&directory).unwrap();
+    }
+    // A records.jsonl that somebody else wrote is refused and stays as it is.
+    let path = directory.join("records.jsonl");
+    std::fs::write(&path, "{\"hello\": 1}").unwrap();
+    scene.resume().end().expect(4);
+    scene.start(&plan).end().expect(2);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"hello\": 1}");
+}
+
+fn begun_again(scene: &Scene, plan: &Path, torn: &str) {
+    let directory = scene.run_directory();
+    std::fs::write(directory.join("records.jsonl"), torn).unwrap();
     std::fs::write(directory.join("plan.toml"), "name = \"other\"").unwrap();
-    std::fs::write(directory.join("records.jsonl"), "").unwrap();
     std::fs::write(directory.join(".reserve"), "U").unwrap();
     let resumed = scene.resume().end();
     resumed.expect(2);
     resumed.says("-o");
     let (code, said) = drawn(&scene);
     assert!(code == Some(4) && said.contains("-o"), "{said}");
-    scene.start(&plan).end().expect(0);
+    scene.start(plan).end().expect(0);
     assert_eq!(scene.results().measured().len(), 6);
-    // A records.jsonl that somebody else wrote is refused and stays as it is.
-    let path = directory.join("records.jsonl");
-    std::fs::write(&path, "{\"hello\": 1}").unwrap();
-    scene.resume().end().expect(4);
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"hello\": 1}");
 }
 
 #[test]

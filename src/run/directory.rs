@@ -104,7 +104,7 @@ impl Directory {
         let claim = Claim::open(&directory.journal()).map_err(unusable)?;
         match claim.is_written().map_err(unusable)? {
             true => Ok((directory, claim)),
-            false => Err(nothing("its records.jsonl is empty")),
+            false => Err(nothing("its records.jsonl holds no whole line")),
         }
     }
 

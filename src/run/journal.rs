@@ -8,7 +8,7 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Write},
+    io::{self, BufRead, BufReader, Seek, Write},
     path::{Path, PathBuf},
 };
 
@@ -33,7 +33,7 @@ impl Claim {
     /// # Errors
     /// The file cannot be made, or another process writes to it.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Self::locked(OpenOptions::new().create(true).append(true).open(path)?)
+        Self::locked(OpenOptions::new().create(true).read(true).append(true).open(path)?)
     }
 
     /// Claims a journal that is there.
@@ -41,7 +41,7 @@ impl Claim {
     /// # Errors
     /// The file cannot be opened for writing, or another process writes to it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::locked(OpenOptions::new().append(true).open(path)?)
+        Self::locked(OpenOptions::new().read(true).append(true).open(path)?)
     }
 
     fn locked(file: File) -> io::Result<Self> {
@@ -53,12 +53,16 @@ impl Claim {
         Ok(Self { file })
     }
 
-    /// Whether anything was ever written to it.
+    /// Whether it holds anything that counts: more than the beginning of a first line that a crash cut off.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn is_written(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.len() > 0)
+        let mut from = BufReader::new(&self.file);
+        from.rewind()?;
+        let mut first = Vec::new();
+        from.read_until(b'\n', &mut first)?;
+        Ok(!first.is_empty() && !line::is_torn_start(&first))
     }
 
     /// Opens the journal for appending behind `tail` and allocates its reserve. First the reserve: without room nothing is

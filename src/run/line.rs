@@ -103,6 +103,13 @@ pub fn decode(bytes: &[u8]) -> Result<Numbered, LineError> {
     Ok(Numbered { n: read.n, line: Line { at: read.at, event: read.event } })
 }
 
+/// Whether these bytes, of a file without a newline, are the beginning of a first line of ours that was never whole.
+pub fn is_torn_start(bytes: &[u8]) -> bool {
+    let begin = format!("{{\"v\":{VERSION},\"n\":1,");
+    let both = begin.len().min(bytes.len());
+    bytes[..both] == begin.as_bytes()[..both] && !bytes.ends_with(b"\n") && decode(bytes).is_err()
+}
+
 /// The sum in the ending of a line.
 fn sum(ending: &[u8]) -> Option<u32> {
     let digits = ending.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?;
@@ -152,6 +159,15 @@ mod tests {
         assert!(matches!(decode(unknown.as_bytes()), Err(LineError::Unknown(why)) if why.contains("Something")));
         assert!(matches!(decode(b"hello"), Err(LineError::Damaged(_))));
         assert!(matches!(decode(b""), Err(LineError::Damaged(_))));
+    }
+
+    #[test]
+    fn the_beginning_of_a_first_line_is_known() {
+        let first = encode(1, "2026-11-22T03:00:00.000Z", &Event::Finished).unwrap();
+        assert!((1..first.len() - 1).all(|length| is_torn_start(&first[..length])));
+        // Whole, with or without its newline, and what is not ours.
+        assert!(!is_torn_start(&first) && !is_torn_start(&first[..first.len() - 1]));
+        assert!(!is_torn_start(b"{\"hello\":1}") && !is_torn_start(&bytes()[..40]));
     }
 
     proptest! {
