@@ -1,7 +1,7 @@
 //! Files that are there as a whole or not at all.
 
 use std::{
-    fs::{File, Permissions},
+    fs::{File, OpenOptions, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
@@ -18,6 +18,10 @@ pub fn replace<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
+    // What is no regular file, as /dev/null or a pipe, is written to and not replaced.
+    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return write(&OpenOptions::new().write(true).open(path).map_err(failed)?);
+    }
     // A path without a directory lies in the current one.
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
@@ -70,6 +74,21 @@ mod tests {
         write(&path, "page").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
         assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to_and_stays() {
+        use std::os::unix::fs::FileTypeExt;
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let read = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read_to_string(path).unwrap()
+        });
+        write(&path, "page").unwrap();
+        assert_eq!(read.join().unwrap(), "page");
+        assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
     }
 
     #[test]

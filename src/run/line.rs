@@ -10,6 +10,8 @@ use super::event::{Event, Line, VERSION};
 
 /// Length of `,"sum":"1b2d3f40"}`, with which every line ends.
 const ENDING: usize = 18;
+/// Highest number of a line.
+const MOST: u64 = 1 << 48;
 
 /// A line that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +102,10 @@ pub fn decode(bytes: &[u8]) -> Result<Numbered, LineError> {
         None => return Err(LineError::Unknown("it has no version".into())),
     }
     let read: Read = serde_json::from_slice(bytes).map_err(|error| LineError::Unknown(error.to_string()))?;
+    // No run has so many lines, and none has the number 0: what follows is counted from it.
+    if read.n == 0 || read.n > MOST {
+        return Err(LineError::Damaged("its number cannot be"));
+    }
     Ok(Numbered { n: read.n, line: Line { at: read.at, event: read.event } })
 }
 
@@ -159,6 +165,13 @@ mod tests {
         assert!(matches!(decode(unknown.as_bytes()), Err(LineError::Unknown(why)) if why.contains("Something")));
         assert!(matches!(decode(b"hello"), Err(LineError::Damaged(_))));
         assert!(matches!(decode(b""), Err(LineError::Damaged(_))));
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_damage() {
+        for n in [0, MOST + 1, u64::MAX - 1, u64::MAX] {
+            assert!(matches!(decode(&encode(n, "x", &Event::Finished).unwrap()), Err(LineError::Damaged(_))), "{n}");
+        }
     }
 
     #[test]

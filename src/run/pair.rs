@@ -33,7 +33,26 @@ pub async fn measure(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result
 }
 
 async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
-    let mut checked = verify(link, test, cell, seed, 1).await?;
+    let checked = verify(link, test, cell, seed, 1).await?;
+    timed_and_verified(link, test, cell, seed, checked).await.map_err(|failure| corrupted(checked, failure))
+}
+
+/// What a failure is if wrong bytes arrived before it: those are told, whatever came then.
+pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
+    if before.wrong == 0 {
+        return failure;
+    }
+    let cause = format!("{} of {} bytes arrived wrong; then: {}", before.wrong, before.verified, failure.cause);
+    Failure { stage: Stage::Verify, kind: Kind::Corruption, cause, ..failure }
+}
+
+async fn timed_and_verified(
+    link: &Link,
+    test: &Test,
+    cell: &Cell,
+    seed: u64,
+    mut checked: Checked,
+) -> Result<Sample, Failure> {
     // Asked for together: the pipe keeps their order, and the counters are read before the initiator starts.
     let (before, armed) = tokio::join!(counters::both(link), arm(link, test, cell));
     armed?;
@@ -237,4 +256,19 @@ pub fn longest(window: Window) -> Duration {
 
 pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_bytes_are_told_whatever_comes_after_them() {
+        let cut = Failure::new(Stage::Measure, Kind::Fabric, "cut").help("look at the cable");
+        let wrong = Checked { verified: 4096, wrong: 5, ..Checked::default() };
+        let told = corrupted(wrong, cut.clone());
+        assert_eq!((told.stage, told.kind, told.help.as_str()), (Stage::Verify, Kind::Corruption, "look at the cable"));
+        assert!(told.cause.contains("5 of 4096") && told.cause.ends_with("cut"), "{told}");
+        assert_eq!(corrupted(Checked { verified: 4096, ..Checked::default() }, cut.clone()), cut);
+    }
 }

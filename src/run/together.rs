@@ -141,7 +141,10 @@ where
     for (place, done) in running.join_all().await {
         match (done, &mut members[place].so_far) {
             (Ok(done), Ok(so_far)) => keep(so_far, done),
-            (Err(failure), so_far) => *so_far = Err(failure),
+            (Err(failure), so_far) => {
+                let before = so_far.as_ref().map(|so_far| so_far.checked).unwrap_or_default();
+                *so_far = Err(pair::corrupted(before, failure));
+            }
             (Ok(_), Err(_)) => {}
         }
     }

@@ -43,7 +43,14 @@ pub fn real(path: &Path) -> PathBuf {
 }
 
 fn below(place: &Path) -> Vec<PathBuf> {
-    let is_run = |path: &Path| path.join("records.jsonl").is_file();
+    // A run directory that cannot be looked into, or lost its journal, is one all the same: reading it says so, and leaving it
+    // out would be silence.
+    let there = |path: &Path| match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    };
+    let traces = ["records.jsonl", "facts.json", "verdicts.json"];
+    let is_run = |path: &Path| traces.iter().any(|name| there(&path.join(name)));
     if is_run(place) {
         return vec![place.to_owned()];
     }
@@ -71,6 +78,14 @@ mod tests {
         assert_eq!(run_directories(&format!("{root}/a")), Ok(both[..1].to_vec()));
         std::os::unix::fs::symlink(place.path().join("a"), place.path().join("latest")).unwrap();
         assert_eq!(run_directories(root), Ok(both.clone()), "a link to a run is that run");
+        // Runs whose journal is gone, or is no file, are not passed over in silence.
+        for (name, what) in [("lost", "verdicts.json"), ("odd", "facts.json")] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+            std::fs::write(place.path().join(name).join(what), "").unwrap();
+        }
+        std::fs::create_dir_all(place.path().join("folder/records.jsonl")).unwrap();
+        let all = ["a", "b", "folder", "lost", "odd"].map(|name| place.path().join(name)).to_vec();
+        assert_eq!(run_directories(root), Ok(all));
         assert!(run_directories(&format!("{root}/notes")).unwrap_err().contains("holds no run directory"));
         assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));
     }
