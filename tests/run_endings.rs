@@ -165,7 +165,7 @@ fn begun_again(scene: &Scene, plan: &Path, torn: &str) {
     let resumed = scene.resume().end();
     resumed.expect(2);
     resumed.says("-o");
-    let (code, said) = drawn(&scene);
+    let (code, said) = drawn(scene);
     assert!(code == Some(4) && said.contains("-o"), "{said}");
     scene.start(plan).end().expect(0);
     assert_eq!(scene.results().measured().len(), 6);
