@@ -1,11 +1,16 @@
 //! Files that are there as a whole or not at all.
 
 use std::{
+    ffi::OsStr,
     fs::{File, OpenOptions, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::Path,
 };
+
+/// Beginning and end of the name of a temporary file.
+const PREFIX: &str = ".railgauge-";
+const SUFFIX: &str = ".new";
 
 /// Lets `write` fill a temporary file beside `path` and puts it in its place; what was there stays if that fails. The name of
 /// the temporary file is nobody else's, so that several processes may do so at once and no link lies in its place. File and
@@ -25,8 +30,8 @@ pub fn replace<E>(
     // A path without a directory lies in the current one.
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
-        .prefix(".railgauge-")
-        .suffix(".new")
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
         // As for any file that is made, the umask decides.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
@@ -35,6 +40,12 @@ pub fn replace<E>(
     temporary.as_file().sync_all().map_err(&failed)?;
     temporary.persist(path).map_err(|error| failed(error.error))?;
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+}
+
+/// Whether a file has the name of one that [`replace`] had not finished when its process was killed.
+pub fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
 }
 
 /// [`replace`] with these bytes.

@@ -1,12 +1,14 @@
 //! The run directory: where it lies and what its files are called. The names are the contract with users.
 
 use std::{
+    ffi::OsString,
     fs, io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
 use super::journal::Claim;
+use crate::files;
 
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
 const EARLY: [&str; 4] = ["plan.toml", "records.jsonl", "log.txt", ".reserve"];
@@ -72,19 +74,25 @@ impl Directory {
         if !names.is_empty() && !directory.journal().is_file() {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
-        if names.iter().any(|name| EARLY.iter().all(|early| name != early)) {
-            return Err(DirectoryError::Taken(path.to_owned()));
-        }
         // The claim decides between two that begin at once; nothing is written before it.
         let claim = Claim::create(&directory.journal()).map_err(unusable)?;
         if claim.is_written().map_err(unusable)? {
             return Err(DirectoryError::Taken(path.to_owned()));
         }
-        // The log is the only file that would be added to; the others are written anew.
-        match fs::remove_file(directory.log()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(error)),
-            _ => Ok((directory, claim)),
+        let is_early = |name: &OsString| EARLY.iter().any(|early| name == early);
+        let (left, others): (Vec<_>, Vec<_>) =
+            names.into_iter().filter(|name| !is_early(name)).partition(|name| files::is_temporary(name));
+        if !others.is_empty() {
+            return Err(DirectoryError::Foreign(path.to_owned()));
         }
+        // What a write left that was cut off, and the log, which would be added to; the other files are written anew.
+        for name in left.into_iter().map(|name| path.join(name)).chain([directory.log()]) {
+            match fs::remove_file(name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
+                _ => {}
+            }
+        }
+        Ok((directory, claim))
     }
 
     /// Opens a run directory that holds a run and claims its journal. Nothing in it is changed.
@@ -185,6 +193,8 @@ mod tests {
 
         let (directory, claim) = Directory::create(&at("new/run")).unwrap();
         fs::write(directory.plan(), "name = \"x\"").unwrap();
+        // As a kill in the middle of writing it leaves one.
+        fs::write(at("new/run/.railgauge-abcdef.new"), "name").unwrap();
         // While it begins nobody else begins or goes on there.
         assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Unusable { .. })));
         assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Unusable { .. })));
@@ -192,7 +202,11 @@ mod tests {
         // It ended before its first record: it is begun again, and there is nothing to go on with.
         assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Nothing { .. })));
         let (directory, claim) = Directory::create(&at("new/run")).unwrap();
+        assert!(!at("new/run/.railgauge-abcdef.new").exists());
         drop(claim);
+        fs::write(at("new/run/notes"), "mine").unwrap();
+        assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Foreign(_))));
+        fs::remove_file(at("new/run/notes")).unwrap();
         // A plan of the user's alone is no run, and stays.
         fs::create_dir(at("plans")).unwrap();
         fs::write(at("plans/plan.toml"), "mine").unwrap();
