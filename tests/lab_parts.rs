@@ -61,7 +61,9 @@ fn the_bad_part(lab: &Borrowed, least: usize) -> Value {
     let verdicts = results.verdicts();
     let parts = verdicts["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["kind"] == "parts").unwrap();
     assert_eq!(parts["status"], "fail", "{parts:#}");
-    let suspects = verdicts["localisation"][0]["suspects"].as_array().unwrap().clone();
+    // A pair that was low for once, on a busy machine, is measured again and told as good.
+    let mut suspects = verdicts["localisation"][0]["suspects"].as_array().unwrap().clone();
+    suspects.retain(|suspect| suspect["standing"] != "cleared");
     assert_eq!(suspects.len(), 1, "{suspects:#?}\n{}", run.said);
     let suspect = suspects[0].clone();
     assert_eq!(suspect["standing"], "confirmed", "{suspect:#}");

@@ -183,6 +183,32 @@ fn trials(hosts: u32, rounds: usize, noise_level: f64, factor: f64, count: usize
     score
 }
 
+/// A bad path beside a pair that was low for once has low pairs at one end twice: that end looks bad at times. What is low
+/// again is one of its paths.
+#[test]
+fn a_bad_path_is_no_bad_end_where_another_pair_was_low_once() {
+    let (path, end) = ((Port { host: 0, rail: 0 }, Port { host: 2, rail: 0 }), 2);
+    for hosts in [4, 6, 8] {
+        let mut right = 0;
+        for seed in 0..200 {
+            let mut noise = Noise::new(FRESH + seed);
+            let bad = Part::Link(path.0, path.1, Way::Both);
+            let faults = vec![(bad.clone(), 0.5)];
+            let cluster = Cluster { faults, glitches: 0.0, ..Cluster::healthy(hosts, hosts as usize - 1, 0.004) };
+            let mut pairs = cluster.run(&mut noise);
+            let at_end = |pair: &Pair| pair.from.host == end || pair.to.host == end;
+            let once = pairs.iter_mut().find(|pair| at_end(pair) && !cluster.passes(&bad, pair.from, pair.to));
+            once.unwrap().value += 0.89_f64.ln();
+            let (names, _, _) = confirmed(&cluster, &Setting::default(), &pairs, &mut noise);
+            let ends: Vec<&Part> = names.iter().filter(|part| part.is_end()).collect();
+            assert!(ends.is_empty(), "{hosts} hosts, seed {seed}: {names:?}");
+            let is_path = |part: &Part| matches!(part, Part::Link(a, b, _) if (*a.min(b), *a.max(b)) == path);
+            right += usize::from(names.len() == 1 && names.iter().all(is_path));
+        }
+        assert!(right >= 196, "{hosts} hosts: the path is named in {right} of 200 runs");
+    }
+}
+
 #[test]
 fn bad_hosts_and_paths_are_named() {
     println!("hosts rounds noise fault | host precision recall | path precision recall | probes a run");

@@ -41,6 +41,9 @@ pub enum OpenReason {
     /// Some further results were bad and some good, and no more can be said: results of two kinds neither clear nor
     /// confirm.
     Mixed,
+    /// An end that is bad with one partner, nearly throughout, and good with all others: it is the way to that partner. Told
+    /// only where that way is not named itself.
+    OneWay,
     /// Neither shown to be bad nor to be good: the results scatter too much for the effect.
     Unclear,
     /// A few of its pairs measured alone are good, while as a whole it was low beside the traffic of the test: good alone

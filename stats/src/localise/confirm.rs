@@ -6,7 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least, split::split};
+use super::{
+    Part, Probe, Role, Setting, Suspect, TESTS, Way,
+    shaky::{at_least, at_most},
+    split::split,
+};
 use crate::{
     rank::mann_whitney,
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -24,8 +28,9 @@ const FALSE_ALARM_OF_ALL: f64 = 0.002;
 const FALSE_SHAKY: f64 = 1e-4;
 /// Most often that a good part's results are low, as long as the controls do not show more.
 const GLITCHES: f64 = 0.05;
-/// Probability of as many low results at a host's other NICs from which on it is one NIC alone.
-const ONE_NIC: f64 = 0.01;
+/// Probability of as many low results at a host's other NICs from which on it is one NIC alone; and of as few low results with
+/// an end's other partners below which it is the way to one partner.
+const ONE_OF_SEVERAL: f64 = 0.01;
 /// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
 const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
 /// Share of the suspect's effect that the probes must show.
@@ -87,6 +92,16 @@ pub enum Judgement {
         n: usize,
         /// As in `Confirmed`, for the low results.
         far: bool,
+    },
+    /// An end that is low with one partner, nearly throughout, and good with all others: the way to that partner is low, not
+    /// the end.
+    OneWay {
+        /// The host at the other end.
+        partner: u32,
+        /// The effect of the low results.
+        effect: f64,
+        /// Results.
+        n: usize,
     },
     /// Shown to be good: a glitch.
     Cleared {
@@ -202,9 +217,17 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         }
         let worst = rails.values().max_by_key(|(_, bad)| *bad).copied().unwrap_or_default();
         let (others, bad) = (n - worst.0, settled.bad - worst.1);
-        if rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_NIC {
+        if rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_OF_SEVERAL {
             settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
         }
+    }
+    if let Judgement::Intermittent { effect, n, .. } = settled.judgement
+        && let Some(partner) = scene.one_partner(&settled.part, &own)
+    {
+        settled.judgement = match partner {
+            (partner, true) => Judgement::OneWay { partner, effect, n },
+            (_, false) => Judgement::Open { n, doubt: Doubt::Mixed },
+        };
     }
     // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
     if let Judgement::Cleared { n, .. } = settled.judgement
@@ -282,6 +305,31 @@ impl<'a> Scene<'a> {
         settled.alternatives = fitting.into_iter().skip(1).collect();
         settled.part = first.clone();
         Some(first)
+    }
+
+    /// The one partner with which nearly all of an end's results are bad while those with others are not beyond what glitches
+    /// make, and whether an end that is bad at times would hardly show that.
+    fn one_partner(&self, part: &Part, own: &[(Probe, f64)]) -> Option<(u32, bool)> {
+        let mut partners: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (probe, residual) in own {
+            let at_end = match *part {
+                Part::Host(host, _) => probe.from.host == host,
+                Part::Nic(port, _) => probe.from == port,
+                _ => return None,
+            };
+            let partner = if at_end { probe.to.host } else { probe.from.host };
+            let count = partners.entry(partner).or_default();
+            *count = (count.0 + 1, count.1 + usize::from(self.is_bad(*residual)));
+        }
+        let (&partner, &(with, low)) = partners.iter().max_by_key(|(_, (_, low))| *low)?;
+        let all = partners.values().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+        let others = (all.0 - with, all.1 - low);
+        let there = low >= 2 && low as f64 >= NEARLY_ALL * with as f64;
+        if !there || others.0 == 0 || at_least(others.1, others.0, GLITCHES) <= ONE_OF_SEVERAL {
+            return None;
+        }
+        let share = all.1 as f64 / all.0 as f64;
+        Some((partner, at_most(others.1, others.0, share) < ONE_OF_SEVERAL))
     }
 
     /// The direction of bad results, where the other has five and none is bad.

@@ -127,16 +127,36 @@ impl Findings {
         if of.latent && !own.is_some_and(bad) {
             return false;
         }
+        // An end that is low on the way to one partner only is good, if that way is named.
+        if let Some(Judgement::OneWay { partner, .. }) = own {
+            let ways = self.suspects.iter().zip(judgements).filter(|(way, judgement)| {
+                way.part.is_link() && way.under.contains(&suspect) && bad(judgement) && reaches(&way.part, *partner)
+            });
+            return ways.count() == 0;
+        }
+        let beside = of.under.iter().any(|&larger| matches!(judgements.get(larger), Some(Judgement::OneWay { .. })));
+        if beside && !own.is_some_and(bad) {
+            return false;
+        }
         let explained = of.under.iter().any(|&larger| match (judgements.get(larger), &self.suspects[larger]) {
             // A path to a bad end is one of its own only where it is clearly worse than the end.
             (Some(Judgement::Confirmed { effect, .. }), larger) => {
                 larger.part.is_shared() || of.effect > LOWER * effect
             }
             (Some(Judgement::Intermittent { .. }), _) => true,
-            (Some(Judgement::Cleared { .. }), _) => false,
+            (Some(Judgement::Cleared { .. } | Judgement::OneWay { .. }), _) => false,
             (_, larger) => !larger.latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
         });
         !explained
+    }
+}
+
+/// Whether a way between two ends has one of them at a host.
+fn reaches(part: &Part, host: u32) -> bool {
+    match *part {
+        Part::Hosts(a, b) => a == host || b == host,
+        Part::Link(a, b, _) | Part::Paths(a, b, _) => a.host == host || b.host == host,
+        _ => false,
     }
 }
 

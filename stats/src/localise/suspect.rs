@@ -111,7 +111,8 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         })
         .collect();
     let at_ends = at_ends.into_iter().map(|(end, (part, cells))| {
-        let under = across(&cells).into_iter().chain([end]).collect();
+        let other = ends.iter().filter(|other| **other != end && cells.iter().all(|&at| touches(table, other, at)));
+        let under = across(&cells).into_iter().chain(other.cloned()).chain([end.clone()]).collect();
         Draft { under, instead: true, ..Draft::new(part, cells) }
     });
     let links: Vec<Draft> = links.into_iter().chain(at_ends).collect();
@@ -441,7 +442,8 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
         effect,
         interval: paired_shift(&residuals, 0.95).ok().and_then(|shift| shift.interval),
         z: median_in_place(&mut scores) / error,
-        explained: if draft.part.is_link() {
+        // What is left should the end prove good is explained by nothing.
+        explained: if draft.part.is_link() && !draft.instead {
             median_in_place(&mut cells.iter().map(|&at| explained[at as usize]).collect::<Vec<_>>())
         } else {
             0.0
