@@ -30,7 +30,7 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
         let id = id.ok_or_else(|| std::io::Error::other("a reply without the number of its request"))?;
         let cause = format!("its reply has {said} bytes of text; at most {MOST} are taken");
         let failure = Failure::new(Stage::Converse, Kind::Internal, cause)
-            .help("no agent of railgauge says so much: look at what runs there, and at /sys of that host");
+            .help("no agent of railgauge says so much: see which program answered there; names and texts under /sys of that host may be damaged");
         return Ok(FromAgent::Reply { id, outcome: Err(failure) });
     }
     Ok(serde_json::from_value(value)?)

@@ -27,16 +27,21 @@ pub(crate) struct Deployed(Option<Traces>);
 
 struct Traces {
     way: Way,
-    /// The agent's directory and hash; `None` where it runs in place.
-    file: Option<(String, String)>,
+    /// The hash of its agent.
+    hash: String,
+    /// The agent's directory; `None` where it runs in place.
+    directory: Option<String>,
     keep: bool,
 }
 
 impl Deployed {
     /// Ends an agent on its host that did not end when it was asked to.
     pub async fn end(&self, pid: u32) {
-        let Some(Traces { way, .. }) = self.0.as_ref().filter(|_| pid > 1) else { return };
-        way.run_briefly(&script::sh(script::END, [pid.to_string().as_str()])).await;
+        let Some(Traces { way, hash, .. }) = self.0.as_ref().filter(|_| pid > 1) else { return };
+        // A local agent is a process of our own.
+        if !matches!(way, Way::Local(_)) {
+            way.run_briefly(&script::sh(script::END, [pid.to_string().as_str(), hash])).await;
+        }
     }
 
     /// Takes the agent's file away unless it is to stay, and lets the host go. `pid` is the ended agent.
@@ -62,7 +67,7 @@ impl Drop for Deployed {
 
 impl Traces {
     async fn clear(self, pid: u32) {
-        if let Some((directory, hash)) = &self.file {
+        if let Self { hash, directory: Some(directory), .. } = &self {
             let (pid, keep) = (pid.to_string(), if self.keep { "keep" } else { "" });
             let words = script::sh(script::CLEAR, [directory.as_str(), hash, &pid, keep]);
             // A host that does not answer keeps the file; the next run on it sweeps.
@@ -95,26 +100,28 @@ pub(crate) async fn start(
     if let Way::Local(local) = &way {
         let image = binary.image(&Machine::here()).map_err(lasting)?;
         let pipe = local.start(&[image.path.display().to_string()], &launch.env)?;
-        return Ok((pipe, Deployed(Some(Traces { way, file: None, keep: true }))));
+        return Ok((pipe, Deployed(Some(Traces { way, hash: image.hash.clone(), directory: None, keep: true }))));
     }
     progress.to(Stage::Deploy, "looking for the agent on the host");
     let found = probe(&way, launch, binary).await?;
     let image = binary.image(&found.machine).map_err(lasting)?;
     let env: Vec<String> = launch.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let (first, file) = match found.place {
-        Place::InPlace => (vec![image.path.display().to_string(), image.hash.clone()], None),
+    let (file, directory) = match found.place {
+        Place::InPlace => (image.path.display().to_string(), None),
         Place::Directory { path, have } => {
             if !have {
                 progress.to(Stage::Deploy, "sending the agent");
                 store(&way, &path, image).await?;
             }
-            (vec![path.clone(), image.hash.clone()], Some((path, image.hash.clone())))
+            (path.clone(), Some(path))
         }
     };
     progress.to(Stage::Start, "starting the agent");
-    let text = if file.is_some() { script::START } else { script::START_IN_PLACE };
-    let pipe = way.start(&script::sh(text, first.iter().chain(&env).map(String::as_str))).await?;
-    Ok((pipe, Deployed(Some(Traces { way, file, keep: launch.keep_agent }))))
+    let text = if directory.is_some() { script::START } else { script::START_IN_PLACE };
+    let words = [&file, &image.hash].into_iter().chain(&env).map(String::as_str);
+    let pipe = way.start(&script::sh(text, words)).await?;
+    let traces = Traces { way, hash: image.hash.clone(), directory, keep: launch.keep_agent };
+    Ok((pipe, Deployed(Some(traces))))
 }
 
 /// What a look at a host found.

@@ -96,8 +96,9 @@ pub(crate) const START_IN_PLACE: &str = "u=$1; h=$2; shift 2; \
      s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || exit 75; \
      for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
 
-/// Ends an agent that did not end when it was asked to, also if it is stopped. Argument: its process number.
-pub(crate) const END: &str = "kill -KILL \"$1\"";
+/// Ends an agent that did not end when it was asked to, also if it is stopped. Arguments: its process number and its hash. A
+/// process that runs anything else is left alone: the number may be another's by now, or never have been the agent's.
+pub(crate) const END: &str = "s=$(sha256sum < \"/proc/$1/exe\") && [ \"${s%% *}\" = \"$2\" ] && kill -KILL \"$1\"";
 
 /// Takes an agent's file away. Arguments: directory, hash, the ended process, and `keep` if the file is to stay.
 pub(crate) const CLEAR: &str = concat!(
@@ -149,6 +150,29 @@ mod tests {
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "a name of the agent is left");
         assert_eq!(code(sh(START_IN_PLACE, [path, &right])), Some(0));
         assert!(mark.exists());
+    }
+
+    #[test]
+    fn only_a_process_of_the_agent_is_ended() {
+        let place = tempfile::tempdir().unwrap();
+        let agent = place.path().join("agent-x");
+        std::fs::copy("/bin/sleep", &agent).unwrap();
+        let sum = std::process::Command::new("sha256sum").arg(&agent).output().unwrap().stdout;
+        let hash = String::from_utf8(sum).unwrap().split_whitespace().next().unwrap().to_owned();
+        let mut other = std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut own = std::process::Command::new(&agent).arg("600").spawn().unwrap();
+        // The file of a running agent may have been swept.
+        std::fs::remove_file(&agent).unwrap();
+        for (process, ends) in [(&mut other, false), (&mut own, true)] {
+            let words = sh(END, [process.id().to_string().as_str(), hash.as_str()]);
+            let ended = std::process::Command::new(&words[0]).args(&words[1..]).status().unwrap().success();
+            assert_eq!(ended, ends);
+            if !ends {
+                assert!(process.try_wait().unwrap().is_none(), "another process was ended");
+                process.kill().unwrap();
+            }
+            process.wait().unwrap();
+        }
     }
 
     #[test]

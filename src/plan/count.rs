@@ -11,6 +11,11 @@ pub fn are(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "is" } else { "are" })
 }
 
+/// [`count`] with its verb: `1 cell has`, `3 cells have`.
+pub fn have(n: usize, noun: &str) -> String {
+    format!("{} {}", count(n, noun), if n == 1 { "has" } else { "have" })
+}
+
 /// [`count`] with its verb in the past: `1 window was`, `3 windows were`.
 pub fn were(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "was" } else { "were" })
@@ -34,6 +39,7 @@ mod tests {
     fn one_is_no_plural() {
         assert_eq!([count(0, "case"), count(1, "case"), count(2, "case")], ["0 cases", "1 case", "2 cases"]);
         assert_eq!([count(2, "entry"), count(2, "batch"), count(2, "way")], ["2 entries", "2 batches", "2 ways"]);
+        assert_eq!([have(1, "cell"), have(2, "cell")], ["1 cell has", "2 cells have"]);
         assert_eq!([are(1, "byte"), are(8, "byte"), were(1, "window")], ["1 byte is", "8 bytes are", "1 window was"]);
     }
 }

@@ -144,6 +144,14 @@ fn parts(n: usize, all: usize, side: Option<When>) -> String {
     }
 }
 
+/// What a comparison's values are of.
+pub(super) const fn unit(design: Design) -> &'static str {
+    match design {
+        Design::Runs => "run",
+        Design::Blocks => "block",
+    }
+}
+
 pub(super) const fn units(design: Design) -> &'static str {
     match design {
         Design::Runs => "runs a side",

@@ -1,7 +1,10 @@
 //! A whole comparison in a sentence or two.
 
-use super::{Change, Comparison, Counts, Design, Group, OneSided, digits, reason::units};
-use crate::analysis::words::count;
+use super::{
+    Change, Comparison, Counts, Group, OneSided, digits,
+    reason::{unit, units},
+};
+use crate::analysis::words::{are, count, have};
 
 /// The comparison in a sentence.
 pub(super) fn sentence(comparison: &Comparison) -> String {
@@ -19,21 +22,19 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
         if *equivalent == 1 { "is" } else { "are" },
         if *not_enough_data == 1 { "has" } else { "have" },
     );
-    let mut add = |n: usize, words: &dyn Fn(&str, bool) -> String| {
+    let mut add = |n: usize, words: String| {
         if n > 0 {
-            text += &format!(" {}", words(&count(n, "cell"), n == 1));
+            text += &format!(" {words}");
         }
     };
-    add(*too_noisy, &|cells, one| format!("{cells} {} too noisy to tell.", if one { "is" } else { "are" }));
+    add(*too_noisy, format!("{} too noisy to tell.", are(*too_noisy, "cell")));
     let lacking = comparison.cells.iter().filter(|cell| cell.missing.1 > 0).count();
-    let units = if comparison.design == Design::Runs { "runs" } else { "blocks" };
-    add(lacking, &|cells, one| {
-        format!("{cells} {} no value in some of the {units} after.", if one { "has" } else { "have" })
-    });
+    let units = unit(comparison.design);
+    add(lacking, format!("{} no value in some of the {units}s after.", have(lacking, "cell")));
     let strays = comparison.cells.iter().filter(|cell| !cell.strays.is_empty()).count();
-    add(strays, &|cells, _| format!("In {cells} single {units} lie far from the others."));
+    add(strays, format!("In {} single {units}s lie far from the others.", count(strays, "cell")));
     let held = comparison.order.as_ref().map_or(0, |order| order.held_back);
-    add(held, &|cells, _| format!("In {cells} the order of the runs cannot carry what shows: measure in turn."));
+    add(held, format!("In {} the order of the runs cannot carry what shows: measure in turn.", count(held, "cell")));
     text += &apart;
     let rows = comparison.groups.iter().filter(|group| leaves_margin(group)).count();
     if rows > 0 {
@@ -52,12 +53,9 @@ fn leaves_margin(group: &Group) -> bool {
 fn not_compared(cells: &[OneSided]) -> String {
     let neither = cells.iter().filter(|cell| cell.only.is_none()).count();
     let mut text = String::new();
-    for (n, [one, more], words) in [
-        (cells.len() - neither, ["has", "have"], "values on one side only"),
-        (neither, ["has", "have"], "no value on either side"),
-    ] {
+    for (n, words) in [(cells.len() - neither, "values on one side only"), (neither, "no value on either side")] {
         if n > 0 {
-            text += &format!(" {} {} {words}.", count(n, "cell"), if n == 1 { one } else { more });
+            text += &format!(" {} {words}.", have(n, "cell"));
         }
     }
     text

@@ -31,10 +31,8 @@ impl Localisation {
     /// the cut for single pairs ([`outlier_cut`], as in the search) times their standard deviation. Single pairs are the
     /// smallest parts that can be named, and a larger part takes less to be seen.
     pub(super) fn hidden_by_noise(&self, findings: &Findings, setting: &Setting<'_>) -> Option<TooNoisy> {
-        let seen_from = |level: &Level| {
-            let known = setting.noise > 0.0 && level.scale <= setting.noise;
-            outlier_cut(self.pairs, (!known).then_some(level.n)) * level.scale
-        };
+        let seen_from =
+            |level: &Level| outlier_cut(self.pairs, (!setting.knows(level)).then_some(level.n)) * level.scale;
         let used = self.good.iter().zip(&findings.levels).enumerate();
         let used = used.filter(|(at, _)| findings.level_of.contains(at));
         let worst = used.map(|(_, (good, level))| (good, seen_from(level))).max_by(|a, b| a.1.total_cmp(&b.1));

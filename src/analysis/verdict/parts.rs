@@ -39,11 +39,25 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
     if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
         parts.push(beside(TWO_CLUSTERS));
     }
-    let noise = found.noise_words();
-    if noise.is_some() {
-        parts.push(beside(NOISE));
+    let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
+    in_order(&mut parts);
+    let mut reasons = Vec::new();
+    for (wanted, words) in [
+        (Status::Fail, "worse than its fellows, measured again"),
+        (Status::Inconclusive, "stands out and is neither confirmed nor cleared"),
+    ] {
+        let own = parts.iter().filter(|part| part.status == wanted && !part.waived);
+        let list: Vec<&str> = own.map(|part| part.name.as_str()).collect();
+        if !list.is_empty() {
+            reasons.push(format!("{words}: {}", list.join(", ")));
+        }
     }
-    parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
+    // Noise stands out in nothing: it has words of its own.
+    if let Some(words) = found.noise_words() {
+        reasons.push(format!("too noisy to tell: {words}"));
+        parts.push(beside(NOISE));
+        in_order(&mut parts);
+    }
     let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
     // Where only waived parts stand out the verdict is theirs, and does not count.
     let waived = worst(false).is_none() && worst(true).is_some();
@@ -55,20 +69,6 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
         None => worst(true).unwrap_or(Status::Pass),
     };
     let waived = waived && found.missing == 0;
-    let named = |wanted: Status, waived: bool| -> Vec<&str> {
-        let own = parts.iter().filter(|part| part.status == wanted && part.waived == waived && part.name != NOISE);
-        own.map(|part| part.name.as_str()).collect()
-    };
-    let mut reasons = Vec::new();
-    for (list, words) in [
-        (named(Status::Fail, false), "worse than its fellows, measured again"),
-        (named(Status::Inconclusive, false), "stands out and is neither confirmed nor cleared"),
-    ] {
-        if !list.is_empty() {
-            reasons.push(format!("{words}: {}", list.join(", ")));
-        }
-    }
-    reasons.extend(noise.map(|words| format!("too noisy to tell: {words}")));
     let set_aside: Vec<&str> = parts.iter().filter(|part| part.waived).map(|part| part.name.as_str()).collect();
     if !set_aside.is_empty() {
         reasons.push(format!("waived by the plan: {}", set_aside.join(", ")));

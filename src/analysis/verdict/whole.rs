@@ -31,8 +31,15 @@ fn end(journal: &Journal) -> Option<Verdict> {
 fn records(journal: &Journal) -> Option<Verdict> {
     let damage: Vec<_> = journal.unhealed().collect();
     let first = damage.first()?;
+    // What is there twice lacks nothing that could be measured again.
+    let remedy = if damage.iter().all(|damage| damage.numbers.is_some()) {
+        "`railgauge run --resume` measures again what is missing"
+    } else {
+        "lines are there twice or in another order, and `--resume` does not mend that: take an undamaged copy of the file, or \
+         run the plan again"
+    };
     let why = format!(
-        "{} of records.jsonl cannot be read, first at line {}: {}; `railgauge run --resume` measures again what is missing",
+        "{} of records.jsonl cannot be read, first at line {}: {}; {remedy}",
         count(damage.len(), "place"),
         first.line,
         first.what

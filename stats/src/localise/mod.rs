@@ -72,6 +72,11 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
+    /// Whether the spread of a level is not taken from its values but known: [`Setting::noise`], where they spread no more.
+    pub fn knows(&self, level: &Level) -> bool {
+        self.noise > 0.0 && level.scale <= self.noise
+    }
+
     /// Whether a pair crosses from one group to another.
     pub(crate) fn between(&self, from: Port, to: Port) -> bool {
         let group = |port: Port| self.groups.get(port.host as usize);

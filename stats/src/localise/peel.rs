@@ -125,10 +125,7 @@ fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>
 /// the scale of either kind of pairs rests on, of the normal distribution where the scale is the known noise. Few pairs within
 /// groups say nothing of how sure the many between them are.
 fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 2] {
-    table.levels.map(|level| {
-        let known = setting.noise > 0.0 && level.scale <= setting.noise;
-        outlier::cut(least, looks, (!known).then_some(level.n))
-    })
+    table.levels.map(|level| outlier::cut(least, looks, (!setting.knows(&level)).then_some(level.n)))
 }
 
 /// Takes parts, with the levels as they are, until none is left that is low.
