@@ -14,8 +14,11 @@ use crate::plan::{Plan, hostlist, model::Preflight};
 
 /// Every finding about a plan's hosts, the most serious first, then by check and host.
 pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
-    let scene = Scene::new(plan, cluster);
-    let one = |check: &'static Check| fold(check, check.find(&scene), &plan.preflight);
+    let (used, whole) = (Scene::new(plan, cluster), Scene::whole(plan, cluster));
+    let is_escalated = |check: &Check| plan.preflight.escalate.iter().any(|name| name == check.name);
+    let one = |check: &'static Check| {
+        fold(check, check.find(if is_escalated(check) { &whole } else { &used }), &plan.preflight)
+    };
     let mut found: Vec<Finding> = CHECKS.iter().flat_map(one).collect();
     let departures = unsaid(&demands(plan, cluster, &found), &found);
     for check in CHECKS {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::facts::HostFacts;
 
-pub use check::{CHECKS, Check, Spoils};
+pub use check::{CHECKS, Check, Spoils, Subject};
 pub use comparable::{comparable, software};
 pub use demand::{Demand, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};

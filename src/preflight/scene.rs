@@ -19,6 +19,8 @@ pub struct Scene<'a> {
     pub cluster: &'a Cluster,
     /// Every RDMA port the plan uses.
     ports: Vec<Port<'a>>,
+    /// Whether everything is looked at, also what no test uses.
+    whole: bool,
 }
 
 /// An RDMA port the plan uses.
@@ -69,13 +71,14 @@ impl Port<'_> {
 impl<'a> Scene<'a> {
     /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
     pub fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
-        let mut scene = Self { plan, cluster, ports: Vec::new() };
-        if scene.has(|test| matches!(test.fabric, Fabric::Verbs | Fabric::Nccl)) {
-            for (host, facts) in &cluster.facts {
-                scene.ports.extend(ports_of_plan(plan, host, facts));
-            }
-        }
-        scene
+        let uses = |test: &Test| matches!(test.fabric, Fabric::Verbs | Fabric::Nccl);
+        let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
+        Self { plan, cluster, ports, whole: false }
+    }
+
+    /// As if every device were used: for checks that the plan escalates, which are to look whatever its tests do.
+    pub fn whole(plan: &'a Plan, cluster: &'a Cluster) -> Self {
+        Self { plan, cluster, ports: all_ports(plan, cluster), whole: true }
     }
 
     /// Every RDMA port the plan uses, by host.
@@ -117,19 +120,23 @@ impl<'a> Scene<'a> {
     pub fn needs_rdma(&self) -> bool {
         let over_ib =
             |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Transport::NcclIb));
-        self.has(|test| test.fabric == Fabric::Verbs || over_ib(test))
+        self.whole || self.has(|test| test.fabric == Fabric::Verbs || over_ib(test))
     }
 
     /// Whether a test uses GPUs.
     pub fn needs_gpus(&self) -> bool {
-        self.has(|test| test.memory == Memory::Cuda || test.fabric == Fabric::Nccl)
+        self.whole || self.has(|test| test.memory == Memory::Cuda || test.fabric == Fabric::Nccl)
     }
 
     /// Whether a NIC may reach GPU memory by itself in a test.
     pub fn may_use_gpudirect(&self) -> bool {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
-        self.has(|test| test.memory == Memory::Cuda && test.fabric != Fabric::Tcp && !staged(test))
+        self.whole || self.has(|test| test.memory == Memory::Cuda && test.fabric != Fabric::Tcp && !staged(test))
     }
+}
+
+fn all_ports<'a>(plan: &Plan, cluster: &'a Cluster) -> Vec<Port<'a>> {
+    cluster.facts.iter().flat_map(|(host, facts)| ports_of_plan(plan, host, facts)).collect()
 }
 
 /// The ports of a host that the plan can use, whatever its tests use: those it names, else all.

@@ -1,4 +1,4 @@
-use railgauge_wire::facts::{Gid, Interface, RdmaDevice, RdmaPort};
+use railgauge_wire::facts::{Gid, Gpu, Interface, RdmaDevice, RdmaPort, Xid};
 
 use super::*;
 use crate::plan::Plan;
@@ -311,7 +311,10 @@ fn an_escalated_check_fails_where_it_finds_something() {
 #[test]
 fn a_check_that_could_not_look_has_not_found_that_all_is_well() {
     let plan = planned("transport = \"tcp\"\n[preflight]\nescalate = [\"governor\", \"gpu-memory\"]\n");
-    let seeing = |facts: &mut HostFacts| facts.cpu.governor = Some("performance".into());
+    let seeing = |facts: &mut HostFacts| {
+        facts.cpu.governor = Some("performance".into());
+        facts.gpus = vec![Gpu::default()];
+    };
     let mut cluster = cluster(|_| {});
     cluster.facts.values_mut().for_each(seeing);
     let held = |cluster: &Cluster| -> Vec<Held> {
@@ -322,6 +325,26 @@ fn a_check_that_could_not_look_has_not_found_that_all_is_well() {
     blind.cpu.governor = None;
     blind.unreadable.insert("gpus".into(), "no NVML".into());
     assert_eq!(held(&cluster), [Held::Unread, Held::Unread]);
+}
+
+#[test]
+fn a_check_that_had_nothing_to_look_at_has_not_found_that_all_is_well() {
+    let checks = ["acs", "gpu-xid", "link-rate", "pcie-errors", "pfc", "subnet-manager"];
+    let plan = planned(&format!("transport = \"tcp\"\n[preflight]\nescalate = {checks:?}\n"));
+    let cluster = cluster(|facts| (facts.rdma, facts.gpus) = (Vec::new(), Vec::new()));
+    for demand in demands(&plan, &cluster, &judge(&plan, &cluster)) {
+        let without = demand.holdings.iter().find(|one| one.host == "gpu3").expect("gpu3 is one of them");
+        assert_eq!(without.state, Held::Unread, "{demand:#?}");
+    }
+}
+
+#[test]
+fn an_escalated_check_looks_also_at_what_no_test_uses() {
+    let xid = Xid { pci: "0000:01:00".into(), code: 79, text: "GPU has fallen off the bus".into(), at: 5 };
+    let cluster = cluster(|facts| facts.xids = vec![xid.clone()]);
+    let plan = planned("transport = \"tcp\"\n[preflight]\nescalate = \"gpu-xid\"\n");
+    let all = demands(&plan, &cluster, &judge(&plan, &cluster));
+    assert_eq!(with(&all[0], Held::Unmet), ["gpu3"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Access control between GPUs and NICs.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "acs",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "switches send what GPU and NIC tell each other up to the processor and back: GPUDirect loses most of its bandwidth",
     source: "PCI Express Base Specification, Access Control Services; NCCL user guide, troubleshooting, PCI Access Control Services",
     spoils: Spoils::GpuMemory,
+    subject: Subject::GpuBesideNic,
     find,
 };
 

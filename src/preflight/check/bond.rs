@@ -1,6 +1,6 @@
 //! Ports behind a bond.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::facts::Bond;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "which physical port a flow takes is decided by its hash: two flows may share one while the other idles",
     source: "kernel Documentation/networking/bonding.rst",
     spoils: Spoils::Bandwidth,
+    subject: Subject::Port,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Wall clocks that are off.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "clock",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "times in its logs do not fit those of the others; measurements use monotonic clocks and are not touched",
     source: "clock readings at the greeting, the one with the shortest round trip",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

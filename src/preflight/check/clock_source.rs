@@ -1,6 +1,6 @@
 //! Clocks that are slow to read.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::terms::Aim;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "reading the clock leaves the processor and takes microseconds, which every latency sample holds",
     source: "kernel Documentation/timers/timekeeping.rst; the agent's own reading time stands in every latency record",
     spoils: Spoils::Latency,
+    subject: Subject::Host,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Hosts with fewer RDMA ports than the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "cases on rails that a host does not have fail",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
+    subject: Subject::Host,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Traffic classes that are not mapped to a priority with flow control.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the measured packets travel in a class that may be dropped while the lossless one idles",
     source: "`dcb app show dev INTERFACE`; DSCP is the upper six bits of the traffic class",
     spoils: Spoils::Everything,
+    subject: Subject::RoceNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Congestion control that is off where flow control is on.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "ecn",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "without notifications senders do not slow down: PFC spreads congestion to flows that have nothing to do with it",
     source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (DCQCN)",
     spoils: Spoils::Everything,
+    subject: Subject::RoceNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Firmware that is not that of the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "congestion control and limits of a NIC come with its firmware: equal cards then do not behave alike",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
+    subject: Subject::Nic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Ports without a GID that the others' GIDs fit.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "no RoCE connection can be made",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband, gid_attrs/types",
     spoils: Spoils::Everything,
+    subject: Subject::Port,
     find,
 };
 

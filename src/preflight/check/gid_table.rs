@@ -1,6 +1,6 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
 use railgauge_wire::facts::Gid;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,6 +13,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "a tool that is told one GID index for all hosts takes another type or another network here and does not connect",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband; NCCL_IB_GID_INDEX, perftest --gid-index",
     spoils: Spoils::Nothing,
+    subject: Subject::RocePort,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Processors that save power.
 
-use super::{Check, Found, Scene, Severity, Spoils, unread};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, unread};
 use railgauge_wire::terms::Aim;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "cores clock down between messages: latencies grow and scatter, and one core may not fill the link",
     source: "kernel Documentation/admin-guide/pm/cpufreq.rst",
     spoils: Spoils::Latency,
+    subject: Subject::Host,
     find,
 };
 

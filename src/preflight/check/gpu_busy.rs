@@ -1,6 +1,6 @@
 //! GPUs that somebody uses, or that are split.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-busy",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the measurement shares the GPU's memory and engines, or gets a slice of it",
     source: "NVML",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs that are held below their clocks.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::facts::Gpu;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "reductions of collectives run at the lower clock",
     source: "NVML, nvmlClocksEventReasons",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Hosts with fewer GPUs than the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-count",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "cases that need the missing GPU fail; collectives are smaller or do not run",
     source: "NVML; a GPU that fell off the bus leaves Xid 79 in the kernel's log",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Host,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs that are far from every NIC the plan uses.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::terms::Distance;
 use std::collections::BTreeSet;
 
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "GPU memory crosses the processor on its way to the fabric: GPUDirect is slow there or switched off",
     source: "NVIDIA GPUDirect RDMA guide; `nvidia-smi topo -m`",
     spoils: Spoils::GpuMemory,
+    subject: Subject::GpuBesideNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPU drivers that are not those of the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Usual, unread};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual, unread};
 use railgauge_wire::facts::HostFacts;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "clocks, NVLink and GPUDirect change with the driver; NCCL refuses ranks with CUDA versions that do not fit",
     source: "NVML",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

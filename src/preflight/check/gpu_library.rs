@@ -1,6 +1,6 @@
 //! Hosts without CUDA or NCCL.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
 use railgauge_wire::terms::Fabric;
 
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "tests with GPUs fail on this host",
     source: "the loader's own words",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

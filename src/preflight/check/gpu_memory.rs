@@ -1,6 +1,6 @@
 //! GPU memory that errs.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-memory",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the GPU may stop in the middle of a run, or wait for a reset",
     source: "NVIDIA GPU Memory Error Management (deployment guide)",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

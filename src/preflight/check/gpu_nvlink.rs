@@ -1,6 +1,6 @@
 //! GPUs with NVLinks that are down.
 
-use super::{Check, Found, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-nvlink",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "collectives within the host lose the link's bandwidth, or fall back to PCIe",
     source: "NVML, nvmlDeviceGetNvLinkState",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

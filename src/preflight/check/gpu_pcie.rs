@@ -1,6 +1,6 @@
 //! GPUs on fewer PCIe lanes than they could have.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-pcie",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "copies to the host and GPUDirect are capped by the missing lanes",
     source: "NVML; an idle GPU lowers the generation of its link but never the width",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs whose driver sleeps between jobs.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-persistence",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the first use after a pause waits for the GPU to be set up, which takes seconds",
     source: "NVIDIA driver persistence (deployment guide)",
     spoils: Spoils::Nothing,
+    subject: Subject::Gpu,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs that the driver complained about.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the GPU erred since boot: it may be slow, missing or about to fail",
     source: "NVIDIA, XID Errors",
     spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
     find,
 };
 

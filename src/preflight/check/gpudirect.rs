@@ -1,6 +1,6 @@
 //! Hosts on which NICs cannot reach GPU memory.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::terms::GpuPath;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "GPU memory goes through host memory, if the plan allows it at all: bandwidth is that of the copies",
     source: "NVIDIA GPUDirect RDMA guide; kernel Documentation/driver-api/dma-buf.rst (RDMA since 5.12)",
     spoils: Spoils::GpuMemory,
+    subject: Subject::GpuBesideNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Huge pages that the plan asks for and nobody reserved.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "huge-pages",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "buffers cannot be placed as the plan asks: the cases fail",
     source: "kernel Documentation/admin-guide/mm/hugetlbpage.rst",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Hosts and NICs that are busy with something else.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "idle",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "somebody else's work shares cores, memory and links with the measurement",
     source: "kernel Documentation/filesystems/proc.rst",
     spoils: Spoils::Everything,
+    subject: Subject::Host,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! IOMMUs that translate what devices read and write.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, unread};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "iommu",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "every DMA is looked up: small messages lose rate, and GPUs and NICs may not reach each other directly",
     source: "kernel Documentation/ABI/testing/sysfs-kernel-iommu_groups; NVIDIA GPUDirect RDMA guide, supported systems",
     spoils: Spoils::Everything,
+    subject: Subject::Nic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Tests that iWARP and eRDMA devices cannot run.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
 use railgauge_wire::terms::{Fabric, Service};
 
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the cases fail: RDMA over TCP has reliable connections only, made by rdma_cm",
     source: "RFC 5040 (RDMAP) and RFC 7306; rdma-core's rdma_cm(7)",
     spoils: Spoils::Nothing,
+    subject: Subject::Port,
     find,
 };
 

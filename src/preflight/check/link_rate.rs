@@ -1,6 +1,6 @@
 //! Ports that run slower than they should.
 
-use super::{Check, Found, Scene, Severity, Spoils, Usual, unread};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "link-rate",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the link trained at fewer lanes or a lower speed: bandwidth on this rail is capped by it",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Bandwidth,
+    subject: Subject::Port,
     find,
 };
 

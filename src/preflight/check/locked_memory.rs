@@ -1,6 +1,6 @@
 //! Limits on locked memory that are too small for the buffers.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
 use railgauge_wire::terms::Fabric;
 
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "registering buffers fails with ENOMEM",
     source: "rdma-core Documentation/libibverbs.md, locked memory",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

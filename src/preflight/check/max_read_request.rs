@@ -1,6 +1,6 @@
 //! NICs that read in small pieces.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, unread};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "max-read-request",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "what a NIC sends it first reads over PCIe: small requests leave the link waiting",
     source: "PCI Express Base Specification, Device Control; NVIDIA, \"Understanding PCIe Configuration for Maximum Performance\"",
     spoils: Spoils::Bandwidth,
+    subject: Subject::Nic,
     find,
 };
 

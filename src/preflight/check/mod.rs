@@ -66,6 +66,8 @@ pub struct Check {
     pub source: &'static str,
     /// Which numbers its findings may explain.
     pub spoils: Spoils,
+    /// What a host must have for the check to say anything of it.
+    pub subject: Subject,
     find: fn(&Scene<'_>) -> Vec<Found>,
 }
 
@@ -82,6 +84,29 @@ pub enum Spoils {
     GpuMemory,
     /// None: something to know.
     Nothing,
+}
+
+/// What a check looks at. That it finds nothing means nothing for a host without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The host itself, or whether it has what the plan needs.
+    Host,
+    /// A port of an RDMA device that the plan can use, also of a software device.
+    Port,
+    /// A RoCE port, also of a software device.
+    RocePort,
+    /// An RDMA device that is no software device.
+    Nic,
+    /// A RoCE port of such a device.
+    RoceNic,
+    /// An InfiniBand port.
+    InfiniBand,
+    /// A GPU.
+    Gpu,
+    /// An RDMA device or a GPU.
+    NicOrGpu,
+    /// An RDMA device and a GPU.
+    GpuBesideNic,
 }
 
 impl Check {

@@ -1,6 +1,6 @@
 //! Interfaces whose MTU is not that of the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "mtu",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "every pair with this host uses the smaller packets; bandwidth drops by the larger share of headers",
     source: "docs/ceilings.md: payload per packet; rdma-core's ibv_query_port(3)",
     spoils: Spoils::Bandwidth,
+    subject: Subject::Port,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! NICs whose place nobody knows.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "numa",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "buffers and threads cannot be put beside the NIC and may sit on the far processor",
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
     spoils: Spoils::Everything,
+    subject: Subject::Nic,
     find,
 };
 

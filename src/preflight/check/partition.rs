@@ -1,6 +1,6 @@
 //! InfiniBand ports in other partitions than the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "partition",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "ports without a partition in common, or both limited members of it, do not reach each other",
     source: "InfiniBand Architecture Specification, volume 1, section 10.9",
     spoils: Spoils::Everything,
+    subject: Subject::InfiniBand,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Global pause frames that are not as on the others, or beside PFC.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "pause-frames",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "a paused port stops every class of traffic, and one that ignores pauses overruns its switch",
     source: "IEEE 802.3 annex 31B; `ethtool -a INTERFACE`",
     spoils: Spoils::Everything,
+    subject: Subject::RoceNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! PCIe links that make errors.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::facts::PciErrors;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "every corrected error is a replay; many of them eat bandwidth, and an uncorrected one may take the device with it",
     source: "kernel Documentation/PCI/pcieaer-howto.rst",
     spoils: Spoils::Everything,
+    subject: Subject::NicOrGpu,
     find,
 };
 

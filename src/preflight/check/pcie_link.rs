@@ -1,6 +1,6 @@
 //! NICs on a PCIe path below what it could be.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "pcie-link",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "bandwidth may be capped by the slot and not by the fabric",
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
     spoils: Spoils::Bandwidth,
+    subject: Subject::Nic,
     find,
 };
 

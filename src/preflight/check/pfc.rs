@@ -1,6 +1,6 @@
 //! Flow control per priority that is not as on the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "pfc",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "where one end pauses and the other does not, or nobody does, packets are lost under congestion and go-back-N makes bandwidth collapse",
     source: "IEEE 802.1Qbb; `dcb pfc show dev INTERFACE`, `mlnx_qos -i INTERFACE`",
     spoils: Spoils::Everything,
+    subject: Subject::RoceNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Ports that are not active.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "port-state",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "nothing can be measured on this rail",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
+    subject: Subject::Port,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Usual, unread};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "qos-trust",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "routed RoCE carries its class in DSCP: a port that trusts PCP puts it into the default class, without flow control",
     source: "`mlnx_qos -i INTERFACE --trust dscp`",
     spoils: Spoils::Everything,
+    subject: Subject::RoceNic,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! RDMA devices that are programs.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "software-device",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the protocol is real, the speeds are those of the CPU",
     source: "rdma-core Documentation/rxe.md",
     spoils: Spoils::Nothing,
+    subject: Subject::Port,
     find,
 };
 

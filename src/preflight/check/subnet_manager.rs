@@ -1,6 +1,6 @@
 //! InfiniBand ports without a subnet manager.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils};
+use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "subnet-manager",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "the port has no address on the fabric and reaches nobody",
     source: "InfiniBand Architecture Specification, volume 1, chapter 14; kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
+    subject: Subject::InfiniBand,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Hosts without libibverbs.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 use railgauge_wire::link::Joining;
 
 pub(super) const CHECK: Check = Check {
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "no RDMA device can be opened: every case over verbs fails on this host",
     source: "the loader's own words",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Kernels and modules that are not those of the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Usual};
+use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
 use railgauge_wire::facts::{HostFacts, MODULES as LOOKED_AT};
 use std::collections::BTreeSet;
 
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "hosts that run different software are different hosts: compare their numbers with care",
     source: "kernel Documentation/ABI/stable/sysfs-module",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

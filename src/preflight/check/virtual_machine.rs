@@ -1,6 +1,6 @@
 //! Virtual machines and containers.
 
-use super::{Check, Found, Scene, Severity, Spoils};
+use super::{Check, Found, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "virtual-machine",
@@ -8,6 +8,7 @@ pub(super) const CHECK: Check = Check {
     meaning: "PCIe paths, interrupts and clocks are the hypervisor's; a container may hide devices and limits",
     source: "CPUID leaf 1, ECX bit 31",
     spoils: Spoils::Nothing,
+    subject: Subject::Host,
     find,
 };
 

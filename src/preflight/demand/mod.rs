@@ -3,11 +3,12 @@
 //! Checks find what is odd; a demand is answered for every host and device, also where nothing is odd. Which transport the
 //! plan's tests use does not matter: what is wanted is wanted.
 
+mod blind;
 mod values;
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::facts::{HostFacts, Interface};
+use railgauge_wire::facts::HostFacts;
 use serde::{Deserialize, Serialize};
 
 use super::{Cluster, Finding, Severity, finding::Found};
@@ -133,7 +134,7 @@ fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -
             .map(|finding| Holding { host: name.clone(), device: None, seen: finding.what.clone(), state: Held::Unmet })
             .collect();
         let nothing = || Holding { host: name.clone(), device: None, seen: "no finding".into(), state: Held::Met };
-        let blind = cluster.facts.get(name).and_then(|facts| blind(check, facts));
+        let blind = cluster.facts.get(name).and_then(|facts| blind::blind(plan, check, name, facts));
         match (found.is_empty(), blind) {
             (false, _) => found,
             // A check that saw nothing has not found that all is well.
@@ -147,33 +148,6 @@ fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -
         check: check.to_owned(),
         waived: false,
         holdings: plan.hosts.iter().flat_map(|host| of(&host.name)).collect(),
-    }
-}
-
-/// What a check needs of a host's facts and does not find there; `None` where it could look, and for checks that look at nothing
-/// which a host can keep to itself.
-fn blind(check: &str, facts: &HostFacts) -> Option<String> {
-    let lacks = |missing: bool, what: &str| missing.then(|| format!("the host does not tell {what}"));
-    let of_interfaces = |known: &dyn Fn(&Interface) -> bool, what: &str| {
-        let ports = facts.rdma.iter().filter(|device| !device.software).flat_map(|device| &device.ports);
-        let mut behind = ports.filter_map(|port| facts.interface(port.netdev.as_deref()?));
-        lacks(behind.any(|interface| !known(interface)), what)
-    };
-    let unreadable = |key: &str| facts.unreadable.get(key).map(|why| format!("{key}: {why}"));
-    match check {
-        "governor" => lacks(facts.cpu.governor.is_none(), "its frequency governor"),
-        "clock-source" => lacks(facts.clock_source.is_none(), "its clock source"),
-        "idle" => lacks(facts.load.busy.is_none(), "its load"),
-        "pfc" | "dscp-map" => of_interfaces(&|interface| interface.dcb.is_some(), "data centre bridging"),
-        "qos-trust" => of_interfaces(&|interface| interface.trust.is_some(), "the trusted field"),
-        "ecn" => of_interfaces(&|interface| interface.ecn.is_some(), "ECN of RoCE"),
-        "pause-frames" => of_interfaces(&|interface| interface.pause.is_some(), "pause frames"),
-        "mtu" => of_interfaces(&|interface| interface.mtu.is_some(), "MTUs"),
-        "gpu-xid" => unreadable("xids").or_else(|| unreadable("gpus")),
-        "acs" => unreadable("acs").or_else(|| unreadable("PCIe settings")),
-        "max-read-request" => unreadable("PCIe settings"),
-        name if name.starts_with("gpu") => unreadable("gpus"),
-        _ => None,
     }
 }
 
