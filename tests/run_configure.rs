@@ -88,7 +88,12 @@ fn a_change_that_cannot_be_taken_back_is_told() {
     let scene = Scene::new();
     let plan = plan(&scene, "echo apply >> DONE", "exit 7", "timeout = \"5s\"\n");
     let ended = scene.start(&plan).end();
+    ended.expect(1);
     ended.says("exit status: 7");
+    let verdicts = scene.results().verdicts();
+    let own: Vec<_> =
+        verdicts["verdicts"].as_array().unwrap().iter().filter(|one| one["kind"] == "configure").collect();
+    assert_eq!((own.len(), &own[0]["status"]), (1, &"fail".into()), "{verdicts:#}");
     assert!(scene.results().report().contains("the cluster is still configured for `changed`"));
 }
 

@@ -183,9 +183,10 @@ fn a_file_that_may_not_grow_ends_the_run_and_not_the_process() {
     let output = limited(4);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(4) && said.contains("File too large"), "{output:?}");
-    // Room for all.
+    // Room for all. A busy machine may disturb a window of 20 ms, which is inconclusive and no fault of the disk.
     let output = limited(16 << 10);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    assert_eq!(scene.results().measured().len(), 6, "{output:?}");
 }
 
 #[test]
@@ -226,4 +227,24 @@ fn a_run_is_resumed_with_its_own_plan_only() {
     assert!(code == Some(2) && said.contains("is not the plan of the run in"), "{code:?} {said}");
     let (code, said) = resume("none.toml");
     assert!(code == Some(2) && said.contains("none.toml: cannot be read"), "{code:?} {said}");
+}
+
+/// Silence about a host of the plan would say that it is well.
+#[test]
+fn a_dead_host_that_no_test_uses_is_no_pass() {
+    let scene = Scene::new();
+    let there = scene.write(
+        "there",
+        "#!/bin/sh\nhost=$1; shift\n[ \"$host\" = c ] && { echo no such host >&2; exit 1; }\nexec \"$@\"\n",
+    );
+    let command = format!("via = \"command\", command = \"sh {} {{host}}\"", there.display());
+    let plan = PLAN.replace("via = \"local\"", &command).replace("\"b\"]", "\"b\", \"c\"]");
+    let plan = plan.replace("500ms", "20ms") + "pattern = \"pairs\"\npairs = [[\"a\", \"b\"]]\n";
+    let run = scene.start(&scene.write("plan.toml", &plan)).end();
+    run.expect(3);
+    let verdicts = scene.results().verdicts();
+    let own = verdicts["verdicts"].as_array().unwrap().iter().find(|one| one["kind"] == "hosts").unwrap().clone();
+    assert_eq!(own["status"], "inconclusive");
+    assert!(own["reason"].as_str().unwrap().contains('c'), "{own:#}");
+    run.says("no such host");
 }

@@ -33,14 +33,14 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         }
         suite
     };
-    for (kinds, name) in [(&[Kind::Run, Kind::Records][..], RUN), (&[Kind::Preflight], PREFLIGHT)] {
+    for (kinds, name) in [(WHOLE, RUN), (&[Kind::Preflight], PREFLIGHT)] {
         let suite = suite_of(name, &|verdict| kinds.contains(&verdict.kind));
         if !suite.test_cases.is_empty() {
             report.add_test_suite(suite);
         }
     }
     for test in &journal.plan.tests {
-        let whole = |verdict: &Verdict| matches!(verdict.kind, Kind::Run | Kind::Records | Kind::Preflight);
+        let whole = |verdict: &Verdict| WHOLE.contains(&verdict.kind) || verdict.kind == Kind::Preflight;
         let own = |verdict: &Verdict| !whole(verdict) && verdict.test == test.name;
         let mut suite = suite_of(&test.name, &own);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
@@ -59,7 +59,8 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
         true => TestCaseStatus::skipped(),
         false => status(verdict.status),
     };
-    status.set_message(format!("{} [{}]: {}", verdict.demand, verdict.scope, verdict.reason));
+    let scope = if verdict.scope.is_empty() { String::new() } else { format!(" [{}]", verdict.scope) };
+    status.set_message(format!("{}{scope}: {}", verdict.demand, verdict.reason));
     let mut case = TestCase::new(name, status);
     case.set_classname(format!("{}.{}", verdicts.plan, verdict.test));
     for (key, value) in [("demand", &verdict.demand), ("scope", &verdict.scope)] {
@@ -67,6 +68,9 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
     }
     case
 }
+
+/// Verdicts on the run as a whole.
+const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];
 
 /// Names of a suite's test cases, each once.
 #[derive(Default)]

@@ -85,6 +85,7 @@ fn run(cluster: &mut Cluster, keys: &str) -> Journal {
         tries: Vec::new(),
         notes: Vec::new(),
         configured: None,
+        unconfigured: None,
         resumed: 0,
         end: End::Finished,
         damage: Vec::new(),

@@ -155,6 +155,7 @@ fn run(repeats: u32) -> Journal {
         tries,
         notes: Vec::new(),
         configured: None,
+        unconfigured: None,
         resumed: 0,
         end: End::Finished,
         damage: Vec::new(),

@@ -64,6 +64,7 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
         further: Vec::new(),
         notes: Vec::new(),
         configured: None,
+        unconfigured: None,
         resumed: 0,
         end: End::Finished,
         damage: Vec::new(),

@@ -33,7 +33,8 @@ fn demand(metric: Metric, limit: Limit) -> Expectation {
 fn status_of(scenario: &Scenario, wanted: Expectation, ceiling: Option<f64>) -> (Status, String) {
     let mut journal = journal(scenario);
     journal.plan.tests[0].expect = vec![wanted];
-    let verdict = judge(&journal, ceiling).verdicts.remove(0);
+    let verdicts = judge(&journal, ceiling).verdicts;
+    let verdict = verdicts.into_iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
     (verdict.status, verdict.reason)
 }
 

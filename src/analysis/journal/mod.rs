@@ -54,6 +54,8 @@ pub struct Journal {
     pub tries: Vec<Try>,
     /// The test for which the cluster was last configured, as long as that was not taken back.
     pub configured: Option<String>,
+    /// Why taking it back failed, where that was tried last.
+    pub unconfigured: Option<Failure>,
     /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
     pub notes: Vec<(String, String)>,
     /// How often the run was taken up again.

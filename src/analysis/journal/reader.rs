@@ -150,6 +150,7 @@ impl<'p> Reader<'p> {
                 tries: Vec::new(),
                 notes: Vec::new(),
                 configured: None,
+                unconfigured: None,
                 resumed: 0,
                 end: End::Broken,
                 damage: Vec::new(),
@@ -214,7 +215,10 @@ impl<'p> Reader<'p> {
                 journal.copies.insert((host, copies.gpu), copies);
             }
             Event::Configuring { test, undo: false } => journal.configured = Some(test),
-            Event::Configured { undo: true, failure: None, .. } => journal.configured = None,
+            Event::Configured { undo: true, failure: None, .. } => {
+                (journal.configured, journal.unconfigured) = (None, None);
+            }
+            Event::Configured { undo: true, failure, .. } => journal.unconfigured = failure,
             Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {

@@ -74,6 +74,7 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
         further: Vec::new(),
         notes: Vec::new(),
         configured: None,
+        unconfigured: None,
         resumed: 0,
         end: End::Finished,
         damage: Vec::new(),

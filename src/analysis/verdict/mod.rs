@@ -80,6 +80,10 @@ pub enum Kind {
     Run,
     /// That the records are as they were written; only where lines of the journal are damaged or missing.
     Records,
+    /// That every host of the plan answered and was not lost; only where one was.
+    Hosts,
+    /// That what a test configured was taken back; only where it was not.
+    Configure,
     /// A value that `[preflight]` wants of the hosts' configuration.
     Preflight,
     /// An expectation of a test.
@@ -169,6 +173,7 @@ pub struct Verdict {
     /// What is demanded, in words.
     pub demand: String,
     /// What it is demanded of, in words.
+    /// Empty where it is about the whole run.
     pub scope: String,
     /// Line of the plan; `None` for the verdict every test has.
     pub line: Option<usize>,

@@ -1,10 +1,14 @@
 //! The verdicts on the run as a whole: on one that did not come to its end, because what it would still have measured may
-//! have changed any of the others, and on one whose records are damaged, for the same reason.
+//! have changed any of the others, and on one whose records are damaged, for the same reason; on hosts that were lost, also
+//! where no test uses them; and on a cluster that was left configured for a test.
 
 use super::{Kind, Status, Tally, Verdict};
-use crate::analysis::{
-    journal::{End, Journal},
-    words::count,
+use crate::{
+    analysis::{
+        journal::{End, Journal},
+        words::count,
+    },
+    plan::hostlist,
 };
 
 /// Name under which these verdicts stand beside those of tests.
@@ -12,7 +16,32 @@ pub const NAME: &str = "run";
 
 /// The verdicts; none for a run that finished and whose records are whole.
 pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
-    end(journal).into_iter().chain(records(journal)).collect()
+    [end(journal), records(journal), hosts(journal), configured(journal)].into_iter().flatten().collect()
+}
+
+/// A host that did not answer is told also where no test uses it: what the plan lists is what the user takes to be there.
+fn hosts(journal: &Journal) -> Option<Verdict> {
+    let lost = || journal.lost.iter();
+    let (_, first) = lost().next()?;
+    let hosts = hostlist::fold(lost().map(|(host, _)| host.as_str()));
+    let alike = lost().all(|(_, failure)| failure.cause == first.cause);
+    let why = match (journal.lost.len(), alike) {
+        (1, _) | (_, true) => format!("{hosts}: {first}"),
+        (n, false) => format!("{}: {hosts}; the first: {first}", count(n, "host")),
+    };
+    let whole = verdict(Kind::Hosts, "every host of the plan answered and stayed", why);
+    Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), ..whole })
+}
+
+/// A cluster that a run leaves changed is no pass, whatever it measured.
+fn configured(journal: &Journal) -> Option<Verdict> {
+    let test = journal.configured.as_ref().filter(|_| journal.end != End::Running)?;
+    let why = match &journal.unconfigured {
+        Some(failure) => format!("`{test}`: {failure}"),
+        None => format!("`undo` of `{test}` was not reached; `railgauge run --resume` runs it, or run it by hand"),
+    };
+    let left = verdict(Kind::Configure, "what a test configured was taken back", why);
+    Some(Verdict { status: Status::Fail, ..left })
 }
 
 fn end(journal: &Journal) -> Option<Verdict> {
@@ -53,7 +82,7 @@ fn verdict(kind: Kind, demand: &str, reason: String) -> Verdict {
         test: NAME.to_owned(),
         key: None,
         demand: demand.to_owned(),
-        scope: "the run".to_owned(),
+        scope: String::new(),
         line: None,
         metric: None,
         unit: None,

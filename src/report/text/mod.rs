@@ -93,7 +93,8 @@ fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) 
     for verdict in view.expectations.iter().filter(|verdict| shown(verdict.status)) {
         let line = verdict.line.map_or_else(String::new, |line| format!(" (line {line})"));
         let waived = if verdict.waived { " (waived)" } else { "" };
-        let demand = format!("{}: {}, {}{line}{waived}", verdict.test, verdict.demand, verdict.scope);
+        let scope = if verdict.scope.is_empty() { String::new() } else { format!(", {}", verdict.scope) };
+        let demand = format!("{}: {}{scope}{line}{waived}", verdict.test, verdict.demand);
         marked(out, verdict.status, colour, &demand)?;
         wrap(out, INDENT, INDENT, &verdict.reason)?;
     }
