@@ -113,15 +113,59 @@ pub fn metric(word: &str) -> Result<Metric, String> {
     Metric::from_word(word).ok_or_else(|| format!("there is no such metric; there are {}", known()))
 }
 
+/// Refuses to write what a command makes of runs into the place of a run's own file, of which it may be the only copy.
+///
+/// # Errors
+/// The path is that of a file of a run directory.
+pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let own = path.file_name().is_some_and(|name| OWN.iter().any(|own| name == *own));
+    if own && directory.join("records.jsonl").exists() {
+        let (path, run) = (path.display(), directory.display());
+        return Err(Misuse(format!("-o {path}: that is a file of the run in {run}; give another name")).into());
+    }
+    Ok(())
+}
+
+/// The files of a run directory.
+const OWN: [&str; 9] = [
+    "plan.toml",
+    "facts.json",
+    "records.jsonl",
+    "records.parquet",
+    "verdicts.json",
+    "junit.xml",
+    "report.html",
+    "log.txt",
+    ".reserve",
+];
+
 /// Where a page goes: where it was asked for, or under `reports` by what it is and the time.
 ///
 /// # Errors
-/// The directory cannot be made.
+/// The directory cannot be made, or the page would lie in the place of a run's own file.
 pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> {
+    asked.as_deref().map_or(Ok(()), no_file_of_a_run)?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     }
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_run_is_never_overwritten() {
+        let run = tempfile::tempdir().unwrap();
+        let refused = |name: &str| no_file_of_a_run(&run.path().join(name)).is_err();
+        assert!(!OWN.iter().any(|name| refused(name)), "this is no run directory yet");
+        fs::write(run.path().join("records.jsonl"), "").unwrap();
+        assert!(OWN.iter().all(|name| refused(name)));
+        assert!(!refused("compare.html"));
+        assert!(page_path(Some(run.path().join("plan.toml")), "trend").is_err());
+    }
 }

@@ -6,7 +6,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, page_path, unusable},
+    common::{metric, no_file_of_a_run, page_path, unusable},
     report::exit_of,
 };
 use crate::{
@@ -58,6 +58,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if let Some(margin) = args.margin.filter(|margin| !(*margin > 0.0 && *margin < 100.0)) {
         return Err(Misuse(format!("--margin {margin}: a margin is more than 0 and less than 100 percent")).into());
     }
+    args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
     let before = history::run_directories(&args.before).map_err(Misuse)?;
     let after = history::run_directories(&args.after).map_err(Misuse)?;
     let real: HashSet<PathBuf> = after.iter().map(|run| history::real(run)).collect();

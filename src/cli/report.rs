@@ -1,6 +1,6 @@
 //! `railgauge report RUN`: everything of a run directory drawn again, from its records alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{
     analysis::verdict::Status,
@@ -27,8 +27,20 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let run = args.run.display();
         return Err(Misuse(format!("{run} is no run directory: it holds no records.jsonl")).into());
     }
-    let written = report::write(&args.run)?;
+    let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;
     written_out(&written, args.json, common)
+}
+
+/// Says that what lies beside the records is of an earlier drawing, if it is.
+fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
+    let older: Vec<&str> =
+        ["verdicts.json", "junit.xml", "report.html"].into_iter().filter(|name| run.join(name).exists()).collect();
+    match older.as_slice() {
+        [] => error.into(),
+        older => {
+            anyhow::anyhow!("{error}; {} there are of an earlier drawing and not of these records", older.join(", "))
+        }
+    }
 }
 
 /// Shows what was written of a run; answers with what its verdicts make of the process.

@@ -6,7 +6,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, page_path},
+    common::{metric, no_file_of_a_run, page_path},
     report::exit_of,
 };
 use crate::{
@@ -55,6 +55,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !(args.least > 0.0 && args.least < 100.0) {
         return Err(Misuse(format!("--least {}: more than 0 and less than 100 percent", args.least)).into());
     }
+    args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
     let runs = history::run_directories(&args.runs).map_err(Misuse)?;
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let mut collected = History::default();

@@ -161,6 +161,29 @@ fn a_value_that_is_missing_after_is_no_pass_and_is_named() {
 }
 
 #[test]
+fn a_cell_that_most_runs_after_do_not_plan_is_not_equivalent() {
+    let (before, after) = turns(&small(3));
+    let (_, fewer) = turns(&small(2));
+    let mixed: Vec<_> = after.into_iter().take(4).chain(fewer.into_iter().skip(4)).collect();
+    let compared = |sides: &[Vec<_>; 2]| {
+        compare_runs(sides, Options { margin_percent: Some(5.0) }, |place, _| 0.002 * own(5, place, 0.0))
+    };
+    let found = compared(&[read(&before), read(&mixed)]);
+    assert_eq!(found.exit_code, 3, "{}", found.sentence);
+    let lacking: Vec<_> = found.cells.iter().filter(|cell| cell.n.1 == 4).collect();
+    assert!(!lacking.is_empty());
+    for cell in lacking {
+        assert_eq!((cell.verdict, cell.obstacle), (Word::NotEnoughData, Some(Obstacle::Missing)), "{}", cell.reason);
+        assert_eq!(cell.missing.1, 6);
+        assert!(cell.reason.contains("6 of 10 runs after do not plan it"), "{}", cell.reason);
+    }
+    assert_equivalent_is_within(&found);
+    // Where as large a share of either side plans a cell, all that should have a value have one.
+    let alike = compared(&[read(&mixed), read(&mixed)]);
+    assert!(alike.cells.iter().all(|cell| cell.missing == (0, 0)), "{}", alike.sentence);
+}
+
+#[test]
 fn exchanged_sides_give_mirrored_answers() {
     let scenario = small(3);
     let all = read(&runs(20, 0, &scenario));

@@ -90,6 +90,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             }
             let lack = [(&sides[0], a), (&sides[1], b)].map(|(halves, result)| Lack {
                 runs: blocks.saturating_sub(halves.len()),
+                unplanned: 0,
                 why: result.error().unwrap_or_default(),
             });
             let sides = sides.map(|side| whole.iter().map(|&block| (block, side[&block])).collect());

@@ -14,7 +14,7 @@ use super::{
     Cell, Change, Counts, Design, Group, Obstacle, Options, Stray, When, Word,
     order::{Order, told},
     reason,
-    table::{Collected, Pair},
+    table::{Collected, Lack, Pair},
 };
 
 /// How the cells of runs are judged.
@@ -78,8 +78,7 @@ impl<'c> Source<'c> {
             Design::Runs => self.runs.compare(&self.cells[member], margin)?,
             Design::Blocks => stats::paired(&differences(pair), margin)?,
         };
-        // A run that does not plan a cell lacks no value of it.
-        Ok(Comparison { missing: pair.lack.each_ref().map(|lack| lack.runs), ..found })
+        Ok(Comparison { missing: pair.lack.each_ref().map(Lack::values), ..found })
     }
 
     /// The strays of a cell, with the run of each.

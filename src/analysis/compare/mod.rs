@@ -268,7 +268,8 @@ pub struct Cell {
     pub mean_interval: Option<(f64, f64)>,
     /// Runs with a value, before and after; or blocks.
     pub n: (usize, usize),
-    /// Runs before and after that plan it and have no value; or blocks.
+    /// Runs before and after that should have a value and have none: they plan it, or a smaller share of this side's runs plans it
+    /// than of the other's, and no plan rotates. Or blocks.
     pub missing: (usize, usize),
     /// Runs that lie far from the others of their side, and by more than the margin.
     pub strays: Vec<Stray>,

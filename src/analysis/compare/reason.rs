@@ -127,7 +127,13 @@ impl Told<'_> {
             };
             (lack.runs > 0).then(|| format!("{of} {have} no value{why}"))
         };
-        join([When::Before, When::After].into_iter().filter_map(of))
+        let unplanned = |side: When| {
+            let n = self.pair.lack[side as usize].unplanned;
+            let of = parts(n, self.collected.runs[side as usize], Some(side));
+            (n > 0).then(|| format!("{of} {} not plan it", if n == 1 { "does" } else { "do" }))
+        };
+        let both = [When::Before, When::After];
+        join(both.into_iter().filter_map(of).chain(both.into_iter().filter_map(unplanned)))
     }
 }
 

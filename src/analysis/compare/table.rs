@@ -50,8 +50,10 @@ struct Has {
 /// The runs of one side, or blocks, that should have a value of a cell and have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Lack {
-    /// How many.
+    /// How many plan it and have no value.
     pub runs: usize,
+    /// How many do not plan it though, by the share of the other side's runs that do, they should; none where plans rotate.
+    pub unplanned: usize,
     /// What stands in the place of the first value; empty if nothing does.
     pub why: String,
 }
@@ -62,6 +64,8 @@ pub struct Table {
     subjects: HashMap<Subject, usize>,
     /// How many runs of each side plan a subject.
     planned: Vec<[usize; 2]>,
+    /// Whether a plan measures other pairs every night.
+    rotates: bool,
     cells: BTreeMap<(usize, Metric), [Has; 2]>,
     runs: [Vec<(Timestamp, RunSummary)>; 2],
     reasons: HashMap<String, usize>,
@@ -86,6 +90,7 @@ impl Table {
             .collect();
         self.planned.resize(self.subjects.len(), [0, 0]);
         subjects.iter().for_each(|&subject| self.planned[subject][side] += 1);
+        self.rotates |= run.plan.rotate.is_some();
         let number = self.runs[side].len();
         let mut summary = RunSummary {
             directory: run.path.display().to_string(),
@@ -150,6 +155,13 @@ impl Table {
         reasons.sort_unstable_by_key(|(_, number)| *number);
         let mut left_out: BTreeMap<(When, usize), LeftOut> = BTreeMap::new();
         let (mut cells, mut one_sided) = (Vec::new(), Vec::new());
+        let all = self.runs.each_ref().map(Vec::len);
+        let unplanned = |planned: [usize; 2], side: usize| {
+            let other = 1 - side;
+            // As large a share of this side's runs as of the other's, rounded down.
+            let expected = planned[other] * all[side] / all[other].max(1);
+            if self.rotates { 0 } else { expected.saturating_sub(planned[side]) }
+        };
         for ((number, metric), sides) in self.cells {
             let subject = &subjects[number];
             for (when, has) in When::BOTH.into_iter().zip(&sides) {
@@ -167,6 +179,7 @@ impl Table {
                 [true, true] => {
                     let lack = [0, 1].map(|side: usize| Lack {
                         runs: self.planned[number][side].saturating_sub(sides[side].values.len()),
+                        unplanned: unplanned(self.planned[number], side),
                         why: sides[side].refused.first().map_or_else(String::new, |&reason| reasons[reason].0.clone()),
                     });
                     cells.push(Pair { subject: number, metric, sides: sides.map(|has| has.values), lack });
@@ -216,6 +229,13 @@ impl Table {
             after,
             runs: numbers,
         }
+    }
+}
+
+impl Lack {
+    /// How many values there should be and are not.
+    pub const fn values(&self) -> usize {
+        self.runs + self.unplanned
     }
 }
 
