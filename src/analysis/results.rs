@@ -299,7 +299,7 @@ fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<St
         journal.tries.iter().find(|attempt| repeats(attempt.case).is_some_and(|all| attempt.repeat >= all))?;
     let (case, repeat) = (attempt.case, u64::from(attempt.repeat) + 1);
     let all = count(repeats(case).unwrap_or_default() as usize, "repeat");
-    Some(format!("the journal holds repeat {repeat} of case {case}, of which the plan wants {all}"))
+    Some(format!("the journal holds repeat {repeat} of case {case}, whose test has {all}"))
 }
 
 /// Joins the further cases and their tries, in the order of the cases. They are no part of any test.

@@ -125,11 +125,13 @@ fn write(
     let mut names: Vec<&String> = lost.keys().collect();
     natural::sort(&mut names);
     for host in names {
-        writeln!(out, "lost     {host}: {}", lost[host])?;
+        // Failures of hosts name their host.
+        writeln!(out, "lost     {}", lost[host])?;
     }
     let serious = findings.iter().filter(|finding| finding.severity > Severity::Notice).count();
-    let hosts = up + lost.len();
-    writeln!(out, "{up} of {hosts} hosts judged, {serious} findings above notice, {} facts drift", drift.len())
+    let hosts = count(up + lost.len(), "host");
+    let (serious, drift) = (count(serious, "finding"), count(drift.len(), "fact"));
+    writeln!(out, "{up} of {hosts} judged: {serious} above notice, {drift} not the same on all hosts")
 }
 
 #[cfg(test)]
@@ -157,7 +159,7 @@ mod tests {
             "warning  gpu[01-02]: MTU is 1500, others 9000 [mtu]\n         \
              smaller packets; remedy: `ip link set eth1 mtu 9000`\n\
              drift    kernel: 6.12 on most hosts; gpu03 6.1\n\
-             0 of 0 hosts judged, 1 findings above notice, 1 facts drift\n"
+             0 of 0 hosts judged: 1 finding above notice, 1 fact not the same on all hosts\n"
         );
     }
 }

@@ -86,10 +86,14 @@ impl Claim {
             }
             Ok(Journal { file, length, next: tail.next, reserve: reserve.to_owned(), full: false })
         });
-        if begun.is_err() {
+        begun.map_err(|error| {
             let _ = fs::remove_file(reserve);
-        }
-        begun
+            let room = RESERVE >> 20;
+            io::Error::new(
+                error.kind(),
+                format!("{error}; a run starts only with {room} MiB to spare beside its journal"),
+            )
+        })
     }
 }
 

@@ -44,7 +44,12 @@ pub(super) fn cell(told: &Told<'_>) -> String {
     let seen = format!("{moved} ({between}), {runs}");
     let more = need(found).map_or_else(String::new, |need| {
         let turn = if *in_turn { "" } else { ", in turn," };
-        format!("; {need} {}{turn} would probably tell", units(design))
+        let units = units(design);
+        match need {
+            // Nobody makes so many: less noise is what helps.
+            MANY.. => format!("; it would take more than {MANY} {units} to tell, so measure longer or with less noise"),
+            _ => format!("; {need} {units}{turn} would probably tell"),
+        }
     });
     match (judged.verdict, judged.obstacle) {
         (Verdict::Improved | Verdict::Regressed, _) => {
@@ -149,6 +154,9 @@ fn parts(n: usize, all: usize, side: Option<When>) -> String {
         None => format!("{n} of {}", count(all, "block")),
     }
 }
+
+/// Runs a side, or blocks, from which on their number is no advice.
+const MANY: usize = 100;
 
 /// What a comparison's values are of.
 pub(super) const fn unit(design: Design) -> &'static str {

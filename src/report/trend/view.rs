@@ -8,7 +8,7 @@ use crate::{
     analysis::{
         trend::{Change, Series, State, Trend, Watched, Way, date},
         verdict::Status,
-        words::{self, count, number},
+        words::{self, are, count, number},
     },
     report::{
         chart::series::{Drawing, Mark, series},
@@ -140,13 +140,14 @@ fn remarks(trend: &Trend) -> Vec<String> {
     let alone = trend.changes.iter().filter(|change| change.series.0 == 1).count();
     if alone > 0 {
         let (low, high) = FALSE_ALERTS;
-        remarks.push(format!(
-            "{} of a single series: in {} series-years {} to {} false alerts are to be expected.",
-            count(alone, "change"),
-            number(trend.series_years),
-            (trend.series_years * low).round(),
-            (trend.series_years * high).round()
-        ));
+        let (low, high) = ((trend.series_years * low).round(), (trend.series_years * high).round());
+        let expected = match (low as u64, high as u64) {
+            (_, 0) => "less than one false alert is to be expected".to_owned(),
+            (0, high) => format!("up to {} to be expected", are(high as usize, "false alert")),
+            (low, high) => format!("{low} to {} to be expected", are(high as usize, "false alert")),
+        };
+        let (changes, years) = (count(alone, "change"), number(trend.series_years));
+        remarks.push(format!("{changes} of a single series: in {years} series-years {expected}."));
     }
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {
