@@ -47,6 +47,10 @@ async fn the_agent_is_sent_started_and_taken_away() {
     let agent = one(launch, host("gpu1", "127.0.0.1"), &log).await.unwrap();
     let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts, SOON).await else { panic!("no facts") };
     assert_eq!(facts.hostname, "it's $HOME; \"quoted\" \\ and * 50%", "values arrive as they are");
+    // What stands on a command line every user of the host can read.
+    let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    let shown = lines.filter(|line| String::from_utf8_lossy(line).contains("and * 50%")).count();
+    assert_eq!(shown, 0, "processes show a value of [launch] env");
     let left = sshd.left();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left[0].starts_with("agent-") && left[1].starts_with("use-"), "{left:?}");
@@ -365,6 +369,28 @@ async fn a_stopped_agent_is_ended_with_the_run() {
     assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
     agent.close().await;
     assert!(!is_alive(pid), "a stopped agent outlives the run");
+    assert_eq!(sshd.left(), [""; 0]);
+}
+
+/// Processes that run a file below a directory.
+fn running_below(directory: &std::path::Path) -> Vec<u32> {
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let runs = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file.starts_with(directory));
+    fs::read_dir("/proc").unwrap().filter_map(|entry| number(entry.ok()?)).filter(runs).collect()
+}
+
+#[tokio::test]
+async fn an_agent_that_hangs_before_its_greeting_is_ended() {
+    let sshd = sshd!("");
+    let mut launch = failing(sshd.launcher(), "silent");
+    launch.timeout = Duration::from_secs(4);
+    let cache = sshd.path("cache");
+    let trying = tokio::spawn(async move { one(launch, host("gpu1", "127.0.0.1"), &Log::default()).await });
+    let started = comes(Duration::from_secs(20), || !running_below(&cache).is_empty()).await;
+    assert!(started, "the agent was not started");
+    assert!(trying.await.unwrap().is_err());
+    railgauge::cluster::cleared(Duration::from_secs(30)).await;
+    assert!(running_below(&cache).is_empty(), "an agent that never greeted outlives its try");
     assert_eq!(sshd.left(), [""; 0]);
 }
 

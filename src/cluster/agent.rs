@@ -1,6 +1,10 @@
 //! A running agent: requests, answers, and what is said when it is gone.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use railgauge_wire::{
     PROTOCOL,
@@ -21,6 +25,7 @@ use super::{
     explain,
     log::{LastWords, drain},
     pipe::{End, Pipe},
+    script,
     trouble::{Trouble, named},
 };
 
@@ -160,7 +165,15 @@ impl Agent {
         let writer = tokio::spawn(conversation::write(frames, stdin));
         let words = tokio::spawn({
             let (host, log, last) = (host.to_owned(), log.clone(), last.clone());
-            async move { drain(stderr, &host, &log, &last).await }
+            let starting = deployed.as_ref().map(Deployed::starting);
+            let ours = move |line: &str| match (script::told_pid(line), &starting) {
+                (Some(pid), Some(starting)) => {
+                    starting.store(pid, Ordering::Relaxed);
+                    true
+                }
+                _ => false,
+            };
+            async move { drain(stderr, &host, &log, &last, ours).await }
         });
         let (greeted, greeting) = oneshot::channel();
         let mut tasks = vec![writer.abort_handle(), words.abort_handle()];

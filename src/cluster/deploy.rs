@@ -1,10 +1,19 @@
 //! The agent's file on a host: looked for, sent if it is not there, started, taken away. Works over every launcher
 //! that reaches another file system; [`super::script`] says which files there are and why.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use railgauge_wire::failure::{Kind, Stage};
-use tokio::time::{sleep, timeout};
+use tokio::{
+    io::AsyncWriteExt,
+    time::{sleep, timeout},
+};
 
 use super::{
     binary::{AgentBinary, Image, Machine},
@@ -31,16 +40,21 @@ struct Traces {
     hash: String,
     /// The agent's directory; `None` where it runs in place.
     directory: Option<String>,
+    /// The process number that the host told at the start, before any greeting; 0 until then.
+    starting: Arc<AtomicU32>,
     keep: bool,
 }
 
 impl Deployed {
+    /// Where the process number is to be put that the host tells at the start.
+    pub fn starting(&self) -> Arc<AtomicU32> {
+        self.0.as_ref().map(|traces| Arc::clone(&traces.starting)).unwrap_or_default()
+    }
+
     /// Ends an agent on its host that did not end when it was asked to.
     pub async fn end(&self, pid: u32) {
-        let Some(Traces { way, hash, .. }) = self.0.as_ref().filter(|_| pid > 1) else { return };
-        // A local agent is a process of our own.
-        if !matches!(way, Way::Local(_)) {
-            way.run_briefly(&script::sh(script::END, [pid.to_string().as_str(), hash])).await;
+        if let Some(traces) = &self.0 {
+            traces.end(pid).await;
         }
     }
 
@@ -57,15 +71,56 @@ impl Drop for Deployed {
         let Some(traces) = self.0.take() else { return };
         // Without a runtime the process is about to end; the next run on the host sweeps.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let clearing = Clearing::begin();
             runtime.spawn(async move {
                 sleep(NOTICE).await;
-                traces.clear(0).await;
+                let pid = traces.starting.load(Ordering::Relaxed);
+                traces.end(pid).await;
+                traces.clear(pid).await;
+                drop(clearing);
             });
         }
     }
 }
 
+/// How many hosts are being cleared up in the background.
+static CLEARING: AtomicUsize = AtomicUsize::new(0);
+
+/// One host that is being cleared up.
+struct Clearing;
+
+impl Clearing {
+    fn begin() -> Self {
+        CLEARING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Clearing {
+    fn drop(&mut self) {
+        CLEARING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits until the hosts of tries that were given up are cleared up, at most `limit`: an agent that never greeted is ended, its
+/// file is taken away. What is cut off here the next run on the host sweeps.
+pub async fn cleared(limit: Duration) {
+    let _ = timeout(limit, async {
+        while CLEARING.load(Ordering::SeqCst) > 0 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
 impl Traces {
+    /// Ends an agent on its host, unless it is a process of our own.
+    async fn end(&self, pid: u32) {
+        if pid > 1 && !matches!(self.way, Way::Local(_)) {
+            self.way.run_briefly(&script::sh(script::END, [pid.to_string().as_str(), &self.hash])).await;
+        }
+    }
+
     async fn clear(self, pid: u32) {
         if let Self { hash, directory: Some(directory), .. } = &self {
             let (pid, keep) = (pid.to_string(), if self.keep { "keep" } else { "" });
@@ -100,12 +155,20 @@ pub(crate) async fn start(
     if let Way::Local(local) = &way {
         let image = binary.image(&Machine::here()).map_err(lasting)?;
         let pipe = local.start(&[image.path.display().to_string()], &launch.env)?;
-        return Ok((pipe, Deployed(Some(Traces { way, hash: image.hash.clone(), directory: None, keep: true }))));
+        return Ok((
+            pipe,
+            Deployed(Some(Traces {
+                way,
+                hash: image.hash.clone(),
+                directory: None,
+                keep: true,
+                starting: Arc::default(),
+            })),
+        ));
     }
     progress.to(Stage::Deploy, "looking for the agent on the host");
     let found = probe(&way, launch, binary).await?;
     let image = binary.image(&found.machine).map_err(lasting)?;
-    let env: Vec<String> = launch.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let (file, directory) = match found.place {
         Place::InPlace => (image.path.display().to_string(), None),
         Place::Directory { path, have } => {
@@ -118,9 +181,12 @@ pub(crate) async fn start(
     };
     progress.to(Stage::Start, "starting the agent");
     let text = if directory.is_some() { script::START } else { script::START_IN_PLACE };
-    let words = [&file, &image.hash].into_iter().chain(&env).map(String::as_str);
-    let pipe = way.start(&script::sh(text, words)).await?;
-    let traces = Traces { way, hash: image.hash.clone(), directory, keep: launch.keep_agent };
+    let mut pipe =
+        way.start(&script::sh(text, [&file, &image.hash, &launch.env.len().to_string()].map(|word| &**word))).await?;
+    let env: String = launch.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    // Where the script has ended already, the conversation tells why.
+    let _ = pipe.stdin.write_all(env.as_bytes()).await;
+    let traces = Traces { way, hash: image.hash.clone(), directory, keep: launch.keep_agent, starting: Arc::default() };
     Ok((pipe, Deployed(Some(traces))))
 }
 

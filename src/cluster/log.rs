@@ -72,8 +72,14 @@ impl LastWords {
     }
 }
 
-/// Passes every line of `from` to the sink and remembers the last ones. Ends with the stream.
-pub(crate) async fn drain(from: impl AsyncRead + Unpin, host: &str, log: &LogSink, last: &LastWords) {
+/// Passes every line of `from` to the sink and remembers the last ones, but for those that `ours` takes. Ends with the stream.
+pub(crate) async fn drain(
+    from: impl AsyncRead + Unpin,
+    host: &str,
+    log: &LogSink,
+    last: &LastWords,
+    ours: impl Fn(&str) -> bool,
+) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     loop {
@@ -82,8 +88,10 @@ pub(crate) async fn drain(from: impl AsyncRead + Unpin, host: &str, log: &LogSin
             Ok(0) | Err(_) => return,
             Ok(_) => {
                 let line = printable(&line);
-                log.line(host, &line);
-                last.push(&line);
+                if !ours(&line) {
+                    log.line(host, &line);
+                    last.push(&line);
+                }
             }
         }
     }
@@ -108,7 +116,7 @@ mod tests {
         });
         let last = LastWords::default();
         let text = (0..10).map(|i| format!("line {i}\r\n")).collect::<String>() + "\x1b[31mred\n\nno end";
-        drain(text.as_bytes(), "gpu1", &log, &last).await;
+        drain(text.as_bytes(), "gpu1", &log, &last, |_| false).await;
         let taken = taken.lock().unwrap();
         assert_eq!(taken.len(), 13, "{taken:?}");
         assert_eq!(taken[0], "gpu1|line 0");
@@ -119,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn an_endless_line_is_cut() {
         let last = LastWords::default();
-        drain(vec![b'x'; 10_000].as_slice(), "gpu1", &LogSink::none(), &last).await;
+        drain(vec![b'x'; 10_000].as_slice(), "gpu1", &LogSink::none(), &last, |_| false).await;
         assert_eq!(last.text().matches(" / ").count(), 2);
     }
 }

@@ -38,6 +38,7 @@ mod trouble;
 pub use agent::Agent;
 pub use binary::{AgentBinary, Machine};
 pub(crate) use command::filled;
+pub use deploy::cleared;
 pub use group::end_all;
 pub use log::LogSink;
 pub use raise::raise;

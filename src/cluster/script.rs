@@ -82,19 +82,39 @@ pub(crate) const STORE: &str = "umask 077; cd \"$1\" || exit 1; h=$2; t=new-$h-$
      then chmod 700 \"$t\" && mv -f \"$t\" \"agent-$h\" && echo \"@railgauge stored\"; \
      else set -- $(wc -c < \"$t\"); rm -f \"$t\"; echo \"@railgauge differs $1\"; fi";
 
-/// Becomes the agent. Arguments: directory, hash, then `NAME=VALUE` for its environment. The process keeps its number,
+/// Reads so many lines of standard input into the environment: what stands on a command line everybody on the host can read.
+macro_rules! environment {
+    () => {
+        "while [ \"$e\" -gt 0 ]; do IFS= read -r v || exit 75; export \"$v\"; e=$((e-1)); done; "
+    };
+}
+
+/// Becomes the agent. Arguments: directory, hash, how many lines `NAME=VALUE` for its environment come first on standard
+/// input. Tells its process number on standard error, so that it can be ended if it never greets. The process keeps its number,
 /// which is in the name it runs from. Ends with status 75 (EX_TEMPFAIL of sysexits.h) if there is no file to start, or if
 /// what lies under its name has another hash: what is started is what was looked at.
-pub(crate) const START: &str = "d=$1; h=$2; shift 2; u=$d/use-$h-$(uname -n)-$$; \
-     ln \"$d/agent-$h\" \"$u\" 2>/dev/null || cp -p \"$d/agent-$h\" \"$u\" || exit 75; \
-     s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || { rm -f \"$u\"; exit 75; }; \
-     for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
+pub(crate) const START: &str = concat!(
+    "d=$1; h=$2; e=$3; u=$d/use-$h-$(uname -n)-$$; ",
+    "ln \"$d/agent-$h\" \"$u\" 2>/dev/null || cp -p \"$d/agent-$h\" \"$u\" || exit 75; ",
+    "s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || { rm -f \"$u\"; exit 75; }; ",
+    "echo \"@railgauge pid $$\" >&2; ",
+    environment!(),
+    "exec \"$u\""
+);
 
-/// Becomes the agent where it lies. Arguments: its file, its hash, then `NAME=VALUE` for its environment. Ends with
-/// status 75 if the file has another hash.
-pub(crate) const START_IN_PLACE: &str = "u=$1; h=$2; shift 2; \
-     s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || exit 75; \
-     for e in \"$@\"; do export \"$e\"; done; exec \"$u\"";
+/// Becomes the agent where it lies, as [`START`]. Arguments: its file, its hash, lines of its environment. Ends with status 75
+/// if the file has another hash.
+pub(crate) const START_IN_PLACE: &str = concat!(
+    "u=$1; h=$2; e=$3; s=$(sha256sum < \"$u\"); [ \"${s%% *}\" = \"$h\" ] || exit 75; ",
+    "echo \"@railgauge pid $$\" >&2; ",
+    environment!(),
+    "exec \"$u\""
+);
+
+/// The process number in a line of [`START`]'s standard error.
+pub(crate) fn told_pid(line: &str) -> Option<u32> {
+    line.strip_prefix(MARK)?.strip_prefix("pid ")?.parse().ok()
+}
 
 /// Ends an agent that did not end when it was asked to, also if it is stopped. Arguments: its process number and its hash. A
 /// process that runs anything else is left alone: the number may be another's by now, or never have been the agent's.
@@ -143,12 +163,12 @@ mod tests {
         let code =
             |words: Vec<String>| std::process::Command::new(&words[0]).args(&words[1..]).status().unwrap().code();
         let (directory, path) = (place.path().to_str().unwrap(), agent.to_str().unwrap());
-        for words in [sh(START, [directory, "x"]), sh(START_IN_PLACE, [path, "x"])] {
+        for words in [sh(START, [directory, "x", "0"]), sh(START_IN_PLACE, [path, "x", "0"])] {
             assert_eq!(code(words), Some(75));
             assert!(!mark.exists(), "a file with another hash was started");
         }
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "a name of the agent is left");
-        assert_eq!(code(sh(START_IN_PLACE, [path, &right])), Some(0));
+        assert_eq!(code(sh(START_IN_PLACE, [path, &right, "0"])), Some(0));
         assert!(mark.exists());
     }
 

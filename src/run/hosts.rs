@@ -36,6 +36,8 @@ pub struct Hosts {
     pub told_within: Duration,
 }
 
+/// Time for the hosts of tries that were given up to be cleared up.
+const CLEARED: Duration = Duration::from_secs(10);
 /// How long a host may take to say what it is. Counters with a lifespan and library look-ups are the slow part.
 const FACTS_LIMIT: Duration = Duration::from_secs(20);
 /// How long a clock reading may take.
@@ -104,6 +106,7 @@ impl Hosts {
             leaving.spawn(async move { agent.close().await });
         }
         while leaving.join_next().await.is_some() {}
+        cluster::cleared(CLEARED).await;
     }
 }
 

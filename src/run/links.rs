@@ -145,29 +145,18 @@ fn shares(a: &Test, b: &Test) -> bool {
     class(a) == class(b) && turned(a) == turned(b) && a.knobs == b.knobs && a.gpus == b.gpus
 }
 
-/// A secret for one link or group: SHA-256 of what only this controller knows at this moment.
-pub fn token(seed: u64, id: LinkId) -> String {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    hash.update(seed.to_le_bytes());
-    hash.update(id.to_le_bytes());
-    hash.update(secret());
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// 32 bytes from the kernel, once per process.
-fn secret() -> &'static [u8] {
-    static SECRET: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
-    SECRET.get_or_init(|| {
-        use std::io::Read;
-        let mut bytes = vec![0; 32];
-        let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-        if read.is_err() {
-            // Without the kernel's randomness: time and process still keep strangers out of a benchmark's socket.
-            bytes = format!("{:?}{}", std::time::SystemTime::now(), std::process::id()).into_bytes();
-        }
-        bytes
-    })
+/// A secret for one link or group: 32 bytes of the kernel's randomness, in hexadecimal digits.
+///
+/// # Errors
+/// The kernel gives none: nothing that can be guessed takes its place.
+pub fn token() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let cause = format!("the kernel of this machine gives no random bytes for the secret of a link: {error}");
+        Failure::new(Stage::Connect, Kind::Configuration, cause)
+            .help("see that getrandom or /dev/urandom can be used here")
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A number no other link of this controller has.

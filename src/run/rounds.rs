@@ -148,7 +148,6 @@ struct Ready {
     warm: Option<Link>,
     id: LinkId,
     max_size: u64,
-    token: String,
 }
 
 impl Ready {
@@ -157,9 +156,9 @@ impl Ready {
         if let Some(link) = &self.warm {
             return Ok(link.clone());
         }
-        let Self { plan, case, from, to, id, max_size, token, .. } = self;
+        let Self { plan, case, from, to, id, max_size, .. } = self;
         let (test, flow, qps) = (&plan.tests[self.index], &case.flow, case.cell.qps);
-        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: token.clone() };
+        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: links::token()? };
         links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 
@@ -295,8 +294,8 @@ impl Floor<'_> {
         let (from, to) = (end(&case.flow.from.host)?, end(&case.flow.to.host)?);
         let warm = self.links.take(index, &case.flow, case.cell.qps);
         let id = links::fresh_id();
-        let (max_size, token) = (self.links.largest(index), links::token(self.work.plan.seed, id));
-        Some(Ready { plan: self.work.plan.clone(), index, case: case.clone(), from, to, warm, id, max_size, token })
+        let max_size = self.links.largest(index);
+        Some(Ready { plan: self.work.plan.clone(), index, case: case.clone(), from, to, warm, id, max_size })
     }
 
     /// Starts one case of a collective, under the same conditions.

@@ -112,7 +112,7 @@ async fn raise(
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
     let max_size = largest(test);
     let id = group.members[0].link;
-    let token = links::token(plan.seed, id);
+    let token = links::token()?;
     let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token };
     let spec = |(rank, member): (u32, &Member)| {
         let seat = if member.gpu.is_some() { None } else { Some(Box::new(seat(&wanted, member)?)) };
