@@ -248,3 +248,35 @@ fn a_dead_host_that_no_test_uses_is_no_pass() {
     assert!(own["reason"].as_str().unwrap().contains('c'), "{own:#}");
     run.says("no such host");
 }
+
+/// Values of `send_env` reach agents and stand nowhere; without one nothing is started.
+#[test]
+fn variables_are_sent_to_agents_and_not_written() {
+    let bare = PLAN.replace(
+        "via = \"local\"",
+        "via = \"command\", command = \"env -i NAME={host} PATH=/usr/bin:/bin HOME=/tmp\", SENT",
+    );
+    let bare = bare.replace("500ms", "20ms");
+    let end = |sent: &str, value: Option<&str>| {
+        let scene = Scene::new();
+        let plan = scene.write("plan.toml", &bare.replace("SENT", sent));
+        let mut command = run_by(&["env"], &scene, &plan);
+        command.env_remove("RAILGAUGE_FAULT").envs(value.map(|value| ("RAILGAUGE_FAULT", value)));
+        command.env("TOKEN", "correct horse");
+        (scene.spawn(command, "run").end(), scene)
+    };
+    let sent = "send_env = [\"RAILGAUGE_FAULT\", \"TOKEN\"]";
+    // The fault flips a bit, so that it shows whether the variable arrived.
+    let (ended, scene) = end(sent, Some("flip-bit"));
+    ended.expect(1);
+    for file in std::fs::read_dir(scene.run_directory()).unwrap() {
+        let path = file.unwrap().path();
+        let holds = std::fs::read(&path).unwrap().windows(13).any(|bytes| bytes == b"correct horse");
+        assert!(!holds, "{} holds the value", path.display());
+    }
+    let (ended, _) = end("env = {}", Some("flip-bit"));
+    assert!(!ended.said.contains("rong bytes"), "{}", ended.said);
+    let (ended, _) = end(sent, None);
+    ended.expect(4);
+    ended.says("RAILGAUGE_FAULT");
+}

@@ -2,6 +2,7 @@
 //! that reaches another file system; [`super::script`] says which files there are and why.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU32, AtomicUsize, Ordering},
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::failure::{Kind, Stage};
+use railgauge_wire::failure::{Failure, Kind, Stage};
 use tokio::{
     io::AsyncWriteExt,
     time::{sleep, timeout},
@@ -152,9 +153,10 @@ pub(crate) async fn start(
     progress: &Progress,
 ) -> Result<(Pipe, Deployed), Trouble> {
     let lasting = |failure| Trouble { failure, passing: false };
+    let env = environment(launch).map_err(lasting)?;
     if let Way::Local(local) = &way {
         let image = binary.image(&Machine::here()).map_err(lasting)?;
-        let pipe = local.start(&[image.path.display().to_string()], &launch.env)?;
+        let pipe = local.start(&[image.path.display().to_string()], &env)?;
         return Ok((
             pipe,
             Deployed(Some(Traces {
@@ -182,12 +184,32 @@ pub(crate) async fn start(
     progress.to(Stage::Start, "starting the agent");
     let text = if directory.is_some() { script::START } else { script::START_IN_PLACE };
     let mut pipe =
-        way.start(&script::sh(text, [&file, &image.hash, &launch.env.len().to_string()].map(|word| &**word))).await?;
-    let env: String = launch.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        way.start(&script::sh(text, [&file, &image.hash, &env.len().to_string()].map(|word| &**word))).await?;
+    let env: String = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     // Where the script has ended already, the conversation tells why.
     let _ = pipe.stdin.write_all(env.as_bytes()).await;
     let traces = Traces { way, hash: image.hash.clone(), directory, keep: launch.keep_agent, starting: Arc::default() };
     Ok((pipe, Deployed(Some(traces))))
+}
+
+/// The environment of every agent: what the plan writes, and what it takes from this process's own.
+fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
+    let mut all = launch.env.clone();
+    for name in &launch.send_env {
+        let unfit = |why: &str| {
+            Failure::new(Stage::Start, Kind::Configuration, format!("`{name}` of `send_env` {why}"))
+                .help("export it before railgauge is started, or take it out of `[launch] send_env`")
+        };
+        let value = std::env::var(name).map_err(|error| match error {
+            std::env::VarError::NotPresent => unfit("is not set where railgauge runs"),
+            std::env::VarError::NotUnicode(_) => unfit("is not UTF-8"),
+        })?;
+        if value.contains('\n') {
+            return Err(unfit("holds a line break"));
+        }
+        all.insert(name.clone(), value);
+    }
+    Ok(all)
 }
 
 /// What a look at a host found.

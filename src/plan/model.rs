@@ -157,6 +157,8 @@ pub struct Launch {
     pub agent_dir: Option<String>,
     /// Environment of every agent.
     pub env: BTreeMap<String, String>,
+    /// Names of further variables, whose values are those of the controller's own environment.
+    pub send_env: Vec<String>,
 }
 
 /// The ways to a byte pipe.

@@ -39,6 +39,7 @@ pub fn launch(via: Launcher) -> Launch {
         keep_agent: false,
         agent_dir: None,
         env: BTreeMap::new(),
+        send_env: Vec::new(),
     }
 }
 

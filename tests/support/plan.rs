@@ -105,6 +105,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
             keep_agent: false,
             agent_dir: None,
             env: BTreeMap::new(),
+            send_env: Vec::new(),
         },
         groups: [("leaf1".to_owned(), left.to_vec()), ("leaf2".to_owned(), right.to_vec())].into(),
         hosts: hosts

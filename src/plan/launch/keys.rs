@@ -37,7 +37,19 @@ pub static LAUNCH: Section = Section {
             Preset::Words("a private directory under the user's cache directory"),
             "Absolute path of the directory on the hosts that holds the agent; it must allow programs to run.",
         ),
-        key("env", Shape::Environment, Preset::Words("none"), "Environment variables of every agent."),
+        key(
+            "env",
+            Shape::Environment,
+            Preset::Words("none"),
+            "Environment variables of every agent. They stand in the run directory with the plan.",
+        ),
+        key(
+            "send_env",
+            Shape::Texts,
+            Preset::Words("none"),
+            "Names of environment variables that agents get with the values they have where railgauge is started, as ssh's \
+             `SendEnv`. The values are written nowhere.",
+        ),
         key(
             "ssh",
             Shape::Table(&SSH),

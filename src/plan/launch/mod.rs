@@ -47,7 +47,36 @@ pub fn read(launch: &Table<'_>, there: bool) -> Launch {
         keep_agent: launch.flag("keep_agent").is_some_and(|at| at.value),
         agent_dir: agent_dir(launch),
         env: environment(launch),
+        send_env: sent(launch),
     }
+}
+
+/// The names in `send_env`.
+fn sent(launch: &Table<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    let env = launch.raw("env");
+    let written = env.as_ref().and_then(|raw| raw.value.as_table());
+    for name in launch.texts("send_env").into_iter().flat_map(|list| list.value) {
+        if !is_variable(&name.text) {
+            launch.book.add(no_variable(&name.text, name.span));
+        } else if written.is_some_and(|env| env.iter().any(|(key, _)| key.get_ref() == &name.text)) {
+            let mistake = Mistake::at(name.span, format!("`{}` is in `env` too", name.text));
+            launch.book.add(mistake.help("leave it out of one of them"));
+        } else if !names.contains(&name.text) {
+            names.push(name.text);
+        }
+    }
+    names
+}
+
+fn is_variable(name: &str) -> bool {
+    let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    first && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn no_variable(name: &str, span: std::ops::Range<usize>) -> Mistake {
+    Mistake::at(span, format!("`{name}` is no name of an environment variable"))
+        .help("names are letters, digits and `_`, and do not begin with a digit")
 }
 
 fn agent_dir(launch: &Table<'_>) -> Option<String> {
@@ -68,10 +97,8 @@ fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
     for (name, value) in raw.value.as_table().into_iter().flatten() {
         let word = name.get_ref().as_ref();
         let text = value.get_ref().as_str().unwrap_or_default();
-        let first = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !first || !word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            let mistake = Mistake::at(name.span(), format!("`{word}` is no name of an environment variable"));
-            launch.book.add(mistake.help("names are letters, digits and `_`, and do not begin with a digit"));
+        if !is_variable(word) {
+            launch.book.add(no_variable(word, name.span()));
         }
         if text.contains(['\0', '\n', '\r']) {
             let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds a line break or a zero byte"));

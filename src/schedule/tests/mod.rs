@@ -80,6 +80,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
             keep_agent: false,
             agent_dir: None,
             env: BTreeMap::new(),
+            send_env: Vec::new(),
         },
         hosts: devices.iter().enumerate().map(|(index, &devices)| host(index, devices)).collect(),
         groups: BTreeMap::new(),
