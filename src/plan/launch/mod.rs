@@ -11,6 +11,7 @@ use super::{
     model::{Launch, Launcher},
     read::Table,
 };
+use crate::border::text::is_printable;
 
 pub use command::judge as judge_command;
 pub use keys::LAUNCH;
@@ -73,9 +74,10 @@ fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
             let mistake = Mistake::at(name.span(), format!("`{word}` is no name of an environment variable"));
             launch.book.add(mistake.help("names are letters, digits and `_`, and do not begin with a digit"));
         }
-        if text.contains(['\0', '\n', '\r']) {
-            let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds a line break or a zero byte"));
-            launch.book.add(mistake.help("write it on one line"));
+        if !is_printable(text) {
+            let what = "a line break, or a character that cannot be seen or steers a terminal";
+            let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds {what}"));
+            launch.book.add(mistake.help("write it on one line, without that character"));
         }
         variables.insert(word.to_owned(), text.to_owned());
     }
