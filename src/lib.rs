@@ -14,6 +14,7 @@
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
 //! | [`report`] | those | HTML, text, JUnit, JSON |
+//! | [`border`] | what agents and journals say | texts that can be printed, numbers that can be reckoned with |
 //! | [`files`] | content | files that are there as a whole or not at all |
 //! | [`cli`] | a command line | calls of the above and an exit code |
 //!
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod border;
 pub mod cli;
 pub mod cluster;
 pub mod files;

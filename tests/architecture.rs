@@ -26,11 +26,12 @@ const PLACES: &[(&str, &[&str])] = &[
 
 /// A module of the controller and the modules it may import.
 const IMPORTS: &[(&str, &[&str])] = &[
-    ("plan", &["plan"]),
+    ("border", &["border"]),
+    ("plan", &["plan", "border"]),
     ("schedule", &["schedule", "plan"]),
     ("preflight", &["preflight", "plan"]),
-    ("cluster", &["cluster", "plan"]),
-    ("run", &["run", "plan", "preflight", "schedule", "cluster", "files"]),
+    ("cluster", &["cluster", "plan", "border"]),
+    ("run", &["run", "plan", "preflight", "schedule", "cluster", "files", "border"]),
     // The journal's lines hold the run's events: analysis reads them and nothing else of the run.
     ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event", "run::line"]),
     ("report", &["report", "analysis", "preflight", "plan", "schedule", "run::event", "files"]),

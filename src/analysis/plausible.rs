@@ -7,9 +7,11 @@
 mod group;
 mod pair;
 mod times;
+mod window;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use railgauge_wire::{
     facts::HostFacts,
     measure::Measurement,
@@ -44,7 +46,7 @@ pub struct Lacks {
 
 /// Holds the samples of a case against what its metrics need, against each other, and against `hosts`: those that answered.
 pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Lacks {
-    let rate = rate(result, hosts);
+    let (rate, threads) = (rate(result, hosts), threads(result, hosts));
     let mut found = Lacks::default();
     if !result.samples.is_empty() {
         let flow = result.case.flow.hosts().into_iter();
@@ -55,7 +57,7 @@ pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -
         let absent = absent(result, *repeat, sample);
         // What is not there cannot be impossible as well.
         if absent.is_empty() {
-            found.impossible.extend(impossible(result, sample, rate));
+            found.impossible.extend(impossible(result, sample, rate, threads));
         }
         found.absent.extend(absent);
     }
@@ -74,10 +76,19 @@ fn rate(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Option<f64
     ceiling::wire_rate(link, facts(&flow.from.host), facts(&flow.to.host))
 }
 
+/// Hardware threads of both hosts of a case, where they are known.
+fn threads(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> [Option<u32>; 2] {
+    let flow = &result.case.flow;
+    [&flow.from.host, &flow.to.host].map(|host| hosts.get(&**host).map(|up| up.facts.cpu.threads))
+}
+
 /// Metrics of the case without a value.
 fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> {
     let (case, host) = (result.case, &result.case.flow.from.host);
     let measured = &sample.initiator;
+    if result.attempt(sample).is_some_and(|attempt| attempt.link.is_none()) {
+        return vec![format!("{host}: open: the sample does not say what carried it")];
+    }
     // What a group moved follows from its operations; a pair counts its bytes.
     let counted = measured.bytes > 0 || !case.flow.members.is_empty();
     if measured.elapsed == 0 || measured.operations == 0 || !counted {
@@ -142,15 +153,25 @@ const fn may_be_zero(metric: Metric) -> bool {
 }
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.
-fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<String> {
+fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>, threads: [Option<u32>; 2]) -> Vec<String> {
     let mut found: Vec<String> = sample.initiator.latency.iter().flat_map(times::distribution).collect();
+    found.extend(sample.alone.iter().flat_map(times::distribution));
     found.extend(too_long(result, sample));
-    found.extend(match result.case.flow.members.is_empty() {
-        true => pair::contradictions(result, sample, rate),
-        false => group::contradictions(result, sample),
-    });
+    found.extend(no_time(result, sample));
+    if result.case.flow.members.is_empty() {
+        found.extend(window::contradictions(result, sample, threads));
+        found.extend(pair::contradictions(result, sample, rate));
+    } else {
+        found.extend(group::contradictions(result, sample));
+    }
     let host = &result.case.flow.from.host;
     found.into_iter().map(|what| format!("{host}: measure: {what}")).collect()
+}
+
+/// A start that is no moment.
+fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let started_at = &result.attempt(sample)?.started_at;
+    started_at.parse::<Timestamp>().is_err().then(|| format!("it began at `{started_at}`, which is no time"))
 }
 
 /// An operation or a window that took longer than the controller waited for it.

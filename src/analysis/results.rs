@@ -32,6 +32,8 @@ pub struct CaseResult<'a> {
     pub link: Option<&'a LinkRecord>,
     /// Start of the first try, UTC.
     pub started_at: Option<&'a str>,
+    /// Every try of it, in the order of the journal.
+    pub tries: Vec<&'a Try>,
     /// Repeat and sample, of every repeat that was measured.
     pub samples: Vec<(u32, &'a Sample)>,
     /// Repeat and failure, of every repeat that was tried and not measured.
@@ -104,9 +106,15 @@ impl State {
 impl CaseResult<'_> {
     /// Bytes verified in all samples, and how many of them were wrong.
     pub fn checked(&self) -> (u64, u64) {
-        self.samples.iter().fold((0, 0), |(verified, wrong), (_, sample)| {
-            (verified + sample.checked.verified, wrong + sample.checked.wrong)
+        self.samples.iter().fold((0_u64, 0_u64), |(verified, wrong), (_, sample)| {
+            // What an agent claims may be anything, and must not end the report.
+            (verified.saturating_add(sample.checked.verified), wrong.saturating_add(sample.checked.wrong))
         })
+    }
+
+    /// The try that one of its samples is of.
+    pub(super) fn attempt(&self, sample: &Sample) -> Option<&Try> {
+        self.tries.iter().copied().find(|attempt| attempt.result.as_ref().is_ok_and(|own| std::ptr::eq(own, sample)))
     }
 
     /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
@@ -286,7 +294,21 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> 
     if let Some(words) = unasked_repeat(journal, &tests) {
         return Err(words);
     }
+    let foreign = |case: &&Case| tests.get(case.test.as_str()).is_some_and(|test| !is_of(case, test));
+    if let Some(case) = journal.cases.iter().find(foreign) {
+        let (id, test) = (case.id, &case.test);
+        return Err(format!("case {id} of the journal measures what test `{test}` of the plan does not"));
+    }
     Ok(joined(journal, &journal.cases, |test| test.repeats))
+}
+
+/// Whether a planned case measures what its test wants.
+fn is_of(case: &Case, test: &Test) -> bool {
+    let cell = &case.cell;
+    let wants = (test.op, test.aim, test.fabric, test.service, test.memory);
+    let size = if test.op.is_atomic() { cell.size == 8 } else { test.sizes.contains(&cell.size) };
+    let qps = if test.collective.is_some() { cell.qps == 1 } else { test.qps.contains(&cell.qps) };
+    wants == (cell.op, cell.aim, cell.fabric, cell.service, cell.memory) && size && qps && cell.only.is_none()
 }
 
 /// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.
@@ -382,6 +404,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         repeats,
         link,
         started_at,
+        tries: tries.to_vec(),
         samples,
         failures,
         failure,

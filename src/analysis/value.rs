@@ -141,7 +141,7 @@ pub(super) fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
     let stop = end.started + end.elapsed;
     let edge = |slice: usize| (end.started + slice as u64 * SLICE).min(stop);
     let whole = end.slices.len();
-    let rest = end.bytes.saturating_sub(end.slices.iter().sum());
+    let rest = end.slices.iter().fold(end.bytes, |rest, bytes| rest.saturating_sub(*bytes));
     let slices = end.slices.iter().enumerate().map(|(slice, bytes)| (edge(slice), edge(slice + 1), *bytes));
     let pieces = slices.chain([(edge(whole), stop, rest)]);
     pieces

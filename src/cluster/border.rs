@@ -1,9 +1,9 @@
-//! The border: what an agent says is made harmless here, before anybody reads it.
+//! What an agent says comes in here.
 //!
-//! An agent is a program on a host that may be broken or worse. Its texts reach terminals, pages and logs: every control
-//! character in them is replaced, and every one is cut to a length that a person would read. A reply with more text than
-//! any agent of ours says is refused, as the failure of the request that it answers. What its numbers claim is judged where
-//! samples are judged ([`crate::analysis`]), and is told in the report.
+//! An agent is a program on a host that may be broken or worse. Its texts and numbers pass the [`border`] that everybody's
+//! do, and every text is cut to a length that a person would read. A reply with more text than any agent of ours says, or
+//! with a number that cannot be, is refused, as the failure of the request that it answers. Whether its numbers can be true
+//! is judged where samples are judged ([`crate::analysis`]), and is told in the report.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -11,6 +11,8 @@ use railgauge_wire::{
     message::FromAgent,
 };
 use serde_json::Value;
+
+use crate::border::{self, text};
 
 /// Longest text that is taken whole, in bytes. A kernel's command line has at most 4,096.
 const LONGEST: usize = 4096;
@@ -22,75 +24,43 @@ const MOST: usize = 1 << 20;
 /// # Errors
 /// The bytes are no reply.
 pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
-    let mut value: Value = frame::decode(bytes)?;
-    let mut said = 0;
-    clean(&mut value, &mut said);
-    if said > MOST {
-        let id = value.pointer("/Reply/id").and_then(Value::as_u64);
-        let id = id.ok_or_else(|| std::io::Error::other("a reply without the number of its request"))?;
-        let cause = format!("its reply has {said} bytes of text; at most {MOST} are taken");
-        let failure = Failure::new(Stage::Converse, Kind::Internal, cause)
-            .help("no agent of railgauge says so much: see which program answered there; names and texts under /sys of that host may be damaged");
-        return Ok(FromAgent::Reply { id, outcome: Err(failure) });
+    let seen = border::look(bytes)?;
+    if seen.said > MOST {
+        let cause = format!("its reply has {} bytes of text; at most {MOST} are taken", seen.said);
+        return refused(
+            bytes,
+            cause,
+            "no agent of railgauge says so much: see which program answered there; names and texts under /sys of that host may be damaged",
+        );
     }
+    if let Some(what) = seen.impossible {
+        let cause = format!("in its reply {what}, which no number there can be");
+        return refused(bytes, cause, "the agent, its host or a driver is broken: measure again without that host");
+    }
+    if !seen.unprintable && seen.longest <= LONGEST {
+        return frame::decode(bytes);
+    }
+    let mut value: Value = frame::decode(bytes)?;
+    border::clean(&mut value, harmless);
     Ok(serde_json::from_value(value)?)
 }
 
-/// Makes all texts of a value harmless and counts their bytes.
-fn clean(value: &mut Value, said: &mut usize) {
-    match value {
-        Value::String(text) => {
-            *said += text.len();
-            harmless(text);
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| clean(item, said)),
-        Value::Object(fields) => {
-            let bad: Vec<String> = fields.keys().filter(|name| !is_harmless(name)).cloned().collect();
-            for name in bad {
-                if let Some(value) = fields.remove(&name) {
-                    let mut better = name;
-                    harmless(&mut better);
-                    fields.insert(better, value);
-                }
-            }
-            for (name, value) in fields.iter_mut() {
-                *said += name.len();
-                clean(value, said);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+/// The failure of the request that a reply answers, in place of what it says.
+fn refused(bytes: &[u8], cause: String, help: &str) -> std::io::Result<FromAgent> {
+    let value: Value = frame::decode(bytes)?;
+    let id = value.pointer("/Reply/id").and_then(Value::as_u64);
+    let id = id.ok_or_else(|| std::io::Error::other("a reply without the number of its request"))?;
+    let failure = Failure::new(Stage::Converse, Kind::Internal, cause).help(help);
+    Ok(FromAgent::Reply { id, outcome: Err(failure) })
 }
 
-/// Characters that move a cursor, change colours, break lines or turn the direction of what follows (Unicode's Cc, its
-/// line ends, and the bidirectional controls of UAX #9).
-fn is_control(c: char) -> bool {
-    c.is_control() && c != '\t'
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn is_harmless(text: &str) -> bool {
-    text.len() <= LONGEST && !text.contains(is_control)
-}
-
-fn harmless(text: &mut String) {
-    if is_harmless(text) {
-        return;
+/// A text that can be printed, and is no longer than a person would read.
+fn harmless(said: &str) -> String {
+    if said.len() <= LONGEST {
+        return text::printable(said);
     }
-    let all = text.len();
-    if all > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
-    }
-    // A line end within a text is a space: what follows must not look like a line of ours.
-    let replaced = |c| match c {
-        '\n' => ' ',
-        c if is_control(c) => '\u{fffd}',
-        c => c,
-    };
-    *text = text.trim_end().chars().map(replaced).collect();
-    if all > LONGEST {
-        *text += &format!("… ({all} bytes in all)");
-    }
+    let cut = &said[..said.floor_char_boundary(LONGEST)];
+    format!("{}… ({} bytes in all)", text::printable(cut), said.len())
 }
 
 #[cfg(test)]
@@ -155,6 +125,20 @@ mod tests {
         assert_eq!(counters.keys().collect::<Vec<_>>(), ["rx\u{fffd}[31m"]);
     }
 
+    #[test]
+    fn a_number_that_cannot_be_is_a_failure_of_its_request() {
+        let clock = |realtime| reply(Ok(Answer::Clock { monotonic: 1, realtime }));
+        let FromAgent::Reply { id: 7, outcome: Err(failure) } = admit(&clock(u64::MAX)).unwrap() else {
+            panic!("it was taken");
+        };
+        assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Internal));
+        assert!(failure.cause.contains("Clock.realtime` is 18446744073709551615"), "{failure}");
+        // Clocks that count from 1970 and counters of the kernel are no such numbers.
+        assert!(matches!(admit(&clock(1 << 61)).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
+        let counters = Answer::Counters([("rx".to_owned(), u64::MAX)].into());
+        assert!(matches!(admit(&reply(Ok(counters))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_admitted_or_refused(bytes: Vec<u8>) {
@@ -162,9 +146,9 @@ mod tests {
         }
 
         #[test]
-        fn any_text_comes_out_harmless_and_stays_so(text: String) {
-            let once = admitted(&text).cause;
-            prop_assert!(!once.contains(is_control) && once.len() <= LONGEST + 64);
+        fn any_text_comes_out_harmless_and_stays_so(said: String) {
+            let once = admitted(&said).cause;
+            prop_assert!(text::is_printable(&once) && once.len() <= LONGEST + 64);
             prop_assert_eq!(admitted(&once).cause, once);
         }
     }

@@ -17,7 +17,8 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
 };
 
-use super::{border, log::printable, pipe::Sink};
+use super::{border, pipe::Sink};
+use crate::border::text;
 
 /// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
 const REASON: Duration = Duration::from_secs(5);
@@ -237,7 +238,7 @@ pub(crate) async fn skip_to_magic(
             break Err(format!("more than {NOISE} bytes of other text came before its greeting"));
         }
     };
-    seen.split(|byte| *byte == b'\n').map(printable).filter(|line| !line.is_empty()).for_each(|line| noise(&line));
+    seen.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty()).for_each(|line| noise(&line));
     outcome
 }
 

@@ -4,10 +4,10 @@ use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::{
     launch::Way,
-    log::printable,
     pipe::{End, Output},
     trouble::Trouble,
 };
+use crate::border::text;
 
 /// What to do about an agent that is not the controller's own.
 pub(crate) const REBUILD: &str =
@@ -131,7 +131,7 @@ const SCRIPT: &[Sign] = &[
 /// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What helps depends on the
 /// way to the host: there is no sshd behind a command.
 pub(crate) fn script(output: &Output, what: &str, way: &Way) -> Trouble {
-    let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(printable).collect();
+    let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(text::line).collect();
     let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     let last = shortened(&words[words.len().saturating_sub(3)..].join(" / "));
     let mut cause = what.to_owned();

@@ -8,6 +8,8 @@ use std::{
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
+use crate::border::text;
+
 /// Receives what agents and the programs that start them write beside the conversation: `(host, line)`.
 #[derive(Clone)]
 pub struct LogSink(Arc<Take>);
@@ -87,7 +89,7 @@ pub(crate) async fn drain(
         match (&mut from).take(LONGEST).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {
-                let line = printable(&line);
+                let line = text::line(&line);
                 if !ours(&line) {
                     log.line(host, &line);
                     last.push(&line);
@@ -95,12 +97,6 @@ pub(crate) async fn drain(
             }
         }
     }
-}
-
-/// Bytes of a foreign process as text that can be shown on a terminal: no line ends, no control characters.
-pub(crate) fn printable(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -10,11 +10,13 @@ use railgauge_wire::failure::{Kind, Stage};
 use tokio::time::sleep;
 
 use super::{
-    log::printable,
     pipe::{End, Pipe},
     trouble::Trouble,
 };
-use crate::plan::model::{Host, Ssh};
+use crate::{
+    border::text,
+    plan::model::{Host, Ssh},
+};
 
 /// Time for a master whose connection broke to write why and to go.
 const AFTERMATH: Duration = Duration::from_millis(100);
@@ -110,7 +112,7 @@ impl Way {
 /// Why a connection ended, in ssh's own words if it left any.
 fn connection_ended(session: &Session, error: &openssh::Error) -> String {
     let text = fs::read(session.control_socket().with_file_name("log")).unwrap_or_default();
-    let mut lines = text.split(|byte| *byte == b'\n').map(printable).filter(|line| !line.is_empty());
+    let mut lines = text.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty());
     format!("ssh lost the host: {}", lines.next_back().unwrap_or_else(|| words(error)))
 }
 

@@ -29,9 +29,6 @@ pub fn read(table: &Table<'_>, key: &str, example: &str) -> Vec<String> {
         add(format!("`{key}` is empty"), &format!("for example {key} = \"{example}\""));
         return words;
     }
-    if words.iter().any(|word| word.contains('\0')) {
-        add(format!("`{key}` holds a zero byte"), "no program can be given one");
-    }
     for name in places(&words) {
         if !KNOWN.contains(&name) && nearest(name, KNOWN.iter().copied()).is_some() {
             let help = "the placeholders are {host}, {name}, {user} and {port}";

@@ -11,6 +11,7 @@ use super::{
     model::{Preflight, Wanted},
     read::Table,
 };
+use crate::border::text::is_printable;
 
 /// Names of all checks, as `waive` and `escalate` take them. `preflight::CHECKS` has the checks themselves, and a test
 /// holds both equal: a plan is read without them.
@@ -174,6 +175,15 @@ pub fn read(top: &Table<'_>) -> Preflight {
 fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {
     let raw = table.raw(name);
     let entries = raw.iter().filter_map(|raw| raw.value.as_table()).flatten();
-    let text = |value: &toml::de::DeValue<'_>| value.as_str().map(str::to_owned);
-    entries.filter_map(|(name, value)| Some((name.get_ref().to_string(), text(value.get_ref())?))).collect()
+    let mut found = BTreeMap::new();
+    for (name, value) in entries {
+        let Some(text) = value.get_ref().as_str() else { continue };
+        if is_printable(name.get_ref()) && is_printable(text) {
+            found.insert(name.get_ref().to_string(), text.to_owned());
+            continue;
+        }
+        let mistake = Mistake::at(value.span(), "a name or version with a character that cannot be printed");
+        table.book.add(mistake.help("write it as `ethtool -i` or `modinfo` does"));
+    }
+    found
 }

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Line, VERSION};
+use crate::border;
 
 /// Length of `,"sum":"1b2d3f40"}`, with which every line ends.
 const ENDING: usize = 18;
@@ -48,7 +49,7 @@ pub enum LineError {
     /// A whole line of another version of the format.
     #[error("journal version {0}")]
     Version(u32),
-    /// A whole line of this version that says something unknown.
+    /// A whole line of this version that says something unknown, or that cannot be.
     #[error("{0}")]
     Unknown(String),
 }
@@ -81,7 +82,7 @@ pub fn encode<E: Serialize>(n: u64, at: &str, event: &E) -> serde_json::Result<V
     Ok(bytes)
 }
 
-/// Reads one line; its newline may be there or not.
+/// Reads one line; its newline may be there or not. What it says comes in over the [`border`]: others may have written it.
 ///
 /// # Errors
 /// It is damaged, of another version, or says something unknown.
@@ -101,7 +102,7 @@ pub fn decode(bytes: &[u8]) -> Result<Numbered, LineError> {
         Some(found) => return Err(LineError::Version(found)),
         None => return Err(LineError::Unknown("it has no version".into())),
     }
-    let read: Read = serde_json::from_slice(bytes).map_err(|error| LineError::Unknown(error.to_string()))?;
+    let read: Read = border::read(bytes).map_err(|error| LineError::Unknown(error.to_string()))?;
     // No run has so many lines, and none has the number 0: what follows is counted from it.
     if read.n == 0 || read.n > MOST {
         return Err(LineError::Damaged("its number cannot be"));
@@ -169,9 +170,12 @@ mod tests {
 
     #[test]
     fn numbers_that_cannot_be_are_damage() {
-        for n in [0, MOST + 1, u64::MAX - 1, u64::MAX] {
+        for n in [0, MOST + 1, border::FARTHEST] {
             assert!(matches!(decode(&encode(n, "x", &Event::Finished).unwrap()), Err(LineError::Damaged(_))), "{n}");
         }
+        let wall = Event::HostUp { host: "a".into(), facts: Box::default(), clock: None, wall: Some(i64::MIN) };
+        let error = decode(&encode(2, "x", &wall).unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("`event.HostUp.wall` is -9223372036854775808"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Slow collectives, taken apart by further cases until the host or the boundary is found.
 
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
 use railgauge::{
     analysis::{
@@ -11,10 +11,7 @@ use railgauge::{
     },
     plan::parse,
     report::draw,
-    run::{
-        event::{Case, Sample},
-        line::Tail,
-    },
+    run::event::{Case, Sample},
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::failure::{Failure, Kind, Stage};
@@ -50,7 +47,13 @@ impl Cluster {
         for case in cases {
             let started_at = "2026-11-21T02:00:00.000Z".to_owned();
             let result = self.measure(case);
-            journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: None, result });
+            journal.tries.push(Try {
+                case: case.id,
+                repeat: 0,
+                started_at,
+                link: Some(support::group::link().into()),
+                result,
+            });
         }
     }
 }
@@ -71,25 +74,11 @@ fn run(cluster: &mut Cluster, keys: &str) -> Journal {
     let cases: Vec<Case> = schedule.cases().map(case).collect();
     let mut journal = Journal {
         run_id: "run".into(),
-        plan: plan.clone(),
-        plan_hash: String::new(),
-        version: String::new(),
-        controller: String::new(),
-        launcher: String::new(),
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
         hosts: support::group::hosts(&plan),
-        lost: BTreeMap::new(),
-        copies: BTreeMap::new(),
         cases: cases.clone(),
-        further: Vec::new(),
-        tries: Vec::new(),
-        notes: Vec::new(),
-        configured: None,
-        unconfigured: None,
-        resumed: 0,
         end: End::Finished,
-        damage: Vec::new(),
-        tail: Tail::default(),
+        ..Journal::of(plan)
     };
     cluster.run(&mut journal, &cases);
     journal

@@ -1,6 +1,6 @@
 //! A matrix of environments: each cell against the first, and against what its NVLinks carry.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use railgauge::{
     analysis::{
@@ -11,10 +11,7 @@ use railgauge::{
     },
     plan::parse,
     report::{draw, write},
-    run::{
-        event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample},
-        line::Tail,
-    },
+    run::event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample},
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -141,25 +138,15 @@ fn run(repeats: u32) -> Journal {
     let up = HostUp { facts: facts(), clock: None, wall: None };
     Journal {
         run_id: "environments-20261121T020000Z".into(),
-        plan,
-        plan_hash: String::new(),
         version: "0.1.0".into(),
         controller: "Debian GNU/Linux 12 (bookworm)".into(),
         launcher: "ssh".into(),
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
         hosts: [("h1".to_owned(), up)].into(),
-        lost: BTreeMap::new(),
-        copies: BTreeMap::new(),
         cases,
-        further: Vec::new(),
         tries,
-        notes: Vec::new(),
-        configured: None,
-        unconfigured: None,
-        resumed: 0,
         end: End::Finished,
-        damage: Vec::new(),
-        tail: Tail::default(),
+        ..Journal::of(plan)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A collective counts as measured only if what its ranks say is whole and can be true.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use railgauge::{
     analysis::{
@@ -10,10 +10,9 @@ use railgauge::{
         verdict::{Status, verdicts},
     },
     plan::parse,
-    run::event::{Case, LinkRecord, Sample},
+    run::event::{Case, Sample},
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::terms::{GpuPath, LinkLayer, Transport};
 
 use crate::support;
 
@@ -31,17 +30,7 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
         Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
     };
     let cases: Vec<Case> = schedule.cases().map(case).collect();
-    let link = Arc::new(LinkRecord {
-        transport: Transport::NcclIb,
-        link_layer: LinkLayer::RoceV2,
-        gpu_path: GpuPath::None,
-        software: false,
-        from_device: "GPU 0".into(),
-        to_device: "GPU 0".into(),
-        rate_gbps: None,
-        mtu: 0,
-        settings: BTreeMap::new(),
-    });
+    let link = Arc::new(support::group::link());
     let tries = cases.iter().map(|case| {
         let mut sample = support::group::sample(case, 300_000);
         change(case, &mut sample);
@@ -52,23 +41,10 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
         run_id: "run".into(),
         tries: tries.collect(),
         hosts: support::group::hosts(&plan),
-        plan,
-        plan_hash: String::new(),
-        version: String::new(),
-        controller: String::new(),
-        launcher: String::new(),
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
-        lost: BTreeMap::new(),
-        copies: BTreeMap::new(),
         cases,
-        further: Vec::new(),
-        notes: Vec::new(),
-        configured: None,
-        unconfigured: None,
-        resumed: 0,
         end: End::Finished,
-        damage: Vec::new(),
-        tail: railgauge::run::line::Tail::default(),
+        ..Journal::of(plan)
     }
 }
 

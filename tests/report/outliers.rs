@@ -43,16 +43,18 @@ fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, 
         } else {
             end.bytes = end.operations * cases[one.case as usize].cell.size;
         }
-        end.slices.iter_mut().for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
+        let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
+        lanes.chain(&mut end.slices).for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
         if let Some(latency) = &mut end.latency {
-            for time in [
+            let edges = latency.histogram.iter_mut().map(|(edge, _)| edge);
+            for time in edges.chain([
                 &mut latency.min,
                 &mut latency.p50,
                 &mut latency.p90,
                 &mut latency.p99,
                 &mut latency.p999,
                 &mut latency.max,
-            ] {
+            ]) {
                 *time = (*time as f64 * factor) as u64;
             }
             (latency.mean, latency.stdev) = (latency.mean * factor, latency.stdev * factor);

@@ -8,7 +8,7 @@ use railgauge::{
     run::event::Event,
 };
 
-use crate::support::Scenario;
+use crate::support::{self, Scenario};
 
 fn view(scenario: &Scenario) -> View {
     let path = Path::new("records.jsonl");
@@ -179,10 +179,7 @@ fn percentiles_are_shown_where_the_samples_carry_them() {
     {
         let text = small(Scenario::healthy(4, 1)).jsonl();
         let mut journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
-        for latency in journal.tries.iter_mut().filter_map(|one| one.result.as_mut().ok()?.initiator.latency.as_mut()) {
-            latency.samples = operations;
-            latency.histogram.clear();
-        }
+        journal.tries.iter_mut().for_each(|one| support::with_operations(one.result.as_mut().unwrap(), operations));
         let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
         let test = view.tests.iter().find(|test| test.name == "write-lat").unwrap();
         let shown = |name: &str| {

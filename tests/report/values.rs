@@ -10,11 +10,12 @@ use railgauge::{
         rows::rows,
         verdict::{Status, Verdicts, verdicts},
     },
-    run::event::Sample,
+    run::event::{Case, Sample},
 };
 use railgauge_wire::{
-    measure::Measurement,
-    terms::{Metric, Op, Service},
+    failure::{Failure, Kind, Stage},
+    measure::{Latency, Measurement},
+    terms::{Fabric, Metric, Op, Service},
 };
 
 use crate::support::Scenario;
@@ -34,19 +35,15 @@ fn judge(journal: &Journal) -> (Verdicts, Vec<State>) {
     (verdicts(journal, &results, &rows, Vec::new()), states)
 }
 
-/// Changes the samples of one test, and gives back what became of its cases.
-fn changed(test: &str, change: impl Fn(&mut Sample)) -> (Verdicts, Vec<State>) {
+/// Changes the tries of one test, and gives back what became of its cases.
+fn changed(test: &str, change: impl Fn(&mut Try)) -> (Verdicts, Vec<State>) {
     let mut journal = journal();
     for test in &mut journal.plan.tests {
         test.expect.clear();
     }
     let of_test: Vec<u64> = journal.cases.iter().filter(|case| case.test == test).map(|case| case.id).collect();
     assert!(!of_test.is_empty(), "{test} has no case");
-    for Try { case, result, .. } in &mut journal.tries {
-        if of_test.contains(case) {
-            change(result.as_mut().unwrap());
-        }
-    }
+    journal.tries.iter_mut().filter(|tried| of_test.contains(&tried.case)).for_each(change);
     let (verdicts, states) = judge(&journal);
     let states = of_test.iter().map(|case| states[*case as usize]).collect();
     (verdicts, states)
@@ -65,6 +62,10 @@ fn tests() -> [String; 2] {
 }
 
 fn never_passes(test: &str, state: State, change: impl Fn(&mut Sample)) {
+    try_never_passes(test, state, |tried| change(tried.result.as_mut().unwrap()));
+}
+
+fn try_never_passes(test: &str, state: State, change: impl Fn(&mut Try)) {
     let (verdicts, states) = changed(test, change);
     assert!(states.iter().all(|found| *found == state), "{test}: {states:?} is not {state:?} throughout");
     assert_eq!((verdicts.status, verdicts.exit_code), (Status::Inconclusive, 3), "{}", verdicts.sentence);
@@ -141,6 +142,99 @@ fn a_window_longer_than_the_controller_waited_is_impossible() {
             sample.waited = Some(3_000_000_000);
             sample.initiator.elapsed = 1 << 40;
         });
+    }
+}
+
+#[test]
+fn a_window_far_shorter_than_the_plan_wants_is_impossible() {
+    let [bandwidth, latency] = tests();
+    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed = 1);
+    // Everything of a window of 2 ms in place of 2 s.
+    never_passes(&bandwidth, State::Impossible, |sample| {
+        let size = sample.initiator.bytes / sample.initiator.operations;
+        sample.initiator.elapsed /= 1000;
+        sample.initiator.operations /= 1000;
+        sample.initiator.bytes = sample.initiator.operations * size;
+        (sample.initiator.slices, sample.initiator.lanes) = (Vec::new(), Vec::new());
+    });
+}
+
+#[test]
+fn a_distribution_that_contradicts_its_histogram_is_impossible() {
+    let [_, latency] = tests();
+    let changes: [fn(&mut Latency); 9] = [
+        |latency| latency.histogram.iter_mut().for_each(|(edge, _)| *edge *= 2),
+        |latency| latency.histogram.iter_mut().for_each(|(edge, _)| *edge /= 2),
+        |latency| latency.histogram = vec![(latency.max, latency.samples)],
+        |latency| latency.min = 1,
+        |latency| (latency.p50, latency.p90) = (latency.p50 - latency.p50 / 20, latency.p90),
+        |latency| latency.p90 = latency.p50,
+        |latency| latency.p999 = latency.p99,
+        |latency| latency.mean *= 0.9,
+        |latency| latency.stdev /= 10.0,
+    ];
+    for change in changes {
+        never_passes(&latency, State::Impossible, |sample| change(sample.initiator.latency.as_mut().unwrap()));
+    }
+    // More operations than times of them.
+    never_passes(&latency, State::Impossible, |sample| {
+        sample.initiator.bytes += 3 * (sample.initiator.bytes / sample.initiator.operations);
+        sample.initiator.operations += 3;
+    });
+}
+
+#[test]
+fn parts_that_do_not_come_to_the_whole_are_impossible() {
+    let [bandwidth, _] = tests();
+    let changes: [fn(&mut Measurement); 7] = [
+        |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = 0),
+        |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = 1 << 61),
+        |end| end.slices.iter_mut().for_each(|slice| *slice = 1 << 61),
+        |end| end.slices[3] += end.bytes,
+        |end| end.slices = vec![end.bytes / 1000; 1000],
+        |end| end.moved = Some(end.bytes / 2),
+        |end| end.cpu = end.elapsed * 100_000,
+    ];
+    for change in changes {
+        never_passes(&bandwidth, State::Impossible, |sample| change(&mut sample.initiator));
+        never_passes("tcp-baseline", State::Impossible, |sample| change(&mut sample.initiator));
+    }
+    never_passes("tcp-baseline", State::Impossible, |sample| sample.responder.as_mut().unwrap().operations = 1);
+}
+
+#[test]
+fn a_sample_that_nothing_carried_is_no_value() {
+    for test in tests() {
+        try_never_passes(&test, State::NoValue, |tried| tried.link = None);
+    }
+    // Nor is one of which only an earlier try knows what was opened.
+    let mut journal = journal();
+    let mut second = journal.tries[0].clone();
+    (second.link, journal.tries[0].result) = (None, Err(Failure::new(Stage::Measure, Kind::Deadline, "late")));
+    journal.tries.push(second);
+    assert_eq!(judge(&journal).1[0], State::NoValue);
+}
+
+#[test]
+fn a_sample_that_began_at_no_time_is_impossible() {
+    for time in ["", "yesterday", "2026-13-45T99:00:00Z"] {
+        let [bandwidth, _] = tests();
+        try_never_passes(&bandwidth, State::Impossible, |tried| tried.started_at = time.to_owned());
+    }
+}
+
+#[test]
+fn a_case_that_is_none_of_its_test_contradicts_the_plan() {
+    let changes: [fn(&mut Case); 4] = [
+        |case| case.cell.size += 1,
+        |case| case.cell.qps = u32::MAX,
+        |case| case.cell.op = Op::Read,
+        |case| case.cell.fabric = Fabric::Tcp,
+    ];
+    for change in changes {
+        let mut journal = journal();
+        change(&mut journal.cases[0]);
+        assert!(results(&journal).unwrap_err().contains("case 0"));
     }
 }
 

@@ -13,7 +13,7 @@ use railgauge::{
 };
 use railgauge_wire::terms::Metric;
 
-use crate::support::Scenario;
+use crate::support::{self, Scenario};
 
 fn journal(scenario: &Scenario) -> Journal {
     journal::parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap()
@@ -235,12 +235,7 @@ fn what_the_plan_wants_of_hosts_is_judged_from_the_journal_alone() {
 fn a_percentile_that_the_samples_do_not_carry_is_neither_kept_nor_broken() {
     let judged = |operations: u64, limit: f64| {
         let mut journal = journal(&small());
-        for one in &mut journal.tries {
-            if let Some(latency) = one.result.as_mut().unwrap().initiator.latency.as_mut() {
-                latency.samples = operations;
-                latency.histogram.clear();
-            }
-        }
+        journal.tries.iter_mut().for_each(|one| support::with_operations(one.result.as_mut().unwrap(), operations));
         let test = journal.plan.tests.iter_mut().find(|test| test.name == "write-lat").unwrap();
         test.expect = vec![demand(Metric::LatencyP99, Limit::AtMost(limit))];
         let verdicts = judge(&journal, None);

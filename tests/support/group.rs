@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use railgauge::{
     analysis::journal::HostUp,
     plan::Plan,
-    run::event::{Case, RankAccount, Sample},
+    run::event::{Case, LinkRecord, RankAccount, Sample},
 };
 use railgauge_wire::{
     facts::HostFacts,
     measure::{Latency, Measurement},
     step::Checked,
-    terms::Op,
+    terms::{GpuPath, LinkLayer, Op, Transport},
 };
 
 /// Operations of a made-up window.
@@ -52,6 +52,21 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         checked: Checked { verified: 2 * held, wrong: 0, first_wrong: None },
         ranks: (0..).zip(&case.flow.members).map(account).collect(),
         ..Sample::default()
+    }
+}
+
+/// What carried a collective among GPUs.
+pub fn link() -> LinkRecord {
+    LinkRecord {
+        transport: Transport::NcclIb,
+        link_layer: LinkLayer::RoceV2,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "GPU 0".into(),
+        to_device: "GPU 0".into(),
+        rate_gbps: None,
+        mtu: 0,
+        settings: BTreeMap::new(),
     }
 }
 

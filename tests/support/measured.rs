@@ -72,10 +72,15 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
         }
         Aim::Latency | Aim::Step => latency(scenario, case, slow, &mut dice),
     };
-    let responder = (case.cell.fabric == Fabric::Tcp).then(|| Measurement {
-        bytes: initiator.bytes - initiator.bytes / 500,
-        cpu: initiator.cpu * 3 / 2,
-        ..initiator.clone()
+    let responder = (case.cell.fabric == Fabric::Tcp).then(|| {
+        let bytes = initiator.bytes - initiator.bytes / 500;
+        Measurement {
+            bytes,
+            operations: bytes / case.cell.size,
+            cpu: initiator.cpu * 3 / 2,
+            slices: initiator.slices.iter().map(|slice| slice - slice / 500).collect(),
+            ..initiator.clone()
+        }
     });
     let wrong = scenario.wrong && chosen(97);
     let mut sample = Sample {
@@ -93,6 +98,17 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
         sample.contaminated = vec!["the receiver's port carried 31 % more bytes than were sent".into()];
     }
     sample
+}
+
+/// Makes a sample one of so many operations, if it is one of latency.
+pub fn with_operations(sample: &mut Sample, operations: u64) {
+    let end = &mut sample.initiator;
+    if let Some(latency) = &mut end.latency {
+        latency.samples = operations;
+        latency.histogram.clear();
+        end.bytes = end.bytes / end.operations * operations;
+        end.operations = operations;
+    }
 }
 
 fn bandwidth(
@@ -153,7 +169,7 @@ fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Mea
     let operations = all.len() as u64;
     Measurement {
         started: 1,
-        elapsed: all.iter().sum(),
+        elapsed: 2_000_000_000,
         operations,
         bytes: operations * case.cell.size,
         cpu: 2_000_000_000,

@@ -20,7 +20,7 @@ use railgauge_wire::{
     terms::{Fabric, GpuPath, LinkLayer, Transport},
 };
 
-pub use measured::Dice;
+pub use measured::{Dice, with_operations};
 
 /// A made-up cluster and what is wrong with it. Hosts are counted from 0.
 #[derive(Debug, Clone)]
@@ -256,6 +256,12 @@ pub fn behind(text: &str, lines: &[Line]) -> String {
 fn numbered(first: u64, lines: &[Line]) -> String {
     let of = |(n, line): (u64, &Line)| String::from_utf8(line::encode(n, &line.at, &line.event).unwrap()).unwrap();
     (first..).zip(lines).map(of).collect()
+}
+
+/// A line of a journal from what stands before its sum.
+pub fn sealed(body: &str) -> String {
+    let body = body.strip_suffix('}').unwrap();
+    format!("{body},\"sum\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes()))
 }
 
 fn unreachable() -> Failure {

@@ -69,6 +69,32 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// The journal of a run of this plan that says nothing yet.
+    pub fn of(plan: Plan) -> Self {
+        Self {
+            run_id: String::new(),
+            plan,
+            plan_hash: String::new(),
+            version: String::new(),
+            controller: String::new(),
+            launcher: String::new(),
+            time: Default::default(),
+            hosts: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            cases: Vec::new(),
+            further: Vec::new(),
+            tries: Vec::new(),
+            notes: Vec::new(),
+            configured: None,
+            unconfigured: None,
+            resumed: 0,
+            end: End::Broken,
+            damage: Vec::new(),
+            tail: Tail::default(),
+        }
+    }
+
     /// Damage that nothing later made good for.
     pub fn unhealed(&self) -> impl Iterator<Item = &Damage> {
         self.damage.iter().filter(|damage| !damage.healed)

@@ -1,10 +1,6 @@
 //! Lines become a journal, one by one.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{Damage, End, HostUp, Journal, JournalError, Try};
 use crate::run::event::{Case, Event, Line, LinkRecord};
@@ -134,28 +130,9 @@ impl<'p> Reader<'p> {
             let Event::Started { run_id, plan_hash, resolved, version, controller, launcher, .. } = line.event else {
                 return Err(self.foreign("the first event of a journal is `Started`"));
             };
-            self.journal = Some(Journal {
-                run_id,
-                plan: *resolved,
-                plan_hash,
-                version,
-                controller,
-                launcher,
-                time: (line.at.clone(), line.at),
-                hosts: BTreeMap::new(),
-                lost: BTreeMap::new(),
-                copies: BTreeMap::new(),
-                cases: Vec::new(),
-                further: Vec::new(),
-                tries: Vec::new(),
-                notes: Vec::new(),
-                configured: None,
-                unconfigured: None,
-                resumed: 0,
-                end: End::Broken,
-                damage: Vec::new(),
-                tail: Tail::default(),
-            });
+            let time = (line.at.clone(), line.at);
+            self.journal =
+                Some(Journal { run_id, plan_hash, version, controller, launcher, time, ..Journal::of(*resolved) });
             return Ok(());
         };
         journal.time.1 = line.at;

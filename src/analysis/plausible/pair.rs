@@ -39,9 +39,8 @@ fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<String> {
         // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
         off.abs() > 2 * size * i128::from(cell.qps.max(1))
     };
-    // Over verbs a responder counts whole messages; over TCP its count of one direction may end inside any of them.
-    let whole = result.test.bidirectional || (cell.fabric != Fabric::Tcp && responder_counts(result));
-    let responder = sample.responder.as_ref().filter(|_| whole);
+    let counts = result.test.bidirectional || responder_counts(result);
+    let responder = sample.responder.as_ref().filter(|_| counts);
     let ends = [Some(&sample.initiator), responder].into_iter().flatten();
     let operations = |end: &Measurement| count(end.operations as usize, "operation");
     ends.filter(off).map(|end| format!("{} B in {} of {size} B", end.bytes, operations(end))).collect()

@@ -2,6 +2,12 @@
 
 use railgauge_wire::measure::Latency;
 
+/// Longest time in nanoseconds that is surely told apart from longer ones in percentiles and histogram: agents put all
+/// operations of more than a minute together, and halve round trips.
+const TOLD_APART: u64 = 25_000_000_000;
+/// Nanoseconds by which a time may be off: halves of round trips are rounded down.
+const ROUNDING: f64 = 1.0;
+
 /// What is wrong with a distribution of times.
 pub(super) fn distribution(latency: &Latency) -> Vec<String> {
     let Latency { samples, min, p50, p90, p99, p999, max, mean, stdev, histogram, .. } = latency;
@@ -27,11 +33,132 @@ pub(super) fn distribution(latency: &Latency) -> Vec<String> {
         found.push(format!("a standard deviation of {stdev} ns of values from {min} to {max} ns"));
     }
     let counted: u128 = histogram.iter().map(|(_, count)| u128::from(*count)).sum();
+    let rises = histogram.windows(2).all(|pair| pair[0].0 < pair[1].0);
     if !histogram.is_empty() && counted != u128::from(*samples) {
         found.push(format!("{samples} samples, and {counted} in the histogram"));
-    }
-    if histogram.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
+    } else if !rises {
         found.push("a histogram whose edges do not rise".to_owned());
     }
+    // The histogram is held against numbers that fit each other.
+    if found.is_empty() && !histogram.is_empty() {
+        found.extend(against_histogram(latency));
+    }
     found
+}
+
+/// Samples between two times, ends included.
+struct Bucket {
+    low: u64,
+    high: u64,
+    count: u64,
+    /// Samples up to this bucket and in it.
+    reached: u64,
+}
+
+/// The buckets of a histogram of rising edges, between the smallest and the largest sample.
+fn buckets(latency: &Latency) -> Vec<Bucket> {
+    let (mut low, mut reached) = (latency.min, 0);
+    let mut found = Vec::with_capacity(latency.histogram.len());
+    for (edge, count) in &latency.histogram {
+        reached += count;
+        found.push(Bucket { low, high: *edge, count: *count, reached });
+        low = *edge;
+    }
+    if let Some(last) = found.last_mut().filter(|last| last.high >= TOLD_APART) {
+        last.high = last.high.max(latency.max);
+    }
+    found
+}
+
+/// What a distribution says otherwise than its histogram.
+fn against_histogram(latency: &Latency) -> Vec<String> {
+    let buckets = buckets(latency);
+    let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return Vec::new() };
+    let mut found = Vec::new();
+    // No bucket is as wide as an octave.
+    if latency.min > first.high || first.high > latency.min.saturating_mul(2).saturating_add(1) {
+        found.push(format!("a minimum of {} ns in a bucket up to {} ns", latency.min, first.high));
+    }
+    if latency.max > last.high || latency.max < last.low {
+        found.push(format!("a maximum of {} ns in a bucket from {} to {} ns", latency.max, last.low, last.high));
+    }
+    let quantiles = [(0.5, "p50", latency.p50), (0.9, "p90", latency.p90), (0.99, "p99", latency.p99)];
+    for (part, name, value) in quantiles.into_iter().chain([(0.999, "p99.9", latency.p999)]) {
+        // Which of two neighbours is the percentile is for its definition to say.
+        let rank = (part * latency.samples as f64).ceil() as u64;
+        let of = |rank: u64| buckets.iter().find(|bucket| bucket.reached >= rank).unwrap_or(last);
+        let (low, high) = (of(rank.saturating_sub(1)).low, of(rank.saturating_add(1)).high);
+        if value < low || value > high {
+            found.push(format!("a {name} of {value} ns, which the histogram has from {low} to {high} ns"));
+        }
+    }
+    found.extend(moments(latency, &buckets));
+    found
+}
+
+/// A mean and a standard deviation that samples in these buckets cannot have.
+fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<String> {
+    let (mean, stdev, samples) = (latency.mean, latency.stdev, latency.samples as f64);
+    let mut found = Vec::new();
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        buckets.iter().map(|b| b.count as f64 * of(b.low as f64, b.high as f64 + ROUNDING)).sum()
+    };
+    let slack = 1e-9 * mean + ROUNDING;
+    let (low, high) = (sum(&|low, _| low) / samples - slack, sum(&|_, high| high) / samples + slack);
+    if mean < low || mean > high {
+        found.push(format!("a mean of {mean} ns, which the histogram has from {low:.1} to {high:.1} ns"));
+    }
+    // The nearest and the farthest that each sample can be from the mean.
+    let near = sum(&|low, high| (low - mean).max(mean - high).max(0.0).powi(2)) / samples;
+    let far = sum(&|low, high| (mean - low).abs().max((high - mean).abs()).powi(2)) / (samples - 1.0).max(1.0);
+    let (low, high) = (near.sqrt() * (1.0 - 1e-6) - ROUNDING, far.sqrt() * (1.0 + 1e-6) + ROUNDING);
+    if stdev < low || stdev > high {
+        let low = low.max(0.0);
+        found
+            .push(format!("a standard deviation of {stdev} ns, which the histogram has from {low:.1} to {high:.1} ns"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// As an agent tells it: exact extremes and moments, and buckets of at most a thousandth.
+    fn told(mut times: Vec<u64>) -> Latency {
+        times.sort_unstable();
+        let count = times.len() as f64;
+        let mean = times.iter().sum::<u64>() as f64 / count;
+        let rank = |part: f64| times[((part * count).ceil() as usize).max(1) - 1];
+        let (min, max) = (times[0], times[times.len() - 1]);
+        let edge = |time: u64| (time + (time >> 11)).clamp(min, max);
+        let mut histogram = std::collections::BTreeMap::new();
+        times.iter().for_each(|time| *histogram.entry(edge(*time)).or_default() += 1);
+        Latency {
+            samples: times.len() as u64,
+            min,
+            p50: edge(rank(0.5)),
+            p90: edge(rank(0.9)),
+            p99: edge(rank(0.99)),
+            p999: edge(rank(0.999)),
+            max,
+            mean,
+            stdev: (times.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / count).sqrt(),
+            timer: 22,
+            histogram: histogram.into_iter().collect(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_measured_is_never_refused(times in prop::collection::vec(1..20_000_000_000u64, 1..300)) {
+            prop_assert_eq!(distribution(&told(times)), Vec::<String>::new());
+        }
+
+        #[test]
+        fn nor_is_what_hardly_varies(times in prop::collection::vec(1_000..1_010u64, 1..300)) {
+            prop_assert_eq!(distribution(&told(times)), Vec::<String>::new());
+        }
+    }
 }

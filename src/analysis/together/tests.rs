@@ -55,31 +55,10 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
     let tries = cases.iter().zip(flows).filter_map(|(case, made)| {
         let link = Some(Arc::new(link()));
         let result = Ok(sample((*made)?));
-        Some(Try { case: case.id, repeat: 0, started_at: String::new(), link, result })
+        Some(Try { case: case.id, repeat: 0, started_at: "2026-11-21T02:00:00.000Z".into(), link, result })
     });
     let hosts = (0..4).map(|i| (format!("h{i}"), host(i))).collect();
-    Journal {
-        run_id: String::new(),
-        tries: tries.collect(),
-        plan,
-        plan_hash: String::new(),
-        version: String::new(),
-        controller: String::new(),
-        launcher: String::new(),
-        time: Default::default(),
-        hosts,
-        lost: BTreeMap::new(),
-        copies: BTreeMap::new(),
-        cases,
-        further: Vec::new(),
-        notes: Vec::new(),
-        configured: None,
-        unconfigured: None,
-        resumed: 0,
-        end: End::Finished,
-        damage: Vec::new(),
-        tail: crate::run::line::Tail::default(),
-    }
+    Journal { tries: tries.collect(), hosts, cases, end: End::Finished, ..Journal::of(plan) }
 }
 
 fn host(number: usize) -> HostUp {

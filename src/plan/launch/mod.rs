@@ -11,6 +11,7 @@ use super::{
     model::{Launch, Launcher},
     read::Table,
 };
+use crate::border::text::is_printable;
 
 pub use command::judge as judge_command;
 pub use keys::LAUNCH;
@@ -100,9 +101,10 @@ fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
         if !is_variable(word) {
             launch.book.add(no_variable(word, name.span()));
         }
-        if text.contains(['\0', '\n', '\r']) {
-            let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds a line break or a zero byte"));
-            launch.book.add(mistake.help("write it on one line"));
+        if !is_printable(text) {
+            let what = "a line break, or a character that cannot be seen or steers a terminal";
+            let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds {what}"));
+            launch.book.add(mistake.help("write it on one line, without that character"));
         }
         variables.insert(word.to_owned(), text.to_owned());
     }

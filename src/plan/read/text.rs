@@ -5,7 +5,10 @@ use std::ops::Range;
 use toml::de::DeValue;
 
 use super::book::Book;
-use crate::plan::{grammar::Wrong, mistakes::Mistake};
+use crate::{
+    border::text::has_printable_lines,
+    plan::{grammar::Wrong, mistakes::Mistake},
+};
 
 /// A text in the file.
 #[derive(Debug, Clone)]
@@ -19,9 +22,15 @@ pub struct Words {
 }
 
 impl Words {
-    /// A text of the file, or `None` if the value is none.
+    /// A text of the file, or `None` if the value is none, or after saying that it cannot be printed.
     pub fn new(book: &Book<'_>, value: &DeValue<'_>, span: Range<usize>) -> Option<Self> {
         let text = value.as_str()?.to_owned();
+        // All that is printed of a plan, and of the plan in a journal, came through here.
+        if !has_printable_lines(&text) {
+            let mistake = Mistake::at(span, "a text with a character that cannot be seen, or steers a terminal");
+            book.add(mistake.help("write it without that character; a program that needs it can be given a script"));
+            return None;
+        }
         // Behind the quote, unless there are escapes, three quotes, or it is a preset and not in the file.
         let written = book.text.get(span.clone()).unwrap_or_default();
         let same = written.get(1..written.len().saturating_sub(1)) == Some(text.as_str());

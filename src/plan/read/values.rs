@@ -33,14 +33,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A text that is not empty and has no control characters.
+    /// A text that is not empty, and of one line unless it describes something.
     pub fn text(&self, name: &str) -> Option<At<String>> {
         let text = self.quoted(name)?.map(|words| words.text);
         let message = match &text.value {
             value if value.trim().is_empty() => format!("`{name}` is empty"),
-            value if value.contains(char::is_control) && name != "description" => {
-                format!("`{name}` holds a control character")
-            }
+            value if value.contains(['\n', '\r']) && name != "description" => format!("`{name}` holds a line end"),
             _ => return Some(text),
         };
         self.book.add(Mistake::at(text.span, message).help("write a text, or leave the key out"));

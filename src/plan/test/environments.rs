@@ -34,8 +34,8 @@ pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
             add(format!("`{name}` has no value"), "give it a text or a list of texts");
             continue;
         }
-        if let Some(wrong) = texts.iter().find(|words| words.text.contains('\0')) {
-            test.book.add(Mistake::at(wrong.span.clone(), "a text with a NUL").help("leave it out"));
+        if let Some(wrong) = texts.iter().find(|words| words.text.contains(['\n', '\r'])) {
+            test.book.add(Mistake::at(wrong.span.clone(), "a value of several lines").help("write it on one line"));
             continue;
         }
         if cells.len().saturating_mul(texts.len()) > MOST {

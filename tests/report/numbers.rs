@@ -1,0 +1,288 @@
+//! Numbers that nobody measured, in every field of a good journal: no report ends by them, and none passes with them.
+
+use std::{
+    collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::LazyLock,
+};
+
+use proptest::prelude::*;
+use railgauge::{
+    analysis::{frame, journal::parse, row::Row, verdict::Status},
+    plan,
+    report::{draw, text},
+    run::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
+    schedule::{Inventory, schedule},
+};
+use railgauge_wire::{
+    copies::Copies,
+    measure::{Measurement, SLICE},
+    step::Checked,
+    terms::{GpuPath, LinkLayer, Transport},
+};
+use serde_json::Value;
+
+use crate::support::{self, Scenario, sealed};
+
+/// What stands in place of a number, as JSON.
+const EXTREMES: &[&str] = &[
+    "-9223372036854775808",
+    "-1",
+    "0",
+    "1",
+    "4294967295",
+    "4294967296",
+    "1000000000000000000",
+    "4611686018427387904",
+    "9223372036854775807",
+    "18446744073709551615",
+    "18446744073709551616",
+    "1e308",
+    "-1e308",
+    "5e-324",
+    "1e999",
+];
+
+/// Places whose number may be another one, and which, and why that is no measurement of its own.
+const FREE: &[(&str, &[&str], &str)] = &[
+    ("/facts/", EXTREMES, "what a host is; of it only ceilings are computed"),
+    ("/link/rate_gbps", EXTREMES, "the same"),
+    ("/link/mtu", EXTREMES, "the same"),
+    ("/gpu", EXTREMES, "the name of a part"),
+    ("/rail", EXTREMES, "the name of a part"),
+    ("/round", EXTREMES, "the name of a round"),
+    ("/cell/qps", &["1"], "the plan wants this number too"),
+    ("/offset", &["-1", "0", "1"], "clocks may be as near"),
+    ("/cpu", &["0"], "it was not counted, and there is no value"),
+    ("/cpu", &["4294967295", "4294967296"], "two threads may be busy all the time"),
+    ("/responder/cpu", &["1"], "it may have slept"),
+    ("/slices/", &["0", "1"], "an interval may have been quiet"),
+    ("/responder/elapsed", &["4294967295", "4294967296"], "a longer window makes a lower value"),
+];
+
+/// A journal, its numbers and its rows.
+struct Good {
+    lines: Vec<Value>,
+    /// Line and place of a number: of all that stand at the same place of an event one, and of lists the first and the last.
+    numbers: Vec<(usize, String)>,
+    rows: Vec<Row>,
+}
+
+impl Good {
+    fn new(text: &str) -> Self {
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut seen = BTreeSet::new();
+        let mut numbers = Vec::new();
+        for (at, line) in lines.iter().enumerate() {
+            let mut found = Vec::new();
+            walk(line, "", "", &mut found);
+            numbers
+                .extend(found.into_iter().filter(|(kind, _)| seen.insert(kind.clone())).map(|(_, place)| (at, place)));
+        }
+        let (status, rows) = drawn(text).unwrap();
+        assert_eq!(status, Status::Pass);
+        Self { lines, numbers, rows }
+    }
+
+    /// The journal with something else in place of a number.
+    fn with(&self, (line, place): &(usize, String), number: &str) -> String {
+        let text = |(at, value): (usize, &Value)| {
+            let mut value = value.clone();
+            if at == *line {
+                *value.pointer_mut(place).unwrap() = Value::String("@".into());
+            }
+            value.as_object_mut().unwrap().remove("sum");
+            sealed(&serde_json::to_string(&value).unwrap().replace("\"@\"", number))
+        };
+        self.lines.iter().enumerate().map(text).collect()
+    }
+
+    /// What is wrong with the report of such a journal, if anything is.
+    fn fault(&self, number: &(usize, String), extreme: &str) -> Option<String> {
+        let free = |(place, numbers, _): &(&str, &[&str], &str)| number.1.contains(place) && numbers.contains(&extreme);
+        let free = FREE.iter().any(free);
+        let text = self.with(number, extreme);
+        let said = |what: &str| Some(format!("{extreme} at {} of line {}: {what}", number.1, number.0 + 1));
+        match catch_unwind(AssertUnwindSafe(|| drawn(&text))) {
+            Err(_) => said("a panic"),
+            Ok(Some((Status::Pass, rows))) if rows != self.rows && !free => {
+                let (new, old) = rows.iter().zip(&self.rows).find(|(new, old)| new != old).unzip();
+                said(&format!("a pass with\n{new:?}\nin place of\n{old:?}"))
+            }
+            Ok(_) => None,
+        }
+    }
+}
+
+/// The numbers below a value: their kind, which is the same for all elements of a list but the last, and their place.
+fn walk(value: &Value, kind: &str, place: &str, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Number(_) => found.push((kind.to_owned(), place.to_owned())),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                let last = if at + 1 == items.len() { "last" } else { "some" };
+                walk(item, &format!("{kind}/{last}"), &format!("{place}/{at}"), found);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, item) in fields {
+                let escaped = name.replace('~', "~0").replace('/', "~1");
+                walk(item, &format!("{kind}/{name}"), &format!("{place}/{escaped}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Status and rows of a journal; `None` where there is no report.
+fn drawn(journal: &str) -> Option<(Status, Vec<Row>)> {
+    let path = Path::new("records.jsonl");
+    let drawn = draw(&parse(journal.as_bytes(), path).ok()?, path).ok()?;
+    // The page and the summary come of the view: drawing them must not end either.
+    let _ = text::summary(&drawn.view, path, false);
+    Some((drawn.verdicts.status, frame::rows(&drawn.frame).unwrap()))
+}
+
+/// Pairs over verbs and TCP, and their hosts' clocks and counters.
+static PAIRS: LazyLock<Good> = LazyLock::new(|| {
+    let mut lines = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) }.lines();
+    for line in &mut lines {
+        match &mut line.event {
+            // Two hosts are too few for demands on peers.
+            Event::Started { resolved, .. } => resolved.tests.iter_mut().for_each(|test| test.expect.truncate(1)),
+            Event::HostUp { wall, .. } => *wall = Some(1_000),
+            Event::Outcome(outcome) => {
+                let sample = outcome.result.as_mut().unwrap();
+                sample.waited = Some(2_600_000_000);
+                sample.initiator.interval = Some(0.01);
+                sample.initiator.moved = Some(sample.initiator.bytes + sample.initiator.bytes / 4);
+                sample.from_counters = [("netdev/tx_packets".to_owned(), 5)].into();
+                sample.to_counters = [("rx_prio3_pause".to_owned(), 5)].into();
+            }
+            _ => {}
+        }
+    }
+    let copies = Copies {
+        gpu: 0,
+        pci: "0000:17:00.0".into(),
+        to_gpu: 50.0,
+        from_gpu: 50.0,
+        on_gpu: 2e3,
+        to_peers: vec![(1, 300.0)],
+    };
+    let place = lines.iter().position(|line| matches!(line.event, Event::Planned { .. })).unwrap();
+    let at = lines[place].at.clone();
+    lines.insert(place, Line { at, event: Event::Copies { host: "gpu001".into(), copies } });
+    Good::new(&support::text(&lines))
+});
+
+/// A collective.
+static GROUP: LazyLock<Good> = LazyLock::new(|| {
+    let plan =
+        "op = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nranks_per_host = 2\nsizes = \"64MiB\"";
+    Good::new(&run(plan, |case| (support::group::link(), support::group::sample(case, 300_000))))
+});
+
+/// Flows at once, and both directions.
+static ROUND: LazyLock<Good> = LazyLock::new(|| {
+    let plan = "op = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\npattern = \"incast\"\nwarm_up = \"0s\"\n\
+                [[test]]\nname = \"both\"\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nbidirectional = true";
+    Good::new(&run(plan, |case| {
+        let at = 7_000_000_000_000;
+        let bytes = 20 * 6250 * 65536;
+        let end = Measurement {
+            started: at,
+            elapsed: 20 * SLICE,
+            operations: bytes / 65536,
+            bytes,
+            moved: Some(bytes),
+            cpu: 10 * SLICE,
+            slices: vec![bytes / 20; 20],
+            ..Measurement::default()
+        };
+        let moment = Moment { at, error: 1_000 };
+        let together = Together { start: 1_795_000_000_000_000_000, from: moment, to: moment };
+        let both = case.test == "both";
+        let sample = Sample {
+            responder: both.then(|| end.clone()),
+            initiator: end,
+            checked: Checked { verified: 2 * 65536, ..Checked::default() },
+            offset: both.then_some(5_000),
+            together: (!both).then_some(together),
+            ..Sample::default()
+        };
+        (link(), sample)
+    }))
+});
+
+fn link() -> LinkRecord {
+    LinkRecord {
+        transport: Transport::VerbsRc,
+        link_layer: LinkLayer::RoceV2,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "mlx5_0".into(),
+        to_device: "mlx5_0".into(),
+        rate_gbps: Some(400.0),
+        mtu: 4096,
+        settings: [("gpu".to_owned(), "1".to_owned())].into(),
+    }
+}
+
+/// The journal of a run of some tests over four hosts.
+fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String {
+    let text =
+        format!("name = \"p\"\nlaunch = {{ via = \"ssh\" }}\nhosts = {{ names = [\"a[1-4]\"] }}\n[[test]]\n{tests}\n");
+    let plan = plan::parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+    let case = |place| {
+        let (round, flow, cell) = schedule.resolve(place).unwrap();
+        let test = plan.tests[round.test].name.clone();
+        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
+    };
+    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let at = "2026-11-21T02:00:00.000Z".to_owned();
+    let hosts = support::group::hosts(&plan).into_iter();
+    let up =
+        hosts.map(|(host, up)| Event::HostUp { host, facts: Box::new(up.facts), clock: Some((-3, 5)), wall: Some(1) });
+    let outcome = |case: &Case| {
+        let (link, sample) = measured(case);
+        let (link, result, started_at) = (Some(link), Ok(sample), at.clone());
+        Event::Outcome(Box::new(Outcome { case: case.id, repeat: 0, started_at, link, result }))
+    };
+    let started = Event::Started {
+        run_id: "run".into(),
+        plan: "p".into(),
+        plan_hash: String::new(),
+        resolved: Box::new(plan.clone()),
+        version: "0.1.0".into(),
+        controller: String::new(),
+        launcher: String::new(),
+    };
+    let events = [started].into_iter().chain(up).chain([Event::Planned { cases: cases.clone() }]);
+    let events = events.chain(cases.iter().map(outcome)).chain([Event::Finished]);
+    let lines: Vec<Line> = events.map(|event| Line { at: at.clone(), event }).collect();
+    support::text(&lines)
+}
+
+#[test]
+#[ignore = "all of them, two minutes; the property takes some"]
+fn no_number_at_all_ends_a_report_or_passes() {
+    for good in [&*PAIRS, &*GROUP, &*ROUND] {
+        let all = good.numbers.iter().flat_map(|number| EXTREMES.iter().map(move |extreme| (number, extreme)));
+        let faults: Vec<String> = all.filter_map(|(number, extreme)| good.fault(number, extreme)).collect();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
+
+proptest! {
+    /// `PROPTEST_CASES=5000` for more of them.
+    #[test]
+    fn no_number_ends_a_report_or_passes(
+        good in 0..3_usize, number in any::<prop::sample::Index>(), extreme in 0..EXTREMES.len()
+    ) {
+        let good: &Good = [&PAIRS, &GROUP, &ROUND][good];
+        prop_assert_eq!(good.fault(number.get(&good.numbers), EXTREMES[extreme]), None);
+    }
+}
