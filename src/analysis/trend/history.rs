@@ -245,7 +245,12 @@ impl History {
                 let day = days[place[run as usize]];
                 match nights.last_mut() {
                     Some(night) if night.day == day => night.runs.push(value),
-                    _ => nights.push(Night { day, runs: vec![value], epoch: epochs.1.get(&day).copied().unwrap_or(0) }),
+                    _ => nights.push(Night {
+                        day,
+                        runs: vec![value],
+                        lost: 0,
+                        epoch: epochs.1.get(&day).copied().unwrap_or(0),
+                    }),
                 }
             }
             let (metric, plan, part, hardware) = match key {
