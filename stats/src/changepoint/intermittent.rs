@@ -19,7 +19,7 @@ const SPELLS: (usize, usize) = (2, 3);
 /// Fewest low nights of any evidence.
 const FEWEST: usize = 3;
 /// It is over when the nights since are so much less likely with the share of low nights before than in a healthy series.
-const OVER: f64 = 0.01;
+const OVER: f64 = 0.004;
 
 /// What a night says of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
 
 /// Whether it is over. The nights from `since`, the first low one, are divided after the low night that makes them most
 /// likely: before it nights are low with the share that was seen (and one good night more), after it with that of a healthy
-/// series. It is over when the nights after are 100 times less likely with the share before than in a healthy series. A good
+/// series. It is over when the nights after are 250 times less likely with the share before than in a healthy series. A good
 /// night counts for that and a dip against it, so that a dip delays the end and begins nothing anew.
 pub fn is_over(marks: &[Mark], since: usize) -> bool {
     let shown = &marks[since..];

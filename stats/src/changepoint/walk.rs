@@ -1,8 +1,16 @@
 //! The walk from night to night: what is known of a series each evening.
 
 use super::{
-    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast, fast::RERUNS, flicker::Flicker,
-    last_night, place::place, slow, slow::FEWEST, standing::Standing, variance_split, wandering, young,
+    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast,
+    fast::RERUNS,
+    flicker::Flicker,
+    last::{Depth, depth},
+    last_night,
+    place::place,
+    slow,
+    slow::FEWEST,
+    standing::Standing,
+    variance_split, wandering, young,
 };
 use crate::{
     refusal::Refusal,
@@ -262,8 +270,8 @@ impl<'a> Walk<'a> {
         Ok((z < 0.0 && self.repeats_tell(at)?).then_some(Repeat { z, drop, urgent: false }))
     }
 
-    /// A run of a last night of several that is far off, whatever their median says, unless three runs after it were not.
-    /// Single runs against single runs.
+    /// A run of a last night of several that is far off, whatever their median says, unless three runs after it were not. Each
+    /// of these asks for half as much again. Single runs against single runs.
     fn single(&self) -> Option<Repeat> {
         let (last, earlier) = self.history.split_last()?;
         let runs = &self.nights[*last].runs;
@@ -271,7 +279,13 @@ impl<'a> Walk<'a> {
             return None;
         }
         let before: Vec<f64> = earlier.iter().map(|&night| self.nights[night].runs[0]).collect();
-        runs.iter().rev().take(RERUNS).find_map(|&run| last_night(&before, run, self.rules.least))
+        let Depth { centre, scale, most } = depth(&before, self.rules.least)?;
+        let far = |(answers, &run): (usize, &f64)| {
+            let drop = run - centre;
+            let doubt = 1.0 + answers as f64 / 2.0;
+            (drop < -most * doubt).then_some(Repeat { z: drop / scale, drop, urgent: true })
+        };
+        runs.iter().rev().take(RERUNS).enumerate().find_map(far)
     }
 
     pub(super) fn result(mut self) -> Result<Watch, Refusal> {
@@ -294,6 +308,7 @@ impl<'a> Walk<'a> {
             repeat,
             suspicious: self.flicker.suspicion(&self.values, |night| self.nights[night].day),
             blind: self.recent.len() >= WATCHED.1 && young::is_blind(&self.recent, self.rules.least),
+            noise: young::noise(&self.recent, self.rules.least),
             within_share: self.within_share,
             alerts: self.alerts,
         })

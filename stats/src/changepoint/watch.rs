@@ -148,6 +148,8 @@ pub struct Watch {
     /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 95 of
     /// 100 cases.
     pub blind: bool,
+    /// Standard deviation that this and `sees` rest on: of the last nights of the level, few very low ones among them too.
+    pub noise: Option<f64>,
     /// Share of variance within nights that was used, if known.
     pub within_share: Option<f64>,
 }
