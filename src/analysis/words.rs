@@ -5,7 +5,7 @@ mod number;
 
 use railgauge_wire::group::Training;
 
-pub use crate::plan::count::{are, count, have, were};
+pub use crate::plan::count::{are, be, count, have, were};
 pub use limit::{held_against, limit};
 pub use number::{between, brief, change, number, percent, percent_of, scatter, share, short, signed, spread, worse};
 

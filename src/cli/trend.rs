@@ -58,7 +58,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
     let runs = history::run_directories(&args.runs).map_err(Misuse)?;
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
-    let mut collected = History::default();
+    let mut collected = History::until(jiff::Timestamp::now());
     history::read_all(&runs, metrics, |directory, run| match run {
         Ok(run) => collected.add(run),
         Err(error) => collected.unreadable(directory, &error),

@@ -8,7 +8,12 @@ pub fn count(n: usize, noun: &str) -> String {
 
 /// [`count`] with its verb: `1 byte is`, `3 bytes are`.
 pub fn are(n: usize, noun: &str) -> String {
-    format!("{} {}", count(n, noun), if n == 1 { "is" } else { "are" })
+    format!("{} {}", count(n, noun), be(n))
+}
+
+/// `is` of one thing, `are` of any other number.
+pub fn be(n: usize) -> &'static str {
+    if n == 1 { "is" } else { "are" }
 }
 
 /// [`count`] with its verb: `1 cell has`, `3 cells have`.
@@ -21,9 +26,12 @@ pub fn were(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "was" } else { "were" })
 }
 
-/// The plural of a regular noun.
+/// The plural of a regular noun, or of `series`.
 fn plural(noun: &str) -> String {
     let vowel = |c: char| "aeiou".contains(c);
+    if noun.ends_with("series") {
+        return noun.to_owned();
+    }
     match noun.strip_suffix('y') {
         Some(stem) if !stem.ends_with(vowel) => format!("{stem}ies"),
         _ if ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{noun}es"),
@@ -40,6 +48,7 @@ mod tests {
         assert_eq!([count(0, "case"), count(1, "case"), count(2, "case")], ["0 cases", "1 case", "2 cases"]);
         assert_eq!([count(2, "entry"), count(2, "batch"), count(2, "way")], ["2 entries", "2 batches", "2 ways"]);
         assert_eq!([have(1, "cell"), have(2, "cell")], ["1 cell has", "2 cells have"]);
+        assert_eq!([are(1, "series"), are(2, "series")], ["1 series is", "2 series are"]);
         assert_eq!([are(1, "byte"), are(8, "byte"), were(1, "window")], ["1 byte is", "8 bytes are", "1 window was"]);
     }
 }

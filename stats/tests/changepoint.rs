@@ -47,7 +47,7 @@ const SIGMA: f64 = 0.01;
 const HISTORY: usize = 65;
 
 fn nights(values: &[f64]) -> Vec<Night> {
-    let night = |(day, v): (i64, &f64)| Night { day, runs: vec![6.0 + SIGMA * v], epoch: 0 };
+    let night = |(day, v): (i64, &f64)| Night { day, runs: vec![6.0 + SIGMA * v], lost: 0, epoch: 0 };
     (0..).zip(values).map(night).collect()
 }
 
@@ -116,7 +116,7 @@ fn one_night_suffices_where_repeats_tell() {
             let far = (first - 6.0).abs() > 2.5 * SIGMA;
             let mut runs = vec![first];
             runs.extend((0..if far { 3 } else { 0 }).map(|_| run()));
-            Night { day: day as i64, runs, epoch: 0 }
+            Night { day: day as i64, runs, lost: 0, epoch: 0 }
         };
         (0..length).map(&mut night).collect()
     };
@@ -341,7 +341,8 @@ fn coarse_clocks_hide_nothing() {
     for _ in 0..200 {
         // Latencies of 1,861 ns or one more or less, most of them equal, and half as much again from night 60 on.
         let mut night = |i: usize| (if i < 60 { 1861.0 } else { 2792.0 } + (0.6 * noise.normal()).round()).ln();
-        let nights: Vec<Night> = (0..80).map(|i| Night { day: i as i64, runs: vec![night(i)], epoch: 0 }).collect();
+        let nights: Vec<Night> =
+            (0..80).map(|i| Night { day: i as i64, runs: vec![night(i)], lost: 0, epoch: 0 }).collect();
         let raised = alerts(&nights, &Rules::default());
         found += usize::from(raised.len() == 1 && raised[0].since == 60 && raised[0].raised < 68);
     }

@@ -13,9 +13,13 @@ use railgauge::{
 
 use crate::support::Scenario;
 
+mod absent;
+mod dates;
+mod edited;
 mod nights;
 mod presence;
 mod unsteady;
+mod words;
 
 /// A night of a small cluster; `slow` is a host that carries less.
 fn night(day: u32) -> Scenario {

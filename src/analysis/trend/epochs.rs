@@ -1,7 +1,7 @@
 //! What was changed on purpose. Only what was declared makes a new level good; a new driver or firmware is named beside what
 //! changed with it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub struct Epoch {
     pub what: String,
     /// Where; empty for everywhere.
     pub hosts: Vec<String>,
+    /// Whether it was declared: nothing else makes a new level good.
+    pub declared: bool,
 }
 
 /// Software of a host by name. Shared: it is the same for most nights.
@@ -46,12 +48,20 @@ pub(super) struct Walk {
     /// How often a new level was declared to be good.
     declared: u64,
     found: BTreeMap<(i64, String), Vec<String>>,
+    /// Those of them that were declared.
+    accepted: BTreeSet<(i64, String)>,
 }
 
 impl Walk {
     /// A declared epoch begins.
     pub(super) fn declare(&mut self, day: i64, what: &str) {
         self.declared += 1;
+        self.accepted.insert((day, what.to_owned()));
+        self.found.insert((day, what.to_owned()), Vec::new());
+    }
+
+    /// A plan was edited.
+    pub(super) fn edit(&mut self, day: i64, what: &str) {
         self.found.insert((day, what.to_owned()), Vec::new());
     }
 
@@ -87,7 +97,11 @@ impl Walk {
 
     /// Everything that was changed on purpose, the latest first.
     pub(super) fn finish(self) -> Vec<Epoch> {
-        let epoch = |((day, what), hosts): ((i64, String), Vec<String>)| Epoch { date: date(day), day, what, hosts };
+        let epoch = |(key, hosts): ((i64, String), Vec<String>)| {
+            let declared = self.accepted.contains(&key);
+            let (day, what) = key;
+            Epoch { date: date(day), day, what, hosts, declared }
+        };
         self.found.into_iter().rev().map(epoch).collect()
     }
 }

@@ -8,7 +8,9 @@ use railgauge_stats::{
     robust::median,
 };
 
-use super::{Alert, Options, Rule, Series, State, Way, date, history::Everything, judge::percent, parts::sign, reason};
+use super::{
+    Alert, Options, Rule, Series, State, Way, assemble::Everything, date, judge::percent, parts::sign, reason,
+};
 
 /// Fewest nights of a series that is held against others.
 const NIGHTS: usize = 3;
@@ -112,7 +114,8 @@ fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accep
             one.suspicion = None;
             one.alerts.push(alert);
         } else if one.suspicion.is_none() {
-            one.suspicion = Some(reason::suspicion(found.nights, percent(sign(one.metric) * effect), &date(first)));
+            let effect = percent(sign(one.metric) * effect);
+            one.suspicion = Some(reason::suspicion(found.nights, 0, effect, &date(first)));
         }
     }
     Ok(())
@@ -141,6 +144,7 @@ fn alert(
         interval: None,
         strength,
         nights,
+        lost: 0,
         state: State::Open,
         end: None,
         back: None,

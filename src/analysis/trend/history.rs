@@ -1,4 +1,4 @@
-//! Collects runs, in any order, and makes series of nights of them.
+//! Collects runs, in any order.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -7,109 +7,119 @@ use std::{
 };
 
 use jiff::Timestamp;
-use railgauge_stats::changepoint::Night;
 use railgauge_wire::{facts::HostFacts, terms::Metric};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Options,
-    calendar::nights,
-    epochs::{Epoch, Shelf, Software, Walk},
+    epochs::{Shelf, Software},
     parts::{self, Part, sign},
-    presence::{Presence, Standing},
 };
 use crate::{
     analysis::{
         history::{Run, RunError, Subject},
         row::Reading,
+        settings,
     },
+    plan::model::Plan,
     schedule::Flow,
 };
 
-/// What one series is of: the same subject, plan and hardware; or a part under the same plan.
+/// What is watched under one plan, whatever the hardware: a metric of a subject, or of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Subject { subject: usize, metric: Metric, plan: usize, hardware: [usize; 2] },
-    Part { kind: String, metric: Metric, plan: usize, part: Part },
+pub(super) enum Watch {
+    Subject { subject: usize, metric: Metric },
+    Part { kind: String, metric: Metric, part: Part, settings: usize },
+}
+
+/// What one series is of: the same subject or part, plan and hardware.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub watch: Watch,
+    pub plan: usize,
+    pub hardware: [usize; 2],
 }
 
 /// One run without its values.
 #[derive(Debug)]
-struct Past {
-    started: Timestamp,
-    version: String,
-    plan: usize,
+pub(super) struct Past {
+    /// Its directory, in words.
+    pub directory: String,
+    pub started: Timestamp,
+    pub version: String,
+    pub plan: usize,
     /// Numbers of the subjects that were planned; `None` where it ended before anything was.
-    planned: Option<Vec<usize>>,
-    software: BTreeMap<String, Software>,
+    pub planned: Option<Vec<usize>>,
+    pub software: BTreeMap<String, Software>,
+}
+
+/// A plan file as it was at some time.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub name: String,
+    /// Every setting of every test.
+    pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Collects runs.
 #[derive(Debug, Default)]
 pub struct History {
-    subjects: HashMap<Subject, usize>,
-    words: HashMap<Arc<str>, usize>,
-    series: HashMap<Key, usize>,
+    /// What is measured, with the number of the settings that bear on its values: other settings, another subject.
+    pub(super) subjects: HashMap<(Subject, usize), usize>,
+    pub(super) words: HashMap<Arc<str>, usize>,
+    pub(super) series: HashMap<Key, usize>,
     /// A subject that every series is about, or an example of those a part is in.
-    about: Vec<usize>,
+    pub(super) about: Vec<usize>,
     /// Number of the run and natural logarithm, series by series; logarithms of what should be low with the other sign.
-    points: Vec<Vec<(u32, f64)>>,
-    /// Subjects, metrics and plans of cases without a value, with the first run of them.
-    empty: HashMap<(usize, Metric, usize), usize>,
+    pub(super) points: Vec<Vec<(u32, f64)>>,
+    /// Runs in which something has no value that was to have one, by it and its plan.
+    pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
     /// Plans that measure other pairs each night.
-    rotating: HashSet<usize>,
-    /// Whether the last of the directories could not be read.
-    torn: bool,
-    past: Vec<Past>,
+    pub(super) rotating: HashSet<usize>,
+    /// What each plan says.
+    pub(super) said: HashMap<usize, Said>,
+    pub(super) past: Vec<Past>,
     shelf: Shelf,
-    groups: BTreeMap<String, Vec<String>>,
-    unreadable: Vec<(String, String)>,
-}
-
-/// A series with all its nights.
-pub(super) struct Collected {
-    /// What it is about, or an example of what the part is in.
-    pub subject: usize,
-    pub part: Option<Part>,
-    pub metric: Metric,
-    pub plan: String,
-    /// Whether its plan measures other pairs each night.
-    pub rotating: bool,
-    /// Whether it has the values it should have.
-    pub standing: Standing,
-    pub hardware: Vec<String>,
-    pub nights: Vec<Night>,
-}
-
-/// Everything there is.
-pub(super) struct Everything {
-    pub subjects: Vec<Subject>,
-    pub series: Vec<Collected>,
-    pub epochs: Vec<Epoch>,
-    /// Nights with a run, in order.
-    pub nights: Vec<i64>,
-    pub runs: usize,
-    pub groups: BTreeMap<String, Vec<String>>,
-    pub unreadable: Vec<(String, String)>,
-    pub torn: bool,
-    /// Subjects and metrics that are measured now and never had a value, and the first night of that.
-    pub never: Vec<(usize, Metric, i64)>,
+    pub(super) groups: BTreeMap<String, Vec<String>>,
+    pub(super) unreadable: Vec<(String, String)>,
+    /// Runs that came before each of the directories that could not be read, and its name.
+    pub(super) torn: Vec<(usize, String)>,
+    /// What the controller's clock says, where runs must not be later.
+    pub(super) now: Option<Timestamp>,
+    /// Whether a run was left out because its date cannot be right.
+    pub(super) misdated: bool,
 }
 
 impl History {
+    /// Collects runs that began before now, by the controller's clock; with a date that cannot be right a run is left out and
+    /// said.
+    pub fn until(now: Timestamp) -> Self {
+        Self { now: Some(now), ..Self::default() }
+    }
+
     /// Notes a directory whose run cannot be read: it is left out and said. Runs are given in the order of their names, so
     /// the last night is unknown if the last of them cannot be read.
     pub fn unreadable(&mut self, directory: &Path, why: &RunError) {
-        self.unreadable.push((directory.display().to_string(), why.to_string()));
-        match why {
-            RunError::Copy { .. } => {}
-            // A night of the plan all the same, on which everything is missing.
-            RunError::Unplanned { run, .. } => {
-                let plan = self.plan(run);
-                self.past(run, plan, None);
-            }
-            _ => self.torn = true,
+        let name = directory.display().to_string();
+        // A night of the plan all the same, on which everything is missing.
+        if let RunError::Unplanned { run, .. } = why
+            && self.is_dated(run)
+        {
+            let plan = self.plan(run);
+            self.past(run, plan, None);
         }
+        match why {
+            RunError::Copy { .. } | RunError::Unplanned { .. } => {}
+            _ => self.torn.push((self.past.len(), name.clone())),
+        }
+        self.unreadable.push((name, why.to_string()));
+    }
+
+    /// Whether the date of a run can be right; if not, this is noted.
+    fn is_dated(&mut self, run: &Run) -> bool {
+        let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
+        self.unreadable.push((run.path.display().to_string(), why));
+        self.misdated = true;
+        false
     }
 
     /// The number of a run's plan.
@@ -118,28 +128,37 @@ impl History {
         if run.plan.rotate.is_some() {
             self.rotating.insert(plan);
         }
+        self.said.entry(plan).or_insert_with(|| said(&run.plan));
         plan
     }
 
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
         let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
-        self.past.push(Past { started: run.started, version: run.version.clone(), plan, planned, software });
-        self.torn = false;
+        let (directory, version) = (run.path.display().to_string(), run.version.clone());
+        self.past.push(Past { directory, started: run.started, version, plan, planned, software });
     }
 
     /// Adds a run.
     pub fn add(&mut self, mut run: Run) {
+        if !self.is_dated(&run) {
+            return;
+        }
         // Four billion runs do not fit onto a disk.
         let number = u32::try_from(self.past.len()).unwrap_or(u32::MAX);
         let plan = self.plan(&run);
+        let settings = self.settings(&run.plan);
         let subjects = Subject::take(&mut run);
         let hardware: Vec<[usize; 2]> = self.hardware(&run, &subjects);
         let pairs = if self.rotating.contains(&plan) { subjects.clone() } else { Vec::new() };
+        let mut settings_of: HashMap<usize, usize> = HashMap::new();
         let numbers: Vec<usize> = subjects
             .into_iter()
             .map(|subject| {
                 let next = self.subjects.len();
-                *self.subjects.entry(subject).or_insert(next)
+                let settings = settings.get(&subject.test).copied().unwrap_or_default();
+                let number = *self.subjects.entry((subject, settings)).or_insert(next);
+                settings_of.insert(number, settings);
+                number
             })
             .collect();
         let mut night = parts::Night::default();
@@ -149,31 +168,51 @@ impl History {
                 continue;
             };
             let metric = reading.metric;
-            let Ok(value) = &reading.value else {
-                self.empty.entry((subject, metric, plan)).or_insert(number as usize);
-                continue;
-            };
-            let value = sign(metric) * value.ln();
+            let value = reading.value.as_ref().ok().map(|value| sign(metric) * value.ln());
             if let Some(known) = usize::try_from(reading.case).ok().and_then(|case| pairs.get(case)) {
                 night.add(subject, known, metric, value);
             }
-            self.point(Key::Subject { subject, metric, plan, hardware }, subject, (number, value));
+            self.point(Watch::Subject { subject, metric }, (plan, hardware), subject, (number, value));
         }
+        let none = self.word("");
         for ((kind, metric, part), subject, value) in night.values() {
-            self.point(Key::Part { kind, metric, plan, part }, subject, (number, value));
+            let settings = settings_of.get(&subject).copied().unwrap_or_default();
+            let part = Watch::Part { kind, metric, part, settings };
+            self.point(part, (plan, [none; 2]), subject, (number, value));
         }
         self.past(&run, plan, Some(numbers));
         self.groups.extend(run.plan.groups);
     }
 
-    fn point(&mut self, key: Key, about: usize, point: (u32, f64)) {
+    /// A value of a run, or that there was none.
+    fn point(
+        &mut self,
+        watch: Watch,
+        (plan, hardware): (usize, [usize; 2]),
+        about: usize,
+        (run, value): (u32, Option<f64>),
+    ) {
+        let Some(value) = value else {
+            self.lost.entry((watch, plan)).or_default().push(run);
+            return;
+        };
         let next = self.points.len();
-        let series = *self.series.entry(key).or_insert(next);
+        let series = *self.series.entry(Key { watch, plan, hardware }).or_insert(next);
         if series == next {
             self.points.push(Vec::new());
             self.about.push(about);
         }
-        self.points[series].push(point);
+        self.points[series].push((run, value));
+    }
+
+    /// The number of the settings that bear on the values of each test.
+    fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
+        let number = |test: &crate::plan::model::Test| {
+            // A map of words can be written.
+            let text = serde_json::to_string(&settings::bearing(test)).unwrap_or_default();
+            (test.name.clone(), self.word(&text))
+        };
+        plan.tests.iter().map(number).collect()
     }
 
     /// The hardware behind every reading. A pair has its two devices; what a collective uses is the library's choice, so
@@ -209,133 +248,12 @@ impl History {
         self.words.insert(word.into(), next);
         next
     }
-
-    /// Nights, epochs and series.
-    pub(super) fn finish(self, options: &Options) -> Everything {
-        let subjects = sorted(self.subjects);
-        let words = sorted(self.words);
-        let keys = sorted(self.series);
-        let mut order: Vec<usize> = (0..self.past.len()).collect();
-        order.sort_by_key(|&run| self.past[run].started);
-        let days = nights(&order.iter().map(|&run| self.past[run].started).collect::<Vec<_>>());
-        // Place in time of every run, and its night.
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(at, &run)| place[run] = at);
-
-        let mut presence = Presence::new(days.last().copied().unwrap_or_default());
-        for (&run, &day) in order.iter().zip(&days) {
-            let Past { plan, planned, .. } = &self.past[run];
-            presence.run(*plan, day, planned.as_deref());
-        }
-        // The newest run of every plan that was to measure a subject, by its place in time.
-        let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
-        for (at, &run) in order.iter().enumerate() {
-            let Past { plan, planned, .. } = &self.past[run];
-            newest.extend(planned.iter().flatten().map(|&subject| ((*plan, subject), at)));
-        }
-        let mut last: Vec<usize> = Vec::with_capacity(keys.len());
-        let epochs = epochs(&self.past, &order, &days, options);
-        let mut series: Vec<Collected> = Vec::with_capacity(keys.len());
-        let mut plans: Vec<usize> = Vec::with_capacity(keys.len());
-        for ((key, mut points), about) in keys.iter().zip(self.points).zip(self.about) {
-            points.sort_by_key(|(run, _)| place[*run as usize]);
-            last.push(points.last().map_or(0, |(run, _)| place[*run as usize]));
-            let mut nights: Vec<Night> = Vec::new();
-            for (run, value) in points {
-                let day = days[place[run as usize]];
-                match nights.last_mut() {
-                    Some(night) if night.day == day => night.runs.push(value),
-                    _ => nights.push(Night { day, runs: vec![value], epoch: epochs.1.get(&day).copied().unwrap_or(0) }),
-                }
-            }
-            let (metric, plan, part, hardware) = match key {
-                Key::Subject { metric, plan, hardware, .. } => (*metric, *plan, None, &hardware[..]),
-                Key::Part { metric, plan, part, .. } => (*metric, *plan, Some(part.clone()), &[][..]),
-            };
-            let hardware = hardware.iter().map(|word| words[*word].to_string());
-            plans.push(plan);
-            series.push(Collected {
-                subject: about,
-                part,
-                metric,
-                plan: words[plan].to_string(),
-                rotating: self.rotating.contains(&plan),
-                standing: Standing::Retired,
-                hardware: hardware.filter(|word| !word.is_empty()).collect(),
-                nights,
-            });
-        }
-        presence.judge(&mut series, &plans, &subjects);
-        // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
-        for ((one, plan), last) in series.iter_mut().zip(&plans).zip(last) {
-            let due = newest.get(&(*plan, one.subject)).is_some_and(|newest| *newest > last);
-            if one.part.is_none() && one.standing == Standing::Present && due {
-                one.standing = Standing::Missing(1);
-            }
-        }
-        let measured: HashSet<(usize, Metric, usize)> = series
-            .iter()
-            .zip(&plans)
-            .filter(|(s, _)| s.part.is_none())
-            .map(|(s, plan)| (s.subject, s.metric, *plan))
-            .collect();
-        let lacking = self.empty.iter().filter(|(key, _)| !measured.contains(key) && presence.expected(key.2, key.0));
-        let mut never: Vec<(usize, Metric, i64)> =
-            lacking.map(|(key, run)| (key.0, key.1, days[place[*run]])).collect();
-        never.sort_unstable();
-        // A host of one NIC is that NIC, and one rail is everything.
-        let rails = |host: Option<&str>| {
-            let of = |part: &Part| match part {
-                Part::Nic(name, rail) if host.is_none_or(|host| host == name) => Some(*rail),
-                _ => None,
-            };
-            series.iter().filter_map(|one| of(one.part.as_ref()?)).collect::<HashSet<_>>().len()
-        };
-        let several = rails(None) > 1;
-        let hosts: HashSet<String> = series
-            .iter()
-            .filter_map(|one| match &one.part {
-                Some(Part::Nic(host, _)) => Some(host.clone()),
-                _ => None,
-            })
-            .collect();
-        let single: HashSet<String> = hosts.into_iter().filter(|host| rails(Some(host)) == 1).collect();
-        series.retain(|one| match &one.part {
-            Some(Part::Rail(_)) => several,
-            Some(Part::Nic(host, _)) => !single.contains(host),
-            _ => true,
-        });
-        let mut nights = days;
-        nights.dedup();
-        Everything {
-            subjects,
-            series,
-            epochs: epochs.0,
-            nights,
-            runs: order.len(),
-            groups: self.groups,
-            unreadable: self.unreadable,
-            torn: self.torn,
-            never,
-        }
-    }
 }
 
-/// What was changed on purpose, and the declared epoch of every day with a run.
-fn epochs(past: &[Past], order: &[usize], days: &[i64], options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>) {
-    let mut declared = options.epochs.clone();
-    declared.sort();
-    let mut declared = declared.into_iter().peekable();
-    let mut walk = Walk::default();
-    let mut of_day = BTreeMap::new();
-    for (&run, &day) in order.iter().zip(days) {
-        while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
-            walk.declare(day, &what);
-        }
-        walk.run(day, &past[run].version, &past[run].software);
-        of_day.insert(day, walk.epoch());
-    }
-    (walk.finish(), of_day)
+/// What a plan says, as far as edits of it are told.
+fn said(plan: &Plan) -> Said {
+    let tests = plan.tests.iter().map(|test| (test.name.clone(), settings::all(test)));
+    Said { name: plan.name.clone(), tests: tests.collect() }
 }
 
 /// What makes two plans one: the file, or for a plan that rotates everything it says but the seed and the turn.
@@ -348,13 +266,6 @@ fn identity_of_plan(run: &Run) -> String {
     // A plan that was read from a journal can be written again; if not, the file tells it from others.
     let text = serde_json::to_vec(&plan).unwrap_or_else(|_| run.plan_hash.clone().into_bytes());
     Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// What the number of each thing is, turned round.
-fn sorted<T>(numbers: HashMap<T, usize>) -> Vec<T> {
-    let mut list: Vec<(T, usize)> = numbers.into_iter().collect();
-    list.sort_unstable_by_key(|(_, number)| *number);
-    list.into_iter().map(|(thing, _)| thing).collect()
 }
 
 /// What tells a device from the one that took its place: its GUID or, where that is not known, its board; empty for a

@@ -11,8 +11,9 @@ use railgauge_stats::{
 use railgauge_wire::terms::Metric;
 
 use super::{
-    Alert, Change, Options, Rule, Series, State, Watched, Way, date, fellows,
-    history::{Collected, Everything},
+    Alert, Change, Options, Rule, Series, State, Watched, Way,
+    assemble::{Collected, Everything},
+    date, fellows,
     parts::sign,
     presence::Standing,
     reason,
@@ -21,6 +22,8 @@ use crate::analysis::history::{Cause, Labels, Moved};
 
 /// Days around a change in which what was changed on purpose is named beside it.
 const NEARBY: i64 = 3;
+/// Difference of logarithms that stands for no value at all.
+const FARTHEST: f64 = 7.0;
 
 /// Every series with its alerts, in the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
@@ -48,7 +51,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
     let sign = sign(metric);
     let value = |logarithm: f64| (sign * logarithm).exp();
     let middle = |runs: &[f64]| median(runs).map_or(f64::NAN, value);
-    let points: Vec<(i64, f64)> = collected.nights.iter().map(|night| (night.day, middle(&night.runs))).collect();
+    let points: Vec<(i64, f64)> = collected.valued().map(|night| (night.day, middle(&night.runs))).collect();
     let ends = (points.first().map_or(0, |(day, _)| *day), points.last().map_or(0, |(day, _)| *day));
     let (alive, missing) = match collected.standing {
         Standing::Present => (true, 0),
@@ -76,6 +79,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         },
         missing,
         alive,
+        noise_percent: watch.noise.map(percent),
         level: (date(watch.since), watch.history),
         centre: value(watch.centre),
         accepted: value(watch.accepted),
@@ -88,7 +92,8 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         suspicion: watch
             .suspicious
             .filter(|_| alive)
-            .map(|found| reason::suspicion(found.nights, percent(sign * found.effect), &date(found.since))),
+            .map(|found| reason::suspicion(found.nights, found.lost, percent(sign * found.effect), &date(found.since))),
+        unanswered: collected.unanswered,
         points,
     }
 }
@@ -121,6 +126,7 @@ fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(
         interval: alert.interval.map(interval),
         strength: alert.strength.abs(),
         nights: alert.nights,
+        lost: alert.lost,
         state,
         end: end.map(date),
         back: end.filter(|_| state == State::WentAway),
@@ -146,7 +152,8 @@ pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change>
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
     let moved = |&(at, alert): &(usize, usize)| {
         let alert = &series[at].alerts[alert];
-        let size = (alert.percent / 100.0).ln_1p().abs();
+        // What gave no value is as far off as anything can be; a number is needed.
+        let size = (alert.percent / 100.0).ln_1p().abs().min(FARTHEST);
         Moved { series: at, day: alert.day, better: if alert.way == Way::Better { size } else { -size } }
     };
     let mut alone: Vec<bool> = vec![true; alerts.len()];
@@ -179,7 +186,11 @@ fn change(
     for member in &members {
         by_metric.entry(series[member.0].metric).or_default().push(alert(member).percent);
     }
-    let effects = by_metric.into_iter().filter_map(|(metric, all)| Some((metric, median(&all).ok()?)));
+    let effects = by_metric.into_iter().filter_map(|(metric, all)| {
+        // What has no value has no size: the others tell it, if there are any.
+        let some: Vec<f64> = all.iter().copied().filter(|percent| !reason::is_nothing(*percent)).collect();
+        Some((metric, median(if some.is_empty() { &all } else { &some }).ok()?))
+    });
     let near = |epoch: &&super::Epoch| (epoch.day - day).abs() <= NEARBY;
     let mut change = Change {
         name,

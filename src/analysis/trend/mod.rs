@@ -2,7 +2,11 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `history` | runs, in any order, become series of nights |
+//! | `history` | collects runs, in any order |
+//! | `assemble` | makes series of nights of them |
+//! | `lines` | which plans are versions of one another: an edited plan goes on |
+//! | `absent` | runs in which a series should have a value and has none |
+//! | `dates` | dates that cannot be right |
 //! | `calendar` | which runs are one night |
 //! | `epochs` | what was changed on purpose, from which night on |
 //! | `parts` | hosts, NICs and rails of plans that measure other pairs each night |
@@ -14,11 +18,15 @@
 //!
 //! The arithmetic is [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
 
+mod absent;
+mod assemble;
 mod calendar;
+mod dates;
 mod epochs;
 mod fellows;
 mod history;
 mod judge;
+mod lines;
 mod parts;
 mod presence;
 mod reason;
@@ -141,7 +149,7 @@ pub struct Alert {
     pub rule: Rule,
     /// Which way it went.
     pub way: Way,
-    /// Change in percent of the level before.
+    /// Change in percent of the level before; −100, or infinite where lower is better, if there was no value at all.
     pub percent: f64,
     /// 95 % interval of it; `None` where the nights since were too few.
     pub interval: Option<(f64, f64)>,
@@ -150,6 +158,8 @@ pub struct Alert {
     /// Nights before and since that it rested on; of an intermittent series the low nights, and all nights from the first of
     /// them on.
     pub nights: (usize, usize),
+    /// Low nights of an intermittent series on which it failed or had no value.
+    pub lost: usize,
     /// What became of it.
     pub state: State,
     /// Night of its end; `None` while it lasts.
@@ -195,20 +205,24 @@ pub struct Series {
     /// Median of the last level that counts as good, in the metric's unit: the one before the oldest change for the worse
     /// that is open, the present one without any.
     pub accepted: f64,
-    /// Standard deviation of its nights, in percent.
+    /// Standard deviation of most of its nights, in percent.
     pub scale_percent: f64,
+    /// Standard deviation of all of its recent nights, by which it is too noisy or not, in percent; `None` with fewer than two.
+    pub noise_percent: Option<f64>,
     /// A change for the worse of about this size in percent of the level is found within ten nights; `None` where none is.
     pub sees_percent: Option<f64>,
     /// Whether the present level, or the accepted one, has 28 nights.
     pub watched: bool,
     /// All alerts, in order.
     pub alerts: Vec<Alert>,
-    /// How many standard deviations the last night is off, where it should be repeated at once.
+    /// How many standard deviations the last night is off, where repeats the same night would tell noise from change.
     pub repeat: Option<f64>,
-    /// Whether it is too far off for the night to pass.
+    /// Whether it must be repeated: it is too far off for the night to pass.
     pub far_off: bool,
     /// Why it may be intermittent, where the evidence is too weak for an alert.
     pub suspicion: Option<String>,
+    /// Runs of the last night in which it failed or had no value, and all of them, where fewer than three later ones answered.
+    pub unanswered: Option<(usize, usize)>,
     /// Night (counted in days from 1970) and value of every night, for charts.
     #[serde(skip)]
     pub points: Vec<(i64, f64)>,
@@ -262,8 +276,14 @@ pub struct Trend {
     pub missing: Vec<Missing>,
     /// Whether the last run of all could not be read.
     pub torn: bool,
+    /// Directories of runs whose date does not go with the order of their names, and what it is.
+    pub disorder: Vec<(String, String)>,
+    /// Whether the last night is in doubt because the date of a run cannot be right.
+    pub undated: bool,
     /// Series whose last night must be repeated.
     pub repeats: usize,
+    /// Series without a value in a run of the last night that fewer than three later ones answered.
+    pub unanswered: usize,
     /// Series of plans that are measured, too young to say anything about.
     pub too_young: usize,
     /// Series that are too noisy to say anything about.

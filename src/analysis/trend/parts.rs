@@ -68,8 +68,10 @@ impl Part {
 pub(super) struct Night(BTreeMap<(String, Metric, Part), (usize, Vec<f64>)>);
 
 impl Night {
-    /// Adds the value of a pair, on a logarithmic scale on which higher is better; `number` is the subject's.
-    pub(super) fn add(&mut self, number: usize, subject: &Subject, metric: Metric, value: f64) {
+    /// Adds the value of a pair, on a logarithmic scale on which higher is better; `number` is the subject's. A pair without
+    /// a value is the worst there is.
+    pub(super) fn add(&mut self, number: usize, subject: &Subject, metric: Metric, value: Option<f64>) {
+        let value = value.unwrap_or(f64::NEG_INFINITY);
         let kind = subject.kind(metric);
         for part in Part::of(&subject.flow) {
             let key = (kind.clone(), metric, part);
@@ -78,12 +80,12 @@ impl Night {
     }
 
     /// What is measured, part, a subject of it, and its value: the better middle of its pairs. A bad part has all of them
-    /// low; a partner of one has some, and half of two must not be taken for it.
-    pub(super) fn values(self) -> impl Iterator<Item = ((String, Metric, Part), usize, f64)> {
+    /// low; a partner of one has some, and half of two must not be taken for it. `None` where it is a pair without a value.
+    pub(super) fn values(self) -> impl Iterator<Item = ((String, Metric, Part), usize, Option<f64>)> {
         self.0.into_iter().map(|(key, (number, mut values))| {
             let middle = values.len() / 2;
             let (_, value, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-            (key, number, *value)
+            (key, number, Some(*value).filter(|value| value.is_finite()))
         })
     }
 }
@@ -103,7 +105,9 @@ mod tests {
         let key = |part| ("write".to_owned(), Metric::Bandwidth, part);
         values.insert(key(Part::All), (0, vec![1.0, 0.3]));
         values.insert(key(Part::Rail(0)), (0, vec![0.3, 1.0, 0.9]));
-        let found: Vec<f64> = Night(values).values().map(|(_, _, value)| value).collect();
-        assert_eq!(found, [1.0, 0.9]);
+        values.insert(key(Part::Rail(1)), (0, vec![f64::NEG_INFINITY, 1.0]));
+        values.insert(key(Part::Rail(2)), (0, vec![f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]));
+        let found: Vec<Option<f64>> = Night(values).values().map(|(_, _, value)| value).collect();
+        assert_eq!(found, [Some(1.0), Some(0.9), Some(1.0), None]);
     }
 }

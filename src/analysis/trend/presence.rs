@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_wire::terms::Metric;
 
-use super::{history::Collected, parts::Part};
+use super::{assemble::Collected, parts::Part};
 use crate::analysis::history::Subject;
 
 /// Days without a run after which a plan is no longer measured.
@@ -21,7 +21,7 @@ pub(super) enum Standing {
     Missing(usize),
     /// Other hardware took its place.
     Replaced,
-    /// Its plan is no longer measured.
+    /// Its plan is no longer measured, or was edited and measures it no more.
     Retired,
 }
 
@@ -35,6 +35,8 @@ pub(super) struct Presence {
 #[derive(Debug, Default)]
 struct Plan {
     nights: BTreeSet<i64>,
+    /// The version that was measured last.
+    version: usize,
     /// Subjects that were planned on its last night; `None` where a run ended before anything was.
     planned: Option<HashSet<usize>>,
 }
@@ -45,12 +47,13 @@ impl Presence {
         Self { last, plans: HashMap::new() }
     }
 
-    /// Adds a run of a plan, in the order of time.
-    pub(super) fn run(&mut self, plan: usize, day: i64, planned: Option<&[usize]>) {
+    /// Adds a run of a version of a plan, in the order of time.
+    pub(super) fn run(&mut self, plan: usize, version: usize, day: i64, planned: Option<&[usize]>) {
         let plan = self.plans.entry(plan).or_default();
-        if plan.nights.insert(day) {
+        if plan.nights.insert(day) || plan.version != version {
             plan.planned = planned.map(|_| HashSet::new());
         }
+        plan.version = version;
         if let Some(planned) = planned {
             plan.planned.get_or_insert_default().extend(planned);
         }
@@ -69,17 +72,23 @@ impl Presence {
         self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
     }
 
-    /// Sets the standing of every series; `plans` are the numbers of their plans.
-    pub(super) fn judge(&self, series: &mut [Collected], plans: &[usize], subjects: &[Subject]) {
-        let last = |one: &Collected| one.nights.last().map_or(i64::MIN, |night| night.day);
+    /// Sets the standing of every series; `plans` are the numbers of their plans, and of the last version that measured each.
+    pub(super) fn judge(
+        &self,
+        series: &mut [Collected],
+        plans: &[(usize, usize)],
+        subjects: &[Subject],
+        rotating: &HashSet<usize>,
+    ) {
+        let last = |one: &Collected| one.valued().next_back().map_or(i64::MIN, |night| night.day);
         let mut latest: HashMap<(usize, Metric, usize), i64> = HashMap::new();
-        for (one, plan) in series.iter().zip(plans).filter(|(one, _)| one.part.is_none()) {
+        for (one, (plan, _)) in series.iter().zip(plans).filter(|(one, _)| one.part.is_none()) {
             let known = latest.entry((one.subject, one.metric, *plan)).or_insert(i64::MIN);
             *known = last(one).max(*known);
         }
         let parts: HashMap<usize, HashSet<Part>> =
             self.plans.iter().map(|(plan, known)| (*plan, known.parts(subjects))).collect();
-        for (one, &plan) in series.iter_mut().zip(plans) {
+        for (one, &(plan, version)) in series.iter_mut().zip(plans) {
             let night = last(one);
             let replaced =
                 one.part.is_none() && latest.get(&(one.subject, one.metric, plan)).is_some_and(|other| *other > night);
@@ -91,12 +100,22 @@ impl Presence {
                 continue;
             }
             let known = &self.plans[&plan];
+            let edited = version != known.version;
             let due = match (&one.part, &known.planned) {
                 (_, None) => true,
-                (Some(part), Some(_)) => parts[&plan].contains(part),
+                (Some(part), Some(_)) => parts[&plan].contains(part) && rotating.contains(&known.version),
+                (None, Some(planned)) if one.rotating || edited => planned.contains(&one.subject),
                 // A NIC that is gone is not even planned any more.
-                (None, Some(planned)) => !one.rotating || planned.contains(&one.subject),
+                (None, Some(_)) => true,
             };
+            if edited && !due {
+                // What the edit left out is no longer measured, as a plan that is not run.
+                let regular = one.valued().count() >= REGULAR;
+                if regular && self.last - night <= ENDED {
+                    one.standing = Standing::Present;
+                }
+                continue;
+            }
             let since = known.nights.range(night.saturating_add(1)..).count();
             one.standing = if due && since > 0 { Standing::Missing(since) } else { Standing::Present };
         }

@@ -1,7 +1,10 @@
 //! Alerts and changes in sentences that a person on call understands.
 
-use super::{Alert, Change, Rule, Series, State, Watched, Way};
-use crate::analysis::words::{count, number, percent, signed};
+use super::{Alert, Change, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found};
+use crate::analysis::words::{be, count, number, percent, signed};
+
+/// What is said of nights that count as low for want of a value.
+const NO_VALUE: &str = "failed or had no value";
 
 /// Why there is an alert.
 pub(super) fn alert(alert: &Alert) -> String {
@@ -22,8 +25,8 @@ pub(super) fn alert(alert: &Alert) -> String {
             count(*since, "night")
         ),
         Rule::Intermittent => format!(
-            "{} on {before} of {since} nights, with good nights between them; {strength} times what alerts, seen on {raised}",
-            apart(alert.percent)
+            "{} of {since} nights, with good nights between them; {strength} times what alerts, seen on {raised}",
+            some_nights(*before, alert.lost, alert.percent)
         ),
         Rule::Slow | Rule::Young => format!(
             "{moved}{interval}: {} against the {before} before, {strength} times what alerts, seen on {raised}",
@@ -48,7 +51,7 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
     let open = change.members.iter().filter(|(at, alert)| series[*at].alerts[*alert].state == State::Open).count();
     let state = match (change.state, change.members.first()) {
         (State::Open, _) if open == change.members.len() => "still so".to_owned(),
-        (State::Open, _) => format!("{open} of them are still so"),
+        (State::Open, _) => format!("{open} of them {} still so", be(open)),
         (State::WentAway, Some((at, alert))) => {
             format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
         }
@@ -59,61 +62,78 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
 }
 
-/// The trend in a sentence; `missing` cases lack a value of the last night.
-pub(super) fn sentence(series: &[Series], changes: &[Change], (missing, left): (usize, usize), torn: bool) -> String {
+/// The trend in a sentence.
+pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, everything: &Everything) -> String {
     let number_of = |state: Watched| series.iter().filter(|series| series.state == state).count();
     let alive = series.iter().filter(|series| series.alive).count();
     let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
+    let (worse, better, fully) = (open(Way::Worse), open(Way::Better), number_of(Watched::Fully));
+    let over = changes.iter().filter(|change| change.state != State::Open).count() - found.left;
     let mut text = format!(
-        "Of {alive} series {} are watched{}: {} for the worse, {} for the better are still so, {} are over.",
-        number_of(Watched::Fully),
+        "Of {alive} series {fully} {} watched{}: {} for the worse and {better} for the better {} still so, {over} {} over.",
+        be(fully),
         match number_of(Watched::Weakly) {
             0 => String::new(),
             weakly => format!(" and {weakly} weakly, for want of nights"),
         },
-        count(open(Way::Worse), "change"),
-        open(Way::Better),
-        changes.iter().filter(|change| change.state != State::Open).count() - left,
+        count(worse, "change"),
+        be(worse + better),
+        be(over),
     );
-    if left > 0 {
+    if found.left > 0 {
         text += &format!(
-            " {} for the worse stood when the plan was last measured: an edited plan begins new series, --epoch accepts them.",
-            count(left, "change")
+            " {} for the worse stood when the plan was last measured: an edited plan ends no change, --epoch accepts it.",
+            count(found.left, "change")
         );
     }
     let young = number_of(Watched::TooYoung);
     if young > 0 {
-        text += &format!(" {young} are too young to be watched.");
+        text += &format!(" {young} {} too young to be watched.", be(young));
     }
-    if missing > 0 {
-        text += &format!(
-            " {} of the last night {} missing.",
-            count(missing, "value"),
-            if missing == 1 { "is" } else { "are" }
-        );
+    if found.missing > 0 {
+        text += &format!(" {} of the last night {} missing.", count(found.missing, "value"), be(found.missing));
     }
-    if torn {
+    if found.unanswered > 0 {
+        text += &format!(" {} failed or had no value in a run of the last night.", found.unanswered);
+    }
+    if everything.torn {
         text += " The last run cannot be read.";
     }
-    let suspicious = series.iter().filter(|series| series.suspicion.is_some()).count();
-    if suspicious > 0 {
-        text += &format!(" {suspicious} may be intermittent.");
+    if everything.undated {
+        text += " The last night is in doubt: the date of a run cannot be right.";
     }
-    let noisy = number_of(Watched::TooNoisy);
-    if noisy > 0 {
-        let verb = if noisy == 1 { "is" } else { "are" };
-        text += &format!(" {noisy} {verb} too noisy to tell: not even half the rate would be seen.");
+    if found.suspicious > 0 {
+        text += &format!(" {} may be intermittent.", found.suspicious);
     }
-    let repeat = series.iter().filter(|series| series.repeat.is_some()).count();
-    if repeat > 0 {
-        text += &format!(" {repeat} of the last night should be repeated at once.");
+    if found.too_noisy > 0 {
+        let verb = be(found.too_noisy);
+        text += &format!(" {} {verb} too noisy to tell: not even half the rate would be seen.", found.too_noisy);
+    }
+    if found.repeats > 0 {
+        text += &format!(" {} of the last night must be repeated at once.", found.repeats);
     }
     text
 }
 
-/// Why a series may be intermittent: low nights of all nights since a date, and by how many percent.
-pub(super) fn suspicion((low, nights): (usize, usize), effect: f64, since: &str) -> String {
-    format!("{} on {low} of {nights} nights since {since}: too few to be sure that it is intermittent", apart(effect))
+/// Why a series may be intermittent: low nights of all nights since a date, those of them without a value, and by how many
+/// percent the others are off.
+pub(super) fn suspicion((low, nights): (usize, usize), lost: usize, effect: f64, since: &str) -> String {
+    let what = some_nights(low, lost, effect);
+    format!("{what} of {nights} nights since {since}: too few to be sure that it is intermittent")
+}
+
+/// `lower by 50 % on 3`, `failed or had no value on 3`, or both.
+fn some_nights(low: usize, lost: usize, effect: f64) -> String {
+    match low - lost {
+        0 => format!("{NO_VALUE} on {lost}"),
+        low if lost == 0 => format!("{} on {low}", apart(effect)),
+        low => format!("{} on {low}, {NO_VALUE} on {lost}", apart(effect)),
+    }
+}
+
+/// Whether a change in percent stands for no value at all.
+pub(super) fn is_nothing(change: f64) -> bool {
+    change <= -100.0 || change.is_infinite()
 }
 
 fn apart(change: f64) -> String {
@@ -121,5 +141,8 @@ fn apart(change: f64) -> String {
 }
 
 fn moved(change: f64) -> String {
+    if is_nothing(change) {
+        return NO_VALUE.to_owned();
+    }
     format!("{} by {} %", if change < 0.0 { "fell" } else { "rose" }, percent(change.abs()))
 }

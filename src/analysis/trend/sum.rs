@@ -1,24 +1,48 @@
 //! What the series and their changes come to.
 
 use super::{
-    Change, Missing, Series, State, Trend, VERSION, Watched, Way, date, history::Everything, presence::Standing, reason,
+    Change, Missing, Series, State, Trend, VERSION, Watched, Way, assemble::Everything, date, presence::Standing,
+    reason,
 };
 use crate::analysis::verdict::Status;
+
+/// What speaks against a pass, counted.
+pub(super) struct Found {
+    /// Cases without a value of the last night.
+    pub missing: usize,
+    /// Regressions that stood when their plan was last measured.
+    pub left: usize,
+    /// Series whose last night must be repeated.
+    pub repeats: usize,
+    /// Series without a value in a run of the last night that too few later ones answered.
+    pub unanswered: usize,
+    /// Series that may be intermittent.
+    pub suspicious: usize,
+    /// Series that are too noisy to tell.
+    pub too_noisy: usize,
+    /// Series that are too young to tell.
+    pub too_young: usize,
+}
 
 /// The whole document.
 pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Change>) -> Trend {
     let missing = missing(&everything, &series);
-    let far_off = series.iter().filter(|series| series.far_off).count();
+    let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
     // A pair of a plan that rotates is measured now and then: its hosts and NICs are watched in its place.
     let pairs = everything.series.iter().map(|one| one.rotating && one.part.is_none());
-    let too_young =
-        series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count();
+    let found = Found {
+        missing: missing.len(),
+        left: left(&everything, &changes),
+        repeats: number_of(&|series| series.far_off),
+        unanswered: number_of(&|series| series.unanswered.is_some()),
+        suspicious: number_of(&|series| series.suspicion.is_some()),
+        too_noisy: number_of(&|series| series.state == Watched::TooNoisy),
+        too_young: series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count(),
+    };
     let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
-    let left = left(&everything, &changes);
-    let too_noisy = series.iter().filter(|series| series.state == Watched::TooNoisy).count();
-    let suspicious = series.iter().filter(|series| series.suspicion.is_some()).count();
-    let series_tell = watched && far_off + too_young + too_noisy + suspicious == 0;
-    let unsure = left > 0 || !missing.is_empty() || everything.torn || !series_tell;
+    let Found { missing: absent, left, repeats, unanswered, suspicious, too_noisy, too_young } = found;
+    let series_tell = watched && repeats + unanswered + suspicious + too_noisy + too_young == 0;
+    let unsure = left + absent > 0 || everything.torn || everything.undated || !series_tell;
     let status = match () {
         () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
         () if unsure => Status::Inconclusive,
@@ -31,13 +55,16 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         version: VERSION,
         status,
         exit_code: status.exit_code(),
-        sentence: reason::sentence(&series, &changes, (missing.len(), left), everything.torn),
+        sentence: reason::sentence(&series, &changes, &found, &everything),
         runs: (everything.runs, nights.len()),
         span: ends.unwrap_or_default(),
         unreadable: everything.unreadable,
         missing,
         torn: everything.torn,
-        repeats: far_off,
+        disorder: everything.disorder,
+        undated: everything.undated,
+        repeats,
+        unanswered,
         too_young,
         too_noisy,
         suspicious,
@@ -51,7 +78,7 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
 /// Regressions that stood when their plan was measured for the last time, and that nobody declared to be accepted since: a plan
 /// that was edited makes nothing good. What other hardware took the place of is over.
 fn left(everything: &Everything, changes: &[Change]) -> usize {
-    let accepted = |change: &Change| everything.epochs.iter().any(|one| one.hosts.is_empty() && one.day > change.day);
+    let accepted = |change: &Change| everything.epochs.iter().any(|one| one.declared && one.day > change.day);
     let stood = |change: &&Change| {
         let retired = |&(at, _): &(usize, usize)| everything.series[at].standing == Standing::Retired;
         change.way == Way::Worse && change.state == State::Ended && change.members.iter().any(retired)

@@ -8,7 +8,7 @@ use crate::{
     analysis::{
         trend::{Change, Series, State, Trend, Watched, Way, date},
         verdict::Status,
-        words::{self, are, count, number},
+        words::{self, are, count, number, were},
     },
     report::{
         chart::series::{Drawing, Mark, series},
@@ -22,6 +22,8 @@ const DRAWN: usize = 16;
 const LISTED: usize = 12;
 /// Changes that are listed.
 const CHANGES: usize = 200;
+/// Runs that are named in a remark.
+const NAMED: usize = 5;
 /// Rows of a table that may be long.
 const ROWS: usize = 200;
 /// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
@@ -103,8 +105,9 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
             Status::Fail => "worse",
             Status::Pass => "steady",
             Status::Inconclusive | Status::NotRun if !trend.missing.is_empty() || trend.torn => "values are missing",
+            Status::Inconclusive | Status::NotRun if trend.undated => "a date is wrong",
             Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
-            Status::Inconclusive | Status::NotRun if trend.suspicious > 0 => "in doubt",
+            Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered > 0 => "in doubt",
             Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to tell",
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
@@ -125,7 +128,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
         more_missing: trend.missing.len().saturating_sub(ROWS),
         repeats: repeats(trend),
         doubts: doubts(trend),
-        more_doubts: (trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
+        more_doubts: (trend.unanswered + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
         epochs: epochs(trend),
         kinds: kinds(trend),
         unreadable: Table {
@@ -152,28 +155,53 @@ fn remarks(trend: &Trend) -> Vec<String> {
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {
         remarks.push(format!(
-            "{ended} series are no longer measured: their plan was not run for two weeks, or other hardware took their place."
+            "{} no longer measured: the plan was not run for two weeks or was edited, or other hardware took a place.",
+            are(ended, "series")
         ));
     }
     let weak: Vec<&Series> = trend.series.iter().filter(|series| series.state == Watched::Weakly).collect();
     let sees: Vec<f64> = weak.iter().filter_map(|series| series.sees_percent).collect();
     if let Ok(sees) = railgauge_stats::robust::median(&sees) {
         remarks.push(format!(
-            "{} weakly watched, with fewer than 28 nights: half of them would show a change of {} % within ten nights.",
-            if weak.len() == 1 { "1 series is".to_owned() } else { format!("{} series are", weak.len()) },
+            "{} weakly watched, with fewer than 28 nights: the median one shows a change of {} % within ten nights.",
+            are(weak.len(), "series"),
             number(sees)
         ));
     }
     if trend.too_young > 0 {
         remarks.push(format!(
-            "{} too young to be watched, with fewer than 7 nights: until then only the plan's own limits guard them.",
-            if trend.too_young == 1 { "1 series is".to_owned() } else { format!("{} series are", trend.too_young) }
+            "{} too young to be watched, with fewer than 7 nights: until then there are only the plan's own limits.",
+            are(trend.too_young, "series")
+        ));
+    }
+    let odd = trend.series.iter().filter(|series| series.repeat.is_some() && !series.far_off).count();
+    if odd > 0 {
+        remarks.push(format!(
+            "{} more than 3 standard deviations below the level in the last night, which is no finding yet: three more runs this \
+             night would tell noise from change.",
+            are(odd, "series")
         ));
     }
     if !trend.unreadable.is_empty() {
-        remarks.push(format!("{} could not be read.", count(trend.unreadable.len(), "run")));
+        remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
+    }
+    if !trend.disorder.is_empty() {
+        let judged = if trend.undated { "the last night is in doubt" } else { "its night is the one it says" };
+        let all = named(&trend.disorder);
+        remarks.push(format!("{} dated out of order, {judged}: {all}", are(trend.disorder.len(), "run")));
     }
     remarks
+}
+
+/// Directories, each with what is said of it.
+fn named(all: &[(String, String)]) -> String {
+    let words = |(directory, what): &(String, String)| {
+        // Most errors name the place themselves.
+        if what.contains(directory.as_str()) { what.clone() } else { format!("{directory}: {what}") }
+    };
+    let shown: Vec<String> = all.iter().take(NAMED).map(words).collect();
+    let more = all.len() - shown.len();
+    format!("{}{}", shown.join("; "), if more > 0 { format!("; and {more} more") } else { String::new() })
 }
 
 fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, String> {
@@ -256,7 +284,8 @@ fn repeats(trend: &Trend) -> Table {
     let columns =
         vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
     let row = |series: &Series| Some(vec![series.kind.clone(), series.link.clone(), number(series.repeat?)]);
-    Table { columns, rows: trend.series.iter().filter_map(row).take(ROWS).collect() }
+    let rows = trend.series.iter().filter(|series| series.far_off).filter_map(row);
+    Table { columns, rows: rows.take(ROWS).collect() }
 }
 
 /// Why nothing can be said of a series: what may be intermittent first.
@@ -264,11 +293,26 @@ fn doubts(trend: &Trend) -> Table {
     let columns = vec![text_column("test, metric, size"), text_column("link"), text_column("why")];
     let row = |series: &Series, why: String| vec![series.kind.clone(), series.link.clone(), why];
     let suspected = trend.series.iter().filter_map(|series| Some(row(series, series.suspicion.clone()?)));
-    let noisy = trend.series.iter().filter(|series| series.state == Watched::TooNoisy).map(|series| {
-        let spread = words::percent(series.scale_percent);
-        row(series, format!("too noisy to tell: nights spread by {spread} %, half the rate would not be seen"))
+    let unanswered = trend.series.iter().filter_map(|series| {
+        let (lost, runs) = series.unanswered?;
+        Some(row(series, format!("failed or had no value in {lost} of {} of the last night", count(runs, "run"))))
     });
-    Table { columns, rows: suspected.chain(noisy).take(ROWS).collect() }
+    let noisy = trend.series.iter().filter(|series| series.state == Watched::TooNoisy);
+    let noisy = noisy.map(|series| row(series, noise(series)));
+    Table { columns, rows: unanswered.chain(suspected).chain(noisy).take(ROWS).collect() }
+}
+
+/// Why a series is too noisy: its noise, and whether it comes of a few nights.
+fn noise(series: &Series) -> String {
+    let most = series.scale_percent;
+    let all = series.noise_percent.unwrap_or(most);
+    let few = if all > 2.0 * most {
+        format!(", although most lie within {} %: some are far off", words::percent(most))
+    } else {
+        String::new()
+    };
+    let all = words::percent(all);
+    format!("too noisy to tell: nights spread by {all} %{few}; half the rate would not be seen")
 }
 
 fn epochs(trend: &Trend) -> Table {

@@ -45,7 +45,7 @@ impl Script<'_> {
                 let noise = shared + self.within.sqrt() * run.next();
                 6.0 + (self.level)(at) + self.sigma * noise
             });
-            Night { day: at as i64, runs: runs.collect(), epoch: (self.epoch)(at) }
+            Night { day: at as i64, runs: runs.collect(), lost: 0, epoch: (self.epoch)(at) }
         };
         (0..self.nights).map(&mut value).collect()
     }

@@ -14,7 +14,7 @@ const REPEAT_CUT: f64 = 2.5;
 /// One of so many nights before may have gone as far as the repeats.
 const EXTREMES: usize = HISTORY;
 /// Runs of the same night that confirm.
-const RERUNS: usize = 3;
+pub(super) const RERUNS: usize = 3;
 
 /// What the fast rule says of a night.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -18,6 +18,8 @@ pub(super) struct Flicker {
     /// The last good ones.
     good: Vec<f64>,
     marks: Vec<Mark>,
+    /// Which of them are low for want of a value.
+    lost: Vec<bool>,
     /// Position of the open alert, and of its first low night among the marks.
     open: Option<(usize, usize)>,
 }
@@ -31,20 +33,23 @@ impl Flicker {
         *self = Self { first: at, ..Self::default() };
     }
 
-    /// Adds a night, and raises, brings up to date or ends the alert; `values` are all nights of the series up to this one,
-    /// and `day` tells the day of each. The positions of its low nights where it ends.
+    /// Adds a night, and raises, brings up to date or ends the alert; `values` are all nights of the series up to this one, not
+    /// finite where a night has none, and `day` tells the day of each. A night that `lost` its value is a low one. The
+    /// positions of its low nights where it ends.
     pub(super) fn night(
         &mut self,
-        values: &[f64],
+        (values, lost): (&[f64], bool),
         least: f64,
         day: impl Fn(usize) -> i64,
         alerts: &mut Vec<Alert>,
     ) -> Option<Vec<usize>> {
         let &value = values.last()?;
-        let mark = self.mark(value, least);
+        let known = value.is_finite().then(|| self.mark(value, least));
+        let mark = known.filter(|_| !lost).unwrap_or(Mark::Low);
         self.marks.push(mark);
+        self.lost.push(lost);
         // A low night is no measure of the others, whatever level it may be of.
-        if mark != Mark::Low {
+        if known.is_some_and(|mark| mark != Mark::Low) {
             if self.good.len() == REFERENCE {
                 self.good.remove(0);
             }
@@ -52,7 +57,7 @@ impl Flicker {
         }
         let last = || self.marks.iter().rposition(|mark| *mark == Mark::Low);
         if let Some((alert, since)) = self.open {
-            if is_over(&self.marks, since) {
+            if mark != Mark::Low && is_over(&self.marks, since) {
                 let back = last().map_or(since, |last| last + 1);
                 alerts[alert].end = End::WentAway(day(self.first + back));
                 self.open = None;
@@ -61,7 +66,8 @@ impl Flicker {
             }
             if mark == Mark::Low {
                 alerts[alert].effect = self.effect(values, since);
-                alerts[alert].nights = self.tally(since, self.marks.len());
+                alerts[alert].nights = self.tally(since);
+                alerts[alert].lost = self.lost(since);
             }
             return None;
         }
@@ -77,7 +83,8 @@ impl Flicker {
                 effect: self.effect(values, since),
                 interval: None,
                 strength,
-                nights: self.tally(since, self.marks.len()),
+                nights: self.tally(since),
+                lost: self.lost(since),
                 end: End::Open,
             });
         }
@@ -93,21 +100,31 @@ impl Flicker {
         depth(&self.good, least).map_or(Mark::Good, |Depth { centre, most, .. }| Mark::of(value - centre, most))
     }
 
-    /// Low nights, and all nights, from one night to another.
-    fn tally(&self, since: usize, end: usize) -> (usize, usize) {
-        (self.marks[since..end].iter().filter(|mark| **mark == Mark::Low).count(), end - since)
+    /// Low nights, and all nights, since a night.
+    fn tally(&self, since: usize) -> (usize, usize) {
+        (self.marks[since..].iter().filter(|mark| **mark == Mark::Low).count(), self.marks.len() - since)
     }
 
-    /// Median of the low nights since a night, less that of the good ones.
+    /// Nights since a night that lost their value.
+    fn lost(&self, since: usize) -> usize {
+        self.lost[since..].iter().filter(|lost| **lost).count()
+    }
+
+    /// Median of the low nights since a night, less that of the good ones; −∞ where none of them has a value.
     fn effect(&self, values: &[f64], since: usize) -> f64 {
-        let of_marks = self.marks.iter().zip(&values[self.first..]).skip(since);
-        let mut low: Vec<f64> = of_marks.filter(|(mark, _)| **mark == Mark::Low).map(|(_, value)| *value).collect();
+        let nights = self.marks.iter().zip(&self.lost).zip(&values[self.first..]).skip(since);
+        let is_low = |((mark, lost), _): &((&Mark, &bool), &f64)| **mark == Mark::Low && !**lost;
+        let mut low: Vec<f64> = nights.filter(is_low).map(|(_, value)| *value).collect();
+        if low.is_empty() {
+            return f64::NEG_INFINITY;
+        }
         median_in_place(&mut low) - median_in_place(&mut self.good.clone())
     }
 
     /// What is suspicious and no alert; `values` and `day` as for [`night`](Self::night).
     pub(super) fn suspicion(&self, values: &[f64], day: impl Fn(usize) -> i64) -> Option<Suspicion> {
         let Intermittent { since, nights, .. } = intermittent(&self.marks).filter(|_| self.open.is_none())?;
-        Some(Suspicion { since: day(self.first + since), nights, effect: self.effect(values, since) })
+        let (lost, effect) = (self.lost(since), self.effect(values, since));
+        Some(Suspicion { since: day(self.first + since), nights, lost, effect })
     }
 }

@@ -18,8 +18,8 @@ const CHANCE: (f64, f64) = (1e-3, 1e-5);
 const SPELLS: (usize, usize) = (2, 3);
 /// Fewest low nights of any evidence.
 const FEWEST: usize = 3;
-/// It is over when so many good nights in succession would come by chance once in a thousand.
-const OVER: f64 = 1e-3;
+/// It is over when the nights since are so much less likely with the share of low nights before than in a healthy series.
+const OVER: f64 = 0.004;
 
 /// What a night says of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,15 +93,38 @@ pub fn intermittent(marks: &[Mark]) -> Option<Intermittent> {
     })
 }
 
-/// Whether it is over: as many good nights came since the last low one as would come by chance once in 1,000 if nights were
-/// low as often as they were from the first low night, `since`, to the last one (and one good night more).
+/// Whether it is over. The nights from `since`, the first low one, are divided after the low night that makes them most
+/// likely: before it nights are low with the share that was seen (and one good night more), after it with that of a healthy
+/// series. It is over when the nights after are 250 times less likely with the share before than in a healthy series. A good
+/// night counts for that and a dip against it, so that a dip delays the end and begins nothing anew.
 pub fn is_over(marks: &[Mark], since: usize) -> bool {
     let shown = &marks[since..];
-    let Some(last) = shown.iter().rposition(|mark| *mark == Mark::Low) else { return true };
-    let low = shown.iter().filter(|mark| **mark == Mark::Low).count();
-    let share = low as f64 / (last + 2) as f64;
-    let good = shown[last..].iter().filter(|mark| **mark == Mark::Good).count();
-    (1.0 - share).powi(i32::try_from(good).unwrap_or(i32::MAX)) < OVER
+    let count = |wanted: Mark| shown.iter().filter(|mark| **mark == wanted).count() as f64;
+    let (low, good) = (count(Mark::Low), count(Mark::Good));
+    if low == 0.0 {
+        return true;
+    }
+    let likely = |low: f64, good: f64, share: f64| low * share.ln() + good * (1.0 - share).ln();
+    let (mut low_before, mut good_before) = (0.0, 0.0);
+    // Logarithm of the likelihood of everything, and of the nights after: with the share before over that of a healthy series.
+    let mut best = (f64::NEG_INFINITY, 0.0);
+    for (at, mark) in shown.iter().enumerate() {
+        match mark {
+            Mark::Good => good_before += 1.0,
+            Mark::Between => {}
+            Mark::Low => {
+                low_before += 1.0;
+                let share = low_before / (at + 2) as f64;
+                let (low_after, good_after) = (low - low_before, good - good_before);
+                let healthy = likely(low_after, good_after, HEALTHY);
+                let all = likely(low_before, good_before, share) + healthy;
+                if low_before >= low.min(FEWEST as f64) && all > best.0 {
+                    best = (all, likely(low_after, good_after, share) - healthy);
+                }
+            }
+        }
+    }
+    best.1 < OVER.ln()
 }
 
 /// Probability of `k` low nights or more of `n`.

@@ -8,7 +8,8 @@
 //! ([`intermittent`]). [`watch`] walks a series night by night with all
 //! of these, and [`together`] finds the common cause of series that changed at the same time.
 //!
-//! Values are natural logarithms. A night without a result is simply not in the series.
+//! Values are natural logarithms. A night without a run is simply not in the series; one whose runs failed is, and counts among
+//! the nights that come and go.
 
 mod edivisive;
 mod fast;

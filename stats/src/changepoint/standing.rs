@@ -104,10 +104,12 @@ impl Standing {
     }
 
     /// Ends the changes for the worse that the present level is back from, beyond doubt; the history before them, and the
-    /// position in the level of the first night that is back.
+    /// position in the level of the first night that is back. Of changes that were raised from the day `unfounded` on it is
+    /// enough that the level shows no sign of them.
     pub(super) fn returned(
         &mut self,
         level: &[f64],
+        unfounded: Option<i64>,
         day: impl Fn(usize) -> i64,
         alerts: &mut [Alert],
     ) -> Option<(Vec<usize>, usize)> {
@@ -116,7 +118,8 @@ impl Standing {
             let closer = |value: &f64| (value - open.centre).abs() < (value - open.centre - open.effect).abs();
             let from = level.iter().position(closer)?;
             let nights = &level[from..];
-            (open.effect < 0.0 && nights.len() >= RETURN_NIGHTS && open.is_back(nights, true)).then_some(from)
+            let sure = unfounded.is_none_or(|first| alerts[open.alert].raised < first);
+            (open.effect < 0.0 && nights.len() >= RETURN_NIGHTS && open.is_back(nights, sure)).then_some(from)
         };
         let (oldest, from) = self.0.iter().enumerate().find_map(|(at, open)| Some((at, back(open)?)))?;
         let mut ended = self.0.drain(oldest..);

@@ -1,8 +1,16 @@
 //! The walk from night to night: what is known of a series each evening.
 
 use super::{
-    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast, flicker::Flicker, last_night,
-    place::place, slow, slow::FEWEST, standing::Standing, variance_split, wandering, young,
+    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast,
+    fast::RERUNS,
+    flicker::Flicker,
+    last::{Depth, depth},
+    last_night,
+    place::place,
+    slow,
+    slow::FEWEST,
+    standing::Standing,
+    variance_split, wandering, young,
 };
 use crate::{
     refusal::Refusal,
@@ -30,7 +38,7 @@ const SUDDEN: f64 = 15.0;
 pub(super) struct Walk<'a> {
     nights: &'a [Night],
     rules: &'a Rules,
-    /// Median of each night's runs.
+    /// Median of each night's runs; not a number where it has none.
     values: Vec<f64>,
     /// Positions of the nights of the present level, and their values.
     history: Vec<usize>,
@@ -38,6 +46,8 @@ pub(super) struct Walk<'a> {
     /// Changes that are open, the oldest first.
     standing: Standing,
     flicker: Flicker,
+    /// Whether an epoch was declared since the last night with a value.
+    declared: bool,
     /// Scale of the level before the last declared epoch.
     earlier: Option<f64>,
     alerts: Vec<Alert>,
@@ -49,11 +59,12 @@ impl<'a> Walk<'a> {
         Self {
             nights,
             rules,
-            values: nights.iter().map(|night| median_in_place(&mut night.runs.clone())).collect(),
+            values: nights.iter().map(middle).collect(),
             history: Vec::new(),
             recent: Vec::new(),
             standing: Standing::default(),
             flicker: Flicker::default(),
+            declared: false,
             earlier: None,
             alerts: Vec::new(),
             within_share: rules.within_share,
@@ -61,13 +72,23 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn night(&mut self, at: usize) -> Result<(), Refusal> {
-        self.step(at)?;
+        let night = &self.nights[at];
+        if at > 0 && night.epoch != self.nights[at - 1].epoch {
+            self.flicker.accept(&mut self.alerts, at, night.day);
+            self.declared = true;
+        }
+        if !night.runs.is_empty() {
+            self.step(at)?;
+        }
         let day = |night: usize| self.nights[night].day;
-        let over = self.flicker.night(&self.values[..=at], self.rules.least, day, &mut self.alerts);
+        // As the median would be if what is lost were the worst.
+        let lost = night.lost > 0 && night.lost >= night.runs.len();
+        let over = self.flicker.night((&self.values[..=at], lost), self.rules.least, day, &mut self.alerts);
         if let Some(low) = over {
             // Known to have been of no level: what is left shows whether the level before is back.
             self.leave_out(&low);
-            self.returned();
+            // So are changes that these nights made a rule raise.
+            self.returned(low.first().map(|&first| self.nights[first].day));
             self.leave_out(&low);
         }
         Ok(())
@@ -81,9 +102,8 @@ impl<'a> Walk<'a> {
     /// The alerts of a level that changed.
     fn step(&mut self, at: usize) -> Result<(), Refusal> {
         let night = &self.nights[at];
-        if at > 0 && night.epoch != self.nights[at - 1].epoch {
+        if std::mem::take(&mut self.declared) {
             self.standing.accept(&mut self.alerts, night.day);
-            self.flicker.accept(&mut self.alerts, at, night.day);
             self.earlier = (self.recent.len() >= WATCHED.1).then(|| self.scale()).transpose()?;
             self.set_history(Vec::new());
         }
@@ -93,7 +113,7 @@ impl<'a> Walk<'a> {
         if let Some(z) = quick {
             return self.change(at, self.history.len() - 1, Kind::Fast, z);
         }
-        self.returned();
+        self.returned(None);
         if self.recent.len() >= WATCHED.0
             && let Some((place, excess)) = self.slow(at)?
         {
@@ -176,7 +196,7 @@ impl<'a> Walk<'a> {
     /// Share of variance within nights, from earlier nights with several runs whose first run was nothing special: nights
     /// that were repeated because they looked bad would make it too large.
     fn split(&self, at: usize) -> Result<Option<f64>, Refusal> {
-        let firsts: Vec<f64> = self.nights[..at].iter().map(|night| night.runs[0]).collect();
+        let firsts: Vec<f64> = self.nights[..at].iter().filter_map(|night| night.runs.first().copied()).collect();
         let (centre, scale) = (median(&firsts)?, MAD_TO_SIGMA * mad(&firsts)?);
         let ordinary = |night: &&Night| night.runs.len() >= 2 && (night.runs[0] - centre).abs() <= 3.0 * scale;
         let nights: Vec<&[f64]> =
@@ -204,6 +224,7 @@ impl<'a> Walk<'a> {
             interval: found.interval,
             strength,
             nights: (before.len(), self.recent.len() - place),
+            lost: 0,
             end: End::Open,
         };
         let new = self.history.split_off(place);
@@ -218,10 +239,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Ends what is over, and takes up the history before it again.
-    fn returned(&mut self) {
+    fn returned(&mut self, unfounded: Option<i64>) {
         let day = |night: usize| self.nights[night].day;
         if let Some((earlier, from)) =
-            self.standing.returned(&self.recent, |at| day(self.history[at]), &mut self.alerts)
+            self.standing.returned(&self.recent, unfounded, |at| day(self.history[at]), &mut self.alerts)
         {
             self.set_history(earlier.into_iter().chain(self.history[from..].iter().copied()).collect());
         }
@@ -234,29 +255,37 @@ impl<'a> Walk<'a> {
 
     /// Whether the last night should be repeated: it is far below its level, and nothing was reported yet.
     fn repeat(&mut self) -> Result<Option<Repeat>, Refusal> {
-        let (Some((&value, before)), Some(last)) = (self.recent.split_last(), self.nights.last()) else {
+        let (Some((&value, before)), Some(&at)) = (self.recent.split_last(), self.history.last()) else {
             return Ok(None);
         };
-        if self.alerts.last().is_some_and(|alert| alert.raised == last.day) {
+        if self.alerts.last().is_some_and(|alert| alert.raised == self.nights[at].day) {
             return Ok(None);
         }
-        let far = last_night(before, value, self.rules.least).or_else(|| self.newest());
+        let far = last_night(before, value, self.rules.least).or_else(|| self.single());
         if far.is_some() || before.len() < FEWEST {
             return Ok(far);
         }
-        let at = self.nights.len() - 1;
         let Fast::Repeat { z } = self.fast(at)? else { return Ok(None) };
         let drop = value - median(before)?;
         Ok((z < 0.0 && self.repeats_tell(at)?).then_some(Repeat { z, drop, urgent: false }))
     }
 
-    /// The newest run of a last night of several runs: it says what is so now, whatever the runs before it say. Single runs
-    /// against single runs.
-    fn newest(&self) -> Option<Repeat> {
+    /// A run of a last night of several that is far off, whatever their median says, unless three runs after it were not. Each
+    /// of these asks for half as much again. Single runs against single runs.
+    fn single(&self) -> Option<Repeat> {
         let (last, earlier) = self.history.split_last()?;
-        let [_, .., newest] = self.nights[*last].runs[..] else { return None };
+        let runs = &self.nights[*last].runs;
+        if runs.len() < 2 {
+            return None;
+        }
         let before: Vec<f64> = earlier.iter().map(|&night| self.nights[night].runs[0]).collect();
-        last_night(&before, newest, self.rules.least)
+        let Depth { centre, scale, most } = depth(&before, self.rules.least)?;
+        let far = |(answers, &run): (usize, &f64)| {
+            let drop = run - centre;
+            let doubt = 1.0 + answers as f64 / 2.0;
+            (drop < -most * doubt).then_some(Repeat { z: drop / scale, drop, urgent: true })
+        };
+        runs.iter().rev().take(RERUNS).enumerate().find_map(far)
     }
 
     pub(super) fn result(mut self) -> Result<Watch, Refusal> {
@@ -279,8 +308,14 @@ impl<'a> Walk<'a> {
             repeat,
             suspicious: self.flicker.suspicion(&self.values, |night| self.nights[night].day),
             blind: self.recent.len() >= WATCHED.1 && young::is_blind(&self.recent, self.rules.least),
+            noise: young::noise(&self.recent, self.rules.least),
             within_share: self.within_share,
             alerts: self.alerts,
         })
     }
+}
+
+/// Median of a night's runs; not a number where it has none.
+fn middle(night: &Night) -> f64 {
+    if night.runs.is_empty() { f64::NAN } else { median_in_place(&mut night.runs.clone()) }
 }

@@ -8,9 +8,12 @@ use crate::{refusal::Refusal, shift::Interval};
 pub struct Night {
     /// Number of the day, by which nights are ordered; days without results are left out.
     pub day: i64,
-    /// Natural logarithms of the runs, the scheduled one first, then repeats of the same night; at least one. Higher is
-    /// better: logarithms of latencies are given with the other sign.
+    /// Natural logarithms of the runs, the scheduled one first, then repeats of the same night. Higher is better: logarithms
+    /// of latencies are given with the other sign.
     pub runs: Vec<f64>,
+    /// Runs that were to give a value and gave none. Where these are half of all or more, the night counts as a low one among
+    /// those that come and go. A night has a run of either sort.
+    pub lost: usize,
     /// A number that changes when somebody declares a new level to be good: history begins anew.
     pub epoch: u64,
 }
@@ -66,7 +69,8 @@ pub struct Alert {
     pub since: i64,
     /// Rule.
     pub kind: Kind,
-    /// Shift from up to 40 nights before to the nights since (Hodges–Lehmann), as a difference of logarithms.
+    /// Shift from up to 40 nights before to the nights since (Hodges–Lehmann), as a difference of logarithms. Of
+    /// [`Kind::Intermittent`] the median of the low nights less that of the good ones, −∞ where none of them gave a value.
     pub effect: f64,
     /// 95 % interval; `None` where the nights since are too few.
     pub interval: Option<Interval>,
@@ -75,6 +79,8 @@ pub struct Alert {
     /// Nights before and since that the effect rests on; of [`Kind::Intermittent`] the low nights, and all nights from the
     /// first of them to the last one.
     pub nights: (usize, usize),
+    /// Low nights of [`Kind::Intermittent`] that gave no value; 0 of all other kinds.
+    pub lost: usize,
     /// What became of it.
     pub end: End,
 }
@@ -108,7 +114,9 @@ pub struct Suspicion {
     pub since: i64,
     /// Low nights, and all nights from the first of them on.
     pub nights: (usize, usize),
-    /// Median of the low nights less that of the good ones, as a difference of logarithms.
+    /// Low nights that gave no value.
+    pub lost: usize,
+    /// Median of the low nights less that of the good ones, as a difference of logarithms; −∞ where none of them gave a value.
     pub effect: f64,
 }
 
@@ -140,6 +148,8 @@ pub struct Watch {
     /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 95 of
     /// 100 cases.
     pub blind: bool,
+    /// Standard deviation that this and `sees` rest on: of the last nights of the level, few very low ones among them too.
+    pub noise: Option<f64>,
     /// Share of variance within nights that was used, if known.
     pub within_share: Option<f64>,
 }
@@ -151,9 +161,10 @@ pub struct Watch {
 /// is declared; then the old history is taken up again.
 ///
 /// # Errors
-/// No night, a night without a run, nights out of order, or a value that is not finite.
+/// No night with a value, a night without a run, nights out of order, or a value that is not finite.
 pub fn watch(nights: &[Night], rules: &Rules) -> Result<Watch, Refusal> {
-    if nights.is_empty() || nights.iter().any(|night| night.runs.is_empty()) {
+    let nothing = |night: &Night| night.runs.is_empty() && night.lost == 0;
+    if nights.iter().all(|night| night.runs.is_empty()) || nights.iter().any(nothing) {
         return Err(Refusal::TooFew { need: 1, got: 0 });
     }
     if let Some(at) = nights.iter().position(|night| night.runs.iter().any(|v| !v.is_finite())) {

@@ -131,14 +131,24 @@ pub(super) fn is_blind(level: &[f64], least: f64) -> bool {
     found(level, least, PATIENT, 1.645).is_some_and(|step| step > std::f64::consts::LN_2)
 }
 
-/// What alerts after so many nights of a new level, and so many standard errors.
-fn found(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
+/// Standard deviation of the nights that half the rate is looked for among.
+pub(super) fn noise(level: &[f64], least: f64) -> Option<f64> {
+    spread(level, least, PATIENT).map(|(_, variance)| variance.sqrt())
+}
+
+/// The last nights of a level that so many nights of a new one are held against, and their variance.
+fn spread(level: &[f64], least: f64, nights: usize) -> Option<(usize, f64)> {
     let n = level.len().min(MOST - nights);
     if n < FEWEST.0 {
         return None;
     }
     let all = sides(level[level.len() - n..].iter(), f64::INFINITY).pop()?;
-    let variance = (all.squares + PRIOR * least * least) / (n as f64 - 1.0 + PRIOR);
+    Some((n, (all.squares + PRIOR * least * least) / (n as f64 - 1.0 + PRIOR)))
+}
+
+/// What alerts after so many nights of a new level, and so many standard errors.
+fn found(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
+    let (n, variance) = spread(level, least, nights)?;
     let error = (variance * (1.0 / n as f64 + 1.0 / nights as f64)).sqrt();
     Some((error * (cut(n, nights) + errors)).max(least))
 }

@@ -81,12 +81,12 @@ pub fn rows(options: &Options) -> Vec<Row> {
             rows.push(Row::share(what("for 20 to 40 nights, fails"), hits, long().count(), Bar::AtLeast(0.95)));
         }
         let doubted = |trial: usize| {
-            let found = drawn(trial, kind, 1 + trial % 6, Spread::of(trial), 10 + trial % 31, 20, options.seed);
+            let found = drawn(trial, kind, 1 + trial % 6, Spread::of(trial), 10 + trial % 31, 15, options.seed);
             fails(&found) || found.suspicious.is_some() || found.blind
         };
         let hits = (0..trials).filter(|&trial| doubted(trial)).count();
-        let what = format!("trend: what was intermittent is no pass after 20 good nights, {name}");
-        rows.push(Row::share(what, hits, trials, Bar::AtMost(0.1)));
+        let what = format!("trend: what was intermittent is no pass after 15 good nights, {name}");
+        rows.push(Row::share(what, hits, trials, Bar::AtMost(0.05)));
         rows.extend(quiet(options, name, kind));
     }
     rows

@@ -1,0 +1,84 @@
+//! Runs in which a series should have a value and has none: a failure that comes and goes is one, too.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    assemble::Order,
+    history::{Key, Past, Watch},
+    lines::Lines,
+};
+
+/// The runs of every plan, as far as they tell what is absent.
+pub(super) struct Absent<'a> {
+    order: &'a Order<'a>,
+    /// Places in time of the runs of a plan in all its versions. One that ended before anything was planned is left out where
+    /// another of the same night was not.
+    runs: HashMap<usize, Vec<usize>>,
+    /// Subjects that a version measures, in any of its runs.
+    measured: HashSet<(usize, usize)>,
+    /// Versions that measure other pairs each night.
+    rotating: &'a HashSet<usize>,
+}
+
+impl<'a> Absent<'a> {
+    pub(super) fn new(order: &'a Order<'a>, lines: &Lines, rotating: &'a HashSet<usize>) -> Self {
+        let (mut runs, mut measured): (HashMap<usize, Vec<usize>>, _) = (HashMap::new(), HashSet::new());
+        let mut planned_nights: HashSet<(usize, i64)> = HashSet::new();
+        for (at, &day) in order.days.iter().enumerate() {
+            let Past { plan, planned, .. } = order.at(at);
+            runs.entry(lines.of(*plan)).or_default().push(at);
+            measured.extend(planned.iter().flatten().map(|&subject| (*plan, subject)));
+            if planned.is_some() {
+                planned_nights.insert((lines.of(*plan), day));
+            }
+        }
+        for (line, runs) in &mut runs {
+            runs.retain(|&at| order.at(at).planned.is_some() || !planned_nights.contains(&(*line, order.days[at])));
+        }
+        Self { order, runs, measured, rotating }
+    }
+
+    /// Places in time of the runs that each series lacks, from the places of its values; `lost` are those in which a value was
+    /// expressly none. What was never measured before is absent only then. A run is lacked by the series that had a value
+    /// last, where other hardware took a place.
+    pub(super) fn of(
+        &self,
+        series: &[(&Key, Vec<usize>)],
+        lost: &HashMap<(Watch, usize), HashSet<usize>>,
+    ) -> Vec<Vec<usize>> {
+        let mut alike: HashMap<(&Watch, usize), Vec<usize>> = HashMap::new();
+        for (at, (key, _)) in series.iter().enumerate() {
+            alike.entry((&key.watch, key.plan)).or_default().push(at);
+        }
+        let mut absent: Vec<Vec<usize>> = vec![Vec::new(); series.len()];
+        let none = HashSet::new();
+        for ((watch, plan), members) in alike {
+            let valued: HashSet<usize> = members.iter().flat_map(|&at| series[at].1.iter().copied()).collect();
+            let Some(&first) = valued.iter().min() else { continue };
+            let lost = lost.get(&(watch.clone(), plan)).unwrap_or(&none);
+            for &run in self.runs.get(&plan).into_iter().flatten().filter(|run| !valued.contains(run)) {
+                if !(lost.contains(&run) || run > first && self.is_due(watch, run)) {
+                    continue;
+                }
+                let before = |at: &usize| series[*at].1.partition_point(|place| *place < run).checked_sub(1);
+                let latest = |at: &usize| before(at).map(|last| series[*at].1[last]);
+                let earliest = |at: &usize| std::cmp::Reverse(series[*at].1.first().copied());
+                if let Some(owner) = members.iter().copied().max_by_key(|at| (latest(at), earliest(at))) {
+                    absent[owner].push(run);
+                }
+            }
+        }
+        absent
+    }
+
+    /// Whether something should have a value of a run even if the run does not speak of it.
+    fn is_due(&self, watch: &Watch, run: usize) -> bool {
+        let Past { plan, planned, .. } = self.order.at(run);
+        match watch {
+            Watch::Subject { subject, .. } => {
+                !self.rotating.contains(plan) && self.measured.contains(&(*plan, *subject))
+            }
+            Watch::Part { .. } => planned.is_none(),
+        }
+    }
+}

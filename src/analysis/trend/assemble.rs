@@ -1,0 +1,336 @@
+//! Makes series of nights of the runs that were collected.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use railgauge_stats::changepoint::Night;
+use railgauge_wire::terms::Metric;
+
+use super::{
+    Options,
+    absent::Absent,
+    calendar::nights,
+    dates,
+    epochs::{Epoch, Walk},
+    history::{History, Key, Past, Watch},
+    lines::Lines,
+    parts::Part,
+    presence::{Presence, Standing},
+};
+use crate::analysis::history::Subject;
+
+/// Later runs of the same night with a value that answer one without.
+const ANSWERS: usize = 3;
+
+/// A series with all its nights.
+pub(super) struct Collected {
+    /// What it is about, or an example of what the part is in.
+    pub subject: usize,
+    pub part: Option<Part>,
+    pub metric: Metric,
+    pub plan: String,
+    /// Whether its plan measures other pairs each night.
+    pub rotating: bool,
+    /// Whether it has the values it should have.
+    pub standing: Standing,
+    pub hardware: Vec<String>,
+    pub nights: Vec<Night>,
+    /// Runs of the last night that gave no value, and all of its runs, where too few later ones answered.
+    pub unanswered: Option<(usize, usize)>,
+}
+
+impl Collected {
+    /// The nights with a value.
+    pub(super) fn valued(&self) -> impl DoubleEndedIterator<Item = &Night> {
+        self.nights.iter().filter(|night| !night.runs.is_empty())
+    }
+}
+
+/// Everything there is.
+pub(super) struct Everything {
+    pub subjects: Vec<Subject>,
+    pub series: Vec<Collected>,
+    pub epochs: Vec<Epoch>,
+    /// Nights with a run, in order.
+    pub nights: Vec<i64>,
+    pub runs: usize,
+    pub groups: BTreeMap<String, Vec<String>>,
+    pub unreadable: Vec<(String, String)>,
+    pub torn: bool,
+    /// Runs whose date does not go with the order of their names, and why that matters.
+    pub disorder: Vec<(String, String)>,
+    /// Whether the last night is in doubt because of dates.
+    pub undated: bool,
+    /// Subjects and metrics that are measured now and never had a value, and the first night of that.
+    pub never: Vec<(usize, Metric, i64)>,
+}
+
+/// A series of all versions of a plan: values by their places in time.
+struct Joined {
+    key: Key,
+    about: usize,
+    points: Vec<(usize, f64)>,
+}
+
+/// The runs in the order of time.
+pub(super) struct Order<'a> {
+    pub past: &'a [Past],
+    /// Number of each run.
+    pub runs: Vec<usize>,
+    /// Night of each run.
+    pub days: Vec<i64>,
+    /// Place of each run by its number.
+    pub place: Vec<usize>,
+}
+
+impl<'a> Order<'a> {
+    fn new(past: &'a [Past]) -> Self {
+        let mut runs: Vec<usize> = (0..past.len()).collect();
+        runs.sort_by_key(|&run| past[run].started);
+        let days = nights(&runs.iter().map(|&run| past[run].started).collect::<Vec<_>>());
+        let mut place = vec![0; runs.len()];
+        runs.iter().enumerate().for_each(|(at, &run)| place[run] = at);
+        Self { past, runs, days, place }
+    }
+
+    /// The run at a place in time.
+    pub(super) fn at(&self, place: usize) -> &Past {
+        &self.past[self.runs[place]]
+    }
+
+    fn of(&self, run: u32) -> usize {
+        self.place[run as usize]
+    }
+}
+
+impl History {
+    /// Nights, epochs and series.
+    pub(super) fn finish(self, options: &Options) -> Everything {
+        let subjects: Vec<Subject> = sorted(self.subjects).into_iter().map(|(subject, _)| subject).collect();
+        let words = sorted(self.words);
+        let order = Order::new(&self.past);
+        let lines = Lines::new(&self.past, &order.runs, &self.said);
+        let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
+        // The newest run of every plan that was to measure a subject, by its place in time.
+        let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
+        for (at, &day) in order.days.iter().enumerate() {
+            let Past { plan, planned, .. } = order.at(at);
+            let line = lines.of(*plan);
+            presence.run(line, *plan, day, planned.as_deref());
+            newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
+        }
+        let joined = joined(self.series, self.about, self.points, &order, &lines);
+        let mut lost: HashMap<(Watch, usize), HashSet<usize>> = HashMap::new();
+        for ((watch, plan), runs) in self.lost {
+            lost.entry((watch, lines.of(plan))).or_default().extend(runs.into_iter().map(|run| order.of(run)));
+        }
+        let known: Vec<(&Key, Vec<usize>)> =
+            joined.iter().map(|one| (&one.key, one.points.iter().map(|(place, _)| *place).collect())).collect();
+        let absent = Absent::new(&order, &lines, &self.rotating).of(&known, &lost);
+        let epochs = epochs(&order, &lines, options);
+        let mut series: Vec<Collected> = Vec::with_capacity(joined.len());
+        // Plan and last version of each, and place of its last value.
+        let mut ends: Vec<(usize, usize, usize)> = Vec::with_capacity(joined.len());
+        for (Joined { key, about, points }, absent) in joined.iter().zip(absent) {
+            let last = points.last().map_or(0, |(place, _)| *place);
+            let (metric, part, subject) = match &key.watch {
+                Watch::Subject { metric, subject } => (*metric, None, Some(*subject)),
+                Watch::Part { metric, part, .. } => (*metric, Some(part.clone()), None),
+            };
+            let due = subject.and_then(|subject| newest.get(&(key.plan, subject))).copied();
+            let version = order.at(due.unwrap_or(last).max(last)).plan;
+            ends.push((key.plan, version, last));
+            let (nights, unanswered) = of_nights(points, &absent, &order.days, &epochs.1);
+            series.push(Collected {
+                subject: *about,
+                part,
+                metric,
+                plan: words[version].to_string(),
+                rotating: self.rotating.contains(&version),
+                standing: Standing::Retired,
+                hardware: key.hardware.iter().map(|word| words[*word].to_string()).filter(|w| !w.is_empty()).collect(),
+                nights,
+                unanswered,
+            });
+        }
+        let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
+        presence.judge(&mut series, &plans, &subjects, &self.rotating);
+        // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
+        for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
+            let due = newest.get(&(*plan, one.subject)).is_some_and(|newest| newest > last);
+            if one.part.is_none() && one.standing == Standing::Present && due {
+                one.standing = Standing::Missing(1);
+            }
+            if one.standing != Standing::Present {
+                one.unanswered = None;
+            }
+        }
+        let measured: HashSet<(&Watch, usize)> = joined.iter().map(|one| (&one.key.watch, one.key.plan)).collect();
+        let never = lost.iter().filter(|((watch, plan), _)| !measured.contains(&(watch, *plan)));
+        let mut never: Vec<(usize, Metric, i64)> = never
+            .filter_map(|((watch, plan), places)| match watch {
+                Watch::Subject { subject, metric } if presence.expected(*plan, *subject) => {
+                    Some((*subject, *metric, order.days[*places.iter().min()?]))
+                }
+                _ => None,
+            })
+            .collect();
+        never.sort_unstable();
+        retain_telling(&mut series);
+        let (disorder, doubtful) = disorder(&order, &lines);
+        let torn = torn(&self.past, &self.torn);
+        let runs = order.runs.len();
+        let mut nights = order.days;
+        nights.dedup();
+        Everything {
+            subjects,
+            series,
+            epochs: epochs.0,
+            nights,
+            runs,
+            groups: self.groups,
+            unreadable: self.unreadable,
+            torn,
+            disorder,
+            undated: self.misdated || doubtful,
+            never,
+        }
+    }
+}
+
+/// Series of all versions of each plan, in the order in which they were met.
+fn joined(
+    series: HashMap<Key, usize>,
+    about: Vec<usize>,
+    points: Vec<Vec<(u32, f64)>>,
+    order: &Order<'_>,
+    lines: &Lines,
+) -> Vec<Joined> {
+    let mut joined: Vec<Joined> = Vec::with_capacity(series.len());
+    let mut known: HashMap<Key, usize> = HashMap::new();
+    for ((key, points), about) in sorted(series).into_iter().zip(points).zip(about) {
+        let key = Key { plan: lines.of(key.plan), ..key };
+        let at = *known.entry(key.clone()).or_insert(joined.len());
+        if at == joined.len() {
+            joined.push(Joined { key, about, points: Vec::new() });
+        }
+        joined[at].points.extend(points.into_iter().map(|(run, value)| (order.of(run), value)));
+    }
+    joined.iter_mut().for_each(|one| one.points.sort_by_key(|(place, _)| *place));
+    joined
+}
+
+/// The nights of a series, and what of the last one is unanswered.
+fn of_nights(
+    points: &[(usize, f64)],
+    absent: &[usize],
+    days: &[i64],
+    epochs: &BTreeMap<i64, u64>,
+) -> (Vec<Night>, Option<(usize, usize)>) {
+    let mut runs: Vec<(usize, Option<f64>)> = points.iter().map(|&(place, value)| (place, Some(value))).collect();
+    runs.extend(absent.iter().map(|&place| (place, None)));
+    runs.sort_by_key(|(place, _)| *place);
+    let mut nights: Vec<Night> = Vec::new();
+    // Values since the last run of the night that gave none.
+    let mut answers = 0;
+    for (place, value) in runs {
+        let day = days[place];
+        if nights.last().is_none_or(|night| night.day != day) {
+            let epoch = epochs.get(&day).copied().unwrap_or(0);
+            nights.push(Night { day, runs: Vec::new(), lost: 0, epoch });
+        }
+        let Some(night) = nights.last_mut() else { continue };
+        if let Some(value) = value {
+            night.runs.push(value);
+            answers += 1;
+        } else {
+            night.lost += 1;
+            answers = 0;
+        }
+    }
+    let open = nights.last().filter(|night| night.lost > 0 && answers < ANSWERS);
+    let open = open.map(|night| (night.lost, night.lost + night.runs.len()));
+    (nights, open)
+}
+
+/// Leaves out parts that say what others say: a host of one NIC is that NIC, and one rail is everything.
+fn retain_telling(series: &mut Vec<Collected>) {
+    let rails = |host: Option<&str>| {
+        let of = |part: &Part| match part {
+            Part::Nic(name, rail) if host.is_none_or(|host| host == name) => Some(*rail),
+            _ => None,
+        };
+        series.iter().filter_map(|one| of(one.part.as_ref()?)).collect::<HashSet<_>>().len()
+    };
+    let several = rails(None) > 1;
+    let hosts: HashSet<String> = series
+        .iter()
+        .filter_map(|one| match &one.part {
+            Some(Part::Nic(host, _)) => Some(host.clone()),
+            _ => None,
+        })
+        .collect();
+    let single: HashSet<String> = hosts.into_iter().filter(|host| rails(Some(host)) == 1).collect();
+    series.retain(|one| match &one.part {
+        Some(Part::Rail(_)) => several,
+        Some(Part::Nic(host, _)) => !single.contains(host),
+        _ => true,
+    });
+}
+
+/// What was changed on purpose, and the declared epoch of every day with a run.
+fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>) {
+    let mut declared = options.epochs.clone();
+    declared.sort();
+    let mut declared = declared.into_iter().peekable();
+    let mut walk = Walk::default();
+    let mut of_day = BTreeMap::new();
+    let mut begun: HashSet<usize> = HashSet::new();
+    for (at, &day) in order.days.iter().enumerate() {
+        while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
+            walk.declare(day, &what);
+        }
+        let run = order.at(at);
+        if begun.insert(run.plan)
+            && let Some(what) = lines.edit(run.plan)
+        {
+            walk.edit(day, what);
+        }
+        walk.run(day, &run.version, &run.software);
+        of_day.insert(day, walk.epoch());
+    }
+    (walk.finish(), of_day)
+}
+
+/// Runs whose dates do not go with the order of their names, and whether the last night depends on one of them.
+fn disorder(order: &Order<'_>, lines: &Lines) -> (Vec<(String, String)>, bool) {
+    let mut of_plan: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    order.past.iter().enumerate().for_each(|(run, past)| of_plan.entry(lines.of(past.plan)).or_default().push(run));
+    let (mut found, mut doubtful) = (Vec::new(), false);
+    for runs in of_plan.values() {
+        let out = dates::out_of_order(&runs.iter().map(|&run| order.past[run].started).collect::<Vec<_>>());
+        let newest = runs.iter().copied().max_by_key(|&run| order.place[run]);
+        for at in out {
+            let run = runs[at];
+            doubtful |= at + 1 == runs.len() || newest == Some(run);
+            let words = format!("it says it began on {}, which is not where its name puts it", order.past[run].started);
+            found.push((order.past[run].directory.clone(), words));
+        }
+    }
+    (found, doubtful)
+}
+
+/// Whether a run that cannot be read may be the last one: none of its kind has a name after its own.
+fn torn(past: &[Past], torn: &[(usize, String)]) -> bool {
+    torn.iter().any(|(before, name)| {
+        let like = |run: &&Past| dates::stem(&run.directory) == dates::stem(name);
+        let known = past.iter().any(|run| like(&run));
+        !past[*before..].iter().any(|run| !known || like(&run))
+    })
+}
+
+/// What the number of each thing is, turned round.
+fn sorted<T>(numbers: HashMap<T, usize>) -> Vec<T> {
+    let mut list: Vec<(T, usize)> = numbers.into_iter().collect();
+    list.sort_unstable_by_key(|(_, number)| *number);
+    list.into_iter().map(|(thing, _)| thing).collect()
+}

@@ -1,0 +1,122 @@
+//! Plans that were edited: what can be held against the nights before, and what cannot.
+
+use railgauge::analysis::{
+    history::Run,
+    trend::{Options, State, Watched, day},
+};
+
+use super::nights::{cluster, night, one_link, run, watch, worse};
+use crate::support::Dice;
+
+/// The night on which the plan is edited.
+const EDITED: u32 = 40;
+
+/// One link at half rate from the edited night on, or at its level; the edit is done to every run since.
+fn edited(seed: u64, nights: u32, low: bool, edit: impl Fn(&mut Run)) -> Vec<Run> {
+    let mut runs = one_link(seed, nights, |n| Some(if low && n >= EDITED { 195.0 } else { 390.0 }));
+    for run in &mut runs[EDITED as usize..] {
+        run.plan_hash = "second".into();
+        edit(run);
+    }
+    runs
+}
+
+/// An edit that bears on every value.
+fn longer(run: &mut Run) {
+    run.plan.tests.iter_mut().for_each(|test| test.warm_up *= 3);
+}
+
+#[test]
+fn a_regression_on_the_night_the_plan_was_edited_is_found() {
+    // A comment, or more repeats, leaves the values comparable.
+    let more: fn(&mut Run) = |run| run.plan.tests.iter_mut().for_each(|test| test.repeats += 1);
+    for edit in [|_: &mut Run| (), more] {
+        let found = watch(edited(1, EDITED + 10, true, edit), &Options::default());
+        assert_eq!((found.exit_code, worse(&found).since.clone()), (1, night(EDITED.into())), "{}", found.sentence);
+        let beside = &found.changes[0].epochs;
+        assert!(beside.iter().any(|what| what.contains("edited")), "the edit is named beside it: {beside:?}");
+        // On the very night: a repeat is asked for.
+        let found = watch(edited(1, EDITED + 1, true, edit), &Options::default());
+        assert_eq!((found.exit_code, found.repeats, found.too_young), (3, 1, 0), "{}", found.sentence);
+        // And without a regression the edit changes nothing.
+        let found = watch(edited(2, EDITED + 1, false, edit), &Options::default());
+        assert_eq!((found.exit_code, found.too_young), (0, 0), "{}", found.sentence);
+        assert!(found.series.iter().all(|series| series.state == Watched::Fully && series.nights == 41));
+    }
+}
+
+#[test]
+fn what_an_edit_makes_incomparable_begins_anew_and_is_no_pass_for_seven_nights() {
+    for nights in [1, 6, 7, 20] {
+        let found = watch(edited(3, EDITED + nights, true, longer), &Options::default());
+        let code = if nights < 7 { 3 } else { 1 };
+        // From its first nights on a link is held against its like.
+        assert!(found.exit_code == code || found.exit_code == 1, "{nights} nights: {}", found.sentence);
+        let found = watch(edited(3, EDITED + nights, false, longer), &Options::default());
+        assert_eq!(found.exit_code, if nights < 7 { 3 } else { 0 }, "{nights} nights: {}", found.sentence);
+        let retired = found.series.iter().filter(|series| series.state == Watched::Retired).count();
+        assert_eq!(retired, if nights > 14 { found.series.len() / 2 } else { 0 }, "{nights} nights");
+        let what = &found.epochs[0].what;
+        assert!(what.contains("plan ") && what.contains("edited") && what.contains("warm_up"), "{what}");
+        assert!(!found.epochs[0].declared);
+    }
+}
+
+#[test]
+fn a_plan_that_is_tried_for_a_night_begins_nothing_anew() {
+    let mut runs = edited(4, EDITED + 5, false, |_| ());
+    runs[EDITED as usize + 1..].iter_mut().for_each(|run| run.plan_hash = "first".into());
+    let found = watch(runs, &Options::default());
+    let alive = || found.series.iter().filter(|series| series.alive);
+    assert!(alive().all(|series| series.state == Watched::Fully), "{}", found.sentence);
+    assert_eq!(found.exit_code, 0, "{}", found.sentence);
+}
+
+#[test]
+fn plans_that_are_run_side_by_side_are_two() {
+    let (of, mut dice) = (cluster(4), Dice(5));
+    let all = (0..60).map(|night| {
+        let mut run = run(&of, night, 0, &mut dice, |_| Some(if night % 2 == 0 { 390.0 } else { 195.0 }));
+        run.plan_hash = if night % 2 == 0 { "long" } else { "short" }.into();
+        run
+    });
+    let found = watch(all.collect::<Vec<Run>>(), &Options::default());
+    assert_eq!((found.exit_code, found.changes.len()), (0, 0), "{}", found.sentence);
+    assert_eq!(found.series.len(), 2 * of.readings.len());
+}
+
+#[test]
+fn a_link_without_a_value_since_the_edit_is_missing_and_one_that_is_planned_no_more_is_not() {
+    let mut runs = edited(6, EDITED + 3, false, |_| ());
+    runs[EDITED as usize..].iter_mut().for_each(|run| run.readings[0].value = Err("no value".into()));
+    let found = watch(runs, &Options::default());
+    assert_eq!((found.exit_code, found.missing.len()), (3, 1), "{}", found.sentence);
+    assert_eq!((found.missing[0].last.clone(), found.missing[0].nights), (Some(night(39)), 3));
+    // The plan names two hosts less, and their place takes a pair that is new.
+    let (of, few, mut dice) = (cluster(4), cluster(2), Dice(8));
+    let some = |night| run(if night < EDITED { &of } else { &few }, night, 0, &mut dice, |_| Some(390.0));
+    let mut runs: Vec<Run> = (0..EDITED + 3).map(some).collect();
+    runs[EDITED as usize..].iter_mut().for_each(|run| run.plan_hash = "second".into());
+    let found = watch(runs, &Options::default());
+    assert_eq!((found.exit_code, found.missing.len(), found.too_young), (3, 0, 1), "{}", found.sentence);
+    assert!(found.changes.is_empty() && !found.sentence.contains("stood when"), "{}", found.sentence);
+}
+
+#[test]
+fn a_new_version_of_railgauge_accepts_no_regression_that_was_left() {
+    let (of, mut dice) = (cluster(2), Dice(8));
+    let level = |night, at| if at == 0 && night >= 20 { 195.0 } else { 390.0 };
+    let mut runs: Vec<Run> = (0..80).map(|night| run(&of, night, 0, &mut dice, |at| Some(level(night, at)))).collect();
+    for run in &mut runs[50..] {
+        run.plan_hash = "second".into();
+        run.version = "99.1".into();
+        longer(run);
+    }
+    let found = watch(runs.clone(), &Options::default());
+    assert_ne!(found.exit_code, 0, "{}", found.sentence);
+    assert!(found.sentence.contains("stood when the plan was last measured"), "{}", found.sentence);
+    let epochs = vec![(day(&night(50)).unwrap(), "slower on purpose".to_owned())];
+    let found = watch(runs, &Options { epochs, ..Options::default() });
+    assert!(!found.sentence.contains("stood when"), "{}", found.sentence);
+    assert!(found.changes.iter().all(|change| change.state != State::Open), "{}", found.sentence);
+}

@@ -1,0 +1,53 @@
+//! What is said, where numbers and reasons decide the words.
+
+use railgauge::{
+    analysis::{
+        history::Run,
+        trend::{Options, Watched},
+    },
+    report::trend::view,
+};
+
+use super::nights::{cluster, run, watch};
+use crate::support::Dice;
+
+/// One link of two hosts and nothing else.
+fn alone(seed: u64, nights: u32, level: impl Fn(u32) -> f64) -> Vec<Run> {
+    let (of, mut dice) = (cluster(2), Dice(seed));
+    let one = |night| {
+        let mut run = run(&of, night, 0, &mut dice, |_| Some(level(night)));
+        run.readings.truncate(1);
+        run
+    };
+    (0..nights).map(one).collect()
+}
+
+#[test]
+fn one_series_is_no_plural() {
+    let found = watch(alone(1, 60, |n| if (30..42).contains(&n) { 195.0 } else { 390.0 }), &Options::default());
+    assert!(found.sentence.contains("Of 1 series 1 is watched"), "{}", found.sentence);
+    assert!(found.sentence.contains("1 is over"), "{}", found.sentence);
+    let found = watch(alone(2, 10, |_| 390.0), &Options::default());
+    let remarks = view(&found).unwrap().remarks.join("\n");
+    assert!(remarks.contains("1 series is weakly watched"), "{remarks}");
+    let found = watch(alone(3, 3, |_| 390.0), &Options::default());
+    let remarks = view(&found).unwrap().remarks.join("\n");
+    assert!(remarks.contains("1 series is too young") && found.sentence.contains("1 is too young"), "{remarks}");
+}
+
+#[test]
+fn the_noise_of_a_series_that_is_low_now_and_then_is_that_of_all_its_nights() {
+    let mut told = 0;
+    for (seed, low) in (0..).zip([&[0, 1, 5][..], &[1, 4], &[0, 4, 8], &[2, 3, 8], &[0, 2, 6, 7]]) {
+        let found = watch(alone(seed, 11, |n| if low.contains(&n) { 195.0 } else { 390.0 }), &Options::default());
+        for series in found.series.iter().filter(|series| series.state == Watched::TooNoisy) {
+            told += 1;
+            let noise = series.noise_percent.unwrap();
+            assert!(noise > 15.0 && series.scale_percent < 5.0, "{noise} and {}", series.scale_percent);
+            let doubts = view(&found).unwrap().doubts.rows;
+            let why = doubts.iter().find(|row| row[2].contains("too noisy")).unwrap();
+            assert!(why[2].contains("although most lie within"), "{}", why[2]);
+        }
+    }
+    assert!(told > 0, "no series was too noisy");
+}
