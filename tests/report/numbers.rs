@@ -25,6 +25,9 @@ use serde_json::Value;
 
 use crate::support::{self, Scenario, sealed};
 
+/// The farthest that a number may be.
+const FARTHEST: &str = "4611686018427387904";
+
 /// What stands in place of a number, as JSON.
 const EXTREMES: &[&str] = &[
     "-9223372036854775808",
@@ -273,6 +276,23 @@ fn no_number_at_all_ends_a_report_or_passes() {
         let all = good.numbers.iter().flat_map(|number| EXTREMES.iter().map(move |extreme| (number, extreme)));
         let faults: Vec<String> = all.filter_map(|(number, extreme)| good.fault(number, extreme)).collect();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn no_number_that_all_hosts_tell_ends_a_report() {
+    for good in [&*PAIRS, &*GROUP, &*ROUND] {
+        for (line, place) in good.numbers.iter().filter(|(_, place)| place.contains("/result/Ok/")) {
+            let mut all = good.with(&(*line, place.clone()), FARTHEST);
+            for (other, value) in good.lines.iter().enumerate() {
+                let line = all.lines().nth(other).unwrap().to_owned();
+                if value.pointer(place).is_some_and(Value::is_number) {
+                    let spoiled = good.with(&(other, place.clone()), FARTHEST);
+                    all = all.replace(&line, spoiled.lines().nth(other).unwrap());
+                }
+            }
+            assert!(catch_unwind(|| drawn(&all)).is_ok(), "{place}");
+        }
     }
 }
 

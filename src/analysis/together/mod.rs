@@ -76,8 +76,9 @@ impl Pass {
         let mut load = Load::default();
         for flow in &self.flows {
             let (sends, receives) = (flow.source == *nic, flow.sink == *nic);
-            load.sent += if sends { flow.moved } else { 0 };
-            load.received += if receives { flow.moved } else { 0 };
+            // What an agent claims may be anything, and must not end the report.
+            load.sent = load.sent.saturating_add(if sends { flow.moved } else { 0 });
+            load.received = load.received.saturating_add(if receives { flow.moved } else { 0 });
             load.packets += if sends || receives { flow.packets } else { 0.0 };
         }
         load

@@ -32,7 +32,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
     } else if unverifiable {
         (Status::Inconclusive, format!("{total} measured, but the plan switches verification off (verify = false)"))
     } else {
-        let verified: u64 = results.iter().map(|result| result.checked().0).sum();
+        let verified = results.iter().map(|result| result.checked().0).fold(0, u64::saturating_add);
         let amount = amount(verified);
         let verified = if test.verify { format!("; {amount} verified, 0 bytes wrong") } else { String::new() };
         (Status::Pass, format!("{total} measured{verified}"))

@@ -24,7 +24,7 @@ pub(in crate::report) fn distribution(all: &Histogram, worst: &Histogram) -> Res
     let top = steps.iter().flatten().map(|(_, share)| *share).filter(|share| *share < 1.0).fold(0.9, f64::max);
     let x = decades("latency, µs".to_owned(), least, most);
     let y = nines("share of operations, %".to_owned(), top);
-    let operations: u64 = all.iter().map(|(_, count)| count).sum();
+    let operations = all.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
     let carried =
         |share: &f64| *share == 0.5 || carries_quantile(*share, usize::try_from(operations).unwrap_or(usize::MAX));
     let tips: Vec<Tip> = [0.5, 0.9, 0.99, 0.999]
@@ -47,12 +47,12 @@ pub(in crate::report) fn distribution(all: &Histogram, worst: &Histogram) -> Res
 
 /// Microseconds and the share of operations that took at most as long.
 fn shares(histogram: &Histogram) -> Vec<(f64, f64)> {
-    let total: u64 = histogram.iter().map(|(_, count)| count).sum();
+    let total = histogram.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
     let mut reached = 0;
     histogram
         .iter()
         .map(|(edge, count)| {
-            reached += count;
+            reached = count.saturating_add(reached);
             (*edge as f64 / 1e3, reached as f64 / total as f64)
         })
         .collect()

@@ -40,10 +40,10 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
     let all = merged(results.iter().map(|result| **result));
     let tail = |result: &CaseResult<'_>| {
         let histogram = merged([result]);
-        let total: u64 = histogram.iter().map(|(_, n)| n).sum();
+        let total = histogram.iter().map(|(_, n)| *n).fold(0, u64::saturating_add);
         let mut reached = 0;
         histogram.iter().find_map(|(edge, n)| {
-            reached += n;
+            reached = n.saturating_add(reached);
             (reached as f64 >= 0.99 * total as f64).then_some(*edge)
         })
     };
@@ -53,7 +53,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
     if all.is_empty() {
         return Ok(None);
     }
-    let operations: u64 = all.iter().map(|(_, n)| n).sum();
+    let operations = all.iter().map(|(_, n)| *n).fold(0, u64::saturating_add);
     let title = data.cell_words((variant, bytes));
     let noun = if data.test.op.is_collective() { "group" } else { "link" };
     let mut legend = vec![(

@@ -145,7 +145,7 @@ pub(super) fn verified(test: &Test, results: &[&CaseResult<'_>]) -> String {
     let (verified, wrong) = results
         .iter()
         .map(|result| result.checked())
-        .fold((0, 0), |(v, w), (verified, wrong)| (v + verified, w + wrong));
+        .fold((0_u64, 0_u64), |(v, w), (verified, wrong)| (v.saturating_add(verified), w.saturating_add(wrong)));
     let cases = results.iter().filter(|result| result.checked().0 > 0).count();
     format!("{} compared in {}, {wrong} bytes wrong.", amount(verified), count(cases, "case"))
 }
