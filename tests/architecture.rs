@@ -120,3 +120,53 @@ fn unsafe_code_stays_at_the_edges() {
         assert!(!used || allowed, "{file} has unsafe code; its places are {EDGES:?}");
     }
 }
+
+/// Pages that say by which test each of their promises is shown.
+const PROMISING: &[&str] = &["docs/faults.md", "docs/security.md"];
+
+/// Tests in those pages are written as `FILE::FUNCTION`.
+#[test]
+fn tests_that_pages_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for page in PROMISING {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2);
+        let named: Vec<(&str, &str)> = quoted.filter_map(|words| words.split_once(".rs::")).collect();
+        assert!(named.len() > 20, "{page} names {} tests", named.len());
+        for (file, function) in named {
+            let code = fs::read_to_string(root.join(format!("{file}.rs")))
+                .unwrap_or_else(|error| panic!("{page} names {file}.rs: {error}"));
+            assert!(tests(&code).any(|name| name == function), "{file}.rs has no test {function}, which {page} names");
+        }
+    }
+}
+
+/// The names of a file's tests: what follows the attribute, behind other attributes.
+fn tests(code: &str) -> impl Iterator<Item = &str> {
+    let mut lines = code.lines().map(str::trim);
+    std::iter::from_fn(move || {
+        lines.by_ref().find(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))?;
+        let line = lines.by_ref().find(|line| !line.starts_with("#["))?;
+        let name = line.trim_start_matches("async ").trim_start_matches("fn ");
+        name.split('(').next()
+    })
+}
+
+/// No page runs anything or fetches anything, whatever its data says: the browser is told so, and no template needs it.
+#[test]
+fn templates_hold_no_script_and_forbid_them() {
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+    let page = fs::read_to_string(templates.join("page.html")).unwrap();
+    let policy = page.split_once("http-equiv=\"Content-Security-Policy\" content=\"").unwrap().1;
+    let policy = policy.split_once('"').unwrap().0;
+    for directive in ["default-src 'none'", "base-uri 'none'", "form-action 'none'"] {
+        assert!(policy.split(';').any(|one| one.trim() == directive), "{directive}: {policy}");
+    }
+    assert!(!policy.contains("script-src"), "{policy}");
+    for entry in fs::read_dir(templates).unwrap().flatten() {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        for word in ["<script", "javascript:", "<iframe", "<object", "onclick", "onload"] {
+            assert!(!text.contains(word), "{}: {word}", entry.path().display());
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod railgauge;
 use std::{
     path::Path,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use railgauge::{Scene, program};
@@ -70,6 +71,69 @@ fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
             assert!(before.keys().all(|case| results.measured()[case] == 1), "measured twice");
             assert_eq!(results.measured().len(), 6);
         }
+    }
+}
+
+/// The numbers of a process's children.
+fn children(parent: u32) -> Vec<u32> {
+    let listed = Command::new("pgrep").args(["-P", &parent.to_string()]).output().unwrap().stdout;
+    String::from_utf8(listed).unwrap().lines().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Whether a process is there and not only waits to be collected.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+}
+
+/// Agents that are stopped hold up the good order that the first signal asks for.
+#[test]
+fn a_second_interrupt_ends_a_run_at_once_and_its_agents_with_it() {
+    let scene = Scene::new();
+    let mut run = scene.start(&scene.write("plan.toml", PLAN));
+    run.wait_for_outcomes(2);
+    let agents = children(run.pid());
+    assert_eq!(agents.len(), 2, "{agents:?}");
+    agents.iter().for_each(|agent| send("-STOP", *agent));
+    let before = scene.results().measured();
+    send("-INT", run.pid());
+    std::thread::sleep(Duration::from_millis(300));
+    send("-INT", run.pid());
+    let asked = Instant::now();
+    run.end().expect(130);
+    // Two agents that are stopped have two seconds each to say goodbye.
+    assert!(asked.elapsed() < Duration::from_millis(1500), "{:?}", asked.elapsed());
+    while agents.iter().any(|agent| lives(*agent)) {
+        assert!(asked.elapsed() < Duration::from_secs(5), "an agent outlives the run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    scene.resume().end().expect(0);
+    let measured = scene.results().measured();
+    assert!(before.keys().all(|case| measured[case] == 1) && measured.len() == 6, "{before:?} {measured:?}");
+}
+
+/// A stopped agent is connected and says nothing: only a deadline and its silence tell.
+#[test]
+fn an_agent_that_hangs_is_named_and_the_other_pair_is_measured() {
+    let scene = Scene::new();
+    let plan = PLAN.replace("\"b\"]", "\"b\", \"c\"]").replace("32KiB", "4KiB") + "deadline = \"3s\"\n";
+    let mut run = scene.start(&scene.write("plan.toml", &plan));
+    run.wait_for_outcomes(1);
+    let agents = children(run.pid());
+    assert_eq!(agents.len(), 3, "{agents:?}");
+    send("-STOP", agents[1]);
+    run.end().expect(3);
+    assert!(!lives(agents[1]), "the agent outlives the run");
+    let results = scene.results();
+    let journal = results.journal();
+    let lost: Vec<_> = journal.iter().filter_map(|line| line["event"]["HostLost"]["host"].as_str()).collect();
+    let &[lost] = lost.as_slice() else { panic!("hosts given up: {lost:?}") };
+    let rows: Vec<_> = results.rows().into_iter().filter(|row| row.metric == "bandwidth").collect();
+    assert_eq!(rows.len(), 9);
+    assert!(rows.iter().any(|row| row.value.is_none()), "{rows:?}");
+    for row in &rows {
+        assert!(row.value.is_some() || row.touches(lost), "{lost} has no part in it: {row:?}");
+        assert!(row.error.as_deref().is_none_or(|error| error.contains(lost)), "{lost} is not named: {row:?}");
     }
 }
 

@@ -139,6 +139,13 @@ impl Findings {
             });
             return ways.count() == 0;
         }
+        let is_good = |end: &usize| {
+            let good = matches!(judgements.get(*end), Some(Judgement::Cleared { .. } | Judgement::OneWay { .. }));
+            good || !self.suspects[*end].part.is_end()
+        };
+        if of.instead && !of.under.iter().all(is_good) {
+            return false;
+        }
         let beside = of.under.iter().any(|&larger| matches!(judgements.get(larger), Some(Judgement::OneWay { .. })));
         if beside && !own.is_some_and(bad) {
             return false;

@@ -41,6 +41,8 @@ pub struct Suspect {
     pub share: Option<f64>,
     /// Whether it is only looked at because one end of a low path must be: nothing is said of it unless it proves bad.
     pub latent: bool,
+    /// Whether it is what is left of an end should that prove good: nothing is said of it otherwise.
+    pub instead: bool,
     /// Suspects that are listed with it: chance has as many tries.
     pub looks: usize,
     /// Positions of suspects that would explain this one, were they bad.
@@ -458,6 +460,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
         peers: peers(table, &draft.cells),
         share,
         latent: is_latent(draft),
+        instead: draft.instead,
         looks: 1,
         under: Vec::new(),
     }
