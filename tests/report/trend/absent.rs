@@ -43,7 +43,7 @@ fn a_link_that_fails_on_half_of_its_nights_fails_however_good_the_last_one_was()
 #[test]
 fn failures_and_low_nights_are_one_state() {
     let level = |n: u32| match n {
-        40.. if n % 4 == 0 => None,
+        40.. if n.is_multiple_of(4) => None,
         40.. if n % 4 == 2 => Some(195.0),
         _ => Some(390.0),
     };
@@ -113,7 +113,7 @@ fn nights_on_which_a_whole_plan_measures_nothing_are_failures_too() {
 
 #[test]
 fn a_host_whose_pairs_fail_on_half_of_the_nights_fails_though_the_pairs_change() {
-    let bad = |night: u32| night >= 16 && night % 2 == 0;
+    let bad = |night: u32| night >= 16 && night.is_multiple_of(2);
     let mut runs = rotating(33, 1, |_, _| false);
     for (night, run) in (0..).zip(&mut runs).filter(|(night, _)| bad(*night) && *night != 32) {
         let ends = |case: &railgauge::run::event::Case| [case.flow.from.host.clone(), case.flow.to.host.clone()];

@@ -1,6 +1,6 @@
 //! Runs whose date cannot be right.
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
 use railgauge::{
     analysis::{
@@ -12,6 +12,7 @@ use railgauge::{
 };
 
 use super::nights::one_link;
+use crate::support::Scenario;
 
 /// Ten nights that are read under these names, by a controller whose clock says what is given.
 fn read(now: &str, runs: impl IntoIterator<Item = (String, Run)>) -> Trend {
@@ -96,4 +97,16 @@ fn a_start_that_is_no_time_names_its_run_and_leaves_the_last_night_unknown() {
     // Another plan's directory, whose name comes later, is no later night of this plan.
     assert!(torn("runs/nightly-010", &[("runs/weekly-001", 9)]).torn);
     assert!(!torn("runs/nightly-010", &[("runs/nightly-011", 9)]).torn);
+}
+
+#[test]
+fn the_command_refuses_a_run_of_the_future_by_the_clock_of_its_machine() {
+    let place = tempfile::tempdir().unwrap();
+    let scenario = Scenario { sizes: vec![1 << 20], repeats: 1, day: 27_000, ..Scenario::healthy(2, 1) };
+    scenario.write(&place.path().join("runs/night-000"));
+    let told = Command::new(env!("CARGO_BIN_EXE_railgauge")).args(["trend", "runs"]).current_dir(place.path()).output();
+    let told = told.unwrap();
+    let said = String::from_utf8(told.stdout).unwrap();
+    assert_eq!(told.status.code(), Some(3), "{said}");
+    assert!(said.contains("runs/night-000: this run says it began on 2100-"), "{said}");
 }
