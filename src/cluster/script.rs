@@ -33,8 +33,13 @@ macro_rules! sweep {
 /// systems have it with umask 002.
 macro_rules! above {
     ($then:literal) => {
+        above!("$(pwd -P)", $then)
+    };
+    ($from:literal, $then:literal) => {
         concat!(
-            "u=$(id -u); g=; [ \"$(id -gn)\" = \"$(id -un)\" ] && g=$(id -g); p=$(pwd -P); ",
+            "u=$(id -u); g=; [ \"$(id -gn)\" = \"$(id -un)\" ] && g=$(id -g); p=",
+            $from,
+            "; ",
             "while [ -n \"$p\" ]; do p=${p%/*}; set -- $(ls -ldn \"${p:-/}\"); ",
             "case $3 in 0|\"$u\") ;; *) ",
             $then,
@@ -50,7 +55,7 @@ macro_rules! above {
 }
 
 /// Looks at a host. Arguments: `two words`, the agent's directory or nothing, then `MACHINE=HASH=FILE` for every
-/// agent there is; FILE, if not empty, is tried in place first.
+/// agent there is; FILE, if not empty, is tried in place first, if only root and the user may write to the directories above.
 /// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `above D MODE UID` |
 /// `directory D` · `have` or `missing`.
 pub(crate) const PROBE: &str = concat!(
@@ -58,8 +63,11 @@ pub(crate) const PROBE: &str = concat!(
     "d=$2; shift 2; m=$(uname -m); n=$(uname -n); q=; echo \"@railgauge machine $m\"; h=; ",
     "for a in \"$@\"; do case $a in \"$m\"=*) h=${a#*=}; f=${h#*=}; h=${h%%=*};; esac; done; ",
     "[ -n \"$h\" ] || exit 0; ",
-    "if [ -n \"$f\" ] && [ -f \"$f\" ] && [ -x \"$f\" ] && s=$(sha256sum < \"$f\") && [ \"${s%% *}\" = \"$h\" ]; ",
-    "then echo \"@railgauge in-place\"; exit 0; fi; ",
+    "if [ -n \"$f\" ] && [ -f \"$f\" ] && [ -x \"$f\" ] && s=$(sha256sum < \"$f\") && [ \"${s%% *}\" = \"$h\" ] ",
+    // Where others may exchange the file between the look and the start, the agent is sent.
+    "&& ( cd \"${f%/*}\" || exit 1; ",
+    above!("$(pwd -P)/x", "exit 1"),
+    "exit 0 ); then echo \"@railgauge in-place\"; exit 0; fi; ",
     "[ -n \"$d$XDG_CACHE_HOME$HOME\" ] || { echo \"@railgauge homeless\"; exit 0; }; ",
     "[ -n \"$d\" ] || d=${XDG_CACHE_HOME:-$HOME/.cache}/railgauge; ",
     "umask 077; mkdir -p \"$d\" && cd \"$d\" || exit 1; ",
@@ -170,6 +178,25 @@ mod tests {
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "a name of the agent is left");
         assert_eq!(code(sh(START_IN_PLACE, [path, &right, "0"])), Some(0));
         assert!(mark.exists());
+    }
+
+    #[test]
+    fn an_agent_that_others_may_exchange_does_not_run_in_place() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("shared");
+        std::fs::create_dir(&directory).unwrap();
+        let agent = directory.join("agent");
+        std::fs::copy("/bin/true", &agent).unwrap();
+        let sum = std::process::Command::new("sha256sum").arg(&agent).output().unwrap().stdout;
+        let hash = String::from_utf8(sum).unwrap().split_whitespace().next().unwrap().to_owned();
+        for (mode, in_place) in [(0o755, true), (0o777, false)] {
+            std::fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+            let image = format!("{}={hash}={}", std::env::consts::ARCH, agent.display());
+            let words = sh(PROBE, ["two words", place.path().join("own").to_str().unwrap(), &image]);
+            let output = std::process::Command::new(&words[0]).args(&words[1..]).output().unwrap();
+            let answers = answers(&output.stdout);
+            assert_eq!(answers.contains(&"in-place".to_owned()), in_place, "{mode:o}: {answers:?}");
+        }
     }
 
     #[test]

@@ -67,12 +67,12 @@ fn a_dip_delays_the_end_and_begins_nothing_anew() {
 /// Nights of a link: `.` at its level, `x` at half of it, `?` without a value, `!` with a value and a run without one.
 fn nights(text: &str) -> Vec<Night> {
     let mut noise = Noise::new(9);
-    let mut night = |(day, what): (usize, char)| {
+    let night = |(day, what): (usize, char)| {
         let value = 6.0 + 0.01 * noise.normal() - if what == 'x' { 0.69 } else { 0.0 };
         let runs = if what == '?' { Vec::new() } else { vec![value] };
         Night { day: day as i64, runs, lost: usize::from("?!".contains(what)), epoch: 0 }
     };
-    text.chars().enumerate().map(|night_of| night(night_of)).collect()
+    text.chars().enumerate().map(night).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File, Permissions, TryLockError},
     io,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -14,6 +14,7 @@ use std::{
 
 use openssh::Session;
 use railgauge_wire::failure::{Kind, Stage};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -198,9 +199,13 @@ fn sweep(place: &Path) {
     }
 }
 
-/// Whether the controller of a control directory is gone. One without its file is just being made, and stays.
+/// Whether the controller of a control directory of ours is gone. One without its file is just being made, and stays. What others
+/// lay there is not touched: opening their pipe would wait for ever.
 fn is_left(room: &Path) -> bool {
-    File::open(room.join(HELD)).is_ok_and(|held| held.try_lock().is_ok())
+    let held = room.join(HELD);
+    let ours = fs::symlink_metadata(room).is_ok_and(|room| room.uid() == geteuid().as_raw());
+    let file = || fs::symlink_metadata(&held).is_ok_and(|held| held.is_file());
+    ours && file() && File::open(&held).is_ok_and(|held| held.try_lock().is_ok())
 }
 
 #[cfg(test)]
@@ -220,7 +225,11 @@ mod tests {
         File::create(left.join(HELD)).unwrap();
         let begun = place.path().join(format!("{ROOM}2-abcdef"));
         fs::create_dir(&begun).unwrap();
+        // A pipe that nobody writes to would hold up whoever opens it.
+        let trap = place.path().join(format!("{ROOM}3-abcdef"));
+        fs::create_dir(&trap).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(trap.join(HELD)).status().unwrap().success());
         sweep(place.path());
-        assert!(living.path().is_dir() && begun.is_dir() && !left.exists());
+        assert!(living.path().is_dir() && begun.is_dir() && trap.is_dir() && !left.exists());
     }
 }
