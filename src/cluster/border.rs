@@ -16,6 +16,8 @@ use crate::border::{self, text};
 
 /// Longest text that is taken whole, in bytes. A kernel's command line has at most 4,096.
 const LONGEST: usize = 4096;
+/// Most bytes of a reply. A distribution of latencies with every bucket it can have takes less than a fifth of that.
+const LARGEST: usize = 4 << 20;
 /// Most bytes of text in one reply. The facts of a host with 16 NICs and 8 GPUs have about 60 KiB.
 const MOST: usize = 1 << 20;
 
@@ -25,8 +27,14 @@ const MOST: usize = 1 << 20;
 /// The bytes are no reply.
 pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     let seen = border::look(bytes)?;
-    if seen.said > MOST {
-        let cause = format!("its reply has {} bytes of text; at most {MOST} are taken", seen.said);
+    let cause = match bytes.len() {
+        all if all > LARGEST => Some(format!("its reply has {all} bytes; at most {LARGEST} are taken")),
+        _ if seen.said > MOST => {
+            Some(format!("its reply has {} bytes of text; at most {MOST} are taken", seen.said))
+        }
+        _ => None,
+    };
+    if let Some(cause) = cause {
         return refused(
             bytes,
             cause,
@@ -112,6 +120,16 @@ mod tests {
         let counters = (0..200_000).map(|i| (format!("counter {i}"), i)).collect();
         let outcome = admit(&reply(Ok(Answer::Counters(counters)))).unwrap();
         assert!(matches!(outcome, FromAgent::Reply { id: 7, outcome: Err(_) }));
+    }
+
+    #[test]
+    fn a_reply_larger_than_any_of_ours_is_a_failure_of_its_request() {
+        let numbers = vec!["1"; 3 << 20].join(",");
+        let reply = format!("{{\"Reply\":{{\"id\":7,\"outcome\":{{\"Ok\":{{\"Noise\":[{numbers}]}}}}}}}}");
+        let FromAgent::Reply { id: 7, outcome: Err(failure) } = admit(reply.as_bytes()).unwrap() else {
+            panic!("it was taken");
+        };
+        assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Internal));
     }
 
     #[test]

@@ -214,7 +214,8 @@ pub async fn open(wanted: Wanted<'_>, from: (&Agent, &HostFacts), to: (&Agent, &
             join_end(from.0, link, to_end.endpoint, limit),
             join_end(to.0, link, from_end.endpoint, limit)
         )
-        .map_err(|failure| both_named(failure, from.0.host(), to.0.host())),
+        .map_err(|failure| both_named(failure, from.0.host(), to.0.host()))
+        .and_then(|ends| agreed(ends, from.0.host(), to.0.host())),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     match joined {
@@ -227,6 +228,16 @@ pub async fn open(wanted: Wanted<'_>, from: (&Agent, &HostFacts), to: (&Agent, &
             Err(failure)
         }
     }
+}
+
+/// Both ends, if they say that the same transport joins them: what carried the bytes is never one end's word alone.
+fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Result<(Opened, Opened), Failure> {
+    if from.transport == to.transport {
+        return Ok((from, to));
+    }
+    let cause =
+        format!("{from_host} says that {} joins it with {to_host}, which says {}", from.transport, to.transport);
+    Err(Failure::new(Stage::Join, Kind::Internal, cause).help("one of the agents is broken: measure again without that host"))
 }
 
 /// Closes both ends. An end that does not answer is left to its agent's end of life.
