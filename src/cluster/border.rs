@@ -29,9 +29,7 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     let seen = border::look(bytes)?;
     let cause = match bytes.len() {
         all if all > LARGEST => Some(format!("its reply has {all} bytes; at most {LARGEST} are taken")),
-        _ if seen.said > MOST => {
-            Some(format!("its reply has {} bytes of text; at most {MOST} are taken", seen.said))
-        }
+        _ if seen.said > MOST => Some(format!("its reply has {} bytes of text; at most {MOST} are taken", seen.said)),
         _ => None,
     };
     if let Some(cause) = cause {

@@ -237,7 +237,8 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
     }
     let cause =
         format!("{from_host} says that {} joins it with {to_host}, which says {}", from.transport, to.transport);
-    Err(Failure::new(Stage::Join, Kind::Internal, cause).help("one of the agents is broken: measure again without that host"))
+    Err(Failure::new(Stage::Join, Kind::Internal, cause)
+        .help("one of the agents is broken: measure again without that host"))
 }
 
 /// Closes both ends. An end that does not answer is left to its agent's end of life.

@@ -64,18 +64,24 @@ pub fn equivalent_at_the_edge(situation: &Situation, options: &Options) -> Row {
     Row::share(format!("compare: equivalent at the margin: {}", situation.name()), wrong, of, Bar::AtMost(0.05))
 }
 
+/// Comparisons below which a share of intervals is no rate: those of one comparison hold the truth or miss it together.
+const FEWEST_COMPARISONS: usize = 10;
+
 /// How far the share of 95 % intervals that hold the truth is from their own level; intervals of "at least" a level may
 /// hold it more often.
 pub fn coverage(situation: &Situation, options: &Options) -> Vec<Row> {
     let margin = Margin { value: SIGMA, raised: false, too_wide: false };
     // Held, stated, number: of intervals that state a level, and of those that state the least of it.
     let mut seen = [(0.0, 0.0, 0.0); 2];
+    // Intervals of one comparison share its luck.
+    let mut comparisons = [0, 0];
     // Links that share luck say little more than one; without a noise floor many comparisons are quick.
     let half = situation.shared == Shared::Half;
     let (situation, seeds) = trials(situation, &Options { quick: options.quick && !half, ..*options });
     for seed in seeds {
         let (order, cells) = situation.draw(seed);
         let mut runs = RunSet::new(order, cells.iter().map(Vec::as_slice));
+        let before = seen;
         for cell in cells.iter().step_by(if cells.len() > 20 { 10 } else { 3 }) {
             let Some((found, interval)) = runs.compare(cell, margin).ok().and_then(|c| Some((c, c.interval95?))) else {
                 continue;
@@ -85,6 +91,7 @@ pub fn coverage(situation: &Situation, options: &Options) -> Vec<Row> {
             of.1 += interval.level;
             of.2 += 1.0;
         }
+        (0..2).for_each(|kind| comparisons[kind] += usize::from(seen[kind].2 > before[kind].2));
     }
     let row = |words: &str, (held, stated, n): (f64, f64, f64), at_least: bool| {
         let off = if at_least { (stated - held).max(0.0) } else { (stated - held).abs() };
@@ -93,10 +100,10 @@ pub fn coverage(situation: &Situation, options: &Options) -> Vec<Row> {
     };
     let mut rows = Vec::new();
     let [exact, least] = seen;
-    if exact.2 > 0.0 {
+    if comparisons[0] >= FEWEST_COMPARISONS {
         rows.push(row("level", exact, false));
     }
-    if least.2 > 0.0 {
+    if comparisons[1] >= FEWEST_COMPARISONS {
         rows.push(row("least level", least, true));
     }
     rows
