@@ -86,10 +86,12 @@ fn what_cannot_be_configured_is_not_measured() {
 #[test]
 fn a_change_that_cannot_be_taken_back_is_told() {
     let scene = Scene::new();
-    let plan = plan(&scene, "echo apply >> DONE", "exit 7", "timeout = \"5s\"\n");
+    let undo = r"printf '\\033[31mred' >&2; exit 7";
+    let plan = plan(&scene, "echo apply >> DONE", undo, "timeout = \"5s\"\n");
     let ended = scene.start(&plan).end();
     ended.expect(1);
     ended.says("exit status: 7");
+    assert!(!ended.said.contains('\u{1b}'), "what a command says reaches the terminal as it is");
     let verdicts = scene.results().verdicts();
     let own: Vec<_> =
         verdicts["verdicts"].as_array().unwrap().iter().filter(|one| one["kind"] == "configure").collect();

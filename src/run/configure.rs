@@ -21,6 +21,7 @@ use tokio::{
 
 use super::{event::Event, hosts::Hosts, spine::Spine};
 use crate::{
+    border::text,
     cluster,
     plan::{Plan, command, model::Host},
 };
@@ -194,7 +195,8 @@ async fn run(words: &[String], limit: Duration) -> Result<(), String> {
     // What it started may keep its output open for ever, as ssh's ControlPersist does.
     let _ = timeout(LAST_WAIT, listening.join_all()).await;
     let said = said.lock().unwrap_or_else(PoisonError::into_inner);
-    let last = String::from_utf8_lossy(said.trim_ascii()).replace(['\n', '\r'], " ");
+    // It goes to the terminal as it comes, before any journal is read.
+    let last = text::line(said.trim_ascii());
     let said = if last.is_empty() { "it said nothing".to_owned() } else { format!("it said: {last}") };
     Err(format!("`{shown}` {ended}; {said}"))
 }
