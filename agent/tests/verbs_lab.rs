@@ -89,7 +89,9 @@ fn queue_pairs(endpoint: &Endpoint) -> u64 {
 
 impl Pair {
     fn new(knobs: &Knobs, service: Service, qps: u32, max_size: u64) -> Option<Self> {
-        Self::of(|role| spec(role, knobs, service, qps, max_size))
+        // The hosts may be virtual ones that share a busy processor: answers may be late by a good part of a second.
+        let knobs = Knobs { timeout: knobs.timeout.or(Some(18)), ..knobs.clone() };
+        Self::of(|role| spec(role, &knobs, service, qps, max_size))
     }
 
     fn of(spec: impl Fn(Role) -> LinkSpec) -> Option<Self> {
@@ -341,7 +343,7 @@ fn knobs_are_used_and_recorded() {
         traffic_class: Some(104),
         flow_label: Some(77),
         retry_count: Some(3),
-        timeout: Some(15),
+        timeout: Some(17),
         relaxed_ordering: Some(false),
         footprint: Some(Footprint::Dram),
         core: Some(0),
@@ -358,7 +360,7 @@ fn knobs_are_used_and_recorded() {
         ("traffic_class", "104"),
         ("flow_label", "77"),
         ("retry_count", "3"),
-        ("timeout", "15"),
+        ("timeout", "17"),
         ("relaxed_ordering", "false"),
         ("footprint", "dram"),
         ("core", "0"),
@@ -401,7 +403,8 @@ fn mistakes_and_missing_things_are_failures_in_words() {
 
 #[test]
 fn a_peer_that_goes_away_is_reported_and_not_waited_for() {
-    let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 1 << 14) else { return };
+    // With the default timeout: what is asked is how a silent peer is given up.
+    let Some(mut pair) = Pair::of(|role| spec(role, &Knobs::default(), Service::Rc, 1, 1 << 14)) else { return };
     let id = pair.agents[0].post(Ask::Step {
         link: pair.link,
         step: Step::Time(Timing { window: Window::Duration(10_000 * MS), ..timing(Op::Write, Aim::Bandwidth, 4096) }),

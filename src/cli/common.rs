@@ -14,6 +14,7 @@ use super::Misuse;
 use crate::{
     analysis::history::RunError,
     plan::{self, Loaded},
+    run::directory::FILES,
 };
 
 /// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
@@ -119,26 +120,13 @@ pub fn metric(word: &str) -> Result<Metric, String> {
 /// The path is that of a file of a run directory.
 pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let own = path.file_name().is_some_and(|name| OWN.iter().any(|own| name == *own));
+    let own = path.file_name().is_some_and(|name| FILES.iter().any(|own| name == *own));
     if own && directory.join("records.jsonl").exists() {
         let (path, run) = (path.display(), directory.display());
         return Err(Misuse(format!("-o {path}: that is a file of the run in {run}; give another name")).into());
     }
     Ok(())
 }
-
-/// The files of a run directory.
-const OWN: [&str; 9] = [
-    "plan.toml",
-    "facts.json",
-    "records.jsonl",
-    "records.parquet",
-    "verdicts.json",
-    "junit.xml",
-    "report.html",
-    "log.txt",
-    ".reserve",
-];
 
 /// Where a page goes: where it was asked for, or under `reports` by what it is and the time.
 ///
@@ -162,9 +150,9 @@ mod tests {
     fn a_file_of_a_run_is_never_overwritten() {
         let run = tempfile::tempdir().unwrap();
         let refused = |name: &str| no_file_of_a_run(&run.path().join(name)).is_err();
-        assert!(!OWN.iter().any(|name| refused(name)), "this is no run directory yet");
+        assert!(!FILES.iter().any(|name| refused(name)), "this is no run directory yet");
         fs::write(run.path().join("records.jsonl"), "").unwrap();
-        assert!(OWN.iter().all(|name| refused(name)));
+        assert!(FILES.iter().all(|name| refused(name)));
         assert!(!refused("compare.html"));
         assert!(page_path(Some(run.path().join("plan.toml")), "trend").is_err());
     }

@@ -21,23 +21,21 @@ const LARGEST: usize = 4 << 20;
 /// Most bytes of text in one reply. The facts of a host with 16 NICs and 8 GPUs have about 60 KiB.
 const MOST: usize = 1 << 20;
 
+/// The next step where a reply is too large.
+const TOO_MUCH: &str = "no agent of railgauge says so much: see which program answered there; names and texts under /sys of that \
+                        host may be damaged";
+
 /// One frame of an agent, as it may be passed on.
 ///
 /// # Errors
 /// The bytes are no reply.
 pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     let seen = border::look(bytes)?;
-    let cause = match bytes.len() {
-        all if all > LARGEST => Some(format!("its reply has {all} bytes; at most {LARGEST} are taken")),
-        _ if seen.said > MOST => Some(format!("its reply has {} bytes of text; at most {MOST} are taken", seen.said)),
-        _ => None,
-    };
-    if let Some(cause) = cause {
-        return refused(
-            bytes,
-            cause,
-            "no agent of railgauge says so much: see which program answered there; names and texts under /sys of that host may be damaged",
-        );
+    for (what, has, most) in [("bytes", bytes.len(), LARGEST), ("bytes of text", seen.said, MOST)] {
+        if has > most {
+            let cause = format!("its reply has {has} {what}; at most {most} are taken");
+            return refused(bytes, cause, TOO_MUCH);
+        }
     }
     if let Some(what) = seen.impossible {
         let cause = format!("in its reply {what}, which no number there can be");

@@ -47,6 +47,10 @@ struct Traces {
 }
 
 impl Deployed {
+    fn new(way: Way, image: &Image, directory: Option<String>, keep: bool) -> Self {
+        Self(Some(Traces { way, hash: image.hash.clone(), directory, starting: Arc::default(), keep }))
+    }
+
     /// Where the process number is to be put that the host tells at the start.
     pub fn starting(&self) -> Arc<AtomicU32> {
         self.0.as_ref().map(|traces| Arc::clone(&traces.starting)).unwrap_or_default()
@@ -157,16 +161,7 @@ pub(crate) async fn start(
     if let Way::Local(local) = &way {
         let image = binary.image(&Machine::here()).map_err(lasting)?;
         let pipe = local.start(&[image.path.display().to_string()], &env)?;
-        return Ok((
-            pipe,
-            Deployed(Some(Traces {
-                way,
-                hash: image.hash.clone(),
-                directory: None,
-                keep: true,
-                starting: Arc::default(),
-            })),
-        ));
+        return Ok((pipe, Deployed::new(way, image, None, true)));
     }
     progress.to(Stage::Deploy, "looking for the agent on the host");
     let found = probe(&way, launch, binary).await?;
@@ -188,8 +183,7 @@ pub(crate) async fn start(
     let env: String = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     // Where the script has ended already, the conversation tells why.
     let _ = pipe.stdin.write_all(env.as_bytes()).await;
-    let traces = Traces { way, hash: image.hash.clone(), directory, keep: launch.keep_agent, starting: Arc::default() };
-    Ok((pipe, Deployed(Some(traces))))
+    Ok((pipe, Deployed::new(way, image, directory, launch.keep_agent)))
 }
 
 /// The environment of every agent: what the plan writes, and what it takes from this process's own.

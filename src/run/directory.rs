@@ -10,6 +10,18 @@ use std::{
 use super::journal::Claim;
 use crate::files;
 
+/// Every file of a run directory.
+pub const FILES: [&str; 9] = [
+    "plan.toml",
+    "facts.json",
+    "records.jsonl",
+    "records.parquet",
+    "verdicts.json",
+    "junit.xml",
+    "report.html",
+    "log.txt",
+    ".reserve",
+];
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
 const EARLY: [&str; 4] = ["plan.toml", "records.jsonl", "log.txt", ".reserve"];
 

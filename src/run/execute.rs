@@ -99,7 +99,7 @@ async fn measure(
         return end;
     }
     if hosts.agents.is_empty() {
-        return End::Prevented("no host could be used; the report and log.txt have the reason of each".into());
+        return End::Prevented("no host could be used; the report has the reason of each".into());
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());

@@ -76,6 +76,11 @@ impl Claim {
             room.write_all(&vec![0x55; RESERVE])?;
             room.sync_all()
         });
+        let allocated = allocated.map_err(|error| {
+            let room = RESERVE >> 20;
+            let cause = format!("{error}; a run starts only with {room} MiB to spare beside its journal");
+            io::Error::new(error.kind(), cause)
+        });
         let begun = allocated.and_then(|()| {
             let mut file = self.file;
             file.set_len(tail.length)?;
@@ -86,14 +91,10 @@ impl Claim {
             }
             Ok(Journal { file, length, next: tail.next, reserve: reserve.to_owned(), full: false })
         });
-        begun.map_err(|error| {
+        if begun.is_err() {
             let _ = fs::remove_file(reserve);
-            let room = RESERVE >> 20;
-            io::Error::new(
-                error.kind(),
-                format!("{error}; a run starts only with {room} MiB to spare beside its journal"),
-            )
-        })
+        }
+        begun
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     Change, Comparison, Counts, Group, OneSided, digits,
     reason::{unit, units},
 };
-use crate::analysis::words::{are, count, have};
+use crate::analysis::words::{are, be, count, have};
 
 /// The comparison in a sentence.
 pub(super) fn sentence(comparison: &Comparison) -> String {
@@ -19,7 +19,7 @@ pub(super) fn sentence(comparison: &Comparison) -> String {
         "Of {} compared {regressed} regressed, {improved} improved, {equivalent} {} equivalent, {not_enough_data} {} \
          not enough data.",
         count(counts.all(), "cell"),
-        if *equivalent == 1 { "is" } else { "are" },
+        be(*equivalent),
         if *not_enough_data == 1 { "has" } else { "have" },
     );
     let mut add = |n: usize, words: String| {

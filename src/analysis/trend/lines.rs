@@ -1,6 +1,6 @@
 //! An edited plan goes on where the plan before it ended: which plans are versions of one another.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::history::{Past, Said};
 use crate::analysis::settings;
@@ -77,13 +77,13 @@ impl Lines {
 
 /// What two versions of a plan differ in.
 fn edit(old: &Said, new: &Said) -> String {
-    let tests: BTreeMap<&String, ()> = old.tests.keys().chain(new.tests.keys()).map(|name| (name, ())).collect();
+    let tests: BTreeSet<&String> = old.tests.keys().chain(new.tests.keys()).collect();
     let difference = |name: &&String| match (old.tests.get(*name), new.tests.get(*name)) {
         (Some(old), Some(new)) => settings::difference(old, new).map(|words| format!("{name} {words}")),
         (None, _) => Some(format!("{name} is new")),
         (_, None) => Some(format!("{name} is gone")),
     };
-    let all: Vec<String> = tests.keys().filter_map(difference).collect();
+    let all: Vec<String> = tests.iter().filter_map(difference).collect();
     let mut words = all[..all.len().min(TOLD)].join(", ");
     if all.is_empty() {
         "no setting of a test".clone_into(&mut words);

@@ -24,10 +24,9 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     let lost = || journal.lost.iter();
     let (_, first) = lost().next()?;
     let hosts = hostlist::fold(lost().map(|(host, _)| host.as_str()));
-    let alike = lost().all(|(_, failure)| failure.cause == first.cause);
-    let why = match (journal.lost.len(), alike) {
-        (1, _) | (_, true) => format!("{hosts}: {first}"),
-        (n, false) => format!("{}: {hosts}; the first: {first}", count(n, "host")),
+    let why = match journal.lost.len() {
+        1 => format!("{hosts}: {first}"),
+        n => format!("{}: {hosts}; the first: {first}", count(n, "host")),
     };
     let whole = verdict(Kind::Hosts, "every host of the plan answered and stayed", why);
     Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), ..whole })

@@ -25,12 +25,12 @@ fn lacks_subject(subject: Subject, facts: &HostFacts, ports: &[Port<'_>]) -> Opt
         Subject::Host => return None,
         Subject::Port => (any(&|_| true), "RDMA port"),
         Subject::RocePort => (any(&|port| port.is_roce()), "RoCE port"),
-        Subject::Nic => (nic(), "RDMA device that is hardware"),
+        Subject::Nic => (nic(), "hardware RDMA device"),
         Subject::RoceNic => (any(&|port| port.is_hardware() && port.is_roce()), "RoCE port of a hardware device"),
         Subject::InfiniBand => (any(&|port| port.is_infiniband()), "InfiniBand port"),
         Subject::Gpu => (gpus, "GPU"),
-        Subject::NicOrGpu => (gpus || nic(), "RDMA device that is hardware and no GPU"),
-        Subject::GpuBesideNic => (gpus && nic(), if gpus { "RDMA device that is hardware" } else { "GPU" }),
+        Subject::NicOrGpu => (gpus || nic(), "hardware RDMA device and no GPU"),
+        Subject::GpuBesideNic => (gpus && nic(), if gpus { "hardware RDMA device" } else { "GPU" }),
     };
     (!has).then(|| format!("the host has no {what} that the plan can use"))
 }

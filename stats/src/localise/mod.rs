@@ -139,16 +139,15 @@ impl Findings {
             });
             return ways.count() == 0;
         }
-        let is_good = |end: &usize| {
-            let good = matches!(judgements.get(*end), Some(Judgement::Cleared { .. } | Judgement::OneWay { .. }));
-            good || !self.suspects[*end].part.is_end()
-        };
-        if of.instead && !of.under.iter().all(is_good) {
-            return false;
-        }
-        let beside = of.under.iter().any(|&larger| matches!(judgements.get(larger), Some(Judgement::OneWay { .. })));
-        if beside && !own.is_some_and(bad) {
-            return false;
+        if of.instead {
+            let mut ends = of.under.iter().filter(|&&larger| self.suspects[larger].part.is_end());
+            let one_way = |end: &usize| matches!(judgements.get(*end), Some(Judgement::OneWay { .. }));
+            let good = |end: &usize| one_way(end) || matches!(judgements.get(*end), Some(Judgement::Cleared { .. }));
+            // Of the ways of an end that one of them makes low, those that are good need no words.
+            let needless = matches!(own, Some(Judgement::Cleared { .. })) && ends.clone().any(one_way);
+            if needless || !ends.all(good) {
+                return false;
+            }
         }
         let explained = of.under.iter().any(|&larger| match (judgements.get(larger), &self.suspects[larger]) {
             // A path to a bad end is one of its own only where it is clearly worse than the end.
