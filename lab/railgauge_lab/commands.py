@@ -10,6 +10,7 @@ import sys
 from .errors import LabError, Usage
 from .fabric import LARGEST_MTU, bucket
 from .lab import Lab
+from .mend import mend
 from .settings import MOST_HOSTS, SSH_PORT, Settings
 from .watch import down_after
 
@@ -69,6 +70,7 @@ def parser():
                                    "equal paths led there and one of them were bad"}))
     command("sshd", sshd, "refuse: connections to the host's ssh port are refused", host,
             ("state", {"choices": ["accept", "refuse"]}))
+    command("mend", lambda lab, _: mend(lab), "undo all of these: every host runs and every link is whole")
     command("ns", namespace, "run a command among the switches (addresses end in .254)", rest)
     command("clean", clean, "remove the cached kernel and image")
     return top
@@ -144,21 +146,7 @@ def path(lab, options):
 
 
 def sshd(lab, options):
-    machine = lab.machine(options.host)
-    rule = machine.forwarding()
-
-    def ask(command):
-        return machine.monitor("human-monitor-command", **{"command-line": command}).strip()
-
-    def accepting():
-        return "HOST_FORWARD" in ask("info usernet")
-
-    wanted = options.state == "accept"
-    if accepting() != wanted:
-        listener = rule.split("-", 1)[0]
-        said = ask(f"hostfwd_add management {rule}" if wanted else f"hostfwd_remove management {listener}")
-        if accepting() != wanted:
-            raise LabError(f"{machine.name}: QEMU does not {options.state} ssh: {said}")
+    lab.machine(options.host).let_in(options.state == "accept")
 
 
 def namespace(lab, options):

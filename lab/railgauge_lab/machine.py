@@ -151,6 +151,21 @@ class Machine:
                 said += path.read_text(errors="replace").splitlines()[-count:]
         return "\n".join(f"    {line}" for line in said)
 
+    def let_in(self, wanted):
+        """Have connections to the guest's ssh port reach it, or be refused."""
+        def ask_monitor(command):
+            return self.monitor("human-monitor-command", **{"command-line": command}).strip()
+
+        def accepting():
+            return "HOST_FORWARD" in ask_monitor("info usernet")
+
+        rule = self.forwarding()
+        if accepting() != wanted:
+            listener = rule.split("-", 1)[0]
+            said = ask_monitor(f"hostfwd_add management {rule}" if wanted else f"hostfwd_remove management {listener}")
+            if accepting() != wanted:
+                raise LabError(f"{self.name}: QEMU does not {'accept' if wanted else 'refuse'} ssh: {said}")
+
     def monitor(self, command, **arguments):
         """Have QEMU obey a command of its machine protocol."""
         try:

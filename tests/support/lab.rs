@@ -123,23 +123,9 @@ impl Lab {
 
     /// Brings every host up and every link to its full state.
     pub fn mend(&self) {
-        for host in self.status() {
-            let number = host["host"].as_str().unwrap().trim_start_matches("lab").to_owned();
-            match host["state"].as_str().unwrap() {
-                "killed" => expect(&["start", &number]),
-                "died" => {
-                    eprintln!("LAB FAILURE: lab{number} died by itself: {}", host["trouble"]);
-                    expect(&["kill", &number]);
-                    expect(&["start", &number]);
-                }
-                "paused" => expect(&["resume", &number]),
-                _ => {}
-            }
-            expect(&["link", &number, "up"]);
-            expect(&["cable", &number, "in"]);
-            expect(&["sshd", &number, "accept"]);
-            expect(&["rate", &number, "off"]);
-        }
+        let output = self.run(&["mend"]);
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "LAB FAILURE: lab mend: {}", text(&output.stderr));
     }
 
     /// Every host's state, as the tool tells it.
