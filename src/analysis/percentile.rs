@@ -21,12 +21,13 @@ pub fn carries_quantile(q: f64, n: usize) -> bool {
     n as f64 * q.min(1.0 - q) >= ABOVE as f64 - 1e-9
 }
 
-/// Fewest operations from which on a window carries this metric; 1 for what is no percentile of single operations.
+/// Fewest operations from which on a window carries this metric; 1 for what single operations carry.
 pub const fn needed(metric: Metric) -> u64 {
     match metric {
         Metric::LatencyP90 => ABOVE * 10,
         Metric::LatencyP99 => ABOVE * 100,
         Metric::LatencyP999 => ABOVE * 1000,
+        Metric::LatencyStdev => 2,
         _ => 1,
     }
 }
@@ -54,11 +55,12 @@ pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> String {
     format!("{metric} takes {needed} operations in every window, and there were {operations}: measure longer")
 }
 
-/// The median over the windows' median operations, in µs; `None` without a window of single operations.
-pub fn median(result: &CaseResult<'_>) -> Option<f64> {
+/// Whether a metric that the samples do not carry is above `limit`, in µs, all the same: half of the operations were, and so
+/// was what is a percentile above the median.
+pub fn above_for_certain(metric: Metric, result: &CaseResult<'_>, limit: f64) -> bool {
     let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_ref());
     let medians: Vec<f64> = samples.map(|latency| latency.p50 as f64 / 1e3).collect();
-    railgauge_stats::robust::median(&medians).ok()
+    metric != Metric::LatencyStdev && railgauge_stats::robust::median(&medians).is_ok_and(|median| median > limit)
 }
 
 #[cfg(test)]

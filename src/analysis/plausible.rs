@@ -138,9 +138,10 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
     takes_part && cell.aim == Aim::Bandwidth && result.case.flow.members.is_empty()
 }
 
-/// Whether a case without this metric is not measured. CPU time is told beside a bandwidth where an end counts it.
+/// Whether a case without this metric is not measured. CPU time is told beside a bandwidth where an end counts it, and a
+/// standard deviation beside a latency where there were two operations.
 const fn is_needed(metric: Metric) -> bool {
-    !matches!(metric, Metric::CpuTimePerGib | Metric::CpuTimePerGibRemote)
+    !matches!(metric, Metric::CpuTimePerGib | Metric::CpuTimePerGibRemote | Metric::LatencyStdev)
 }
 
 /// Whether zero is a value of this metric, or is told of as one that cannot be true.

@@ -8,6 +8,7 @@ use railgauge_wire::terms::{Fabric, Memory, Metric};
 use super::{
     ceiling::{self, Seat},
     journal::Journal,
+    percentile,
     results::CaseResult,
     row::{Phase, Row},
     together::{self, Ceilings},
@@ -100,8 +101,14 @@ fn of_case<'r>(
         if values.is_empty() && senseless.is_none() && metric == Metric::CpuTimePerGibRemote {
             return None;
         }
-        let absent = (values.is_empty() && !result.samples.is_empty() && senseless.is_none())
-            .then(|| format!("{}: measure: the sample holds no {metric}", result.case.flow.from.host));
+        let absent = (values.is_empty() && !result.samples.is_empty() && senseless.is_none()).then(|| {
+            let host = &result.case.flow.from.host;
+            if percentile::carried_by(metric, result) {
+                format!("{host}: measure: the sample holds no {metric}")
+            } else {
+                format!("{host}: measure: {}", percentile::too_few(metric, result))
+            }
+        });
         // Where a sample lacks a value the case says so already.
         let own = [senseless, absent].into_iter().flatten().filter(|_| result.lacks.absent.is_empty());
         let words: Vec<String> = error.clone().into_iter().chain(own).collect();

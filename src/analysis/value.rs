@@ -10,6 +10,7 @@ use railgauge_wire::{
     terms::Metric,
 };
 
+use super::percentile;
 use crate::{run::event::Sample, schedule::Cell};
 
 /// How two ends' accounts are joined.
@@ -49,7 +50,11 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
         Metric::LatencyP99 => latency(|l| l.p99 as f64),
         Metric::LatencyP999 => latency(|l| l.p999 as f64),
         Metric::LatencyMax => latency(|l| l.max as f64),
-        Metric::LatencyStdev => latency(|l| l.stdev),
+        // One operation deviates from nothing.
+        Metric::LatencyStdev => {
+            let several = here.latency.as_ref().filter(|latency| percentile::carries(metric, latency.samples));
+            Ok(several.map(|latency| latency.stdev / 1e3))
+        }
         Metric::CpuTimePerGib => Ok(cpu(here, here.bytes)),
         // A passive responder counts no bytes; what it spends is spent on the initiator's.
         Metric::CpuTimePerGibRemote => {

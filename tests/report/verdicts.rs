@@ -4,14 +4,15 @@ use std::path::Path;
 
 use railgauge::{
     analysis::{
-        journal::{self, End, Journal},
+        journal::{self, End, Journal, Try},
         results::results,
+        row::Row,
         rows::rows,
         verdict::{Kind, Status, Verdict, Verdicts, verdicts},
     },
     plan::model::{Expectation, Limit, Waiver},
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{measure::Latency, terms::Metric};
 
 use crate::support::{self, Scenario};
 
@@ -246,6 +247,42 @@ fn a_percentile_that_the_samples_do_not_carry_is_neither_kept_nor_broken() {
     assert_eq!(judged(999, 100.0), Status::Inconclusive);
     // Half of the operations took longer: so did one in a hundred.
     assert_eq!(judged(999, 0.5), Status::Fail);
+}
+
+#[test]
+fn one_operation_has_no_standard_deviation() {
+    let mut journal = journal(&small());
+    let is_latency = |one: &&Try| one.result.as_ref().unwrap().initiator.latency.is_some();
+    let case = journal.tries.iter().find(is_latency).unwrap().case;
+    for one in journal.tries.iter_mut().filter(|one| one.case == case) {
+        let end = &mut one.result.as_mut().unwrap().initiator;
+        let latency = end.latency.as_mut().unwrap();
+        let time = latency.p50;
+        let (histogram, mean) = (Vec::new(), time as f64);
+        *latency = Latency {
+            samples: 1,
+            histogram,
+            mean,
+            stdev: 0.0,
+            timer: latency.timer,
+            min: time,
+            p50: time,
+            p90: time,
+            p99: time,
+            p999: time,
+            max: time,
+        };
+    }
+    let name = journal.cases[case as usize].test.clone();
+    let test = journal.plan.tests.iter_mut().find(|test| test.name == name).unwrap();
+    test.expect = vec![demand(Metric::LatencyStdev, Limit::AtMost(1e9))];
+    let results = results(&journal).unwrap();
+    let of_case = |row: &Row| row.case == case && row.metric == Metric::LatencyStdev;
+    let row = rows(&journal, &results, &|_, _| None).into_iter().find(of_case).unwrap();
+    assert_eq!((row.value, row.n, row.error.is_some()), (None, 0, true), "{row:?}");
+    let of_test = |verdict: &Verdict| verdict.kind == Kind::Expectation && verdict.test == name;
+    let verdict = judge(&journal, None).verdicts.into_iter().find(of_test).unwrap();
+    assert_eq!((verdict.status, verdict.tally.missing), (Status::Inconclusive, 1));
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn held_against<'r>(
         }
     };
     // What too few operations carry is no percentile. It is above its limit for certain only where the median is.
-    if !percentile::carried_by(row.metric, result) && percentile::median(result).is_none_or(|median| median <= limit) {
+    if !percentile::carried_by(row.metric, result) && !percentile::above_for_certain(row.metric, result, limit) {
         return Err(percentile::too_few(row.metric, result));
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
