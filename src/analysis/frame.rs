@@ -11,6 +11,7 @@ use polars::prelude::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::row::{Phase, Row};
+use crate::border::text::path_text;
 
 mod readings;
 
@@ -142,7 +143,7 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
 /// The file cannot be written.
 pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<(), FrameError> {
     let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
-    writer.finish(frame).map(drop).map_err(polars(path.display().to_string()))
+    writer.finish(frame).map(drop).map_err(polars(path_text(path)))
 }
 
 /// Reads a frame back and checks that it has every column of [`COLUMNS`] with its type.
@@ -150,7 +151,7 @@ pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<
 /// # Errors
 /// The file cannot be read, or is not a frame of ours.
 pub fn read_parquet(path: &Path) -> Result<DataFrame, FrameError> {
-    let name = path.display().to_string();
+    let name = path_text(path);
     let file = File::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let frame = ParquetReader::new(file).finish().map_err(polars(name.clone()))?;
     for (column, wanted) in &COLUMNS {

@@ -1,5 +1,7 @@
 //! Which characters can be printed.
 
+use std::{borrow::Cow, path::Path};
+
 /// Whether a character must not reach a terminal, a page or a log: it moves a cursor, changes colours, breaks lines, turns
 /// the direction of what follows, or is not seen at all, so that two names look alike. That is Unicode's categories Cc, Zl
 /// and Zp and its `Default_Ignorable_Code_Point` (UAX #44), to which the bidirectional controls of UAX #9 belong, and the
@@ -32,6 +34,61 @@ pub fn printable(text: &str) -> String {
         c => c,
     };
     text.trim_end().chars().map(replaced).collect()
+}
+
+/// A path in a message, as one line that can be printed. Whoever makes a file chooses its name.
+pub fn path_text(path: impl AsRef<Path>) -> String {
+    printable(&path.as_ref().display().to_string())
+}
+
+/// A word as a shell takes it unchanged.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+~={}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A command as somebody would type it, as one line that can be printed.
+pub fn command(words: &[String]) -> String {
+    printable(&words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// A path in a command that a message advises: as a shell takes it. One that cannot be printed is not for pasting.
+pub fn path_quoted(path: impl AsRef<Path>) -> String {
+    quoted(&path_text(path))
+}
+
+/// Text for people on its way to a terminal: lines that can be printed, and colours where they are wanted. Names and
+/// what agents say have passed [`printable`] before, which this cannot do for them: a line end within a name is past finding
+/// here. It is the second fence.
+pub fn for_terminal(text: &str, colour: bool) -> Cow<'_, str> {
+    let harmless = |c: char| c == '\n' || !is_unprintable(c);
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let style = if colour { style_at(rest) } else { 0 };
+        let taken = style.max(c.len_utf8());
+        if style > 0 || harmless(c) {
+            out.push_str(&rest[..taken])
+        } else {
+            out.push('\u{fffd}')
+        }
+        rest = &rest[taken..];
+    }
+    Cow::Owned(out)
+}
+
+/// Bytes of the control sequence `SGR` that a text begins with (ECMA-48, 8.3.117: colours and weights); 0 without one.
+fn style_at(text: &str) -> usize {
+    let Some(parameters) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(parameters.len());
+    if parameters[end..].starts_with('m') { end + 3 } else { 0 }
 }
 
 /// Bytes of a foreign process as one line that can be printed.
@@ -70,6 +127,18 @@ mod tests {
         }
         assert_eq!(printable("PASS\nFAIL\n"), "PASS FAIL");
         assert_eq!(line(b"end\r\n"), "end");
+    }
+
+    #[test]
+    fn a_name_is_one_line_and_only_colours_reach_a_terminal() {
+        assert_eq!(path_text("a\u{1b}[2Kb\nPASS"), "a\u{fffd}[2Kb PASS");
+        let styled = "\u{1b}[1;31mFAIL\u{1b}[0m \u{1b}[2K\u{1b}]0;title\u{7}\u{202e}x\nnext\r";
+        assert_eq!(
+            for_terminal(styled, true),
+            "\u{1b}[1;31mFAIL\u{1b}[0m \u{fffd}[2K\u{fffd}]0;title\u{fffd}\u{fffd}x\nnext\u{fffd}"
+        );
+        assert!(!for_terminal(styled, false).contains('\u{1b}'));
+        assert!(matches!(for_terminal("plain\n", false), Cow::Borrowed(_)));
     }
 
     proptest! {

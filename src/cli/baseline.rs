@@ -15,6 +15,7 @@ use crate::{
         history,
         words::count,
     },
+    border::text::path_text,
     files,
     plan::baseline::Baseline,
 };
@@ -52,8 +53,8 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {
         Some(path) => {
-            files::write(path, &document).with_context(|| format!("cannot write {}", path.display()))?;
-            common.say(format!("{}: {}", path.display(), summary(&baseline)));
+            files::write(path, &document).with_context(|| format!("cannot write {}", path_text(path)))?;
+            common.say(format!("{}: {}", path_text(path), summary(&baseline)));
         }
         None => {
             print(&document)?;

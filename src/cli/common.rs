@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::Misuse;
 use crate::{
     analysis::history::RunError,
+    border::text::{for_terminal, path_text},
     plan::{self, Loaded},
     run::directory::FILES,
 };
@@ -39,9 +40,7 @@ pub struct Common {
 impl Common {
     /// Whether text on stderr may be coloured: a terminal is there to show it, and `NO_COLOR` is not set.
     pub fn colour(&self) -> bool {
-        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        !forbidden && !dumb && io::stderr().is_terminal()
+        coloured()
     }
 
     /// A line for people, on stderr; nothing with `-q`.
@@ -66,7 +65,10 @@ impl Common {
         match (json, self.quiet && well) {
             (true, _) => print(&(serde_json::to_string_pretty(document).context("cannot write the answer")? + "\n")),
             (false, true) => Ok(()),
-            (false, false) => print(&summary(self.colour() && io::stdout().is_terminal())),
+            (false, false) => {
+                let colour = self.colour() && io::stdout().is_terminal();
+                print(&for_terminal(&summary(colour), colour))
+            }
         }
     }
 
@@ -88,9 +90,17 @@ impl Common {
     }
 }
 
+/// Whether text on stderr may be coloured: a terminal is there to show it, and `NO_COLOR` is not set.
+fn coloured() -> bool {
+    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    !forbidden && !dumb && io::stderr().is_terminal()
+}
+
 /// A line on stderr. Where nobody reads it any more (a terminal that was closed, `2>&1 | head`), the work goes on.
 pub fn tell(text: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(io::stderr(), "{}", for_terminal(&text, coloured()));
 }
 
 /// Writes data to stdout. A reader that has seen enough (`| head`) is no error.
@@ -122,7 +132,7 @@ pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let own = path.file_name().is_some_and(|name| FILES.iter().any(|own| name == *own));
     if own && directory.join("records.jsonl").exists() {
-        let (path, run) = (path.display(), directory.display());
+        let (path, run) = (path_text(path), path_text(directory));
         return Err(Misuse(format!("-o {path}: that is a file of the run in {run}; give another name")).into());
     }
     Ok(())
@@ -137,7 +147,7 @@ pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> 
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", path_text(parent)))?;
     }
     Ok(path)
 }

@@ -14,6 +14,7 @@ use crate::{
         compare::{Options, Table, When, compare},
         history,
     },
+    border::text::path_text,
     report::compare as page,
 };
 
@@ -63,7 +64,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let after = history::run_directories(&args.after).map_err(Misuse)?;
     let real: HashSet<PathBuf> = after.iter().map(|run| history::real(run)).collect();
     if let Some(both) = before.iter().find(|run| real.contains(&history::real(run))) {
-        return Err(Misuse(format!("{} is on both sides", both.display())).into());
+        return Err(Misuse(format!("{} is on both sides", path_text(both))).into());
     }
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let (mut table, mut failed, mut number) = (Table::default(), None, 0);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     analysis::verdict::Status,
+    border::text::path_text,
     cli::{Common, Exit, Misuse},
     report::{self, Written, text},
 };
@@ -24,7 +25,7 @@ pub struct Args {
 /// The directory is no run directory, its journal cannot be read, or a file cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !args.run.join("records.jsonl").is_file() {
-        let run = args.run.display();
+        let run = path_text(&args.run);
         return Err(Misuse(format!("{run} is no run directory: it holds no records.jsonl")).into());
     }
     let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;

@@ -16,6 +16,7 @@ use crate::{
         results::results,
         rows::{ceilings, rows},
     },
+    border::text::{path_quoted, path_text},
     cluster::{self, AgentBinary},
     files,
     plan::{Plan, model::Launcher},
@@ -79,7 +80,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 }
 
 fn unwritable(directory: &Directory) -> String {
-    format!("results cannot be written to {}", directory.path().display())
+    format!("results cannot be written to {}", path_text(directory.path()))
 }
 
 /// What is wrong with the directory that was given, as what it is: the user's mistake, or the machine's.
@@ -105,13 +106,14 @@ fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
 
 /// Draws the report, says what the run came to, and answers with the exit code.
 fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyhow::Result<Exit> {
-    let place = directory.path().display();
-    let resume = format!("railgauge run --resume {place}");
+    let place = path_text(directory.path());
+    let quoted = path_quoted(directory.path());
+    let resume = format!("railgauge run --resume {quoted}");
     let exit = match report::write(directory.path()) {
         Ok(written) => written_out(&written, args.json, common)?,
         Err(error) => {
             tell(format_args!("error: everything measured is in {place}, but the report could not be drawn: {error}"));
-            tell(format_args!("help: put that right and run `railgauge report {place}`"));
+            tell(format_args!("help: put that right and run `railgauge report {quoted}`"));
             Exit::Unable
         }
     };
@@ -176,12 +178,12 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let (directory, claim) = Directory::open(path).map_err(refused)?;
     let earlier = journal::read(&directory.journal())?;
     if let Some(given) = given {
-        let shown = given.display();
-        let plan = std::fs::read(given).map_err(|error| Misuse(format!("{shown}: cannot be read: {error}")))?;
+        let given_name = path_text(given);
+        let plan = std::fs::read(given).map_err(|error| Misuse(format!("{given_name}: cannot be read: {error}")))?;
         if sha256(&plan) != earlier.plan_hash {
-            let run = path.display();
+            let run = path_text(path);
             let cause =
-                format!("{shown} is not the plan of the run in {run}: leave it out, or start a new run with it");
+                format!("{given_name} is not the plan of the run in {run}: leave it out, or start a new run with it");
             return Err(Misuse(cause).into());
         }
     }

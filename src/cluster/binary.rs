@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use crate::border::text::path_text;
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use sha2::{Digest, Sha256};
 
@@ -183,11 +184,10 @@ fn is_agent_name(file: &str, name: &str) -> bool {
 impl Image {
     fn read(path: &Path) -> Result<Self, Failure> {
         let failure = |cause: String| Failure::new(Stage::Deploy, Kind::Configuration, cause).help(BUILD);
-        let shown = path.display();
-        let bytes =
-            fs::read(path).map_err(|error| failure(format!("cannot read the agent's file {shown}: {error}")))?;
+        let name = path_text(path);
+        let bytes = fs::read(path).map_err(|error| failure(format!("cannot read the agent's file {name}: {error}")))?;
         let machine = Machine::of_elf(&bytes)
-            .ok_or_else(|| failure(format!("the agent's file {shown} is not a 64-bit executable for Linux (ELF)")))?;
+            .ok_or_else(|| failure(format!("the agent's file {name} is not a 64-bit executable for Linux (ELF)")))?;
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { path, machine, hash, bytes })

@@ -6,6 +6,7 @@ use std::path::Path;
 use railgauge_wire::failure::{Kind, Stage};
 
 use super::trouble::Trouble;
+use crate::border::text::quoted;
 
 /// A known text: one of `parts` occurs, ignoring case.
 struct Sign {
@@ -179,16 +180,6 @@ fn scan(name: &str) -> String {
     match name.strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
         Some((host, port)) => format!("ssh-keyscan -p {} {}", quoted(port), quoted(host)),
         None => format!("ssh-keyscan {}", quoted(name)),
-    }
-}
-
-/// A word as a shell takes it unchanged.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,~".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -38,6 +38,7 @@ use std::path::{Path, PathBuf};
 use count::count;
 use toml::de::DeTable;
 
+use crate::border::text::path_text;
 pub use grammar::hostlist;
 pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
@@ -63,7 +64,7 @@ pub struct Loaded {
 /// # Errors
 /// Every mistake that can be found without touching a host, or why the file cannot be read.
 pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
-    let name = path.display().to_string();
+    let name = path_text(path);
     let source = file::read(path).map_err(|fault| {
         let help = match &fault {
             file::Fault::Io(_) => "is the path right?",
@@ -106,7 +107,7 @@ impl Loaded {
         let expectations = plan.tests.iter().map(|test| test.expect.len()).sum();
         format!(
             "{}: plan {} is right: {}{shown}, {}, {}",
-            self.path.display(),
+            path_text(&self.path),
             plan.name,
             count(plan.hosts.len(), "host"),
             count(plan.tests.len(), "test"),

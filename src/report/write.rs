@@ -19,6 +19,7 @@ use crate::{
         rows::{ceilings, rows},
         verdict::{Verdicts, verdicts},
     },
+    border::text::path_text,
     files,
 };
 
@@ -29,7 +30,7 @@ pub enum ReportError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The journal contradicts itself.
-    #[error("{}: {cause}", path.display())]
+    #[error("{}: {cause}", path_text(path))]
     Contradiction {
         /// The journal.
         path: PathBuf,
@@ -40,7 +41,7 @@ pub enum ReportError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A file of the report cannot be written.
-    #[error("{}: cannot be written: {cause}; the file that was there before is untouched", path.display())]
+    #[error("{}: cannot be written: {cause}; the file that was there before is untouched", path_text(path))]
     File {
         /// The file.
         path: PathBuf,

@@ -169,7 +169,7 @@ async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight
 /// Runs one command to its end; the error says how it ended otherwise.
 async fn run(words: &[String], limit: Duration) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Err("it is empty".to_owned()) };
-    let shown = words.join(" ");
+    let shown = text::command(words);
     let child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

@@ -8,7 +8,10 @@ use std::{
 };
 
 use super::journal::Claim;
-use crate::files;
+use crate::{
+    border::text::{path_quoted, path_text},
+    files,
+};
 
 /// Every file of a run directory.
 pub const FILES: [&str; 9] = [
@@ -31,15 +34,17 @@ pub enum DirectoryError {
     /// It holds a run already.
     #[error(
         "the run directory {} holds a run; give another with -o DIR, or go on with that run by --resume {}",
-        .0.display(), .0.display()
+        path_text(.0), path_quoted(.0)
     )]
     Taken(PathBuf),
     /// It holds something else.
-    #[error("the directory {} is not empty and holds no run; give another with -o DIR", .0.display())]
+    #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
     Foreign(PathBuf),
     /// There is no run in it to go on with.
     #[error(
-        "{} holds no run to go on with: {why}; `railgauge run PLAN -o {}` starts one there", path.display(), path.display()
+        "{} holds no run to go on with: {why}; `railgauge run PLAN -o {}` starts one there",
+        path_text(path),
+        path_quoted(path)
     )]
     Nothing {
         /// The directory.
@@ -48,7 +53,7 @@ pub enum DirectoryError {
         why: &'static str,
     },
     /// It cannot be made or looked into.
-    #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path.display())]
+    #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path_text(path))]
     Unusable {
         /// The directory.
         path: PathBuf,

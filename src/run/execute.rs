@@ -19,6 +19,7 @@ use super::{
     spine::{Halt, Spine},
 };
 use crate::{
+    border::text::path_text,
     cluster::AgentBinary,
     files,
     plan::Plan,
@@ -81,7 +82,7 @@ async fn measure(
     spine: &Spine,
 ) -> End {
     if let Err(error) = write_facts(directory, &hosts.facts) {
-        spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", directory.facts().display())));
+        spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", path_text(directory.facts()))));
     }
     remark(&plan, hosts, spine);
     let cases = match past.cases {

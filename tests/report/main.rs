@@ -15,6 +15,7 @@ mod frames;
 mod groups;
 mod journals;
 mod localise;
+mod names;
 mod noise;
 mod numbers;
 mod outliers;

@@ -11,9 +11,12 @@ use super::{
     Design, LeftOut, OneSided, RunSummary, Side,
     configuration::{Configuration, Seen, configuration},
 };
-use crate::analysis::{
-    history::{Run, Subject},
-    row::Reading,
+use crate::{
+    analysis::{
+        history::{Run, Subject},
+        row::Reading,
+    },
+    border::text::path_text,
 };
 
 /// Which side.
@@ -93,7 +96,7 @@ impl Table {
         self.rotates |= run.plan.rotate.is_some();
         let number = self.runs[side].len();
         let mut summary = RunSummary {
-            directory: run.path.display().to_string(),
+            directory: path_text(&run.path),
             run_id: run.run_id,
             started: run.started.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
             plan: run.plan.name,

@@ -6,7 +6,7 @@ use polars::prelude::{Column, ParquetReader, SerReader};
 use railgauge_wire::terms::Metric;
 
 use super::{FrameError, polars};
-use crate::analysis::row::Reading;
+use crate::{analysis::row::Reading, border::text::path_text};
 
 const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src_device", "dst_device"];
 
@@ -15,7 +15,7 @@ const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src
 /// # Errors
 /// The file cannot be read, or is not a frame of ours.
 pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
-    let name = path.display().to_string();
+    let name = path_text(path);
     let file = File::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let columns = NEEDED.iter().map(|column| (*column).to_owned()).collect();
     let frame = ParquetReader::new(file).with_columns(Some(columns)).finish().map_err(polars(name.clone()))?;

@@ -35,7 +35,7 @@ use super::{
     row::Reading,
     rows::rows,
 };
-use crate::{plan::Plan, run::event::Case};
+use crate::{border::text::path_text, plan::Plan, run::event::Case};
 
 pub use causes::{Cause, Labels, Moved};
 use originals::Originals;
@@ -80,7 +80,7 @@ pub enum RunError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The journal contradicts itself.
-    #[error("{}: {cause}", path.display())]
+    #[error("{}: {cause}", path_text(path))]
     Contradiction {
         /// The file.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum RunError {
         cause: String,
     },
     /// It ended before anything was planned.
-    #[error("{}: no case was planned: the run ended before it measured", path.display())]
+    #[error("{}: no case was planned: the run ended before it measured", path_text(path))]
     Unplanned {
         /// The journal.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum RunError {
         run: Box<Run>,
     },
     /// The same run lies in another directory too.
-    #[error("{}: a copy of the run in {}: its values would count twice", path.display(), original.display())]
+    #[error("{}: a copy of the run in {}: its values would count twice", path_text(path), path_text(original))]
     Copy {
         /// The directory.
         path: PathBuf,

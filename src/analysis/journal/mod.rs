@@ -16,6 +16,7 @@ use std::{
 };
 
 use crate::{
+    border::text::{path_quoted, path_text},
     plan::Plan,
     run::event::{Case, LinkRecord, Sample, VERSION},
     run::line::Tail,
@@ -159,7 +160,7 @@ pub enum End {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file cannot be read.
-    #[error("{}: cannot be read: {cause}", path.display())]
+    #[error("{}: cannot be read: {cause}", path_text(path))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -167,7 +168,7 @@ pub enum JournalError {
         cause: io::Error,
     },
     /// A line is not one of ours.
-    #[error("{}:{line}: not a line of a railgauge journal: {cause}", path.display())]
+    #[error("{}:{line}: not a line of a railgauge journal: {cause}", path_text(path))]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -179,7 +180,7 @@ pub enum JournalError {
     /// A line was written in another version of the format.
     #[error(
         "{}:{line}: written in journal version {found}, and this railgauge reads version {VERSION}; use the railgauge that measured",
-        path.display()
+        path_text(path)
     )]
     Version {
         /// The file.
@@ -192,7 +193,7 @@ pub enum JournalError {
     /// The line with the plan is damaged: without it nothing else means anything.
     #[error(
         "{}:1: the first line, which holds the plan, is damaged: {cause}; the other {others} lines are untouched, but cannot be judged without it: run the plan again",
-        path.display()
+        path_text(path)
     )]
     Headless {
         /// The file.
@@ -203,7 +204,7 @@ pub enum JournalError {
         others: usize,
     },
     /// Nothing was recorded.
-    #[error("{}: holds no events: the run ended before it began; `railgauge run PLAN -o {}` starts it there", path.display(), path.parent().unwrap_or(path).display())]
+    #[error("{}: holds no events: the run ended before it began; `railgauge run PLAN -o {}` starts it there", path_text(path), path_quoted(path.parent().unwrap_or(path)))]
     Empty {
         /// The file.
         path: PathBuf,

@@ -20,6 +20,7 @@ use crate::{
         row::Reading,
         settings,
     },
+    border::text::path_text,
     plan::model::Plan,
     schedule::Flow,
 };
@@ -99,7 +100,7 @@ impl History {
     /// Notes a directory whose run cannot be read: it is left out and said. Runs are given in the order of their names, so
     /// the last night is unknown if the last of them cannot be read.
     pub fn unreadable(&mut self, directory: &Path, why: &RunError) {
-        let name = directory.display().to_string();
+        let name = path_text(directory);
         // A night of the plan all the same, on which everything is missing.
         if let RunError::Unplanned { run, .. } = why
             && self.is_dated(run)
@@ -117,7 +118,7 @@ impl History {
     /// Whether the date of a run can be right; if not, this is noted.
     fn is_dated(&mut self, run: &Run) -> bool {
         let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
-        self.unreadable.push((run.path.display().to_string(), why));
+        self.unreadable.push((path_text(&run.path), why));
         self.misdated = true;
         false
     }
@@ -134,7 +135,7 @@ impl History {
 
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
         let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
-        let (directory, version) = (run.path.display().to_string(), run.version.clone());
+        let (directory, version) = (path_text(&run.path), run.version.clone());
         self.past.push(Past { directory, started: run.started, version, plan, planned, software });
     }
 

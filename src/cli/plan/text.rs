@@ -7,6 +7,7 @@ use railgauge_wire::terms::{Algorithm, Fabric};
 use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, TestPreview};
 use crate::{
     analysis::words::{count, size},
+    border::text::command,
     plan::model::Test,
     schedule::{Flow, Port},
 };
@@ -95,8 +96,8 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     }
     writeln!(out, "  cells   {}: {}; {}", cells.len(), sizes(test), variants(test))?;
     if let Some(configure) = &test.configure {
-        writeln!(out, "  before  {}", configure.apply.join(" "))?;
-        writeln!(out, "  after   {}", configure.undo.join(" "))?;
+        writeln!(out, "  before  {}", command(&configure.apply))?;
+        writeln!(out, "  after   {}", command(&configure.undo))?;
     }
     let verify = if test.verify { "verified before and after" } else { "not verified" };
     writeln!(out, "  window  {}; {verify}", preview.window)?;

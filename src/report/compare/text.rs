@@ -3,9 +3,12 @@
 use std::{fmt::Write, path::Path};
 
 use super::CompareView;
-use crate::report::{
-    text::{aligned, mark},
-    view::Table,
+use crate::{
+    border::text::path_text,
+    report::{
+        text::{aligned, mark},
+        view::Table,
+    },
 };
 
 /// Rows shown of a table: the page has them all.
@@ -43,7 +46,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
     lines(out, "configuration", &view.configuration, &[0, 1, 2, 3])?;
     lines(out, "configuration within a side", &view.within, &[0, 1, 2, 3, 4])?;
     writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;
-    writeln!(out, "report: {}", page.display())
+    writeln!(out, "report: {}", path_text(page))
 }
 
 /// Rows as sentences: cells that stand in these columns, with commas.

@@ -15,6 +15,7 @@ use fit::{columns, wrap};
 use super::view::{Parts, Table, TestView, TroubleGroup, View};
 use crate::{
     analysis::{verdict::Status, words::count},
+    border::text::path_text,
     plan::hostlist,
 };
 
@@ -104,7 +105,7 @@ fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) 
 fn end(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
     marked(out, view.status, colour, &view.sentence)?;
     // A path is copied from here, so it is never broken.
-    writeln!(out, "report: {}", page.display())
+    writeln!(out, "report: {}", path_text(page))
 }
 
 /// As wide as the word of a status.

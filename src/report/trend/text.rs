@@ -3,7 +3,10 @@
 use std::{fmt::Write, path::Path};
 
 use super::{ChangeView, TrendView};
-use crate::report::text::{aligned, mark};
+use crate::{
+    border::text::path_text,
+    report::text::{aligned, mark},
+};
 
 /// Changes shown of each kind: the page has more.
 const SHOWN: usize = 20;
@@ -30,7 +33,7 @@ fn write(out: &mut String, view: &TrendView, page: &Path, colour: bool) -> std::
     aligned(out, "changed on purpose", &view.epochs, &[0, 1, 2], SHOWN)?;
     aligned(out, "series", &view.kinds, &[0, 1, 2, 3, 4, 5, 6, 7], SHOWN)?;
     writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;
-    writeln!(out, "report: {}", page.display())
+    writeln!(out, "report: {}", path_text(page))
 }
 
 fn changes(out: &mut String, title: &str, list: &[ChangeView]) -> std::fmt::Result {

@@ -10,6 +10,7 @@ use crate::{
         results::CaseResult,
         words::{amount, count, number, size},
     },
+    border::text::command,
     plan::model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
     report::view::sizes,
 };
@@ -73,7 +74,7 @@ pub(super) fn how(test: &Test) -> String {
 /// What was run to change the cluster for a test; empty if nothing was.
 fn configured(test: &Test) -> String {
     test.configure.as_ref().map_or_else(String::new, |configure| {
-        format!("; configured by `{}`, taken back by `{}`", configure.apply.join(" "), configure.undo.join(" "))
+        format!("; configured by `{}`, taken back by `{}`", command(&configure.apply), command(&configure.undo))
     })
 }
 
