@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use railgauge::{
     analysis::{
-        compare::{Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
+        compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
         history::{self, METRICS, Run, RunError},
         journal,
         verdict::Status,
@@ -313,6 +313,19 @@ fn few_runs_are_not_enough_and_nothing_passes() {
     assert!(found.cells.iter().all(|cell| cell.change.interval.is_none() && cell.p > 0.05));
     let reason = "1 before and 3 runs after: nothing can be told from chance below 4 runs a side";
     assert_eq!(found.cells[0].reason, reason);
+}
+
+#[test]
+fn the_values_that_are_left_of_runs_that_failed_show_no_equivalence() {
+    let failed = |scenario: Scenario| Scenario { down: (scenario.day % 4 != 0).then_some(2), ..scenario };
+    let before: Vec<Scenario> = runs(8, 0, &small(3)).into_iter().map(failed).collect();
+    let found =
+        comparison(&before, &runs(8, 8, &small(3)), Options { margin_percent: Some(10.0), ..Options::default() });
+    let (left, whole): (Vec<&Cell>, Vec<&Cell>) = found.cells.iter().partition(|cell| cell.n.0 == 2);
+    assert!(!left.is_empty() && left.iter().all(|cell| cell.verdict == Word::NotEnoughData), "{left:#?}");
+    assert!(left.iter().all(|cell| cell.obstacle == Some(Obstacle::FewRuns)), "{left:#?}");
+    assert!(!whole.is_empty() && whole.iter().all(|cell| cell.verdict == Word::Equivalent), "{whole:#?}");
+    assert_eq!(found.exit_code, 3);
 }
 
 #[test]

@@ -66,6 +66,9 @@ pub(super) fn cell(told: &Told<'_>) -> String {
             let missing = missing.as_deref().unwrap_or("a run after has no value");
             format!("{seen}: {missing}, and a missing value is no pass{}", also(strays.as_ref(), None))
         }
+        (_, Some(Obstacle::Few)) => {
+            format!("{seen}: the absence of a change cannot be shown below {}{beside}{more}", fewest(design))
+        }
         (_, Some(Obstacle::Strays)) => {
             let strays = strays.as_deref().unwrap_or("single runs lie far off");
             format!("{seen}: no change beyond {margin} by the others, but {strays}{}", also(None, missing.as_ref()))

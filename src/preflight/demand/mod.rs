@@ -167,8 +167,8 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
             }
             let Demand { key, wanted, check, .. } = demand;
             let (severity, what) = match one.state {
-                Held::Unmet => (Severity::Failure, format!("{key} is {}, the plan wants {wanted}", one.seen)),
-                _ => (Severity::Warning, format!("{key} cannot be read ({}), the plan wants {wanted}", one.seen)),
+                Held::Unmet => (Severity::Failure, format!("{key}: {}, the plan wants {wanted}", one.seen)),
+                _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan wants {wanted}", one.seen)),
             };
             let remedy = "bring the host to what the plan wants, or change `[preflight]` of the plan";
             let departure = Found::host(severity, &one.host, what, remedy).meaning("the host is not as the plan wants");

@@ -62,7 +62,7 @@ pub struct Judged {
 ///
 /// Improved or regressed: p of no change at most 5 %, the 95 % interval does not hold 0, and the effect is at least
 /// the margin. Equivalent or negligible: p of lying outside the margin at most 5 %, both 95 % intervals inside it, that of
-/// ranks and that of means, and no run that lies far off; too noisy instead of these where the margin is too wide. Neither
+/// ranks and that of means, no run that lies far off, and four values a side; too noisy instead of these where the margin is too wide. Neither
 /// improved nor equivalent is said where runs after have no value: it is not known what they would have been. Everything
 /// else is inconclusive, also what could not reach 5 % because of few runs.
 pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher_is_better: bool) -> Verdict {
@@ -77,11 +77,25 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
         }
     } else if comparison.too_wide && comparison.interval95.is_some() {
         Verdict::TooNoisy
-    } else if whole && steady && p_equivalent <= LEVEL && by_ranks(comparison) && by_means(comparison) {
+    } else if whole
+        && enough(comparison)
+        && steady
+        && p_equivalent <= LEVEL
+        && by_ranks(comparison)
+        && by_means(comparison)
+    {
         if changed { Verdict::Negligible } else { Verdict::Equivalent }
     } else {
         Verdict::Inconclusive
     }
+}
+
+/// Fewest values of the smaller side that show the absence of a change. Two beside ten reach 5 % by ranks: of a side of which
+/// so little is left it is not known what the rest would have been.
+const FEWEST: usize = 4;
+
+fn enough(cell: &Comparison) -> bool {
+    cell.n >= FEWEST
 }
 
 /// Whether the interval of ranks lies inside the margin.
@@ -134,6 +148,7 @@ fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64))
         (Verdict::TooNoisy, _) => Some(Obstacle::Noise),
         (Verdict::Inconclusive, _) if cell.missing[1] > 0 => Some(Obstacle::Missing),
         (Verdict::Inconclusive, None) => Some(Obstacle::Few),
+        (Verdict::Inconclusive, Some(_)) if !enough(cell) && !clear => Some(Obstacle::Few),
         (Verdict::Inconclusive, Some(interval)) => Some(if by_ranks(cell) && cell.strays != [0, 0] {
             Obstacle::Strays
         } else if order_hides {
