@@ -444,3 +444,20 @@ fn a_rail_with_a_good_pair_is_not_what_two_slow_hosts_of_four_are() {
         assert_eq!(named, BTreeSet::from(slow.clone()));
     }
 }
+
+#[test]
+fn one_good_pair_among_many_low_ones_is_told() {
+    let mut noise = Noise::new(FRESH ^ 5);
+    for hosts in [8, 12] {
+        for _ in 0..TRIALS {
+            let faults = (2..hosts).map(|host| (Part::Host(host, Way::Both), 0.5)).collect();
+            let cluster = Cluster { glitches: 0.0, faults, ..Cluster::healthy(hosts, hosts as usize - 1, 0.005) };
+            let pairs = cluster.run(&mut noise);
+            let found = localise(&pairs, &Setting::default()).unwrap().two_clusters.unwrap();
+            let good = pairs.iter().zip(&found.is_good).filter(|(_, good)| **good);
+            let good: Vec<u32> = good.map(|(pair, _)| pair.from.host + pair.to.host).collect();
+            // Of hosts 0 and 1.
+            assert_eq!(good, [1], "{hosts}");
+        }
+    }
+}

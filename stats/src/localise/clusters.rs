@@ -25,6 +25,22 @@ fn far_apart(sorted: &[f64], below: usize, scale: f64, least: f64) -> bool {
     mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale).max(least)
 }
 
+/// Where the upper cluster of many sorted values begins if it has hardly any of them: a fault takes bandwidth away and adds
+/// none, so one pair far above all others says that those are low, however many they are.
+fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
+    let most = sorted.len() / 10;
+    let above = |upper: &usize| {
+        let (low, high) = sorted.split_at(sorted.len() - upper);
+        let away = |side: &[f64]| {
+            let mean = side.iter().sum::<f64>() / side.len() as f64;
+            side.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+        };
+        let scale = ((away(low) + away(high)) / (sorted.len() - 2) as f64).sqrt();
+        far_apart(sorted, low.len(), scale, least)
+    };
+    (1..=most).find(above).map(|upper| sorted[sorted.len() - upper])
+}
+
 /// The two clusters into which the results fall, if they do.
 pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
     let table = &attempt.table;
@@ -38,7 +54,9 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
         let few = values.len() < MANY;
-        let split = split(&values, if few { 1 } else { 3 })?;
+        let Some(split) = split(&values, if few { 1 } else { 3 }) else {
+            return few_above(&values, table.least).map(|from| (from, stratum));
+        };
         let below = values.partition_point(|value| *value < split.from);
         if few && !far_apart(&values, below, split.scale, table.least) {
             return None;
