@@ -19,7 +19,7 @@ pub mod baseline;
 pub(crate) mod command;
 pub mod count;
 pub mod format;
-mod grammar;
+pub mod grammar;
 mod hosts;
 mod interleave;
 mod launch;

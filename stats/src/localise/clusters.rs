@@ -36,9 +36,20 @@ fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
             side.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
         };
         let scale = ((away(low) + away(high)) / (sorted.len() - 2) as f64).sqrt();
-        far_apart(sorted, low.len(), scale, least)
+        far_apart(sorted, low.len(), scale, least) && no_tail(sorted, *upper, FEW_APART / most as f64)
     };
     (1..=most).find(above).map(|upper| sorted[sorted.len() - upper])
+}
+
+/// Whether the gap below the `upper` largest values is none that a tail has, at level `p`. The spacings of an exponential tail,
+/// times their ranks from above, are exponential and independent (David & Nagaraja 2003, 2.5), so that one of them over the mean
+/// of the m next is above f with probability (1 + f / m)^−m.
+fn no_tail(sorted: &[f64], upper: usize, p: f64) -> bool {
+    let spacing = |rank: usize| rank as f64 * (sorted[sorted.len() - rank] - sorted[sorted.len() - rank - 1]);
+    let next = sorted.len() / 4;
+    let mean = (upper + 1..=upper + next).map(spacing).sum::<f64>() / next as f64;
+    let next = next as f64;
+    (1.0 + spacing(upper) / mean.max(f64::MIN_POSITIVE) / next).powf(-next) < p
 }
 
 /// The two clusters into which the results fall, if they do.
