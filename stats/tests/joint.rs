@@ -35,6 +35,7 @@ fn healthy_series_are_hardly_ever_suspected_together() {
                 .filter_map(|trial| joint(&drawn(&mut dice, 20 + trial % 60, of, chance, &[], 0), 1))
                 .collect();
             let sure = found.iter().filter(|found| found.sure).count();
+            println!("{of} series, each low on {chance} of nights: {} of {trials} suspected, {sure} sure", found.len());
             assert!(
                 found.len() <= 10 && sure == 0,
                 "{of} series at {chance}: {} of {trials}, {sure} sure",
