@@ -1,6 +1,6 @@
 //! What the report of the newest run says: a trend is no better than that.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -31,21 +31,25 @@ impl History {
         self.reported = self.newest().into_iter().map(reported).collect();
     }
 
-    /// The newest run of every plan of the last night, as far as any was planned.
-    fn newest(&self) -> Vec<PathBuf> {
+    /// The newest run of every plan of the last night.
+    fn newest(&self) -> Vec<&Past> {
         let mut runs: Vec<&Past> = self.past.iter().collect();
         runs.sort_by_key(|run| run.started);
         let days = super::calendar::nights(&runs.iter().map(|run| run.started).collect::<Vec<_>>());
         let last = runs.iter().zip(&days).filter(|(_, day)| Some(*day) == days.last());
         let name = |run: &Past| self.said.get(&run.plan).map(|said| said.name.clone());
         let newest: BTreeMap<Option<String>, &Past> = last.map(|(run, _)| (name(run), *run)).collect();
-        newest.into_values().filter(|run| run.planned.is_some()).map(|run| run.path.clone()).collect()
+        newest.into_values().collect()
     }
 }
 
 /// Judges a run. What cannot be judged is inconclusive, with the reason.
-fn reported(path: PathBuf) -> Reported {
+fn reported(run: &Past) -> Reported {
+    let path = &run.path;
     let judged = || {
+        if run.planned.is_none() {
+            return Err("it ended before it measured anything; run the plan again".to_owned());
+        }
         let journal = journal::read(&path.join("records.jsonl")).map_err(|error| error.to_string())?;
         let results = results(&journal)?;
         let rows = rows(&journal, &results, &ceilings(&journal, &results));

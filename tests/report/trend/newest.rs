@@ -117,6 +117,23 @@ fn a_newest_run_that_measured_nothing_or_cannot_be_read_is_named_and_no_pass() {
 }
 
 #[test]
+fn a_run_that_ended_in_its_bring_up_after_a_good_one_of_the_night_is_no_pass() {
+    let (of, mut dice) = (cluster(4), Dice(12));
+    let mut collected = History::default();
+    let named = |run: Run, name: &str| Run { path: format!("runs/{name}").into(), ..run };
+    for number in 0..30 {
+        let run = run(&of, number, 0, &mut dice, |_| Some(390.0));
+        collected.add(named(run, &format!("night-{number}")));
+    }
+    let killed = named(run(&of, 29, 2, &mut dice, |_| None), "night-30");
+    let why = RunError::Unplanned { path: killed.path.join("records.jsonl"), run: Box::new(killed.clone()) };
+    collected.unreadable(&killed.path, &why);
+    collected.report_last();
+    let found = trend(collected, &Options::default()).unwrap();
+    assert!(found.exit_code == 3 && found.sentence.contains("night-30"), "{}", found.sentence);
+}
+
+#[test]
 fn a_large_share_of_runs_without_a_value_is_no_pass_and_a_small_one_is_said() {
     let lost = |all: u32, lost: &dyn Fn(u32) -> bool| {
         let (of, mut dice) = (cluster(2), Dice(7));
