@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -25,6 +25,9 @@ pub fn unusable(error: RunError) -> anyhow::Error {
         error => error.into(),
     }
 }
+
+/// Bytes of a file that tell whether it is a page: all before the style sheet and the title.
+const HEAD: u64 = 4096;
 
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
@@ -138,12 +141,42 @@ pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses to replace a file that is no page of ours: nobody else can write it anew.
+///
+/// # Errors
+/// There is something else in this place, or it cannot be looked at.
+pub fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
+    no_file_of_a_run(path)?;
+    let what = match fs::symlink_metadata(path) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
+        Ok(found) if found.is_dir() => "that is a directory",
+        // A stream that is no file is not replaced by anything.
+        Ok(_) if !path.is_file() => "that is no file",
+        _ => {
+            let mut head = Vec::new();
+            let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be looked at", path_text(path)))?;
+            file.take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot read {}", path_text(path)))?;
+            if head.is_empty() || is_page(&head) {
+                return Ok(());
+            }
+            "that file is no page of railgauge"
+        }
+    };
+    Err(Misuse(format!("-o {}: {what} and is not replaced; give another name", path_text(path))).into())
+}
+
+/// Whether a file begins as the pages of all commands do.
+fn is_page(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    head.starts_with("<!doctype html>") && head.contains("default-src 'none'; style-src 'unsafe-inline'")
+}
+
 /// Where a page goes: where it was asked for, or under `reports` by what it is and the time.
 ///
 /// # Errors
-/// The directory cannot be made, or the page would lie in the place of a run's own file.
+/// The directory cannot be made, or the page would lie in the place of a file that is no page.
 pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> {
-    asked.as_deref().map_or(Ok(()), no_file_of_a_run)?;
+    asked.as_deref().map_or(Ok(()), no_foreign_file)?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -155,6 +188,23 @@ pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_pages_are_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for (name, content) in [("plan.toml", "name = \"a\""), ("foreign.html", "<!doctype html>\n<html></html>")] {
+            fs::write(at(name), content).unwrap();
+            assert!(no_foreign_file(&at(name)).is_err(), "{name}");
+        }
+        std::os::unix::fs::symlink(at("plan.toml"), at("link.html")).unwrap();
+        assert!(no_foreign_file(&at("link.html")).is_err() && no_foreign_file(place.path()).is_err());
+        fs::write(at("empty.html"), "").unwrap();
+        // The beginning of every page, with a long title.
+        let head = include_str!("../../templates/page.html").replace("{% block title %}", &"x".repeat(300));
+        fs::write(at("page.html"), head).unwrap();
+        assert!(["page.html", "empty.html", "new.html"].iter().all(|name| no_foreign_file(&at(name)).is_ok()));
+    }
 
     #[test]
     fn a_file_of_a_run_is_never_overwritten() {

@@ -6,14 +6,15 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, no_file_of_a_run, page_path},
+    common::{metric, no_foreign_file, page_path},
     report::exit_of,
 };
 use crate::{
     analysis::{
         history,
-        trend::{History, Options, day, trend},
+        trend::{History, Options, date, day, trend},
     },
+    border::text,
     report::trend as page,
 };
 
@@ -39,12 +40,15 @@ pub struct Args {
     json: bool,
 }
 
-fn epoch(text: &str) -> Result<(i64, String), String> {
-    let (date, what) = text.split_once(' ').unwrap_or((text, "declared"));
+fn epoch(said: &str) -> Result<(i64, String), String> {
+    let (date, what) = said.split_once(' ').unwrap_or((said, ""));
     if date.len() != "2026-11-21".len() {
+        let date = text::printable(date);
         return Err(format!("`{date}` is no day; write it as 2026-11-21, and a reason behind a space"));
     }
-    Ok((day(date)?, what.trim().to_owned()))
+    let what = text::printable(what.trim());
+    let day = day(date).map_err(|why| text::printable(&why))?;
+    Ok((day, if what.is_empty() { "declared".to_owned() } else { what }))
 }
 
 /// Watches the runs of a directory.
@@ -55,14 +59,24 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !(args.least > 0.0 && args.least < 100.0) {
         return Err(Misuse(format!("--least {}: more than 0 and less than 100 percent", args.least)).into());
     }
-    args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
+    args.output.as_deref().map_or(Ok(()), no_foreign_file)?;
+    let now = jiff::Timestamp::now();
+    // A day ahead: somewhere it is tomorrow already.
+    let tomorrow = now.as_second().div_euclid(86_400) + 1;
+    if let Some((day, _)) = args.epoch.iter().find(|(day, _)| *day > tomorrow) {
+        let (day, today) = (date(*day), date(tomorrow - 1));
+        return Err(
+            Misuse(format!("--epoch {day}: that day is to come, today is {today}; no level was found since")).into()
+        );
+    }
     let runs = history::run_directories(&args.runs).map_err(Misuse)?;
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
-    let mut collected = History::until(jiff::Timestamp::now());
+    let mut collected = History::until(now);
     history::read_all(&runs, metrics, |directory, run| match run {
         Ok(run) => collected.add(run),
         Err(error) => collected.unreadable(directory, &error),
     });
+    collected.report_last();
     let options = Options { least_percent: args.least, epochs: args.epoch };
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("the runs cannot be watched: {cause}"))?;
     let path = page_path(args.output, "trend")?;

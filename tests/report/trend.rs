@@ -16,6 +16,8 @@ use crate::support::Scenario;
 mod absent;
 mod dates;
 mod edited;
+mod joint;
+mod newest;
 mod nights;
 mod presence;
 mod unsteady;

@@ -6,6 +6,7 @@ use railgauge_stats::changepoint::{Member, Shared, together};
 use serde::Serialize;
 
 use super::Subject;
+use crate::schedule::Flow;
 
 /// Days without a change that no cause reaches over.
 const QUIET: i64 = 4;
@@ -44,19 +45,29 @@ pub struct Cause {
     pub members: Vec<usize>,
 }
 
+/// What links have in common, in words: everything, hosts, NICs, rails and named groups.
+pub fn common(flow: &Flow, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
+    let mut words: BTreeSet<String> = ["every link".to_owned()].into();
+    let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
+    words.extend(hosts.iter().map(|host| format!("host {host}")));
+    let shared = groups.iter().filter(|(_, members)| hosts.iter().all(|host| members.iter().any(|m| m == host)));
+    words.extend(shared.map(|(name, _)| format!("group {name}")));
+    if flow.members.is_empty() {
+        let ends = [&flow.from, &flow.to];
+        words.extend(ends.map(|port| format!("rail {} of {}", port.rail, port.host)));
+        words.extend(ends.map(|port| format!("rail {}", port.rail)));
+    }
+    words
+}
+
 impl Labels {
     /// Adds a series, in order; `groups` are the plan's.
     pub fn add(&mut self, subject: &Subject, groups: &BTreeMap<String, Vec<String>>) {
-        let mut words: BTreeSet<String> = ["every link".to_owned(), format!("test {}", subject.test)].into();
-        let hosts: Vec<&str> = subject.flow.hosts().into_iter().map(|host| &**host).collect();
-        words.extend(hosts.iter().map(|host| format!("host {host}")));
-        let shared = groups.iter().filter(|(_, members)| hosts.iter().all(|host| members.iter().any(|m| m == host)));
-        words.extend(shared.map(|(name, _)| format!("group {name}")));
-        if subject.flow.members.is_empty() {
-            let ends = [&subject.flow.from, &subject.flow.to];
-            words.extend(ends.map(|port| format!("rail {} of {}", port.rail, port.host)));
-            words.extend(ends.map(|port| format!("rail {}", port.rail)));
-            let mut link = ends.map(|port| format!("{}:{}", port.host, port.rail));
+        let flow = &subject.flow;
+        let mut words = common(flow, groups);
+        words.insert(format!("test {}", subject.test));
+        if flow.members.is_empty() {
+            let mut link = [&flow.from, &flow.to].map(|port| format!("{}:{}", port.host, port.rail));
             link.sort();
             words.insert(format!("link {}", link.join(" – ")));
         }

@@ -3,6 +3,7 @@
 //! | file | does |
 //! | --- | --- |
 //! | `places` | a word of the command line becomes run directories |
+//! | `names` | the order of the numbers in the names of directories |
 //! | `head` | the beginning of a journal: what the run is, its hosts and its cases |
 //! | `subject` | what a case measures: equal subjects of two runs are compared |
 //! | `read_all` | many runs read at the same time |
@@ -14,6 +15,7 @@
 
 mod causes;
 mod head;
+mod names;
 mod originals;
 mod places;
 mod read_all;
@@ -37,7 +39,8 @@ use super::{
 };
 use crate::{border::text::path_text, plan::Plan, run::event::Case};
 
-pub use causes::{Cause, Labels, Moved};
+pub use causes::{Cause, Labels, Moved, common};
+pub use names::{numbers, shape};
 use originals::Originals;
 pub use places::{each_once, real, run_directories};
 pub use read_all::read_all;

@@ -5,6 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::names::shape;
+
+/// Files that a run may have left that has no journal: a plan beside anything else is a folder of somebody's.
+const LEFT: [&str; 3] = ["plan.toml", "log.txt", ".reserve"];
+
 /// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that
 /// holds run directories, or a pattern (`reports/nightly-2026-*`) of either.
 ///
@@ -54,8 +59,29 @@ fn below(place: &Path) -> Vec<PathBuf> {
     if is_run(place) {
         return vec![place.to_owned()];
     }
-    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| is_run(path)).collect()
+    let entries: Vec<PathBuf> =
+        std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let (mut runs, others): (Vec<PathBuf>, Vec<PathBuf>) = entries.into_iter().partition(|path| is_run(path));
+    // What a run leaves that was killed before its first record: a plan beside nothing, or nothing under a name like theirs.
+    let names: HashSet<String> = runs.iter().map(|run| shape(&run.to_string_lossy())).collect();
+    let begun = |path: &PathBuf| has_plan(path) || is_empty(path) && names.contains(&shape(&path.to_string_lossy()));
+    runs.extend(others.into_iter().filter(begun));
+    // A directory that a pattern stands for.
+    if runs.is_empty() && has_plan(place) {
+        runs.push(place.to_owned());
+    }
+    runs
+}
+
+/// Whether a directory holds a plan and nothing that a run does not leave.
+fn has_plan(path: &Path) -> bool {
+    let names: Vec<_> =
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    names.iter().any(|name| name == "plan.toml") && names.iter().all(|name| LEFT.iter().any(|own| name == own))
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 #[cfg(test)]
@@ -87,6 +113,18 @@ mod tests {
         let all = ["a", "b", "folder", "lost", "odd"].map(|name| place.path().join(name)).to_vec();
         assert_eq!(run_directories(root), Ok(all));
         assert!(run_directories(&format!("{root}/notes")).unwrap_err().contains("holds no run directory"));
+        // So is what was begun: a plan and no journal, or nothing at all under a name such as runs have.
+        for name in ["begun", "night-2", "night-1", "project"] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+        }
+        std::fs::write(place.path().join("night-1/records.jsonl"), "").unwrap();
+        std::fs::write(place.path().join("begun/plan.toml"), "").unwrap();
+        for file in ["plan.toml", "README"] {
+            std::fs::write(place.path().join("project").join(file), "").unwrap();
+        }
+        let all = ["a", "b", "begun", "folder", "lost", "night-1", "night-2", "odd"];
+        assert_eq!(run_directories(root), Ok(all.map(|name| place.path().join(name)).to_vec()));
+        assert_eq!(run_directories(&format!("{root}/begun")), Ok(vec![place.path().join("begun")]));
         assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));
     }
 }

@@ -1,6 +1,6 @@
 //! Makes series of nights of the runs that were collected.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
@@ -12,9 +12,11 @@ use super::{
     dates,
     epochs::{Epoch, Walk},
     history::{History, Key, Past, Watch},
+    last::Reported,
     lines::Lines,
     parts::Part,
     presence::{Presence, Standing},
+    unread,
 };
 use crate::analysis::history::Subject;
 
@@ -32,6 +34,8 @@ pub(super) struct Collected {
     pub rotating: bool,
     /// Whether it has the values it should have.
     pub standing: Standing,
+    /// Hosts of it that its plan has no more.
+    pub gone: Vec<String>,
     pub hardware: Vec<String>,
     pub nights: Vec<Night>,
     /// Runs of the last night that gave no value, and all of its runs, where too few later ones answered.
@@ -52,10 +56,17 @@ pub(super) struct Everything {
     pub epochs: Vec<Epoch>,
     /// Nights with a run, in order.
     pub nights: Vec<i64>,
-    pub runs: usize,
+    /// Runs that were read as far as their cases, and nights of them.
+    pub runs: (usize, usize),
     pub groups: BTreeMap<String, Vec<String>>,
     pub unreadable: Vec<(String, String)>,
     pub torn: bool,
+    /// Runs that were read and in which nothing has a value.
+    pub silent: Vec<String>,
+    /// Runs that gave no value, and those they are a large share of.
+    pub lacking: Option<(usize, usize)>,
+    /// What the reports of the newest runs say.
+    pub reported: Vec<Reported>,
     /// Runs whose date does not go with the order of their names, and why that matters.
     pub disorder: Vec<(String, String)>,
     /// Whether the last night is in doubt because of dates.
@@ -115,7 +126,7 @@ impl History {
         for (at, &day) in order.days.iter().enumerate() {
             let Past { plan, planned, .. } = order.at(at);
             let line = lines.of(*plan);
-            presence.run(line, *plan, day, planned.as_deref());
+            presence.run(line, (*plan, self.said.get(plan)), day, planned.as_deref());
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
         let joined = joined(self.series, self.about, self.points, &order, &lines);
@@ -147,13 +158,15 @@ impl History {
                 plan: words[version].to_string(),
                 rotating: self.rotating.contains(&version),
                 standing: Standing::Retired,
+                gone: Vec::new(),
                 hardware: key.hardware.iter().map(|word| words[*word].to_string()).filter(|w| !w.is_empty()).collect(),
                 nights,
                 unanswered,
             });
         }
         let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
-        presence.judge(&mut series, &plans, &subjects, &self.rotating);
+        let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
+        presence.judge(&mut series, &plans, &subjects, &self.rotating, accepted);
         // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
         for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
             let due = newest.get(&(*plan, one.subject)).is_some_and(|newest| newest > last);
@@ -176,9 +189,15 @@ impl History {
             .collect();
         never.sort_unstable();
         retain_telling(&mut series);
-        let (disorder, doubtful) = disorder(&order, &lines);
-        let torn = torn(&self.past, &self.torn);
-        let runs = order.runs.len();
+        let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
+        let (disorder, doubtful) = dates::disorder(&order, name);
+        let torn = unread::is_last(&self.past, &self.torn);
+        let lacking = unread::lacking(&self.past, &self.refused);
+        let silent = self.past.iter().filter(|past| past.planned.is_some() && !past.valued);
+        let silent = silent.map(|past| past.directory.clone()).collect();
+        let read: Vec<i64> =
+            (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
+        let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
         let mut nights = order.days;
         nights.dedup();
         Everything {
@@ -190,6 +209,9 @@ impl History {
             groups: self.groups,
             unreadable: self.unreadable,
             torn,
+            silent,
+            lacking,
+            reported: self.reported,
             disorder,
             undated: self.misdated || doubtful,
             never,
@@ -299,33 +321,6 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
         of_day.insert(day, walk.epoch());
     }
     (walk.finish(), of_day)
-}
-
-/// Runs whose dates do not go with the order of their names, and whether the last night depends on one of them.
-fn disorder(order: &Order<'_>, lines: &Lines) -> (Vec<(String, String)>, bool) {
-    let mut of_plan: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    order.past.iter().enumerate().for_each(|(run, past)| of_plan.entry(lines.of(past.plan)).or_default().push(run));
-    let (mut found, mut doubtful) = (Vec::new(), false);
-    for runs in of_plan.values() {
-        let out = dates::out_of_order(&runs.iter().map(|&run| order.past[run].started).collect::<Vec<_>>());
-        let newest = runs.iter().copied().max_by_key(|&run| order.place[run]);
-        for at in out {
-            let run = runs[at];
-            doubtful |= at + 1 == runs.len() || newest == Some(run);
-            let words = format!("it says it began on {}, which is not where its name puts it", order.past[run].started);
-            found.push((order.past[run].directory.clone(), words));
-        }
-    }
-    (found, doubtful)
-}
-
-/// Whether a run that cannot be read may be the last one: none of its kind has a name after its own.
-fn torn(past: &[Past], torn: &[(usize, String)]) -> bool {
-    torn.iter().any(|(before, name)| {
-        let like = |run: &&Past| dates::stem(&run.directory) == dates::stem(name);
-        let known = past.iter().any(|run| like(&run));
-        !past[*before..].iter().any(|run| !known || like(&run))
-    })
 }
 
 /// What the number of each thing is, turned round.

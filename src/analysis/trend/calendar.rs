@@ -4,6 +4,8 @@ use jiff::{Timestamp, civil::Date};
 
 /// Runs that start within these seconds of a night's first run are repeats of that night, whatever the time zone.
 const NIGHT: i64 = 12 * 3600;
+/// Days without a run are told where there is not more than one for so many nights.
+const FEW_GAPS: usize = 5;
 
 /// The night of each run, as the day of its first run (UTC, counted from 1970); `starts` are in rising order.
 pub(super) fn nights(starts: &[Timestamp]) -> Vec<i64> {
@@ -22,6 +24,13 @@ pub(super) fn nights(starts: &[Timestamp]) -> Vec<i64> {
 /// The day of a moment, UTC, counted from 1970.
 pub(super) fn day_of(time: Timestamp) -> i64 {
     time.as_second().div_euclid(86_400)
+}
+
+/// Days without a run between the first and the last of these nights, which are in order, where most of them follow each
+/// other. Runs that are weekly, or on working days, leave more days out.
+pub(super) fn gaps(nights: &[i64]) -> Vec<i64> {
+    let gaps: Vec<i64> = nights.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).collect();
+    if gaps.len() * FEW_GAPS > nights.len() { Vec::new() } else { gaps }
 }
 
 /// `2026-11-21` of a day counted from 1970.
@@ -58,6 +67,15 @@ mod tests {
         let starts: Vec<Timestamp> = times.iter().map(|time| time.parse().unwrap()).collect();
         let dates: Vec<String> = nights(&starts).into_iter().map(date).collect();
         assert_eq!(dates, ["2026-11-20", "2026-11-20", "2026-11-21", "2026-11-24", "2026-11-24"]);
+    }
+
+    #[test]
+    fn days_without_a_run_are_told_where_they_are_few() {
+        let nights: Vec<i64> = (0..40).filter(|day| ![7, 8, 30].contains(day)).collect();
+        assert_eq!(gaps(&nights), [7, 8, 30]);
+        assert!(gaps(&[0, 7, 14, 21]).is_empty() && gaps(&[3]).is_empty() && gaps(&[]).is_empty());
+        let working: Vec<i64> = (0..60).filter(|day| day % 7 < 5).collect();
+        assert!(gaps(&working).is_empty());
     }
 
     #[test]

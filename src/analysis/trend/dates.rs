@@ -1,11 +1,16 @@
 //! Dates that cannot be right, and those that do not go with the names of the runs.
 
+use std::collections::BTreeMap;
+
 use jiff::{Timestamp, civil::date, tz::Offset};
 
-/// Fewest runs of a plan whose names are taken for an order.
+use super::{assemble::Order, history::Past};
+use crate::analysis::history::{numbers, shape};
+
+/// Fewest runs of one kind whose names are taken for an order.
 const FEWEST: usize = 4;
-/// The names of a plan's runs are an order of time if all of them but one of so many follow it.
-const FEW: usize = 4;
+/// The names of a kind are an order of time if fewer than one of so many runs do not follow it.
+const FEW: usize = 3;
 /// Seconds that a run may seem to have begun before one whose name comes before its own.
 const SLACK: i64 = 24 * 3600;
 
@@ -26,14 +31,74 @@ pub(super) fn refused(started: Timestamp, now: Timestamp) -> Option<String> {
     ))
 }
 
-/// Which of a plan's runs, given by the moments they began in the order of their names, do not go with that order. None
+/// Runs whose dates do not go with the order of their names, each with how, and whether that leaves it open which run is the
+/// newest. Runs of plans of one name whose own names differ in numbers alone are of one kind; kinds are not held against each
+/// other. `name` tells the name of a run's plan.
+pub(super) fn disorder<'a>(order: &'a Order<'_>, name: impl Fn(&Past) -> &'a str) -> (Vec<(String, String)>, bool) {
+    let mut kinds: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
+    for (run, past) in order.past.iter().enumerate() {
+        kinds.entry((name(past), shape(&past.directory))).or_default().push(run);
+    }
+    let (mut found, mut doubtful) = (Vec::new(), false);
+    for runs in kinds.values_mut() {
+        runs.sort_by(|&a, &b| numbers(&order.past[a].directory).cmp(&numbers(&order.past[b].directory)));
+        let starts: Vec<Timestamp> = runs.iter().map(|&run| order.past[run].started).collect();
+        let Some(Misplaced { far, last }) = misplaced(&starts) else { continue };
+        let past = |at: usize| &order.past[runs[at]];
+        let words =
+            |at: usize| format!("it says it began on {}, which is not where its name puts it", past(at).started);
+        found.extend(far.iter().map(|&at| (past(at).directory.clone(), words(at))));
+        if let Some(newest) = last {
+            doubtful = true;
+            let (last, newest) = (past(runs.len() - 1), past(newest));
+            let words = format!(
+                "its name is the last one, and it says it began on {}, before {} ({}): one of the clocks was wrong, or a name is",
+                last.started, newest.directory, newest.started
+            );
+            found.retain(|(directory, _)| *directory != last.directory);
+            found.push((last.directory.clone(), words));
+        }
+    }
+    (found, doubtful)
+}
+
+/// Runs that are not where their names put them.
+#[derive(Debug, PartialEq, Eq)]
+struct Misplaced {
+    /// A day or more off.
+    far: Vec<usize>,
+    /// The newest run, where it is not the one of the last name.
+    last: Option<usize>,
+}
+
+/// Which runs of a kind, given by the moments they began in the order of their names, do not go with that order. `None`
 /// where the names are no order of time.
-pub(super) fn out_of_order(starts: &[Timestamp]) -> Vec<usize> {
+fn misplaced(starts: &[Timestamp]) -> Option<Misplaced> {
     if starts.len() < FEWEST {
-        return Vec::new();
+        return None;
     }
     let seconds: Vec<i64> = starts.iter().map(|start| start.as_second()).collect();
-    // The longest chain of runs in order: for each length the smallest end, with the chain behind it.
+    let in_order = longest_in_order(&seconds);
+    let out: Vec<usize> = (0..seconds.len()).filter(|&run| !in_order[run]).collect();
+    if out.len() * FEW > seconds.len() {
+        return None;
+    }
+    let near = |run: usize| {
+        let earlier =
+            (0..run).rev().find(|&other| in_order[other]).is_none_or(|other| seconds[other] - seconds[run] <= SLACK);
+        let later = (run + 1..seconds.len()).find(|&other| in_order[other]);
+        earlier && later.is_none_or(|other| seconds[run] - seconds[other] <= SLACK)
+    };
+    let newest = (0..starts.len()).max_by_key(|&run| starts[run])?;
+    Some(Misplaced {
+        far: out.into_iter().filter(|&run| !near(run)).collect(),
+        last: Some(newest).filter(|&newest| starts[newest] > starts[starts.len() - 1]),
+    })
+}
+
+/// Which members belong to the longest chain that rises.
+fn longest_in_order(seconds: &[i64]) -> Vec<bool> {
+    // For each length the smallest end, with the chain behind it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; seconds.len()];
     for (at, second) in seconds.iter().enumerate() {
@@ -51,19 +116,7 @@ pub(super) fn out_of_order(starts: &[Timestamp]) -> Vec<usize> {
         in_order[run] = true;
         at = before[run];
     }
-    let near = |run: usize| {
-        let earlier =
-            (0..run).rev().find(|&other| in_order[other]).is_none_or(|other| seconds[other] - seconds[run] <= SLACK);
-        let later = (run + 1..seconds.len()).find(|&other| in_order[other]);
-        earlier && later.is_none_or(|other| seconds[run] - seconds[other] <= SLACK)
-    };
-    let out: Vec<usize> = (0..seconds.len()).filter(|&run| !in_order[run] && !near(run)).collect();
-    if out.len() * FEW > seconds.len() { Vec::new() } else { out }
-}
-
-/// What the names of runs of one kind have in common: the name without the date or number at its end.
-pub(super) fn stem(directory: &str) -> &str {
-    directory.trim_end_matches(|c: char| c.is_ascii_digit() || "-_:.TZ".contains(c))
+    in_order
 }
 
 #[cfg(test)]
@@ -96,17 +149,23 @@ mod tests {
 
     #[test]
     fn runs_that_do_not_go_with_the_order_of_names_are_found() {
-        assert_eq!(out_of_order(&days(&[0, 1, 2, 3, 4, 5, 6, -300])), [7]);
-        assert_eq!(out_of_order(&days(&[0, 1, 2, 300, 3, 4, 5, 6])), [3]);
-        assert_eq!(out_of_order(&days(&[0, 0, 1, 2, 3, 5, 4, 6])), Vec::<usize>::new(), "a day is slack");
+        let far = |starts: &[i64]| misplaced(&days(starts)).map(|found| found.far);
+        assert_eq!(far(&[0, 1, 2, 3, 4, 5, 6, -300]), Some(vec![7]));
+        assert_eq!(far(&[0, 1, 2, 300, 3, 4, 5, 6]), Some(vec![3]));
+        assert_eq!(far(&[0, 0, 1, 2, 3, 5, 4, 6]), Some(vec![]), "a day is slack");
         // Names that are no order say nothing.
-        assert_eq!(out_of_order(&days(&[7, 6, 5, 4, 3, 2, 1, 0])), Vec::<usize>::new());
-        assert_eq!(out_of_order(&days(&[3, 0])), Vec::<usize>::new());
+        assert_eq!(far(&[7, 6, 5, 4, 3, 2, 1, 0]), None);
+        assert_eq!(far(&[3, 0]), None);
     }
 
     #[test]
-    fn runs_of_one_kind_have_one_stem() {
-        assert_eq!(stem("reports/night-041"), "reports/night");
-        assert_eq!(stem("reports/before-20261121T030405Z"), "reports/before");
+    fn the_last_name_must_be_the_newest_to_the_second() {
+        let mut starts = days(&[0, 1, 2, 3, 4, 5, 6]);
+        let last = |starts: &[Timestamp]| misplaced(starts).unwrap().last;
+        assert_eq!(last(&starts), None);
+        starts[6] = starts[5];
+        assert_eq!(last(&starts), None, "two of one moment");
+        starts[6] = starts[5] - 1.second();
+        assert_eq!(last(&starts), Some(5));
     }
 }

@@ -25,6 +25,20 @@ pub struct Epoch {
     pub declared: bool,
 }
 
+/// Declared epochs that accept nothing, each with why: no night is on the other side of it. `nights` are in order.
+pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
+    let (Some(&first), Some(&last)) = (nights.first(), nights.last()) else { return Vec::new() };
+    let why = |(day, what): &(i64, String)| {
+        let place = match *day {
+            day if day > last => format!("it is later than the last night, {}, and accepts nothing yet", date(last)),
+            day if day < first => format!("it is earlier than the first night, {}, and accepts nothing", date(first)),
+            _ => return None,
+        };
+        Some(format!("--epoch \"{} {what}\": {place}", date(*day)))
+    };
+    declared.iter().filter_map(why).collect()
+}
+
 /// Software of a host by name. Shared: it is the same for most nights.
 pub(super) type Software = std::sync::Arc<Vec<(String, String)>>;
 
@@ -114,6 +128,18 @@ mod tests {
         let list = firmware.map(|firmware| ("mlx5_0 firmware".to_owned(), firmware.to_owned()));
         let software = Software::new(list.into_iter().collect());
         walk.run(day, version, &[("a".to_owned(), software)].into());
+    }
+
+    #[test]
+    fn an_epoch_on_no_side_of_any_night_is_told() {
+        let declared = [3, 10, 15, 20, 21].map(|day| (day, "switches".to_owned()));
+        let told = idle(&declared, &[10, 15, 20]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].contains("1970-01-04 switches") && told[0].contains("earlier than the first night, 1970-01-11")
+        );
+        assert!(told[1].contains("1970-01-22 switches") && told[1].contains("later than the last night, 1970-01-21"));
+        assert!(idle(&declared, &[]).is_empty());
     }
 
     #[test]

@@ -121,12 +121,13 @@ fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accep
     Ok(())
 }
 
-fn is_worse(series: &Series) -> bool {
+/// Whether a change for the worse is open.
+pub(super) fn is_worse(series: &Series) -> bool {
     series.alerts.iter().any(|alert| alert.way == Way::Worse && alert.state == State::Open)
 }
 
 /// An alert for the worse that is open, from its first night to the last one.
-fn alert(
+pub(super) fn alert(
     one: &Series,
     rule: Rule,
     (first, last): (i64, i64),

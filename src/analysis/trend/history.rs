@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     epochs::{Shelf, Software},
+    last::Reported,
     parts::{self, Part, sign},
 };
 use crate::{
@@ -43,13 +44,16 @@ pub(super) struct Key {
 /// One run without its values.
 #[derive(Debug)]
 pub(super) struct Past {
-    /// Its directory, in words.
+    pub path: PathBuf,
+    /// The same in words.
     pub directory: String,
     pub started: Timestamp,
     pub version: String,
     pub plan: usize,
     /// Numbers of the subjects that were planned; `None` where it ended before anything was.
     pub planned: Option<Vec<usize>>,
+    /// Whether anything has a value.
+    pub valued: bool,
     pub software: BTreeMap<String, Software>,
 }
 
@@ -57,6 +61,7 @@ pub(super) struct Past {
 #[derive(Debug)]
 pub(super) struct Said {
     pub name: String,
+    pub hosts: HashSet<String>,
     /// Every setting of every test.
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -84,10 +89,14 @@ pub struct History {
     pub(super) unreadable: Vec<(String, String)>,
     /// Runs that came before each of the directories that could not be read, and its name.
     pub(super) torn: Vec<(usize, String)>,
+    /// Names of the directories that gave no run at all; those of copies are not among them.
+    pub(super) refused: Vec<String>,
     /// What the controller's clock says, where runs must not be later.
     pub(super) now: Option<Timestamp>,
     /// Whether a run was left out because its date cannot be right.
     pub(super) misdated: bool,
+    /// What the reports of the newest runs say.
+    pub(super) reported: Vec<Reported>,
 }
 
 impl History {
@@ -110,7 +119,10 @@ impl History {
         }
         match why {
             RunError::Copy { .. } | RunError::Unplanned { .. } => {}
-            _ => self.torn.push((self.past.len(), name.clone())),
+            _ => {
+                self.torn.push((self.past.len(), name.clone()));
+                self.refused.push(name.clone());
+            }
         }
         self.unreadable.push((name, why.to_string()));
     }
@@ -118,7 +130,9 @@ impl History {
     /// Whether the date of a run can be right; if not, this is noted.
     fn is_dated(&mut self, run: &Run) -> bool {
         let Some(why) = self.now.and_then(|now| super::dates::refused(run.started, now)) else { return true };
-        self.unreadable.push((path_text(&run.path), why));
+        let name = path_text(&run.path);
+        self.refused.push(name.clone());
+        self.unreadable.push((name, why));
         self.misdated = true;
         false
     }
@@ -136,7 +150,9 @@ impl History {
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
         let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
         let (directory, version) = (path_text(&run.path), run.version.clone());
-        self.past.push(Past { directory, started: run.started, version, plan, planned, software });
+        let valued = planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok());
+        let (path, started) = (run.path.clone(), run.started);
+        self.past.push(Past { path, directory, started, version, plan, planned, valued, software });
     }
 
     /// Adds a run.
@@ -254,7 +270,8 @@ impl History {
 /// What a plan says, as far as edits of it are told.
 fn said(plan: &Plan) -> Said {
     let tests = plan.tests.iter().map(|test| (test.name.clone(), settings::all(test)));
-    Said { name: plan.name.clone(), tests: tests.collect() }
+    let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();
+    Said { name: plan.name.clone(), hosts, tests: tests.collect() }
 }
 
 /// What makes two plans one: the file, or for a plan that rotates everything it says but the seed and the turn.

@@ -13,7 +13,7 @@ use railgauge_wire::terms::Metric;
 use super::{
     Alert, Change, Options, Rule, Series, State, Watched, Way,
     assemble::{Collected, Everything},
-    date, fellows,
+    date, fellows, joint,
     parts::sign,
     presence::Standing,
     reason,
@@ -37,12 +37,12 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
         // A thread that panicked has said so; its panic goes on here.
         parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
     });
-    let mut series = all
-        .iter()
-        .zip(watched)
-        .map(|(series, watch)| Ok(of_series(everything, series, &watch?)))
-        .collect::<Result<Vec<Series>, Refusal>>()?;
+    let watched = watched.into_iter().collect::<Result<Vec<Watch>, Refusal>>()?;
+    let of = |(series, watch)| of_series(everything, series, watch);
+    let mut series: Vec<Series> = all.iter().zip(&watched).map(of).collect();
     fellows::hold(everything, &mut series, options)?;
+    let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
+    joint::look(everything, &mut series, &marks)?;
     Ok(series)
 }
 
@@ -54,9 +54,9 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
     let points: Vec<(i64, f64)> = collected.valued().map(|night| (night.day, middle(&night.runs))).collect();
     let ends = (points.first().map_or(0, |(day, _)| *day), points.last().map_or(0, |(day, _)| *day));
     let (alive, missing) = match collected.standing {
-        Standing::Present => (true, 0),
+        Standing::Present | Standing::Stopped => (true, 0),
         Standing::Missing(nights) => (true, nights),
-        Standing::Replaced | Standing::Retired => (false, 0),
+        Standing::Gone | Standing::Replaced | Standing::Retired => (false, 0),
     };
     let alerts = watch.alerts.iter().map(|alert| of_alert(alert, metric, alive, &points));
     Series {
@@ -72,6 +72,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         state: match watch.grade {
             _ if !alive => Watched::Retired,
             _ if missing > 0 => Watched::Missing,
+            _ if collected.standing == Standing::Stopped => Watched::Stopped,
             Grade::Full | Grade::Weak if watch.blind => Watched::TooNoisy,
             Grade::Full => Watched::Fully,
             Grade::Weak => Watched::Weakly,

@@ -10,9 +10,12 @@
 //! | `calendar` | which runs are one night |
 //! | `epochs` | what was changed on purpose, from which night on |
 //! | `parts` | hosts, NICs and rails of plans that measure other pairs each night |
+//! | `last` | what the report of the newest run says |
 //! | `presence` | which series should have a value of the last night |
+//! | `unread` | runs that gave nothing |
 //! | `judge` | watches every series, groups what moved together |
 //! | `fellows` | links that were bad, or bad on some nights, from their first night on |
+//! | `joint` | nights on which several series are low at once |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
 //!
@@ -25,12 +28,15 @@ mod dates;
 mod epochs;
 mod fellows;
 mod history;
+mod joint;
 mod judge;
+mod last;
 mod lines;
 mod parts;
 mod presence;
 mod reason;
 mod sum;
+mod unread;
 
 use railgauge_stats::Refusal;
 use railgauge_wire::terms::{Better, Metric};
@@ -41,6 +47,7 @@ use super::verdict::Status;
 pub use calendar::{date, day};
 pub use epochs::Epoch;
 pub use history::History;
+pub use last::Reported;
 
 /// Version of the document.
 const VERSION: u32 = 2;
@@ -116,7 +123,9 @@ pub enum Watched {
     TooNoisy,
     /// Its plan was measured on the last night and it has no value of it.
     Missing,
-    /// Its plan is no longer measured, or other hardware took its place.
+    /// Its plan was edited and measures it no more, although it still has its hosts.
+    Stopped,
+    /// Its plan is no longer measured or has not its hosts any more, or other hardware took its place.
     Retired,
 }
 
@@ -266,7 +275,7 @@ pub struct Trend {
     pub exit_code: u8,
     /// It in a sentence.
     pub sentence: String,
-    /// Runs, and nights with a run.
+    /// Runs that were read, and nights of them.
     pub runs: (usize, usize),
     /// First and last night.
     pub span: (String, String),
@@ -276,6 +285,16 @@ pub struct Trend {
     pub missing: Vec<Missing>,
     /// Whether the last run of all could not be read.
     pub torn: bool,
+    /// Directories of runs that were read and in which nothing has a value.
+    pub silent: Vec<String>,
+    /// Runs that gave no value, and the number of runs they are a large share of; `None` where they are few.
+    pub lacking: Option<(usize, usize)>,
+    /// What the reports of the newest run of each plan say of the last night: the trend is no better.
+    pub reported: Vec<Reported>,
+    /// Epochs that were asked for and accept nothing, and why.
+    pub idle: Vec<String>,
+    /// Days between the first and the last night that have no run, where most nights follow each other.
+    pub gaps: Vec<String>,
     /// Directories of runs whose date does not go with the order of their names, and what it is.
     pub disorder: Vec<(String, String)>,
     /// Whether the last night is in doubt because the date of a run cannot be right.
@@ -288,6 +307,10 @@ pub struct Trend {
     pub too_young: usize,
     /// Series that are too noisy to say anything about.
     pub too_noisy: usize,
+    /// Series that an edited plan measures no more, although it still has their hosts.
+    pub stopped: usize,
+    /// Hosts that their plan has no more, with the number of series that ended and their last night.
+    pub gone: Vec<(String, usize, String)>,
     /// Series that may be intermittent.
     pub suspicious: usize,
     /// Changes, those that are still so first, then the latest first.
@@ -308,5 +331,5 @@ pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let everything = history.finish(options);
     let series = judge::watch_all(&everything, options)?;
     let changes = judge::changes(&everything, &series);
-    Ok(sum::sum(everything, series, changes))
+    Ok(sum::sum(everything, series, changes, options))
 }

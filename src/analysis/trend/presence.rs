@@ -4,9 +4,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_wire::terms::Metric;
 
-use super::{assemble::Collected, parts::Part};
+use super::{assemble::Collected, history::Said, parts::Part};
 use crate::analysis::history::Subject;
 
+/// Nights after which a part of a plan that rotates must have had its turn again.
+const TURNS: usize = 3;
 /// Days without a run after which a plan is no longer measured.
 const ENDED: i64 = 14;
 /// Nights that make a plan one that is measured regularly, so that its days without a run are no end yet.
@@ -19,6 +21,10 @@ pub(super) enum Standing {
     Present,
     /// Its plan was measured on so many nights since its last value.
     Missing(usize),
+    /// Its plan was edited and measures it no more, but still has its hosts.
+    Stopped,
+    /// Its plan has one of its hosts no more.
+    Gone,
     /// Other hardware took its place.
     Replaced,
     /// Its plan is no longer measured, or was edited and measures it no more.
@@ -39,6 +45,8 @@ struct Plan {
     version: usize,
     /// Subjects that were planned on its last night; `None` where a run ended before anything was.
     planned: Option<HashSet<usize>>,
+    /// Hosts of the version that was measured last.
+    hosts: HashSet<String>,
 }
 
 impl Presence {
@@ -47,13 +55,22 @@ impl Presence {
         Self { last, plans: HashMap::new() }
     }
 
-    /// Adds a run of a version of a plan, in the order of time.
-    pub(super) fn run(&mut self, plan: usize, version: usize, day: i64, planned: Option<&[usize]>) {
+    /// Adds a run of a version of a plan, in the order of time; `said` is what that version says.
+    pub(super) fn run(
+        &mut self,
+        plan: usize,
+        (version, said): (usize, Option<&Said>),
+        day: i64,
+        planned: Option<&[usize]>,
+    ) {
         let plan = self.plans.entry(plan).or_default();
         if plan.nights.insert(day) || plan.version != version {
             plan.planned = planned.map(|_| HashSet::new());
         }
         plan.version = version;
+        if let Some(said) = said {
+            plan.hosts.clone_from(&said.hosts);
+        }
         if let Some(planned) = planned {
             plan.planned.get_or_insert_default().extend(planned);
         }
@@ -73,12 +90,14 @@ impl Presence {
     }
 
     /// Sets the standing of every series; `plans` are the numbers of their plans, and of the last version that measured each.
+    /// What stopped before the day `accepted` is as it should be.
     pub(super) fn judge(
         &self,
         series: &mut [Collected],
         plans: &[(usize, usize)],
         subjects: &[Subject],
         rotating: &HashSet<usize>,
+        accepted: i64,
     ) {
         let last = |one: &Collected| one.valued().next_back().map_or(i64::MIN, |night| night.day);
         let mut latest: HashMap<(usize, Metric, usize), i64> = HashMap::new();
@@ -100,10 +119,18 @@ impl Presence {
                 continue;
             }
             let known = &self.plans[&plan];
+            one.gone = known.lacks(one, subjects);
+            if !one.gone.is_empty() {
+                one.standing = Standing::Gone;
+                continue;
+            }
             let edited = version != known.version;
+            let since = known.nights.range(night.saturating_add(1)..).count();
             let due = match (&one.part, &known.planned) {
                 (_, None) => true,
-                (Some(part), Some(_)) => parts[&plan].contains(part) && rotating.contains(&known.version),
+                (Some(part), Some(_)) => {
+                    rotating.contains(&known.version) && (parts[&plan].contains(part) || since >= TURNS)
+                }
                 (None, Some(planned)) if one.rotating || edited => planned.contains(&one.subject),
                 // A NIC that is gone is not even planned any more.
                 (None, Some(_)) => true,
@@ -112,17 +139,33 @@ impl Presence {
                 // What the edit left out is no longer measured, as a plan that is not run.
                 let regular = one.valued().count() >= REGULAR;
                 if regular && self.last - night <= ENDED {
-                    one.standing = Standing::Present;
+                    let left = one.part.is_none() && !one.rotating && accepted <= night;
+                    let stopped = left && !known.measures_alike(one, subjects);
+                    one.standing = if stopped { Standing::Stopped } else { Standing::Present };
                 }
                 continue;
             }
-            let since = known.nights.range(night.saturating_add(1)..).count();
             one.standing = if due && since > 0 { Standing::Missing(since) } else { Standing::Present };
         }
     }
 }
 
 impl Plan {
+    /// Hosts of a series that are not in the plan any more.
+    fn lacks(&self, one: &Collected, subjects: &[Subject]) -> Vec<String> {
+        let hosts: Vec<String> = match &one.part {
+            Some(Part::Host(host) | Part::Nic(host, _)) => vec![host.clone()],
+            Some(_) => Vec::new(),
+            None => subjects[one.subject].flow.hosts().into_iter().map(|host| host.to_string()).collect(),
+        };
+        hosts.into_iter().filter(|host| !self.hosts.contains(host)).collect()
+    }
+
+    /// Whether the last night measured the same with other settings: a series that began anew.
+    fn measures_alike(&self, one: &Collected, subjects: &[Subject]) -> bool {
+        self.planned.iter().flatten().any(|&other| subjects[other] == subjects[one.subject])
+    }
+
     fn parts(&self, subjects: &[Subject]) -> HashSet<Part> {
         let planned = self.planned.iter().flatten().filter_map(|&subject| subjects.get(subject));
         planned.flat_map(|subject| Part::of(&subject.flow)).collect()

@@ -1,7 +1,10 @@
 //! Alerts and changes in sentences that a person on call understands.
 
 use super::{Alert, Change, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found};
-use crate::analysis::words::{be, count, number, percent, signed};
+use crate::analysis::{
+    verdict::Status,
+    words::{be, count, number, percent, signed},
+};
 
 /// What is said of nights that count as low for want of a value.
 const NO_VALUE: &str = "failed or had no value";
@@ -70,15 +73,24 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     let (worse, better, fully) = (open(Way::Worse), open(Way::Better), number_of(Watched::Fully));
     let over = changes.iter().filter(|change| change.state != State::Open).count() - found.left;
     let mut text = format!(
-        "Of {alive} series {fully} {} watched{}: {} for the worse and {better} for the better {} still so, {over} {} over.",
+        "Of {alive} series {fully} {} watched{}: {}, {}; {}.",
         be(fully),
         match number_of(Watched::Weakly) {
             0 => String::new(),
             weakly => format!(" and {weakly} weakly, for want of nights"),
         },
-        count(worse, "change"),
-        be(worse + better),
-        be(over),
+        match worse {
+            0 => "no change for the worse is still so".to_owned(),
+            worse => format!("{} for the worse {} still so", count(worse, "change"), be(worse)),
+        },
+        match better {
+            0 => "none for the better".to_owned(),
+            better => format!("{better} for the better"),
+        },
+        match over {
+            0 => "none is over".to_owned(),
+            over => format!("{over} {} over", be(over)),
+        },
     );
     if found.left > 0 {
         text += &format!(
@@ -96,11 +108,23 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     if found.unanswered > 0 {
         text += &format!(" {} failed or had no value in a run of the last night.", found.unanswered);
     }
+    for one in everything.reported.iter().filter(|one| one.status != Status::Pass) {
+        text += &format!(" The report of the last run, {}, is no pass: {}", one.directory, one.sentence);
+        if !one.sentence.ends_with('.') {
+            text.push('.');
+        }
+    }
+    if let Some((lost, of)) = everything.lacking {
+        text += &format!(" {lost} of {} gave no value: what they would have shown is unknown.", count(of, "run"));
+    }
     if everything.torn {
         text += " The last run cannot be read.";
     }
     if everything.undated {
         text += " The last night is in doubt: the date of a run cannot be right.";
+    }
+    if found.stopped > 0 {
+        text += &format!(" {} stopped: the plan was edited and still has their hosts.", found.stopped);
     }
     if found.suspicious > 0 {
         text += &format!(" {} may be intermittent.", found.suspicious);

@@ -1,8 +1,10 @@
 //! What the series and their changes come to.
 
+use std::collections::BTreeMap;
+
 use super::{
-    Change, Missing, Series, State, Trend, VERSION, Watched, Way, assemble::Everything, date, presence::Standing,
-    reason,
+    Change, Missing, Options, Series, State, Trend, VERSION, Watched, Way, assemble::Everything, calendar, date,
+    epochs, presence::Standing, reason,
 };
 use crate::analysis::verdict::Status;
 
@@ -16,6 +18,8 @@ pub(super) struct Found {
     pub repeats: usize,
     /// Series without a value in a run of the last night that too few later ones answered.
     pub unanswered: usize,
+    /// Series that an edited plan measures no more.
+    pub stopped: usize,
     /// Series that may be intermittent.
     pub suspicious: usize,
     /// Series that are too noisy to tell.
@@ -25,7 +29,7 @@ pub(super) struct Found {
 }
 
 /// The whole document.
-pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Change>) -> Trend {
+pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Change>, options: &Options) -> Trend {
     let missing = missing(&everything, &series);
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
     // A pair of a plan that rotates is measured now and then: its hosts and NICs are watched in its place.
@@ -35,19 +39,25 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         left: left(&everything, &changes),
         repeats: number_of(&|series| series.far_off),
         unanswered: number_of(&|series| series.unanswered.is_some()),
+        stopped: number_of(&|series| series.state == Watched::Stopped),
         suspicious: number_of(&|series| series.suspicion.is_some()),
         too_noisy: number_of(&|series| series.state == Watched::TooNoisy),
         too_young: series.iter().zip(pairs).filter(|(series, pair)| series.state == Watched::TooYoung && !pair).count(),
     };
     let watched = series.iter().any(|series| matches!(series.state, Watched::Fully | Watched::Weakly));
-    let Found { missing: absent, left, repeats, unanswered, suspicious, too_noisy, too_young } = found;
-    let series_tell = watched && repeats + unanswered + suspicious + too_noisy + too_young == 0;
-    let unsure = left + absent > 0 || everything.torn || everything.undated || !series_tell;
+    let Found { missing: absent, left, repeats, unanswered, stopped, suspicious, too_noisy, too_young } = found;
+    let series_tell = watched && repeats + unanswered + stopped + suspicious + too_noisy + too_young == 0;
+    let untold = everything.torn || everything.undated || everything.lacking.is_some();
+    let unsure = left + absent > 0 || untold || !series_tell;
+    // Whoever asks for the trend of last night must not hear better of it than its own report says.
+    let reported = everything.reported.iter().map(|one| one.status).max().unwrap_or(Status::Pass);
     let status = match () {
+        () if reported == Status::Fail => Status::Fail,
         () if changes.iter().any(|change| change.way == Way::Worse && change.state == State::Open) => Status::Fail,
-        () if unsure => Status::Inconclusive,
+        () if unsure || reported != Status::Pass => Status::Inconclusive,
         () => Status::Pass,
     };
+    let gone = gone(&everything, &series);
     let nights = &everything.nights;
     let ends = nights.first().zip(nights.last()).map(|(first, last)| (date(*first), date(*last)));
     let nights_watched: usize = series.iter().map(|series| series.nights).sum();
@@ -56,17 +66,24 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         status,
         exit_code: status.exit_code(),
         sentence: reason::sentence(&series, &changes, &found, &everything),
-        runs: (everything.runs, nights.len()),
+        runs: everything.runs,
         span: ends.unwrap_or_default(),
+        gaps: calendar::gaps(nights).into_iter().map(date).collect(),
         unreadable: everything.unreadable,
         missing,
         torn: everything.torn,
+        silent: everything.silent,
+        lacking: everything.lacking,
+        reported: everything.reported,
+        idle: epochs::idle(&options.epochs, nights),
         disorder: everything.disorder,
         undated: everything.undated,
         repeats,
         unanswered,
         too_young,
         too_noisy,
+        stopped,
+        gone,
         suspicious,
         changes,
         epochs: everything.epochs,
@@ -84,6 +101,20 @@ fn left(everything: &Everything, changes: &[Change]) -> usize {
         change.way == Way::Worse && change.state == State::Ended && change.members.iter().any(retired)
     };
     changes.iter().filter(stood).filter(|change| !accepted(change)).count()
+}
+
+/// Hosts that their plan has no more, with the number of series that ended and their last night.
+fn gone(everything: &Everything, series: &[Series]) -> Vec<(String, usize, String)> {
+    let mut hosts: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let ended = everything.series.iter().zip(series).filter(|(one, _)| one.part.is_none());
+    for (one, series) in ended {
+        for host in one.gone.iter() {
+            let known = hosts.entry(host.clone()).or_default();
+            known.0 += 1;
+            known.1 = known.1.clone().max(series.span.1.clone());
+        }
+    }
+    hosts.into_iter().map(|(host, (series, last))| (host, series, last)).collect()
 }
 
 /// Cases that should have a value of the last night and have none, the longest missing first.

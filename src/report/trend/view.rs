@@ -104,19 +104,32 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
         word: match trend.status {
             Status::Fail => "worse",
             Status::Pass => "steady",
-            Status::Inconclusive | Status::NotRun if !trend.missing.is_empty() || trend.torn => "values are missing",
+            Status::Inconclusive | Status::NotRun
+                if !trend.missing.is_empty() || trend.torn || trend.lacking.is_some() =>
+            {
+                "values are missing"
+            }
             Status::Inconclusive | Status::NotRun if trend.undated => "a date is wrong",
+            Status::Inconclusive | Status::NotRun if trend.reported.iter().any(|one| one.status != Status::Pass) => {
+                "the last run is no pass"
+            }
             Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
-            Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered > 0 => "in doubt",
+            Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered + trend.stopped > 0 => {
+                "in doubt"
+            }
             Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to tell",
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
         sentence: trend.sentence.clone(),
         span: format!(
-            "{} series, {} with {}, {} to {}",
+            "{} series, {} with {}{}, {} to {}",
             trend.series.len(),
             count(nights, "night"),
             count(runs, "run"),
+            match trend.unreadable.len() {
+                0 => String::new(),
+                left => format!(" ({left} more left out)"),
+            },
             trend.span.0,
             trend.span.1
         ),
@@ -128,7 +141,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
         more_missing: trend.missing.len().saturating_sub(ROWS),
         repeats: repeats(trend),
         doubts: doubts(trend),
-        more_doubts: (trend.unanswered + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
+        more_doubts: (trend.unanswered + trend.stopped + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
         epochs: epochs(trend),
         kinds: kinds(trend),
         unreadable: Table {
@@ -151,6 +164,12 @@ fn remarks(trend: &Trend) -> Vec<String> {
         };
         let (changes, years) = (count(alone, "change"), number(trend.series_years));
         remarks.push(format!("{changes} of a single series: in {years} series-years {expected}."));
+    }
+    for (host, series, last) in trend.gone.iter().take(NAMED) {
+        remarks.push(format!("host {host} is no longer in the plan: {} ended on {last}.", count(*series, "series")));
+    }
+    if trend.gone.len() > NAMED {
+        remarks.push(format!("{} more hosts are no longer in their plans.", trend.gone.len() - NAMED));
     }
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {
@@ -185,12 +204,33 @@ fn remarks(trend: &Trend) -> Vec<String> {
     if !trend.unreadable.is_empty() {
         remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
     }
+    if !trend.silent.is_empty() {
+        let shown = trend.silent.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        remarks.push(format!(
+            "nothing has a value in {}: {shown}{}",
+            count(trend.silent.len(), "run"),
+            further(trend.silent.len())
+        ));
+    }
+    if !trend.gaps.is_empty() {
+        let shown = trend.gaps.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        remarks.push(format!("no run was made on {shown}{}", further(trend.gaps.len())));
+    }
+    remarks.extend(trend.idle.iter().cloned());
     if !trend.disorder.is_empty() {
         let judged = if trend.undated { "the last night is in doubt" } else { "its night is the one it says" };
         let all = named(&trend.disorder);
         remarks.push(format!("{} dated out of order, {judged}: {all}", are(trend.disorder.len(), "run")));
     }
     remarks
+}
+
+/// How many are not named.
+fn further(all: usize) -> String {
+    match all.saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
 }
 
 /// Directories, each with what is said of it.
@@ -200,8 +240,7 @@ fn named(all: &[(String, String)]) -> String {
         if what.contains(directory.as_str()) { what.clone() } else { format!("{directory}: {what}") }
     };
     let shown: Vec<String> = all.iter().take(NAMED).map(words).collect();
-    let more = all.len() - shown.len();
-    format!("{}{}", shown.join("; "), if more > 0 { format!("; and {more} more") } else { String::new() })
+    format!("{}{}", shown.join("; "), further(all.len()))
 }
 
 fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, String> {
@@ -299,7 +338,11 @@ fn doubts(trend: &Trend) -> Table {
     });
     let noisy = trend.series.iter().filter(|series| series.state == Watched::TooNoisy);
     let noisy = noisy.map(|series| row(series, noise(series)));
-    Table { columns, rows: unanswered.chain(suspected).chain(noisy).take(ROWS).collect() }
+    let stopped = trend.series.iter().filter(|series| series.state == Watched::Stopped).map(|series| {
+        let last = &series.span.1;
+        row(series, format!("no value since {last}: the edited plan measures it no more and still has its hosts"))
+    });
+    Table { columns, rows: unanswered.chain(stopped).chain(suspected).chain(noisy).take(ROWS).collect() }
 }
 
 /// Why a series is too noisy: its noise, and whether it comes of a few nights.

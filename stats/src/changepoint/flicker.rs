@@ -121,6 +121,11 @@ impl Flicker {
         median_in_place(&mut low) - median_in_place(&mut self.good.clone())
     }
 
+    /// What each night since the last declared epoch says of its level; `day` as for [`night`](Self::night).
+    pub(super) fn marks(&self, day: impl Fn(usize) -> i64) -> Vec<(i64, Mark)> {
+        self.marks.iter().enumerate().map(|(at, mark)| (day(self.first + at), *mark)).collect()
+    }
+
     /// What is suspicious and no alert; `values` and `day` as for [`night`](Self::night).
     pub(super) fn suspicion(&self, values: &[f64], day: impl Fn(usize) -> i64) -> Option<Suspicion> {
         let Intermittent { since, nights, .. } = intermittent(&self.marks).filter(|_| self.open.is_none())?;

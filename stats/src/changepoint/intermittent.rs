@@ -128,7 +128,7 @@ pub fn is_over(marks: &[Mark], since: usize) -> bool {
 }
 
 /// Probability of `k` low nights or more of `n`.
-fn at_least(k: usize, n: usize, chance: f64) -> f64 {
+pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
     match (k, Binomial::new(chance, n as u64)) {
         (0, _) | (_, Err(_)) => 1.0,
         (k, Ok(binomial)) => binomial.sf(k as u64 - 1),

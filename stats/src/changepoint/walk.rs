@@ -306,6 +306,7 @@ impl<'a> Walk<'a> {
             },
             sees: young::sees(&self.recent, self.rules.least),
             repeat,
+            marks: self.flicker.marks(|night| self.nights[night].day),
             suspicious: self.flicker.suspicion(&self.values, |night| self.nights[night].day),
             blind: self.recent.len() >= WATCHED.1 && young::is_blind(&self.recent, self.rules.least),
             noise: young::noise(&self.recent, self.rules.least),

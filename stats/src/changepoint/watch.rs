@@ -1,6 +1,6 @@
 //! A series walked night by night, as if each night were the last.
 
-use super::walk::Walk;
+use super::{Mark, walk::Walk};
 use crate::{refusal::Refusal, shift::Interval};
 
 /// One night's results.
@@ -143,6 +143,8 @@ pub struct Watch {
     pub sees: Option<f64>,
     /// Whether the last night should be repeated.
     pub repeat: Option<Repeat>,
+    /// What each night since the last declared epoch says of its level: day and mark. A night that lost its value is low.
+    pub marks: Vec<(i64, Mark)>,
     /// Low nights that come and go, where the evidence is too weak for an alert.
     pub suspicious: Option<Suspicion>,
     /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 95 of

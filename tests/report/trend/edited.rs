@@ -120,3 +120,42 @@ fn a_new_version_of_railgauge_accepts_no_regression_that_was_left() {
     assert!(!found.sentence.contains("stood when"), "{}", found.sentence);
     assert!(found.changes.iter().all(|change| change.state != State::Open), "{}", found.sentence);
 }
+
+#[test]
+fn what_an_edit_stops_is_named_and_no_pass_unless_its_host_left_the_plan() {
+    let (of, mut dice) = (cluster(4), Dice(9));
+    let of_host = |run: &Run, case: u64| {
+        let flow = &run.cases[usize::try_from(case).unwrap()].flow;
+        flow.hosts().iter().any(|host| &***host == "gpu003")
+    };
+    for leaves in [true, false] {
+        let mut runs: Vec<Run> = (0..EDITED + 8).map(|night| run(&of, night, 0, &mut dice, |_| Some(390.0))).collect();
+        let full = runs[0].clone();
+        for run in &mut runs[EDITED as usize..] {
+            run.plan_hash = "second".into();
+            if leaves {
+                run.plan.hosts.retain(|host| host.name != *"gpu003");
+            }
+            // The cases of the host are not planned any more; the others have new numbers.
+            let kept: Vec<u64> = (0..full.cases.len() as u64).filter(|&case| !of_host(&full, case)).collect();
+            run.readings.retain(|reading| kept.contains(&reading.case));
+            for reading in &mut run.readings {
+                reading.case = kept.iter().position(|&case| case == reading.case).unwrap() as u64;
+            }
+            run.cases = kept.iter().map(|&case| full.cases[usize::try_from(case).unwrap()].clone()).collect();
+        }
+        let found = watch(runs, &Options::default());
+        let ended = full.readings.iter().filter(|reading| of_host(&full, reading.case)).count();
+        let text = railgauge::report::trend::view(&found).unwrap();
+        let watched = found.series.iter().filter(|series| series.state == Watched::Fully).count();
+        assert_eq!(watched, full.readings.len() - ended, "{}", found.sentence);
+        if leaves {
+            assert_eq!((found.exit_code, found.stopped), (0, 0), "{}", found.sentence);
+            assert_eq!(found.gone, [("gpu003".to_owned(), ended, night(i64::from(EDITED) - 1))]);
+            assert!(text.remarks.join("\n").contains("host gpu003 is no longer in the plan"), "{:?}", text.remarks);
+        } else {
+            assert_eq!((found.exit_code, found.stopped), (3, ended), "{}", found.sentence);
+            assert!(text.doubts.rows.iter().all(|row| row[1].contains("gpu003")), "{:?}", text.doubts.rows);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Nights on which several series of a host, a rail, a group, or of everything are low at once: each of them alone may be
+//! within chance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_stats::{
+    Refusal,
+    changepoint::{Joint, Mark, Several, WINDOW, joint},
+    robust::median,
+};
+
+use super::{
+    Rule, Series, Way,
+    assemble::Everything,
+    date,
+    fellows::{alert, is_worse},
+    judge::percent,
+    parts::sign,
+    reason,
+};
+use crate::{analysis::history::common, schedule::Flow};
+
+/// Marks of the nights of a series, by day.
+type Marks = BTreeMap<i64, Mark>;
+
+/// What is said of the series of one label.
+struct Found {
+    label: String,
+    /// Their positions.
+    series: Vec<usize>,
+    /// Days of the joint nights, and of all nights from the first of them on.
+    days: (Vec<i64>, usize),
+    joint: Joint,
+}
+
+/// Adds an alert, or a suspicion where the evidence is weak, to every series that was low on half of the nights or more on
+/// which others of its label were; `marks` are those of the nights of each series. Links of one test, metric and size are
+/// looked at together: several metrics of one link would say one thing twice.
+///
+/// # Errors
+/// A statistic refuses the nights, which is a mistake of ours.
+pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<(i64, Mark)>]) -> Result<(), Refusal> {
+    let mut kinds: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
+        if one.alive && collected.part.is_none() {
+            kinds.entry((&one.kind, &one.plan)).or_default().push(at);
+        }
+    }
+    let labelled: Vec<_> = kinds.into_values().map(|of| (labels(everything, &of), of)).collect();
+    let tried = labelled.iter().map(|(labels, _)| labels.len()).sum();
+    let mut all: Vec<Found> = Vec::new();
+    for (labels, of) in labelled {
+        let days = days(series, &of);
+        let first = days.first().copied().unwrap_or(i64::MAX);
+        let recent = |at: usize| &marks[at][marks[at].partition_point(|(day, _)| *day < first)..];
+        let known: BTreeMap<usize, Marks> = of.iter().map(|&at| (at, told(&series[at], recent(at)))).collect();
+        let mut found: Vec<Found> =
+            labels.into_iter().filter_map(|(members, label)| judge(label, members, &days, &known, tried)).collect();
+        // What explains most comes first, and speaks for its series.
+        found.sort_by(|a, b| a.joint.chance.total_cmp(&b.joint.chance));
+        let mut spoken: BTreeSet<usize> = BTreeSet::new();
+        for Found { series, days, .. } in &mut found {
+            let low = |at: usize| days.0.iter().filter(|day| known[&at].get(day) == Some(&Mark::Low)).count();
+            series.retain(|&at| 2 * low(at) >= days.0.len() && spoken.insert(at));
+        }
+        all.extend(found);
+    }
+    all.iter().try_for_each(|found| tell(series, found))
+}
+
+/// What two series or more of a kind have in common, in words, by those series. Of several words for the same series the first
+/// speaks: a host before its one NIC.
+fn labels(everything: &Everything, of: &[usize]) -> BTreeMap<Vec<usize>, String> {
+    let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for &at in of {
+        let flow = &everything.subjects[everything.series[at].subject].flow;
+        for word in common(flow, &everything.groups).into_iter().chain(outward(flow, &everything.groups)) {
+            members.entry(word).or_default().push(at);
+        }
+    }
+    members.into_iter().rev().filter(|(_, series)| series.len() > 1).map(|(word, series)| (series, word)).collect()
+}
+
+/// Groups that a link leaves, in words: what a leaf switch has in common with the rest of the network.
+fn outward<'a>(flow: &'a Flow, groups: &'a BTreeMap<String, Vec<String>>) -> impl Iterator<Item = String> + 'a {
+    let hosts = flow.hosts();
+    let leaves = move |members: &Vec<String>| {
+        let inside = hosts.iter().filter(|host| members.iter().any(|member| **member == ****host)).count();
+        0 < inside && inside < hosts.len()
+    };
+    groups.iter().filter(move |(_, members)| leaves(members)).map(|(name, _)| format!("links out of group {name}"))
+}
+
+/// The last nights on which any of these series has a value: one on which nothing was measured says nothing of a part.
+fn days(series: &[Series], of: &[usize]) -> Vec<i64> {
+    let days: BTreeSet<i64> = of.iter().flat_map(|&at| series[at].points.iter().map(|(day, _)| *day)).collect();
+    let days: Vec<i64> = days.into_iter().collect();
+    days[days.len().saturating_sub(WINDOW)..].to_vec()
+}
+
+/// The marks of a series but for nights of a change for the worse that another rule tells.
+fn told(one: &Series, marks: &[(i64, Mark)]) -> Marks {
+    let worse = |day: i64| {
+        one.alerts.iter().any(|alert| {
+            let ends = alert.back.unwrap_or(i64::MAX);
+            alert.way == Way::Worse && alert.rule != Rule::Intermittent && (alert.day..ends).contains(&day)
+        })
+    };
+    marks.iter().copied().filter(|(day, _)| !worse(*day)).collect()
+}
+
+fn judge(
+    label: String,
+    series: Vec<usize>,
+    days: &[i64],
+    known: &BTreeMap<usize, Marks>,
+    tried: usize,
+) -> Option<Found> {
+    let night = |day: &i64| {
+        let marks = series.iter().filter_map(|at| known[at].get(day));
+        marks.fold(Several::default(), |night, mark| Several {
+            of: night.of + 1,
+            low: night.low + usize::from(*mark == Mark::Low),
+        })
+    };
+    let joint = joint(&days.iter().map(night).collect::<Vec<_>>(), tried)?;
+    let since = days.len() - joint.nights.first()?;
+    let days = (joint.nights.iter().map(|&at| days[at]).collect(), since);
+    Some(Found { label, series, days, joint })
+}
+
+fn tell(
+    series: &mut [Series],
+    Found { label, series: members, days: (days, since), joint }: &Found,
+) -> Result<(), Refusal> {
+    let (Some(&first), Some(&last)) = (days.first(), days.last()) else { return Ok(()) };
+    for &at in members {
+        let one = &mut series[at];
+        let low: Vec<f64> = one.points.iter().filter(|(day, _)| days.contains(day)).map(|(_, value)| *value).collect();
+        let lost = days.len() - low.len();
+        let effect = match median(&low) {
+            Ok(low) => sign(one.metric) * (low / one.centre).ln(),
+            // None of them has a value.
+            Err(_) => f64::NEG_INFINITY,
+        };
+        let nights = (days.len(), *since);
+        if is_worse(one) {
+            continue;
+        }
+        let together = format!("together with others of {label}");
+        if joint.sure {
+            let mut alert = alert(one, Rule::Intermittent, (first, last), effect, joint.strength, nights);
+            alert.lost = lost;
+            alert.reason = format!("{}; {together}", reason::alert(&alert));
+            one.suspicion = None;
+            one.alerts.push(alert);
+        } else if one.suspicion.is_none() {
+            let effect = percent(sign(one.metric) * effect);
+            one.suspicion = Some(format!("{}, {together}", reason::suspicion(nights, lost, effect, &date(first))));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! What the report of the newest run says: a trend is no better than that.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::history::{History, Past};
+use crate::{
+    analysis::{
+        compare::interleaved,
+        journal,
+        results::results,
+        rows::{ceilings, rows},
+        verdict::{Status, verdicts},
+    },
+    border::text::path_text,
+};
+
+/// What the report of a run says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reported {
+    /// The run's directory.
+    pub directory: String,
+    /// Its status.
+    pub status: Status,
+    /// It in a sentence.
+    pub sentence: String,
+}
+
+impl History {
+    /// Judges the newest run of the last night as its report does; of several plans the newest run of each. To be called when
+    /// all runs were added, and before the trend is made.
+    pub fn report_last(&mut self) {
+        self.reported = self.newest().into_iter().map(reported).collect();
+    }
+
+    /// The newest run of every plan of the last night.
+    fn newest(&self) -> Vec<&Past> {
+        let mut runs: Vec<&Past> = self.past.iter().collect();
+        runs.sort_by_key(|run| run.started);
+        let days = super::calendar::nights(&runs.iter().map(|run| run.started).collect::<Vec<_>>());
+        let last = runs.iter().zip(&days).filter(|(_, day)| Some(*day) == days.last());
+        let name = |run: &Past| self.said.get(&run.plan).map(|said| said.name.clone());
+        let newest: BTreeMap<Option<String>, &Past> = last.map(|(run, _)| (name(run), *run)).collect();
+        newest.into_values().collect()
+    }
+}
+
+/// Judges a run. What cannot be judged is inconclusive, with the reason.
+fn reported(run: &Past) -> Reported {
+    let path = &run.path;
+    let judged = || {
+        if run.planned.is_none() {
+            return Err("it ended before it measured anything; run the plan again".to_owned());
+        }
+        let journal = journal::read(&path.join("records.jsonl")).map_err(|error| error.to_string())?;
+        let results = results(&journal)?;
+        let rows = rows(&journal, &results, &ceilings(&journal, &results));
+        let turns = interleaved(&journal, &results)?;
+        let found = verdicts(&journal, &results, &rows, turns);
+        Ok((found.status, found.sentence))
+    };
+    let (status, sentence) = judged().unwrap_or_else(|why: String| (Status::Inconclusive, why));
+    Reported { directory: path_text(path), status, sentence }
+}

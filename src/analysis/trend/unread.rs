@@ -1,0 +1,47 @@
+//! Runs that gave nothing: whether one of them is the last, and whether they are too many.
+
+use std::collections::BTreeMap;
+
+use super::history::Past;
+use crate::analysis::history::{numbers, shape};
+
+/// Runs of a kind by which it is judged whether too many gave nothing.
+const RECENT: usize = 28;
+/// Fewest runs of a kind that are judged by themselves.
+const FEWEST: usize = 7;
+/// One of so many runs is a large share.
+const SHARE: usize = 4;
+
+/// Whether a run that cannot be read may be the last one: none of its kind has a name after its own. `torn` are their names,
+/// with the number of runs that were read before each.
+pub(super) fn is_last(past: &[Past], torn: &[(usize, String)]) -> bool {
+    torn.iter().any(|(before, name)| {
+        let kind = shape(name);
+        let mut like = past.iter().filter(|run| shape(&run.directory) == kind).peekable();
+        if like.peek().is_none() {
+            return *before >= past.len();
+        }
+        like.all(|run| numbers(&run.directory) < numbers(name))
+    })
+}
+
+/// Runs that gave no value, and the number of runs they are a quarter of or more: of all runs, or of the last 28 of a kind.
+/// What they would have shown cannot be told from the others: a night may have given nothing because something was bad.
+/// `refused` are the names of runs that are not among those of the past.
+pub(super) fn lacking(past: &[Past], refused: &[String]) -> Option<(usize, usize)> {
+    let known = past.iter().map(|run| (run.directory.as_str(), run.valued));
+    let all: Vec<(&str, bool)> = known.chain(refused.iter().map(|name| (name.as_str(), false))).collect();
+    let mut kinds: BTreeMap<String, Vec<(&str, bool)>> = BTreeMap::new();
+    for one in &all {
+        kinds.entry(shape(one.0)).or_default().push(*one);
+    }
+    let many = |runs: &[(&str, bool)]| {
+        let lost = runs.iter().filter(|(_, valued)| !valued).count();
+        (lost > 0 && lost * SHARE >= runs.len()).then_some((lost, runs.len()))
+    };
+    let of_kind = kinds.values_mut().filter(|runs| runs.len() >= FEWEST).find_map(|runs| {
+        runs.sort_by(|a, b| numbers(a.0).cmp(&numbers(b.0)));
+        many(&runs[runs.len().saturating_sub(RECENT)..])
+    });
+    many(&all).or(of_kind)
+}
