@@ -184,12 +184,12 @@ impl CaseResult<'_> {
         format!("the data was not verified although the plan asks for it{all}")
     }
 
-    /// Whether a sample's bytes were not compared: of a pair fewer than one message has, of a group fewer than its ranks hold
-    /// after two verified operations.
+    /// Whether a sample's bytes were not compared: of a pair a message for each queue pair or stream, of a group what its ranks
+    /// hold, both before the window and after it.
     fn is_unverified(&self, sample: &Sample) -> bool {
         let (cell, flow) = (&self.case.cell, &self.case.flow);
         let least = match flow.members.is_empty() {
-            true => cell.size.max(1),
+            true => cell.size.max(1).saturating_mul(2 * u64::from(cell.qps.max(1))),
             false => plausible::verified(cell.op, cell.size, flow.ranks()),
         };
         sample.checked.verified < least
