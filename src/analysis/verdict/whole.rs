@@ -19,6 +19,16 @@ pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
     [end(journal), records(journal), hosts(journal), configured(journal)].into_iter().flatten().collect()
 }
 
+/// The exit code of the process that ran a plan, if it ended by itself; `cli::exit` has the numbers of all commands.
+pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
+    match journal.end {
+        End::Finished => Some(status.exit_code()),
+        End::Interrupted => Some(130),
+        End::Prevented(_) => Some(4),
+        End::Broken | End::Running => None,
+    }
+}
+
 /// A host that did not answer is told also where no test uses it: what the plan lists is what the user takes to be there.
 fn hosts(journal: &Journal) -> Option<Verdict> {
     let lost = || journal.lost.iter();
