@@ -71,7 +71,7 @@ fn journals() -> impl Strategy<Value = String> {
             return text;
         }
         let after = if still { scenario } else { Scenario { slow: None, bad_path: None, ..scenario } };
-        support::behind(&text, &after.further(&cases))
+        support::continued(&text, &after.further(&cases))
     })
 }
 
