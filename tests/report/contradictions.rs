@@ -97,7 +97,8 @@ fn a_line_about_a_host_that_the_plan_does_not_have_is_named() {
 fn planned_cases_that_the_plan_does_not_make_are_named() {
     let at = place(&lines(), |event| matches!(event, Event::Planned { .. })) + 1;
     let at = format!("line {at}");
-    let changes: [(fn(&mut Vec<Case>), &str); 7] = [
+    type Change = fn(&mut Vec<Case>);
+    let changes: [(Change, &str); 7] = [
         (|cases| drop(cases.pop()), "1 case"),
         (|cases| drop(cases.remove(0)), "case 0"),
         (|cases| cases[1] = cases[0].clone(), "case 1"),

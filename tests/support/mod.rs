@@ -256,7 +256,7 @@ pub fn behind(text: &str, lines: &[Line]) -> String {
 /// A journal of a run that came to its end, with these lines before that end: what a run loop writes when it is asked for more.
 pub fn continued(text: &str, lines: &[Line]) -> String {
     let last = text.trim_end().rfind('\n').unwrap() + 1;
-    let end = line::decode(text[last..].as_bytes()).unwrap().line;
+    let end = line::decode(&text.as_bytes()[last..]).unwrap().line;
     assert_eq!(end.event, Event::Finished);
     let lines: Vec<Line> = lines.iter().cloned().chain([end]).collect();
     behind(&text[..last], &lines)

@@ -9,7 +9,10 @@ use railgauge_wire::{
 };
 
 use crate::{
-    analysis::words::{count, size},
+    analysis::{
+        results::measures,
+        words::{are, count, size},
+    },
     plan::{
         Plan,
         model::{AtOnce, Collective, Cut, Grouping, Host, Pattern, Test},
@@ -88,7 +91,7 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
     let test = plan.tests.get(round.test).map_or("", |test| &test.name);
     let absent = made.count() + 1;
     let first = format!("`{test}`, {}, {}", flow.name(), size(cell.size));
-    Some(format!("{} of the plan not among them, first {first}", crate::analysis::words::are(absent, "case")))
+    Some(format!("{} of the plan not among them, first {first}", are(absent, "case")))
 }
 
 fn words(case: &Case) -> String {
@@ -173,20 +176,11 @@ pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<S
         let known = ends(case).all(|port| of_test.is_some_and(|ports| ports.contains(port)));
         let apart = !case.flow.members.is_empty() || case.flow.from.host != case.flow.to.host;
         let test = plan.tests.iter().find(|test| test.name == case.test);
-        known && apart && test.is_some_and(|test| measures(test, case))
+        let only = case.cell.only.is_none_or(|only| only < case.cell.qps);
+        known && apart && only && test.is_some_and(|test| measures(case, test))
     };
     let case = further.iter().find(|case| !fits(case))?;
     Some(format!("further case {} ({}) measures what no case of its test does", case.id, words(case)))
-}
-
-/// Whether a further case has a cell of its test.
-fn measures(test: &Test, case: &Case) -> bool {
-    let cell = &case.cell;
-    let wants = (test.op, test.aim, test.fabric, test.service, test.memory);
-    let sizes = if test.op.is_atomic() { cell.size == 8 } else { test.sizes.contains(&cell.size) };
-    let qps = if test.collective.is_some() { cell.qps == 1 } else { test.qps.contains(&cell.qps) };
-    let only = cell.only.is_none_or(|only| only < cell.qps);
-    wants == (cell.op, cell.aim, cell.fabric, cell.service, cell.memory) && sizes && qps && only
 }
 
 #[cfg(test)]
