@@ -65,7 +65,10 @@ fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
         let before = results.measured();
         assert!((2..6).contains(&before.len()), "{signal}: {before:?}");
         assert!(results.report().contains("The run was interrupted"), "{signal}");
-        assert_eq!(results.verdicts()["status"], "inconclusive");
+        let verdicts = results.verdicts();
+        assert_eq!(verdicts["status"], "inconclusive");
+        // The verdicts' own code, and that of the process.
+        assert_eq!((&verdicts["exit_code"], &verdicts["run_exit_code"]), (&3.into(), &130.into()));
         if signal == "-INT" {
             scene.resume().end().expect(0);
             assert!(before.keys().all(|case| results.measured()[case] == 1), "measured twice");

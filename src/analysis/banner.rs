@@ -1,6 +1,7 @@
 //! A run in one sentence, from counts: what was measured, what was judged, and the first cause of what is wrong.
 
 use super::{
+    results::State,
     verdict::{Cases, Status, Trouble, Verdict},
     words::count,
 };
@@ -23,10 +24,11 @@ pub fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], case
         }
         // A fast wrong answer is worse than a slow right one, so it is said first.
         Status::Fail => {
-            let wrong = if cases.wrong > 0 {
-                format!("Wrong bytes arrived in {}.", count(cases.wrong, "case"))
-            } else {
-                String::new()
+            // Among the troubles are those of further cases too.
+            let word = State::Wrong.word();
+            let wrong = match troubles.iter().filter(|trouble| trouble.state == word).count() {
+                0 => String::new(),
+                n => format!("Wrong bytes arrived in {}.", count(n, "case")),
             };
             let failed = format!("{} of {all} failed.", of(Status::Fail).count());
             // Where nothing at all was measured that is the whole story, and a demand that failed for it is not.
@@ -53,7 +55,7 @@ fn unmeasured(troubles: &[Trouble], cases: Cases) -> String {
     let not_run = if cases.not_run > 0 { format!(", {} not run", cases.not_run) } else { String::new() };
     let none = if cases.measured_any() { "" } else { "No case was measured: " };
     let failed = format!("{none}{} of {} failed{not_run}.", cases.failed, count(cases.planned, "case"));
-    let cause = troubles.iter().find(|trouble| trouble.state == crate::analysis::results::State::Failed.word());
+    let cause = troubles.iter().find(|trouble| trouble.state == State::Failed.word());
     match cause {
         Some(Trouble { error, .. }) if !error.is_empty() => format!("{failed} The first: {error}."),
         _ => failed,

@@ -5,6 +5,7 @@
 //! true is told apart, because the first says "measure again" and the second "do not trust the host, the driver or us".
 
 mod group;
+mod link;
 mod pair;
 mod times;
 mod window;
@@ -157,6 +158,13 @@ const fn may_be_zero(metric: Metric) -> bool {
 fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>, threads: [Option<u32>; 2]) -> Vec<String> {
     let mut found: Vec<String> = sample.initiator.latency.iter().flat_map(times::distribution).collect();
     found.extend(sample.alone.iter().flat_map(times::distribution));
+    found.extend(
+        result
+            .attempt(sample)
+            .and_then(|attempt| attempt.link.as_deref())
+            .iter()
+            .flat_map(|link| link::contradictions(result, link)),
+    );
     found.extend(too_long(result, sample));
     found.extend(no_time(result, sample));
     if result.case.flow.members.is_empty() {

@@ -184,12 +184,12 @@ impl CaseResult<'_> {
         format!("the data was not verified although the plan asks for it{all}")
     }
 
-    /// Whether a sample's bytes were not compared: of a pair fewer than one message has, of a group fewer than its ranks hold
-    /// after two verified operations.
+    /// Whether a sample's bytes were not compared: of a pair a message for each queue pair or stream, of a group what its ranks
+    /// hold, both before the window and after it.
     fn is_unverified(&self, sample: &Sample) -> bool {
         let (cell, flow) = (&self.case.cell, &self.case.flow);
         let least = match flow.members.is_empty() {
-            true => cell.size.max(1),
+            true => cell.size.max(1).saturating_mul(2 * u64::from(cell.qps.max(1))),
             false => plausible::verified(cell.op, cell.size, flow.ranks()),
         };
         sample.checked.verified < least
@@ -294,6 +294,7 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> 
     if let Some(words) = unasked_repeat(journal, &tests) {
         return Err(words);
     }
+    let is_of = |case: &Case, test: &Test| measures(case, test) && case.cell.only.is_none();
     let foreign = |case: &&Case| tests.get(case.test.as_str()).is_some_and(|test| !is_of(case, test));
     if let Some(case) = journal.cases.iter().find(foreign) {
         let (id, test) = (case.id, &case.test);
@@ -302,13 +303,13 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> 
     Ok(joined(journal, &journal.cases, |test| test.repeats))
 }
 
-/// Whether a planned case measures what its test wants.
-fn is_of(case: &Case, test: &Test) -> bool {
+/// Whether a case measures what its test wants, on all queue pairs or one.
+pub(super) fn measures(case: &Case, test: &Test) -> bool {
     let cell = &case.cell;
     let wants = (test.op, test.aim, test.fabric, test.service, test.memory);
     let size = if test.op.is_atomic() { cell.size == 8 } else { test.sizes.contains(&cell.size) };
     let qps = if test.collective.is_some() { cell.qps == 1 } else { test.qps.contains(&cell.qps) };
-    wants == (cell.op, cell.aim, cell.fabric, cell.service, cell.memory) && size && qps && cell.only.is_none()
+    wants == (cell.op, cell.aim, cell.fabric, cell.service, cell.memory) && size && qps
 }
 
 /// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.

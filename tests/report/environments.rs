@@ -51,6 +51,7 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         p999: p50,
         max: p50,
         mean: p50 as f64,
+        histogram: vec![(p50, 100)],
         ..Latency::default()
     };
     let rank = |rank: u32| RankAccount {

@@ -89,7 +89,7 @@ fn few_hosts_and_missing_ones_are_said() {
 /// The journal of a run that measured its suspects again, on a cluster that may have changed meanwhile.
 fn followed_up(before: &Scenario, after: &Scenario) -> (String, Vec<Case>) {
     let cases = wanted(&before.jsonl());
-    (support::behind(&before.jsonl(), &after.further(&cases)), cases)
+    (support::continued(&before.jsonl(), &after.further(&cases)), cases)
 }
 
 /// What is wanted beside a journal.
@@ -140,7 +140,7 @@ fn path(slow: &Scenario) -> Named {
         assert_eq!((case.round - first, case.cell.only), (number as u32 / 8, Some(number as u32 % 8)));
         assert_eq!((case.cell.qps, &case.flow), (8, flow));
     }
-    let text = support::behind(&text, &slow.further(&alone));
+    let text = support::continued(&text, &slow.further(&alone));
     assert!(wanted(&text).iter().all(|case| case.test != alone[0].test), "nothing is asked for twice");
     let rows = rows(&read(&text), &railgauge::analysis::results::further(&read(&text)), &|_, _| None);
     assert!(rows.iter().any(|row| row.env == "queue_pair=8" && row.qps == 1), "the frame says which queue pair it was");
@@ -247,7 +247,9 @@ fn a_journal_whose_further_cases_do_not_fit_is_refused() {
         cases.iter_mut().for_each(change);
         let event = Event::Confirming { cases };
         let line = Line { at: "2026-11-21T03:00:00.000Z".into(), event };
-        parse(support::behind(&slow.jsonl(), &[line]).as_bytes(), Path::new("records.jsonl")).unwrap_err().to_string()
+        parse(support::continued(&slow.jsonl(), &[line]).as_bytes(), Path::new("records.jsonl"))
+            .unwrap_err()
+            .to_string()
     };
     assert!(with(|case| case.id += 1).contains("further case"), "numbers go on behind the planned ones");
     assert!(with(|case| case.test = "other".into()).contains("test `other`, which the plan does not have"));
@@ -281,7 +283,7 @@ fn settled(before: Vec<Line>, scenario: &Scenario, factor: &mut dyn FnMut(&Case)
         if cases.is_empty() {
             break;
         }
-        text = support::behind(&text, &altered(scenario.further(&cases), &cases, factor));
+        text = support::continued(&text, &altered(scenario.further(&cases), &cases, factor));
     }
     found_in(&text).into_iter().find(|found| found.test == "write-bw").unwrap()
 }

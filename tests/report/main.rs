@@ -9,6 +9,7 @@ mod baseline;
 mod bisect;
 mod compare;
 mod compare_doubt;
+mod contradictions;
 mod environments;
 mod explain;
 mod frames;

@@ -46,6 +46,7 @@ fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, 
         let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
         lanes.chain(&mut end.slices).for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
         if let Some(latency) = &mut end.latency {
+            end.elapsed = (end.elapsed as f64 * factor) as u64;
             let edges = latency.histogram.iter_mut().map(|(edge, _)| edge);
             for time in edges.chain([
                 &mut latency.min,

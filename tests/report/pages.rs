@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use railgauge::{
-    analysis::journal::{self, Journal},
+    analysis::{
+        journal::{self, Journal},
+        verdict::{Kind, Status},
+    },
     report::{draw, text, view::View, write},
     run::event::Event,
 };
@@ -220,5 +223,25 @@ fn samples() {
             fs::metadata(&written.page).unwrap().len(),
             written.view.sentence
         );
+    }
+}
+
+#[test]
+fn a_host_without_any_value_is_named_and_no_part_is_said_to_be_good_by_it() {
+    let scenario = Scenario { sizes: vec![1 << 20], down: Some(7), ..Scenario::healthy(8, 1) };
+    let path = Path::new("records.jsonl");
+    let drawn = draw(&journal::parse(scenario.jsonl().as_bytes(), path).unwrap(), path).unwrap();
+    let parts = drawn.view.parts.as_ref().unwrap();
+    assert!(parts.sentence.contains("gpu008") && !parts.nothing, "{}", parts.sentence);
+    let summary = text::summary(&drawn.view, path, false);
+    assert!(summary.contains("Not judged"), "{summary}");
+    for said in [&parts.sentence, &summary] {
+        assert!(!said.contains("No part stands out") && !said.contains("nothing stands out"), "{said}");
+    }
+    for verdict in drawn.verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Parts) {
+        assert_eq!(verdict.status, Status::Inconclusive);
+        // Over TCP it and its neighbour are a pair of their own.
+        let host = if verdict.test == "tcp-baseline" { "gpu[007-008]" } else { "gpu008" };
+        assert!(verdict.reason.contains(host) && !verdict.reason.contains("nothing stands out"), "{}", verdict.reason);
     }
 }

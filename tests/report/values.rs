@@ -10,11 +10,11 @@ use railgauge::{
         rows::rows,
         verdict::{Status, Verdicts, verdicts},
     },
-    run::event::{Case, Sample},
+    run::event::{Case, LinkRecord, Sample},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    measure::{Latency, Measurement},
+    measure::{Lane, Latency, Measurement},
     terms::{Fabric, Metric, Op, Service},
 };
 
@@ -289,6 +289,110 @@ fn a_clock_that_counted_nothing_is_no_time() {
     let rows = rows(&journal, &results, &|_, _| None);
     let times: Vec<_> = rows.iter().filter(|row| row.metric == Metric::CpuTimePerGib).collect();
     assert!(!times.is_empty() && times.iter().all(|row| row.value.is_none()), "{times:?}");
+}
+
+#[test]
+fn a_latency_whose_times_are_not_its_window_is_impossible() {
+    let [_, latency] = tests();
+    let of = |change: fn(&mut Latency)| move |sample: &mut Sample| change(sample.initiator.latency.as_mut().unwrap());
+    never_passes(&latency, State::Impossible, of(|latency| latency.histogram.clear()));
+    never_passes(&latency, State::Impossible, of(|latency| latency.timer = 1_000_000_000));
+    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed *= 10);
+    // Half round trips are told: their sum is half of the window.
+    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed /= 2);
+}
+
+/// Both ends of a sample, `times` as many operations and bytes in the same time.
+fn grown(sample: &mut Sample, times: u64) {
+    let ends = [Some(&mut sample.initiator), sample.responder.as_mut()].into_iter().flatten();
+    for end in ends {
+        (end.operations, end.bytes) = (end.operations * times, end.bytes * times);
+        end.slices.iter_mut().for_each(|slice| *slice *= times);
+        end.lanes.iter_mut().for_each(|lane| lane.bytes *= times);
+        end.moved = end.moved.map(|moved| moved * times);
+        end.cpu *= 100;
+    }
+}
+
+#[test]
+fn more_than_any_port_carries_is_impossible_where_no_rate_is_known() {
+    let [bandwidth, _] = tests();
+    for test in [&bandwidth, "tcp-baseline"] {
+        try_never_passes(test, State::Impossible, |tried| {
+            let mut link = tried.link.as_deref().unwrap().clone();
+            (link.rate_gbps, link.software) = (None, true);
+            tried.link = Some(link.into());
+            grown(tried.result.as_mut().unwrap(), 10_000);
+        });
+        never_passes(test, State::Impossible, |sample| sample.initiator.moved = Some(1 << 61));
+    }
+}
+
+#[test]
+fn a_window_that_polled_without_cpu_time_is_impossible() {
+    let [bandwidth, _] = tests();
+    never_passes(&bandwidth, State::Impossible, |sample| sample.initiator.cpu = 0);
+    // Who sleeps until the device speaks may use next to none.
+    let (_, states) = changed(&bandwidth, |tried| {
+        let mut link = tried.link.as_deref().unwrap().clone();
+        link.settings.insert("completion".into(), "events".into());
+        (tried.link, tried.result.as_mut().unwrap().initiator.cpu) = (Some(link.into()), 0);
+    });
+    assert!(states.iter().all(|state| *state == State::Measured), "{states:?}");
+}
+
+#[test]
+fn lanes_are_as_many_as_queue_pairs_or_streams() {
+    let [bandwidth, _] = tests();
+    for test in [&bandwidth, "tcp-baseline"] {
+        never_passes(test, State::Impossible, |sample| {
+            let lanes = &mut sample.initiator.lanes;
+            let (first, rest) = (lanes[0], lanes[0].bytes / 2);
+            lanes[0].bytes -= rest;
+            lanes.push(Lane { bytes: rest, ..first });
+        });
+    }
+}
+
+#[test]
+fn a_window_far_longer_than_the_plan_wants_is_impossible() {
+    let [bandwidth, _] = tests();
+    // The plan wants 2 s.
+    for (took, waited) in [(5_000_000_000, None), (30_000_000_000, Some(40_000_000_000))] {
+        never_passes(&bandwidth, State::Impossible, |sample| {
+            (sample.initiator.elapsed, sample.waited) = (took, waited);
+        });
+    }
+}
+
+#[test]
+fn half_of_the_verification_is_none() {
+    let [bandwidth, latency] = tests();
+    for test in [&bandwidth, &latency, "tcp-baseline"] {
+        never_passes(test, State::Unverified, |sample| sample.checked.verified /= 2);
+    }
+}
+
+#[test]
+fn a_link_that_no_link_is_makes_its_sample_impossible() {
+    let [bandwidth, latency] = tests();
+    let changes: [fn(&mut LinkRecord); 6] = [
+        |link| link.rate_gbps = Some(-200.0),
+        |link| link.rate_gbps = Some(0.0),
+        |link| link.rate_gbps = Some(1e6),
+        |link| link.rate_gbps = Some(f64::NAN),
+        |link| link.mtu = 0,
+        |link| link.mtu = 4_000_000_000,
+    ];
+    for change in changes {
+        for test in [&bandwidth, &latency] {
+            try_never_passes(test, State::Impossible, |tried| {
+                let mut link = tried.link.as_deref().unwrap().clone();
+                change(&mut link);
+                tried.link = Some(link.into());
+            });
+        }
+    }
 }
 
 /// Changes the samples of the bandwidth test as sends over verbs, of which the responder counts what arrives.

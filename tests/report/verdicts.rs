@@ -258,7 +258,7 @@ fn one_operation_has_no_standard_deviation() {
         let end = &mut one.result.as_mut().unwrap().initiator;
         let latency = end.latency.as_mut().unwrap();
         let time = latency.p50;
-        let (histogram, mean) = (Vec::new(), time as f64);
+        let (histogram, mean) = (vec![(time, 1)], time as f64);
         *latency = Latency {
             samples: 1,
             histogram,
@@ -287,11 +287,13 @@ fn one_operation_has_no_standard_deviation() {
 
 #[test]
 fn a_run_that_did_not_come_to_its_end_is_no_pass() {
-    for end in [End::Broken, End::Interrupted, End::Prevented("no space".into())] {
+    let ends = [(End::Broken, None), (End::Interrupted, Some(130)), (End::Prevented("no space".into()), Some(4))];
+    for (end, code) in ends {
         let mut journal = journal(&small());
         journal.end = end.clone();
         let verdicts = judge(&journal, Some(196.0));
         assert_eq!((verdicts.status, verdicts.exit_code), (Status::Inconclusive, 3), "{end:?}");
+        assert_eq!(verdicts.run_exit_code, code, "{end:?}");
         let own: Vec<_> = verdicts.verdicts.iter().filter(|verdict| verdict.status != Status::Pass).collect();
         assert_eq!(own.iter().map(|verdict| verdict.kind).collect::<Vec<_>>(), [Kind::Run], "{end:?}");
     }

@@ -29,6 +29,7 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         p999: time,
         max: time,
         mean: time as f64,
+        histogram: vec![(time, OPERATIONS)],
         ..Latency::default()
     };
     let account = |(rank, port): (u32, &railgauge::schedule::Port)| RankAccount {

@@ -87,7 +87,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
         initiator,
         responder,
         checked: Checked {
-            verified: 2 * case.cell.size.max(8),
+            verified: 2 * case.cell.size * u64::from(case.cell.qps),
             wrong: if wrong { 8 } else { 0 },
             first_wrong: wrong.then_some(4096),
         },
@@ -104,8 +104,13 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
 pub fn with_operations(sample: &mut Sample, operations: u64) {
     let end = &mut sample.initiator;
     if let Some(latency) = &mut end.latency {
-        latency.samples = operations;
-        latency.histogram.clear();
+        // All of the same time: nothing else of the distribution is asked for.
+        let time = latency.p50;
+        let times = [&mut latency.min, &mut latency.p90, &mut latency.p99, &mut latency.p999, &mut latency.max];
+        times.into_iter().for_each(|one| *one = time);
+        (latency.samples, latency.mean, latency.stdev) = (operations, time as f64, 0.0);
+        latency.histogram = vec![(time, operations)];
+        end.elapsed = 2 * time * operations;
         end.bytes = end.bytes / end.operations * operations;
         end.operations = operations;
     }
@@ -167,12 +172,14 @@ fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Mea
     let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
     let variance = all.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / all.len() as f64;
     let operations = all.len() as u64;
+    // Half round trips, one after the other.
+    let elapsed = 2 * all.iter().sum::<u64>();
     Measurement {
         started: 1,
-        elapsed: 2_000_000_000,
+        elapsed,
         operations,
         bytes: operations * case.cell.size,
-        cpu: 2_000_000_000,
+        cpu: elapsed,
         slices: Vec::new(),
         latency: Some(Latency {
             samples: operations,

@@ -253,6 +253,15 @@ pub fn behind(text: &str, lines: &[Line]) -> String {
     text.to_owned() + &numbered(text.lines().count() as u64 + 1, lines)
 }
 
+/// A journal of a run that came to its end, with these lines before that end: what a run loop writes when it is asked for more.
+pub fn continued(text: &str, lines: &[Line]) -> String {
+    let last = text.trim_end().rfind('\n').unwrap() + 1;
+    let end = line::decode(&text.as_bytes()[last..]).unwrap().line;
+    assert_eq!(end.event, Event::Finished);
+    let lines: Vec<Line> = lines.iter().cloned().chain([end]).collect();
+    behind(&text[..last], &lines)
+}
+
 fn numbered(first: u64, lines: &[Line]) -> String {
     let of = |(n, line): (u64, &Line)| String::from_utf8(line::encode(n, &line.at, &line.event).unwrap()).unwrap();
     (first..).zip(lines).map(of).collect()

@@ -55,6 +55,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         name: "write-lat".into(),
         aim: Aim::Latency,
         sizes: vec![2, 64, 1024, 4096],
+        window: Window::Iterations(4000),
         expect: vec![
             demand(Metric::LatencyP99, Limit::AtMost(12.0), Some((2, 64)), 31),
             Expectation {

@@ -99,12 +99,14 @@ pub enum RunError {
         run: Box<Run>,
     },
     /// The same run lies in another directory too.
-    #[error("{}: a copy of the run in {}: its values would count twice", path_text(path), path_text(original))]
+    #[error("{}: a copy of the run in {}{sign}: its values would count twice", path_text(path), path_text(original))]
     Copy {
         /// The directory.
         path: PathBuf,
         /// The directory that was read first.
         original: PathBuf,
+        /// What shows it, where it is not the name and the start.
+        sign: &'static str,
     },
 }
 

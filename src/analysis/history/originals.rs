@@ -1,30 +1,64 @@
 //! Copies of a run are told from other runs: values that count twice make intervals too narrow.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
     path::PathBuf,
 };
 
 use jiff::Timestamp;
+use railgauge_wire::terms::Metric;
 
 use super::{Run, RunError};
 
-/// The runs that were seen, by their identity and the moment they started.
+/// Bits that chance must not have made equal before two runs are taken for one: with forty, one of a million million.
+const ENOUGH: u32 = 40;
+/// Bits of a rate that differ from one run to the next, at least: it is bytes over a window in nanoseconds.
+const OF_RATE: u32 = 20;
+/// The same of a percentile: whole nanoseconds, in buckets of a thousandth, of which a steady link shows a few.
+const OF_TIME: u32 = 3;
+
+/// The runs that were seen, by their identity and the moment they started, and by their values.
 #[derive(Debug, Default)]
-pub struct Originals(HashMap<(String, Timestamp), PathBuf>);
+pub struct Originals {
+    named: HashMap<(String, Timestamp), PathBuf>,
+    measured: HashMap<u64, PathBuf>,
+}
 
 impl Originals {
     /// Lets a run pass once.
     ///
     /// # Errors
-    /// The same run came before from another directory.
+    /// The same run came before from another directory, maybe under another name or date.
     pub fn check(&mut self, run: Run) -> Result<Run, RunError> {
-        match self.0.entry((run.run_id.clone(), run.started)) {
-            Entry::Vacant(place) => {
-                place.insert(run.path.clone());
-                Ok(run)
-            }
-            Entry::Occupied(place) => Err(RunError::Copy { path: run.path, original: place.get().clone() }),
+        let name = (run.run_id.clone(), run.started);
+        let values = fingerprint(&run);
+        let same = values.and_then(|values| self.measured.get(&values));
+        let copy = self.named.get(&name).map(|original| (original, ""));
+        let copy =
+            copy.or(same.map(|original| (original, " under another name or date, with the same values to the bit")));
+        if let Some((original, sign)) = copy {
+            return Err(RunError::Copy { path: run.path, original: original.clone(), sign });
+        }
+        self.measured.extend(values.map(|values| (values, run.path.clone())));
+        self.named.insert(name, run.path.clone());
+        Ok(run)
+    }
+}
+
+/// What two runs have in common only if they are one: every value of every case, to the bit. `None` where so few were measured
+/// that chance may make them equal.
+fn fingerprint(run: &Run) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    let mut bits = 0;
+    for reading in &run.readings {
+        let case = run.cases.get(usize::try_from(reading.case).ok()?)?;
+        (&case.test, &case.flow, &case.cell, reading.metric).hash(&mut hasher);
+        let value = reading.value.as_ref().ok().map(|value| value.to_bits());
+        value.hash(&mut hasher);
+        if value.is_some() {
+            bits += if matches!(reading.metric, Metric::Bandwidth | Metric::Busbw) { OF_RATE } else { OF_TIME };
         }
     }
+    (bits >= ENOUGH).then(|| hasher.finish())
 }

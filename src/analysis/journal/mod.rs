@@ -5,7 +5,10 @@
 //! the end was never whole and is only noted. A whole line that says something unknown is an error that names the file
 //! and the line, because a report over a file nobody understands would be a guess.
 
+mod planned;
 mod reader;
+mod structure;
+mod times;
 
 use std::{
     collections::BTreeMap,
@@ -14,6 +17,8 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use jiff::Timestamp;
 
 use crate::{
     border::text::{path_quoted, path_text},
@@ -65,6 +70,8 @@ pub struct Journal {
     pub end: End,
     /// Lines that could not be read, in the order of the file.
     pub damage: Vec<Damage>,
+    /// Whole lines that no run writes so, in the order of the file: as long as there is one, nothing passes.
+    pub contradictions: Vec<Contradiction>,
     /// Where a later process goes on.
     pub tail: Tail,
 }
@@ -92,6 +99,7 @@ impl Journal {
             resumed: 0,
             end: End::Broken,
             damage: Vec::new(),
+            contradictions: Vec::new(),
             tail: Tail::default(),
         }
     }
@@ -113,6 +121,15 @@ pub struct Damage {
     pub numbers: Option<(u64, u64)>,
     /// Whether the run was taken up after it by a process that knew of it and measured again what was missing.
     pub healed: bool,
+}
+
+/// A whole line that does not go with the plan or with the lines before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The line of the file, counted from 1.
+    pub line: usize,
+    /// What is wrong, in words.
+    pub what: String,
 }
 
 /// A host that answered.
@@ -225,6 +242,13 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
     if written && journal.end == End::Broken {
         journal.end = End::Running;
     }
+    // Which times can be depends on the day: what is parsed is judged without a clock.
+    let now = Timestamp::now();
+    let last = usize::try_from(journal.tail.next.saturating_sub(1)).unwrap_or(usize::MAX);
+    let times = [(1, &journal.time.0), (last, &journal.time.1)];
+    let wrong = |(line, at): (usize, &String)| Some(Contradiction { line, what: times::wrong(at.parse().ok()?, now)? });
+    let first = times.into_iter().find_map(wrong);
+    journal.contradictions.extend(first);
     Ok(journal)
 }
 

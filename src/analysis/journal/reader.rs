@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use super::{Damage, End, HostUp, Journal, JournalError, Try};
+use super::{Contradiction, Damage, End, HostUp, Journal, JournalError, Try, structure::Structure};
 use crate::run::event::{Case, Event, Line, LinkRecord};
 use crate::run::line::{self, LineError, Numbered, Tail};
 
@@ -21,6 +21,7 @@ pub(super) struct Reader<'p> {
     journal: Option<Journal>,
     links: HashMap<String, Arc<LinkRecord>>,
     damage: Vec<Damage>,
+    structure: Structure,
     torn: Option<usize>,
 }
 
@@ -36,6 +37,7 @@ impl<'p> Reader<'p> {
             journal: None,
             links: HashMap::new(),
             damage: Vec::new(),
+            structure: Structure::default(),
             torn: None,
         }
     }
@@ -131,10 +133,14 @@ impl<'p> Reader<'p> {
                 return Err(self.foreign("the first event of a journal is `Started`"));
             };
             let time = (line.at.clone(), line.at);
-            self.journal =
-                Some(Journal { run_id, plan_hash, version, controller, launcher, time, ..Journal::of(*resolved) });
+            let journal = Journal { run_id, plan_hash, version, controller, launcher, time, ..Journal::of(*resolved) };
+            self.structure.begin(&journal, self.number);
+            self.journal = Some(journal);
             return Ok(());
         };
+        if !self.structure.admits(journal, self.number, &line.at, &line.event) {
+            return Ok(());
+        }
         journal.time.1 = line.at;
         match line.event {
             Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
@@ -148,18 +154,13 @@ impl<'p> Reader<'p> {
                 journal.lost.insert(host, failure);
             }
             Event::Planned { cases } => {
-                // A resumed run plans again: what it knows already must be the same, what it finds new is added.
-                let known = journal.cases.len();
-                let differs = cases.iter().zip(&journal.cases).any(|(new, old)| new != old);
                 if let Some(case) = cases.iter().enumerate().find(|(index, case)| case.id != *index as u64) {
                     return Err(self.foreign(format!("case {} stands at place {} of the plan", case.1.id, case.0)));
-                } else if differs {
-                    return Err(self.foreign("a second list of planned cases that contradicts the first"));
                 }
-                if cases.len() > known && !journal.further.is_empty() {
+                if !cases.is_empty() && !journal.further.is_empty() {
                     return Err(self.foreign("cases are planned whose numbers further cases have"));
                 }
-                journal.cases.extend(cases.into_iter().skip(known));
+                journal.cases = cases;
             }
             Event::Confirming { cases } => {
                 if !self.damage.is_empty() && planned_behind(journal, &cases) {
@@ -240,6 +241,10 @@ impl<'p> Reader<'p> {
         if let Some(line) = self.torn {
             let text = format!("line {line} of the journal was cut off by a crash; what it held is not in this report");
             journal.notes.push((String::new(), text));
+        }
+        journal.contradictions = self.structure.finish(&journal, !self.damage.is_empty());
+        for Contradiction { line, what } in &journal.contradictions {
+            journal.notes.push((String::new(), format!("line {line} of the journal contradicts the rest: {what}")));
         }
         journal.tail = Tail { next: self.last + 1, ..self.tail };
         journal.damage = self.damage;

@@ -200,6 +200,8 @@ pub(super) fn found(
     let mut found = Localisation::of(journal, first, row, "group");
     found.pairs = scene.screen.iter().filter(|(result, row)| value(result, row).is_some()).count();
     found.missing = scene.screen.len() - found.pairs;
+    found.unmeasured =
+        super::unmeasured(scene.screen.iter().map(|(result, row)| (*result, value(result, row).is_some())));
     match scene.play(further, further_rows) {
         Ok(played) => found.tell_groups(&played),
         Err(Refusal::TooFew { need, got }) => {

@@ -62,6 +62,9 @@ pub struct Localisation {
     pub pairs: usize,
     /// Pairs without one: they were not judged.
     pub missing: usize,
+    /// Hosts of which no pair or group has one, so that nothing at all is known of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmeasured: Vec<String>,
     /// What good pairs reach.
     pub good: Vec<Good>,
     /// What stands out, the worst first.
@@ -151,6 +154,17 @@ fn is_confirmed(all: &[Localisation]) -> bool {
     all.iter().flat_map(|test| &test.suspects).any(|suspect| suspect.standing == Standing::Confirmed)
 }
 
+/// The hosts of these cases of which none has a value, by name.
+fn unmeasured<'c>(cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Vec<String> {
+    let mut hosts: BTreeMap<&str, bool> = BTreeMap::new();
+    for (result, has_value) in cases {
+        for host in result.case.flow.hosts() {
+            *hosts.entry(host).or_default() |= has_value;
+        }
+    }
+    hosts.into_iter().filter(|(_, has_value)| !has_value).map(|(host, _)| host.to_owned()).collect()
+}
+
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
     let picked = pick::pick(rows)?;
     let names = Names::new(journal, &picked);
@@ -167,6 +181,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
         picked.iter().filter_map(|(result, row)| Some((pair(result, row)?, row.case))).unzip();
     found.pairs = pairs.len();
     found.missing = picked.len() - pairs.len();
+    found.unmeasured = unmeasured(picked.iter().map(|(result, row)| (*result, pair(result, row).is_some())));
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
@@ -202,6 +217,7 @@ impl Localisation {
             size_bytes: row.size_bytes,
             pairs: 0,
             missing: 0,
+            unmeasured: Vec::new(),
             good: Vec::new(),
             suspects: Vec::new(),
             controls: Vec::new(),

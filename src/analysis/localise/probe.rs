@@ -112,11 +112,15 @@ impl Localisation {
         });
         let by = effect.map(|effect| change(self.percent(effect))).unwrap_or_default();
         let tests = count(n, "further test");
+        // Those without a value are listed too: a sentence that counts the others only must not seem to deny them.
+        let all = self.suspects[at].further.len();
+        let of_all =
+            if n < all { format!("{n} of {} with a value", count(all, "further test")) } else { tests.clone() };
         let words = match (standing, open) {
             (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
             (Standing::Intermittent, _) => format!("bad in {} of {tests}, then {by}", settled.bad),
             (Standing::Cleared, _) => format!("shown to be good by {tests}: {by}"),
-            (_, Some(open)) => format!("open after {tests}: {}", open.words()),
+            (_, Some(open)) => format!("open after {of_all}: {}", open.words()),
             _ => String::new(),
         };
         let named = &mut self.suspects[at];

@@ -2,6 +2,7 @@
 
 use railgauge_wire::{measure::Latency, terms::Op};
 
+use super::link::ANY_MEMORY;
 use crate::{
     analysis::{results::CaseResult, words::count},
     run::event::Sample,
@@ -27,6 +28,10 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<St
     if measured.bytes != measured.operations.saturating_mul(cell.size) {
         let operations = count(measured.operations as usize, "operation");
         found.push(format!("{} B in {operations} of {} B", measured.bytes, cell.size));
+    }
+    let gbps = measured.bytes as f64 * 8.0 / measured.elapsed as f64;
+    if gbps > ANY_MEMORY {
+        found.push(format!("{gbps:.0} Gb/s at each rank, and the fastest memory has {ANY_MEMORY:.0} Gb/s"));
     }
     let most = verified(cell.op, cell.size, flow.ranks());
     if sample.checked.verified > most {

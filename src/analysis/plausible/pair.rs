@@ -5,7 +5,7 @@ use railgauge_wire::{
     terms::{Aim, Fabric, Service},
 };
 
-use super::responder_counts;
+use super::{link::ANY_PORT, responder_counts};
 use crate::{
     analysis::{results::CaseResult, words::count},
     run::event::Sample,
@@ -26,7 +26,7 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
     let mut found = off_size(result, sample);
     found.extend(verified_too_much(result, sample));
     found.extend(received(result, sample));
-    found.extend(rate.into_iter().flat_map(|rate| too_fast(result, sample, rate)));
+    found.extend(too_fast(result, sample, rate.unwrap_or(ANY_PORT).min(ANY_PORT)));
     found
 }
 
@@ -72,7 +72,7 @@ fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
     (received.abs_diff(sent) as f64 > slack).then(|| format!("{sent} B were sent, and {to} received {received} B"))
 }
 
-/// Ends that moved more in their window than the link carries. Of both directions each end counts its own.
+/// Ends that moved more in their window than the link carries, or than any does where its rate is not known. Of both directions each end counts its own.
 fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<String> {
     if result.case.cell.aim != Aim::Bandwidth {
         return Vec::new();
@@ -80,5 +80,6 @@ fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<String> 
     let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
     let rates = ends.filter(|end| end.elapsed > 0).map(|end| end.bytes as f64 * 8.0 / end.elapsed as f64);
     let above = rates.filter(|gbps| *gbps > rate * RATE_TOLERANCE);
-    above.map(|gbps| format!("{gbps:.1} Gb/s over a link of {rate} Gb/s")).collect()
+    let what = if rate < ANY_PORT { "a link of" } else { "any link, which has less than" };
+    above.map(|gbps| format!("{gbps:.1} Gb/s over {what} {rate} Gb/s")).collect()
 }

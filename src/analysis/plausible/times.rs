@@ -34,13 +34,13 @@ pub(super) fn distribution(latency: &Latency) -> Vec<String> {
     }
     let counted: u128 = histogram.iter().map(|(_, count)| u128::from(*count)).sum();
     let rises = histogram.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if !histogram.is_empty() && counted != u128::from(*samples) {
+    if counted != u128::from(*samples) {
         found.push(format!("{samples} samples, and {counted} in the histogram"));
     } else if !rises {
         found.push("a histogram whose edges do not rise".to_owned());
     }
     // The histogram is held against numbers that fit each other.
-    if found.is_empty() && !histogram.is_empty() {
+    if found.is_empty() {
         found.extend(against_histogram(latency));
     }
     found

@@ -1,12 +1,14 @@
 //! One end's window: how long it was, and whether its parts come to the whole.
 
+use std::time::Duration;
+
 use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
     terms::{Aim, Fabric},
 };
 
-use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE};
+use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, link::ANY_PORT};
 use crate::{
     analysis::{results::CaseResult, words::count},
     run::event::Sample,
@@ -21,6 +23,12 @@ const MOST_THREADS: u32 = 1 << 16;
 /// counters are read, and stopped after the answer.
 const ARMED: f64 = 60e9;
 
+/// What the controller waits for an answer beside the time of a step.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Nanoseconds of a latency's window that are in none of its times: between the start of the window and that of its first
+/// operation.
+const BESIDE: f64 = 1e6;
+
 /// Everything that is wrong with the windows of a pair; `threads` are those of both hosts.
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, threads: [Option<u32>; 2]) -> Vec<String> {
     let measured = &sample.initiator;
@@ -28,10 +36,11 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, threads: 
     let longest = longest + CLOCK_ALLOWANCE;
     let mut found = Vec::new();
     found.extend(too_short(result, measured));
+    found.extend(too_long(result, sample));
     found.extend(off_lanes(result, measured));
-    found.extend(off_moved(measured));
+    found.extend(off_moved(result, sample));
     found.extend(off_times(result, measured));
-    found.extend(too_little_cpu(result, measured));
+    found.extend(too_little_cpu(result, sample));
     let responder = sample.responder.as_ref().map(|end| (end, threads[1], longest + ARMED));
     for (end, threads, longest) in [Some((measured, threads[0], longest)), responder].into_iter().flatten() {
         found.extend(off_slices(result, end));
@@ -59,8 +68,37 @@ fn too_short(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> 
         .then(|| format!("a window of {:.6} s, and the plan wants {:.6} s", took / 1e9, wanted / 1e9))
 }
 
-/// Queue pairs or streams that do not come to the whole together.
+/// A window far longer than the plan wants, where the controller did not look how long it waited, and one that it would not
+/// have waited for.
+fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let took = sample.initiator.elapsed as f64;
+    let wanted = longest(result);
+    let unwatched = wanted.filter(|_| sample.waited.is_none()).map(|wanted| wanted / ENOUGH);
+    let most = unwatched.unwrap_or_else(|| limit(result)) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
+    (took > most)
+        .then(|| format!("a window of {:.6} s, and the plan has it end within {:.6} s", took / 1e9, most / 1e9))
+}
+
+/// The longest window that the plan wants, in nanoseconds; tests that end by iterations have none.
+fn longest(result: &CaseResult<'_>) -> Option<f64> {
+    match result.test.window {
+        Window::Duration(time) | Window::Adaptive { at_most: time, .. } => Some(time as f64),
+        Window::Iterations(_) => None,
+    }
+}
+
+/// Nanoseconds that the controller waits for a timed pass, whatever it comes to.
+fn limit(result: &CaseResult<'_>) -> f64 {
+    let test = result.test;
+    (test.deadline + test.warm_up + ANSWER).as_nanos() as f64 + longest(result).unwrap_or(0.0)
+}
+
+/// Queue pairs or streams that are not as many as the case has, or do not come to the whole together.
 fn off_lanes(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
+    let (lanes, qps) = (measured.lanes.len(), result.case.cell.qps.max(1) as usize);
+    if lanes > 0 && lanes != qps {
+        return Some(format!("{} of {qps}", count(lanes, "lane")));
+    }
     let sum: u128 = measured.lanes.iter().map(|lane| u128::from(lane.bytes)).sum();
     let off = !measured.lanes.is_empty() && sum.abs_diff(u128::from(measured.bytes)) > slack(result);
     off.then(|| format!("{} B, of which its {} moved {sum} B", measured.bytes, count(measured.lanes.len(), "lane")))
@@ -85,26 +123,53 @@ fn off_slices(result: &CaseResult<'_>, end: &Measurement) -> Option<String> {
     too_many.then(|| format!("{} of 100 ms in {:.3} s", count(end.slices.len(), "slice"), end.elapsed as f64 / 1e9))
 }
 
-/// Less moved in the whole step than in its window.
-fn off_moved(measured: &Measurement) -> Option<String> {
-    let moved = measured.moved.filter(|moved| *moved < measured.bytes)?;
-    Some(format!("{} B in the window, and {moved} B with warm-up and all", measured.bytes))
+/// Less moved in the whole step than in its window, or more than any link carries while the controller waits.
+fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let (bytes, moved) = (sample.initiator.bytes, sample.initiator.moved?);
+    if moved < bytes {
+        return Some(format!("{bytes} B in the window, and {moved} B with warm-up and all"));
+    }
+    let time = sample.waited.map_or_else(|| limit(result), |waited| waited as f64) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
+    let most = ANY_PORT / 8.0 * time;
+    (moved as f64 > most)
+        .then(|| format!("{moved} B moved in {:.3} s, and no link moves {most:.0} B in it", time / 1e9))
 }
 
-/// Operations of a latency that are not as many as their times.
+/// Operations of a latency that are not as many as their times, or whose times are not the window: one operation begins when
+/// the one before it ends.
 fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
+    let op = result.case.cell.op;
     let latency = measured.latency.as_ref().filter(|_| result.case.cell.aim == Aim::Latency)?;
-    let operations = count(measured.operations as usize, "operation");
-    (latency.samples != measured.operations).then(|| format!("{operations}, and times of {}", latency.samples))
+    if latency.samples != measured.operations {
+        let operations = count(measured.operations as usize, "operation");
+        return Some(format!("{operations}, and times of {}", latency.samples));
+    }
+    // Of messages that are answered half of each round trip is told.
+    let trips = if op.pulls() || op.is_atomic() { 1.0 } else { 2.0 };
+    let (sum, window) = (latency.mean * latency.samples as f64 * trips, measured.elapsed as f64);
+    if sum > window * CLOCK_TOLERANCE + BESIDE || window > sum * CLOCK_TOLERANCE + BESIDE {
+        let (sum, window) = (sum / 1e9, window / 1e9);
+        return Some(format!("a window of {window:.6} s, and its operations took {sum:.6} s one after the other"));
+    }
+    let (timer, p50) = (latency.timer as f64, latency.p50 as f64 * trips);
+    (timer > p50)
+        .then(|| format!("{timer} ns for one reading of the clock, and {p50} ns for an operation with its reading"))
 }
 
 /// CPU time in which nothing could have been done: over verbs every operation takes a nanosecond at least, over TCP every
-/// mebibyte does.
-fn too_little_cpu(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
+/// mebibyte does, and who polls is busy all the time.
+fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    let measured = &sample.initiator;
+    let completion = result.attempt(sample)?.link.as_ref()?.settings.get("completion");
+    if measured.cpu == 0 {
+        let polls = completion.is_some_and(|how| how == "poll") && measured.elapsed >= SLICE;
+        let took = measured.elapsed as f64 / 1e9;
+        return polls.then(|| format!("no CPU time in {took:.6} s in which it polled"));
+    }
     let least = match result.case.cell.fabric {
         Fabric::Tcp => measured.bytes >> 20,
         _ => measured.operations,
     };
     let operations = count(measured.operations as usize, "operation");
-    (measured.cpu > 0 && measured.cpu < least).then(|| format!("{} ns of CPU time for {operations}", measured.cpu))
+    (measured.cpu < least).then(|| format!("{} ns of CPU time for {operations}", measured.cpu))
 }

@@ -1,4 +1,5 @@
-//! The verdict every test has: all its cases were measured as often as planned, undisturbed, and their data verified.
+//! The verdict every test has: all its cases were measured as often as planned, undisturbed, and their data verified. Cases
+//! that were measured beside it to settle a suspect are no part of it, but for wrong bytes: those are wrong wherever they arrive.
 
 use super::{Kind, Status, Tally, Verdict};
 use crate::{
@@ -9,8 +10,8 @@ use crate::{
     plan::model::Test,
 };
 
-/// Judges all cases of a test.
-pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
+/// Judges all cases of a test; `corrupt` are its further cases with wrong bytes.
+pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseResult<'_>]) -> Verdict {
     let with = |state| results.iter().filter(move |result| result.state == state);
     // A plan may switch verification off; then only somebody who demanded something else gets a pass without it.
     let unverifiable = !test.verify && test.expect.is_empty();
@@ -21,7 +22,12 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
     };
     let total = count(results.len(), "case");
     let bad: Vec<&&CaseResult<'_>> = results.iter().filter(|result| result.state != State::Measured).collect();
-    let (status, reason) = if results.is_empty() {
+    let (status, reason) = if let Some(first) = corrupt.first() {
+        let (all, bytes) = (count(corrupt.len(), "further case"), size(first.case.cell.size));
+        let error = first.error().unwrap_or_default();
+        let beside = if bad.is_empty() { String::new() } else { format!("; {}", summary(&total, &bad)) };
+        (Status::Fail, format!("wrong bytes in {all}: {}, {bytes}: {error}{beside}", first.link_name()))
+    } else if results.is_empty() {
         (Status::Inconclusive, "no case of this test was planned, so nothing was measured".to_owned())
     } else if with(State::Wrong).next().is_some() {
         (Status::Fail, summary(&total, &bad))
@@ -56,9 +62,9 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>]) -> Verdict {
         worst: None,
         offenders: Vec::new(),
         tally: Tally {
-            in_scope: results.len(),
+            in_scope: results.len() + corrupt.len(),
             judged: with(State::Measured).count(),
-            violating: with(State::Wrong).count(),
+            violating: with(State::Wrong).count() + corrupt.len(),
             doubtful: measured.filter(|r| !matches!(r.state, State::Measured | State::Wrong)).count(),
             missing,
         },

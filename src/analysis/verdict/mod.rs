@@ -30,7 +30,7 @@ use super::{
     compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
-    results::{CaseResult, State},
+    results::{self, CaseResult, State},
     row::Row,
     together,
     words::size,
@@ -276,15 +276,18 @@ pub struct Verdicts {
     pub plan: String,
     /// The worst status of all verdicts that are not waived.
     pub status: Status,
-    /// The exit code that follows from it.
+    /// The exit code that follows from it, with which `railgauge report` ends.
     pub exit_code: u8,
+    /// The exit code of the process that ran the plan last: that of the verdicts where the run came to its end, 4 where it could
+    /// not go on, 130 where it was interrupted; `None` where it did not end by itself, or not yet.
+    pub run_exit_code: Option<u8>,
     /// The whole in one sentence.
     pub sentence: String,
     /// Cases by what became of them.
     pub cases: Cases,
     /// Every verdict, in the order of the plan.
     pub verdicts: Vec<Verdict>,
-    /// Every case that does not simply count as measured.
+    /// Every case that does not simply count as measured; of those that settle suspects the ones with wrong bytes.
     pub troubles: Vec<Trouble>,
     /// Which parts stand out, for every test of pairs and every collective that was taken apart: what the verdicts on parts
     /// rest on.
@@ -317,19 +320,22 @@ pub fn verdicts(
     interleaved: Vec<Interleaved>,
 ) -> Verdicts {
     let localisation = localise(journal, results, rows);
+    let more = results::further(journal);
+    let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
         let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
         let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();
         verdicts.extend(test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
-        verdicts.push(every_case::judge(test, &results));
+        let corrupt: Vec<&CaseResult<'_>> = corrupt.iter().copied().filter(|one| one.case.test == test.name).collect();
+        verdicts.push(every_case::judge(test, &results, &corrupt));
         let found = localisation.iter().filter(|found| found.test == test.name);
         verdicts.extend(found.filter_map(|found| parts::judge(found, &journal.plan.localise.waive)));
     }
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
-    let troubles: Vec<Trouble> = results.iter().filter_map(trouble).collect();
+    let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(trouble).collect();
     let cases = tally(results);
     let sentence = banner::sentence(status, &verdicts, &troubles, cases);
     Verdicts {
@@ -338,6 +344,7 @@ pub fn verdicts(
         plan: journal.plan.name.clone(),
         status,
         exit_code: status.exit_code(),
+        run_exit_code: whole::exit_code(journal, status),
         sentence,
         cases,
         verdicts,

@@ -6,7 +6,7 @@ use crate::{
         localise::{Localisation, Named, SeparatedBy, Standing},
         words::count,
     },
-    plan::model::Waiver,
+    plan::{hostlist, model::Waiver},
 };
 
 /// Name of what stands in the place of a part where the values fall into two clusters.
@@ -74,6 +74,10 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
         reasons.push(format!("waived by the plan: {}", set_aside.join(", ")));
     }
     let counted = count(found.pairs, found.counted);
+    if !found.unmeasured.is_empty() {
+        let hosts = hostlist::fold(found.unmeasured.iter().map(String::as_str));
+        reasons.push(format!("not judged, without a value that may be trusted: {hosts}"));
+    }
     if reasons.is_empty() {
         reasons.push(format!("nothing stands out among {counted}"));
     }

@@ -19,15 +19,33 @@ pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
     [end(journal), records(journal), hosts(journal), configured(journal)].into_iter().flatten().collect()
 }
 
+/// The exit code of the process that ran a plan, if it ended by itself; `cli::exit` has the numbers of all commands.
+pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
+    match journal.end {
+        End::Finished => Some(status.exit_code()),
+        End::Interrupted => Some(130),
+        End::Prevented(_) => Some(4),
+        End::Broken | End::Running => None,
+    }
+}
+
 /// A host that did not answer is told also where no test uses it: what the plan lists is what the user takes to be there.
 fn hosts(journal: &Journal) -> Option<Verdict> {
-    let lost = || journal.lost.iter();
-    let (_, first) = lost().next()?;
-    let hosts = hostlist::fold(lost().map(|(host, _)| host.as_str()));
-    let why = match journal.lost.len() {
-        1 => format!("{hosts}: {first}"),
-        n => format!("{}: {hosts}; the first: {first}", count(n, "host")),
-    };
+    let mut reasons = Vec::new();
+    if let Some((_, first)) = journal.lost.iter().next() {
+        let hosts = hostlist::fold(journal.lost.keys().map(String::as_str));
+        reasons.push(match journal.lost.len() {
+            1 => format!("{hosts}: {first}"),
+            n => format!("{}: {hosts}; the first: {first}", count(n, "host")),
+        });
+    }
+    let known = |host: &str| journal.hosts.contains_key(host) || journal.lost.contains_key(host);
+    let silent = || journal.plan.hosts.iter().map(|host| host.name.as_str()).filter(|host| !known(host));
+    if silent().next().is_some() {
+        let hosts = hostlist::fold(silent());
+        reasons.push(format!("{hosts}: the records say neither that it answered nor why it did not"));
+    }
+    let why = (!reasons.is_empty()).then(|| reasons.join("; "))?;
     let whole = verdict(Kind::Hosts, "every host of the plan answered and stayed", why);
     Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), ..whole })
 }
@@ -57,6 +75,19 @@ fn end(journal: &Journal) -> Option<Verdict> {
 }
 
 fn records(journal: &Journal) -> Option<Verdict> {
+    let why = [damage(journal), contradictions(journal)].into_iter().flatten().collect::<Vec<_>>();
+    (!why.is_empty()).then(|| verdict(Kind::Records, "the records are as they were written", why.join("; ")))
+}
+
+/// Lines that are whole and that no run writes so: an agent's lie or a hand's work, and nothing says which of them is right.
+fn contradictions(journal: &Journal) -> Option<String> {
+    let first = journal.contradictions.first()?;
+    let all = count(journal.contradictions.len(), "line");
+    let (line, what) = (first.line, &first.what);
+    Some(format!("{all} of records.jsonl cannot be right, first line {line}: {what}; run the plan again"))
+}
+
+fn damage(journal: &Journal) -> Option<String> {
     let damage: Vec<_> = journal.unhealed().collect();
     let first = damage.first()?;
     // What is there twice lacks nothing that could be measured again.
@@ -66,13 +97,12 @@ fn records(journal: &Journal) -> Option<Verdict> {
         "lines are there twice or in another order, and `--resume` does not mend that: take an undamaged copy of the file, or \
          run the plan again"
     };
-    let why = format!(
+    Some(format!(
         "{} of records.jsonl cannot be read, first at line {}: {}; {remedy}",
         count(damage.len(), "place"),
         first.line,
         first.what
-    );
-    Some(verdict(Kind::Records, "the records are as they were written", why))
+    ))
 }
 
 fn verdict(kind: Kind, demand: &str, reason: String) -> Verdict {

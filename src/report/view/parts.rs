@@ -3,10 +3,13 @@
 
 use serde::Serialize;
 
-use crate::analysis::{
-    localise::{Further, Localisation, Named, Standing},
-    outliers::{Link, Outliers, Part},
-    words::{between, change, count, number, scatter, size, spread},
+use crate::{
+    analysis::{
+        localise::{Further, Localisation, Named, Standing},
+        outliers::{Link, Outliers, Part},
+        words::{between, change, count, number, scatter, size, spread},
+    },
+    plan::hostlist,
 };
 
 /// Which part is bad.
@@ -56,7 +59,7 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
         sentence: sentence(outliers, found),
         named: outliers.parts.iter().map(part).collect(),
         beside,
-        nothing: outliers.searched && !outliers.any() && outliers.noisy.is_empty(),
+        nothing: outliers.searched && !outliers.any() && outliers.noisy.is_empty() && unmeasured(found).is_none(),
         noisy: !outliers.noisy.is_empty(),
         tests: found.iter().map(looked_at).collect(),
     })
@@ -155,6 +158,8 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
     }
     let none = words.is_empty();
     words.extend(beside(outliers, none));
+    // Of a host without any value nobody knows whether it stands out.
+    words.extend(unmeasured(found).filter(|_| outliers.searched));
     if words.is_empty() {
         let why = || found.iter().flat_map(|test| test.remarks.last()).next().map(|remark| capital(remark) + ".");
         let told = if outliers.searched { None } else { why() };
@@ -165,6 +170,21 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         names => words.push(format!("Suspected, and good when measured again: {names}.")),
     }
     words.join(" ")
+}
+
+/// Hosts of which nothing was measured that could be compared, with the tests; `None` without any.
+fn unmeasured(found: &[Localisation]) -> Option<String> {
+    let mut by_hosts: Vec<(String, Vec<&str>)> = Vec::new();
+    for test in found.iter().filter(|test| !test.unmeasured.is_empty()) {
+        let hosts = hostlist::fold(test.unmeasured.iter().map(String::as_str));
+        match by_hosts.iter_mut().find(|(known, _)| *known == hosts) {
+            Some((_, tests)) => tests.push(&test.test),
+            None => by_hosts.push((hosts, vec![&test.test])),
+        }
+    }
+    let one = |(hosts, tests): &(String, Vec<&str>)| format!("{hosts} in {}", tests.join(", "));
+    let all: Vec<String> = by_hosts.iter().map(one).collect();
+    (!all.is_empty()).then(|| format!("Not judged, without a value that may be trusted: {}.", all.join("; ")))
 }
 
 /// Links that stand out and belong to no part; `None` without any.

@@ -1,0 +1,227 @@
+//! The cases of a journal against those that its plan makes: the schedule follows from the plan and the hosts that had answered,
+//! so it is made again and compared.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use railgauge_wire::{
+    facts::HostFacts,
+    terms::{Distance, Fabric},
+};
+
+use crate::{
+    analysis::{
+        results::measures,
+        words::{are, count, size},
+    },
+    plan::{
+        Plan,
+        model::{AtOnce, Collective, Cut, Grouping, Host, Pattern, Test},
+    },
+    run::event::Case,
+    schedule::{self, Inventory, Port},
+};
+
+/// Flows of a test that leaves some out by the distance of their GPUs, so that its cases do not say how many there were.
+const MOST_LEFT_OUT: u128 = 1 << 22;
+
+/// What a host that answered offers to a schedule.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Offer {
+    /// RDMA ports that can be used.
+    ports: u32,
+    /// Distances of the GPUs from the RDMA device of each rail.
+    distances: Vec<BTreeSet<Distance>>,
+}
+
+impl Offer {
+    /// What follows from the facts: as `run::hosts::devices` (which a test holds it against) and `run::gpus::distances`
+    /// have it.
+    pub(super) fn of(host: &Host, facts: &HostFacts) -> Self {
+        let ports = || facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
+        let active = || ports().filter(|(_, port)| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")));
+        let named = host.devices.iter().map(|device| device.rsplit_once(':').map_or(&**device, |(card, _)| card));
+        let cards: Vec<&str> = match host.devices.is_empty() {
+            true => active().map(|(device, _)| device.name.as_str()).collect(),
+            false => named.collect(),
+        };
+        let near = |card: &&str| {
+            let known = facts.gpu_distances.iter().filter(|known| known.device == **card);
+            known.map(|known| known.distance).collect()
+        };
+        Self { ports: u32::try_from(active().count()).unwrap_or(u32::MAX), distances: cards.iter().map(near).collect() }
+    }
+}
+
+/// The inventory of a run in which these hosts had answered.
+fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
+    let mut inventory = Inventory::of_run(plan, |host, fabric| {
+        let offer = offers.get(&host.name)?;
+        // Addresses for TCP are the plan's alone.
+        Some(if fabric == Fabric::Verbs { offer.ports } else { 0 })
+    });
+    for host in &plan.hosts {
+        if let Some(offer) = offers.get(&host.name) {
+            inventory.set_distances(&host.name, offer.distances.clone());
+        }
+    }
+    inventory
+}
+
+/// Where the planned cases are not those that the plan makes of these hosts; `None` where they are.
+pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases: &[Case]) -> Option<String> {
+    if let Some(words) = too_many(plan, cases) {
+        return Some(words);
+    }
+    let schedule = match schedule::schedule(plan, &inventory(plan, offers)) {
+        Ok(schedule) => schedule,
+        Err(error) => return Some(format!("its plan makes no cases: {error}")),
+    };
+    let mut made = schedule.cases().filter_map(|place| schedule.resolve(place));
+    for case in cases {
+        let Some((round, flow, cell)) = made.next() else {
+            return Some(format!("case {} ({}) is none that the plan makes", case.id, words(case)));
+        };
+        let test = plan.tests.get(round.test).map_or("", |test| &test.name);
+        if (&*case.test, case.round, &case.flow, &case.cell) != (test, round.number, flow, cell) {
+            let wanted = format!("`{test}`, {}, {}, round {}", flow.name(), size(cell.size), round.number);
+            return Some(format!("case {} is {}, and the plan makes {wanted} there", case.id, words(case)));
+        }
+    }
+    let (round, flow, cell) = made.next()?;
+    let test = plan.tests.get(round.test).map_or("", |test| &test.name);
+    let absent = made.count() + 1;
+    let first = format!("`{test}`, {}, {}", flow.name(), size(cell.size));
+    Some(format!("{} of the plan not among them, first {first}", are(absent, "case")))
+}
+
+fn words(case: &Case) -> String {
+    format!("`{}`, {}, {}, round {}", case.test, case.flow.name(), size(case.cell.size), case.round)
+}
+
+/// Whether the plan makes many more cases than there are: who wrote the journal must not choose how much memory a report takes.
+fn too_many(plan: &Plan, cases: &[Case]) -> Option<String> {
+    let most = cases.len() as u128;
+    let ranks = cases.iter().map(|case| case.flow.members.len()).max().unwrap_or_default() as u128;
+    let mut all = 0_u128;
+    for test in &plan.tests {
+        let (flows, cells) = (flows(plan, test), cells(test));
+        let hidden = test.collective.is_none() && test.gpu_distance.is_some();
+        let few = if hidden { flows <= most.max(MOST_LEFT_OUT) && cells <= MOST_LEFT_OUT } else { true };
+        let wide = test.collective.as_ref().is_some_and(|collective| u128::from(collective.ranks_per_host) > ranks);
+        if !few || wide {
+            return Some(format!(
+                "the plan makes other cases of test `{}` than {}",
+                test.name,
+                count(cases.len(), "case")
+            ));
+        }
+        all += if hidden { 0 } else { flows.saturating_mul(cells) };
+    }
+    let cases = count(cases.len(), "case");
+    (all > most).then(|| format!("there are {cases}, and the plan makes {all} at least"))
+}
+
+/// The cells of a test.
+fn cells(test: &Test) -> u128 {
+    let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
+    match &test.collective {
+        Some(Collective { env, datatypes, reductions, algorithms, .. }) => {
+            product(&[env.len(), datatypes.len(), reductions.len().max(1), algorithms.len(), test.sizes.len()])
+        }
+        None if test.op.is_atomic() => product(&[test.qps.len()]),
+        None => product(&[test.qps.len(), test.sizes.len()]),
+    }
+}
+
+/// The flows of a test, where every host has one rail: it has that many at least.
+fn flows(plan: &Plan, test: &Test) -> u128 {
+    let hosts: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
+    let n = hosts.len() as u128;
+    let pairs = n * n.saturating_sub(1) / 2;
+    if let Some(collective) = &test.collective {
+        return if collective.grouping == Grouping::Pairs { pairs } else { 0 };
+    }
+    let of_group = |name: &String| {
+        let members = plan.groups.get(name).into_iter().flatten().map(String::as_str);
+        members.filter(|host| hosts.contains(host)).collect::<HashSet<_>>().len() as u128
+    };
+    match &test.pattern {
+        Pattern::Tournament => pairs,
+        Pattern::Random(rounds) => u128::from(*rounds).min(n.saturating_sub(1)) * (n / 2),
+        Pattern::Between(left, right) => {
+            let (left, right) = (of_group(left), of_group(right));
+            // A pair of two groups that overlap is kept once, and none is of a host with itself.
+            (left * right).saturating_sub(left.min(right)) / 2
+        }
+        Pattern::AtOnce(AtOnce::AllToAll | AtOnce::Incast(None) | AtOnce::Outcast(None)) => 2 * pairs,
+        Pattern::AtOnce(AtOnce::Permutation(rounds)) => u128::from(*rounds) * n,
+        Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => u128::from(*rounds) * (n / 2) * 2,
+        // One round over the hosts, or a list that stands in the plan.
+        _ => 0,
+    }
+}
+
+/// A further case that measures what its test does not, or a port that none of the planned cases of its test has: probes take
+/// other partners, other groups and single queue pairs, and nothing else.
+pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<String> {
+    let mut ports: BTreeMap<&str, HashSet<&Port>> = BTreeMap::new();
+    fn ends(case: &Case) -> impl Iterator<Item = &Port> {
+        [&case.flow.from, &case.flow.to].into_iter().chain(&case.flow.members)
+    }
+    for case in cases {
+        ports.entry(&case.test).or_default().extend(ends(case));
+    }
+    let fits = |case: &Case| {
+        let of_test = ports.get(&*case.test);
+        let known = ends(case).all(|port| of_test.is_some_and(|ports| ports.contains(port)));
+        let apart = !case.flow.members.is_empty() || case.flow.from.host != case.flow.to.host;
+        let test = plan.tests.iter().find(|test| test.name == case.test);
+        let only = case.cell.only.is_none_or(|only| only < case.cell.qps);
+        known && apart && only && test.is_some_and(|test| measures(case, test))
+    };
+    let case = further.iter().find(|case| !fits(case))?;
+    Some(format!("further case {} ({}) measures what no case of its test does", case.id, words(case)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use railgauge_wire::facts::{GpuDistance, RdmaDevice, RdmaPort};
+
+    use super::*;
+    use crate::{plan::parse, run::hosts};
+
+    /// A run counts rails in its own module, which analysis must not name: both have to say the same.
+    #[test]
+    fn an_offer_is_what_a_run_takes_it_for() {
+        let text = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n\
+                    [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n";
+        let plan = parse("p.toml", text, Path::new("")).unwrap().0;
+        let port = |number, state: &str| RdmaPort { number, state: Some(state.into()), ..RdmaPort::default() };
+        let device = |name: &str, ports| RdmaDevice { name: name.into(), ports, ..RdmaDevice::default() };
+        let near = |gpu, device: &str, distance| GpuDistance { gpu, device: device.into(), distance };
+        let facts = HostFacts {
+            rdma: vec![
+                device("mlx5_0", vec![port(1, "ACTIVE"), port(2, "4: ACTIVE")]),
+                device("mlx5_1", vec![port(1, "DOWN")]),
+                device("mlx5_2", vec![port(1, "ACTIVE")]),
+            ],
+            gpu_distances: vec![near(0, "mlx5_0", Distance::Pix), near(1, "mlx5_2", Distance::Sys)],
+            ..HostFacts::default()
+        };
+        let (near, far) = (BTreeSet::from([Distance::Pix]), BTreeSet::from([Distance::Sys]));
+        let named = vec!["mlx5_2:1".to_owned(), "mlx5_1".to_owned()];
+        let all = [(vec![], vec![near.clone(), near, far.clone()]), (named, vec![far, BTreeSet::new()])];
+        for (devices, distances) in all {
+            let host = Host { devices, ..plan.hosts[0].clone() };
+            let offer = Offer::of(&host, &facts);
+            let rails = hosts::devices(&host, Some(&facts), Fabric::Verbs).len();
+            assert_eq!((offer.distances.len(), &offer.distances), (rails, &distances));
+            if host.devices.is_empty() {
+                assert_eq!(offer.ports as usize, rails);
+                assert!(hosts::devices(&host, Some(&facts), Fabric::Tcp).is_empty());
+            }
+        }
+    }
+}

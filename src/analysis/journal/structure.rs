@@ -1,0 +1,117 @@
+//! Whether the lines of a journal say something together: each may be whole and ours, and still stand where no run writes it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::{
+    Contradiction, End, Journal,
+    planned::{self, Offer},
+    times,
+};
+use crate::run::event::Event;
+
+/// What was seen so far, and what contradicts it.
+#[derive(Default)]
+pub(super) struct Structure {
+    /// Hosts of the plan.
+    hosts: HashSet<String>,
+    /// When the run began.
+    began: Option<Timestamp>,
+    /// What hosts told the process that writes, by name.
+    offers: BTreeMap<String, Offer>,
+    /// Where the cases were planned, and what was known by then.
+    planned: Option<(usize, BTreeMap<String, Offer>)>,
+    /// Where the first further cases stand.
+    confirming: Option<usize>,
+    found: Vec<Contradiction>,
+}
+
+impl Structure {
+    fn contradicts(&mut self, line: usize, what: String) {
+        self.found.push(Contradiction { line, what });
+    }
+
+    /// Takes the first line.
+    pub(super) fn begin(&mut self, journal: &Journal, line: usize) {
+        self.hosts = journal.plan.hosts.iter().map(|host| host.name.clone()).collect();
+        self.began = self.time(line, &journal.time.0);
+    }
+
+    /// The time of a line.
+    fn time(&mut self, line: usize, at: &str) -> Option<Timestamp> {
+        let time = at.parse().ok();
+        if time.is_none() {
+            self.contradicts(line, format!("it was written at `{at}`, which is no time"));
+        }
+        time
+    }
+
+    /// Whether an event may stand at this line; if not, that is noted, and it is to be left out.
+    pub(super) fn admits(&mut self, journal: &Journal, line: usize, at: &str, event: &Event) -> bool {
+        let at = self.time(line, at);
+        let ended = matches!(journal.end, End::Finished | End::Interrupted | End::Prevented(_));
+        if ended && !matches!(event, Event::Resumed { .. } | Event::Started { .. }) {
+            self.contradicts(line, "it stands behind the end of the run, and nobody took the run up again".to_owned());
+            return false;
+        }
+        if let Event::HostUp { host, .. } | Event::HostLost { host, .. } | Event::Copies { host, .. } = event
+            && !self.hosts.contains(host)
+        {
+            self.contradicts(line, format!("it is about host `{host}`, which the plan does not have"));
+            return false;
+        }
+        match event {
+            Event::HostUp { host, facts, .. } => {
+                if let Some(planned) = journal.plan.hosts.iter().find(|planned| planned.name == *host) {
+                    self.offers.insert(host.clone(), Offer::of(planned, facts));
+                }
+            }
+            // Hosts answer the next process anew.
+            Event::Resumed { .. } => self.offers.clear(),
+            Event::Planned { .. } if !journal.cases.is_empty() => {
+                self.contradicts(line, "a second list of planned cases".to_owned());
+                return false;
+            }
+            Event::Planned { .. } => self.planned = Some((line, self.offers.clone())),
+            Event::Confirming { .. } => _ = self.confirming.get_or_insert(line),
+            Event::Outcome(outcome) => {
+                if let (Some(began), Some(at), Ok(started)) = (self.began, at, outcome.started_at.parse())
+                    && !times::within(began, started, at)
+                {
+                    let (case, started) = (outcome.case, &outcome.started_at);
+                    self.contradicts(line, format!("case {case} began at {started}, outside of the run"));
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Everything that contradicts itself; `damaged` if lines could not be read.
+    pub(super) fn finish(mut self, journal: &Journal, damaged: bool) -> Vec<Contradiction> {
+        if let Some((line, offers)) = self.planned.take() {
+            let mut what = planned::contradiction(&journal.plan, &offers, &journal.cases);
+            if what.is_some() && damaged {
+                // What a host told may be lost and told again to a later process.
+                let mut all = self.offers.clone();
+                for host in &journal.plan.hosts {
+                    if let Some(up) = journal.hosts.get(&host.name) {
+                        all.entry(host.name.clone()).or_insert_with(|| Offer::of(host, &up.facts));
+                    }
+                }
+                all.extend(offers);
+                what = planned::contradiction(&journal.plan, &all, &journal.cases);
+            }
+            if let Some(what) = what {
+                self.contradicts(line, format!("the planned cases are not those of the plan: {what}"));
+            } else if let Some(line) = self.confirming
+                && let Some(what) = planned::strange(&journal.plan, &journal.cases, &journal.further)
+            {
+                self.contradicts(line, what);
+            }
+        }
+        self.found.sort_by_key(|found| found.line);
+        self.found
+    }
+}

@@ -1,0 +1,32 @@
+//! What a sample says of the link that carried it, and what any link can carry.
+
+use railgauge_wire::terms::{Fabric, Transport};
+
+use crate::{analysis::results::CaseResult, run::event::LinkRecord};
+
+/// More than any pair of hosts carries in one direction, in Gb/s, whatever is known of its ports: a bond of eight ports of
+/// 1.6 Tb/s, the fastest that are defined (IEEE P802.3dj; InfiniBand GDR). Two ends on one host do not come to it either: their
+/// bytes are written and read again, and two sockets with 24 channels of DDR5-8800 move 13.5 Tb/s in all.
+pub(super) const ANY_PORT: f64 = 8.0 * 1600.0;
+/// More than any rank of a collective moves, in Gb/s: every byte is written to its memory once, and the fastest there is moves
+/// 22 TB/s (HBM4 of eight stacks).
+pub(super) const ANY_MEMORY: f64 = 22_000.0 * 8.0;
+/// Largest path MTU of verbs (`enum ibv_mtu`).
+const MOST_VERBS: u32 = 4096;
+/// Larger than the MTU of any interface: IP packets end at 64 KiB, and what Linux lets one set on loopback is seldom more.
+const MOST_TCP: u32 = 1 << 24;
+
+/// Everything that no link is.
+pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(rate) = link.rate_gbps.filter(|rate| !(rate.is_finite() && *rate > 0.0 && *rate <= ANY_PORT)) {
+        found.push(format!("a link of {rate} Gb/s, and links have up to {ANY_PORT} Gb/s"));
+    }
+    let verbs = result.case.cell.fabric == Fabric::Verbs && link.transport != Transport::Tcp;
+    // Of an interface the MTU may not be known, and is told as 0; of queue pairs it is.
+    let (least, most) = if verbs { (256, MOST_VERBS) } else { (0, MOST_TCP) };
+    if result.case.flow.members.is_empty() && !(least..=most).contains(&link.mtu) {
+        found.push(format!("an MTU of {} B, and links like this have up to {most} B", link.mtu));
+    }
+    found
+}
