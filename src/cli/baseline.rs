@@ -7,7 +7,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, no_file_of_a_run, print, unusable},
+    common::{metric, only_baselines, print, unusable},
 };
 use crate::{
     analysis::{
@@ -39,7 +39,7 @@ pub struct Args {
 /// # Errors
 /// No run is named, a run cannot be read, runs contradict each other, or the file cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
+    args.output.as_deref().map_or(Ok(()), only_baselines)?;
     let mut directories = Vec::new();
     for word in &args.runs {
         directories.extend(history::run_directories(word).map_err(Misuse)?);

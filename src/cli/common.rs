@@ -146,20 +146,33 @@ pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
 pub fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
+    only_ours(path, "page of railgauge", is_page)
+}
+
+/// Refuses to replace a file that is no baseline.
+///
+/// # Errors
+/// There is something else in this place, or it cannot be looked at.
+pub fn only_baselines(path: &Path) -> anyhow::Result<()> {
+    only_ours(path, "baseline", is_baseline)
+}
+
+/// Refuses to replace anything but an empty file or one of ours, by how it begins.
+fn only_ours(path: &Path, name: &str, ours: fn(&[u8]) -> bool) -> anyhow::Result<()> {
     no_file_of_a_run(path)?;
     let what = match fs::symlink_metadata(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
-        Ok(found) if found.is_dir() => "that is a directory",
+        Ok(found) if found.is_dir() => "that is a directory".to_owned(),
         // A stream that is no file is not replaced by anything.
-        Ok(_) if !path.is_file() => "that is no file",
+        Ok(_) if !path.is_file() => "that is no file".to_owned(),
         _ => {
             let mut head = Vec::new();
             let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be looked at", path_text(path)))?;
             file.take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot read {}", path_text(path)))?;
-            if head.is_empty() || is_page(&head) {
+            if head.is_empty() || ours(&head) {
                 return Ok(());
             }
-            "that file is no page of railgauge"
+            format!("that file is no {name}")
         }
     };
     Err(Misuse(format!("-o {}: {what} and is not replaced; give another name", path_text(path))).into())
@@ -169,6 +182,13 @@ pub fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
 fn is_page(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
     head.starts_with("<!doctype html>") && head.contains("default-src 'none'; style-src 'unsafe-inline'")
+}
+
+/// Whether a file begins as baselines do.
+fn is_baseline(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    let keys = ["\"version\":", "\"railgauge\":", "\"runs\":"].map(|key| head.find(key));
+    head.starts_with('{') && keys[0].is_some() && keys.is_sorted()
 }
 
 /// Where a page goes: where it was asked for, or under `reports` by what it is and the time.
@@ -204,6 +224,23 @@ mod tests {
         let head = include_str!("../../templates/page.html").replace("{% block title %}", &"x".repeat(300));
         fs::write(at("page.html"), head).unwrap();
         assert!(["page.html", "empty.html", "new.html"].iter().all(|name| no_foreign_file(&at(name)).is_ok()));
+    }
+
+    #[test]
+    fn only_baselines_are_replaced_by_baselines() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let baseline = serde_json::to_string_pretty(&crate::plan::baseline::Baseline::default()).unwrap();
+        for (name, content, ours) in [
+            ("plan.toml", "name = \"a\"", false),
+            ("settings.json", "{\"version\": 1}", false),
+            ("baseline.json", baseline.as_str(), true),
+            ("empty.json", "", true),
+        ] {
+            fs::write(at(name), content).unwrap();
+            assert_eq!(only_baselines(&at(name)).is_ok(), ours, "{name}");
+        }
+        assert!(only_baselines(&at("new.json")).is_ok() && only_baselines(place.path()).is_err());
     }
 
     #[test]

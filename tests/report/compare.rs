@@ -317,10 +317,9 @@ fn few_runs_are_not_enough_and_nothing_passes() {
 
 #[test]
 fn the_values_that_are_left_of_runs_that_failed_show_no_equivalence() {
-    let failed = |scenario: Scenario| Scenario { down: (scenario.day % 4 != 0).then_some(2), ..scenario };
+    let failed = |scenario: Scenario| Scenario { down: (!scenario.day.is_multiple_of(4)).then_some(2), ..scenario };
     let before: Vec<Scenario> = runs(8, 0, &small(3)).into_iter().map(failed).collect();
-    let found =
-        comparison(&before, &runs(8, 8, &small(3)), Options { margin_percent: Some(10.0), ..Options::default() });
+    let found = comparison(&before, &runs(8, 8, &small(3)), Options { margin_percent: Some(10.0) });
     let (left, whole): (Vec<&Cell>, Vec<&Cell>) = found.cells.iter().partition(|cell| cell.n.0 == 2);
     assert!(!left.is_empty() && left.iter().all(|cell| cell.verdict == Word::NotEnoughData), "{left:#?}");
     assert!(left.iter().all(|cell| cell.obstacle == Some(Obstacle::FewRuns)), "{left:#?}");

@@ -8,7 +8,7 @@
 mod planned;
 mod reader;
 mod structure;
-mod times;
+pub(super) mod times;
 
 use std::{
     collections::BTreeMap,

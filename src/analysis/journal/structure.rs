@@ -90,7 +90,9 @@ impl Structure {
 
     /// Everything that contradicts itself; `damaged` if lines could not be read.
     pub(super) fn finish(mut self, journal: &Journal, damaged: bool) -> Vec<Contradiction> {
-        if let Some((line, offers)) = self.planned.take() {
+        // Another version may have made another schedule of the same plan.
+        let same = journal.version == env!("CARGO_PKG_VERSION");
+        if let Some((line, offers)) = self.planned.take().filter(|_| same) {
             let mut what = planned::contradiction(&journal.plan, &offers, &journal.cases);
             if what.is_some() && damaged {
                 // What a host told may be lost and told again to a later process.

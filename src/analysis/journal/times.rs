@@ -10,15 +10,20 @@ pub(super) fn within(began: Timestamp, started: Timestamp, told: Timestamp) -> b
     began.duration_since(started) <= SLACK && started.duration_since(told) <= SLACK
 }
 
-/// Why nobody can have written something at this time, by a clock that says `now`: a trend leaves such runs out by the same rule.
+/// Why nobody can have written something at this time, by a clock that says `now`.
 pub(super) fn wrong(written: Timestamp, now: Timestamp) -> Option<String> {
+    impossible(written, now)
+        .map(|when| format!("it was written {when}; one of the clocks was wrong: set it, and measure again"))
+}
+
+/// How a time cannot be one of railgauge's, by a clock that says `now`: `on 2099-01-01, and this machine's clock says …`.
+pub(in crate::analysis) fn impossible(time: Timestamp, now: Timestamp) -> Option<String> {
     let day = |time: Timestamp| time.strftime("%Y-%m-%d").to_string();
     let first = Offset::UTC.to_timestamp(date(2024, 1, 1).at(0, 0, 0, 0)).ok()?;
-    let next = "one of the clocks was wrong: set it, and measure again";
-    if written.duration_since(now) > SLACK {
-        Some(format!("it was written on {}, and this machine's clock says {}; {next}", day(written), day(now)))
-    } else if written < first {
-        Some(format!("it was written on {}, when there was no railgauge; {next}", day(written)))
+    if time.duration_since(now) > SLACK {
+        Some(format!("on {}, and this machine's clock says {}", day(time), day(now)))
+    } else if time < first {
+        Some(format!("on {}, when there was no railgauge", day(time)))
     } else {
         None
     }

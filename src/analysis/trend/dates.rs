@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{Timestamp, civil::date, tz::Offset};
+use jiff::Timestamp;
 
 use super::{assemble::Order, history::Past};
-use crate::analysis::history::{numbers, shape};
+use crate::analysis::{
+    history::{numbers, shape},
+    journal::times::impossible,
+};
 
 /// Fewest runs of one kind whose names are taken for an order.
 const FEWEST: usize = 4;
@@ -16,18 +19,10 @@ const SLACK: i64 = 24 * 3600;
 
 /// Why a run that says it began then is left out, with the next step; `None` if it may be so.
 pub(super) fn refused(started: Timestamp, now: Timestamp) -> Option<String> {
-    let day = |time: Timestamp| super::date(super::calendar::day_of(time));
-    let first = Offset::UTC.to_timestamp(date(2024, 1, 1).at(0, 0, 0, 0)).ok()?;
-    let why = if started.duration_since(now) > jiff::SignedDuration::from_hours(24) {
-        format!("this run says it began on {}, and this controller's clock says {}", day(started), day(now))
-    } else if started < first {
-        format!("this run says it began on {}, when there was no railgauge", day(started))
-    } else {
-        return None;
-    };
+    let when = impossible(started, now)?;
     Some(format!(
-        "{why}: one of the clocks was wrong, so that its night is unknown; set the clock, move this directory elsewhere and \
-         measure again"
+        "this run says it began {when}: one of the clocks was wrong, so that its night is unknown; set the clock, move this \
+         directory elsewhere and measure again"
     ))
 }
 
