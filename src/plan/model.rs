@@ -134,6 +134,14 @@ pub enum Waiver {
     Rail(u32),
 }
 
+impl Localise {
+    /// Queue pairs of the cases that measure them one by one, where the test itself has `qps` and the plan wants `ports`.
+    #[must_use]
+    pub const fn queue_pairs(qps: u32, ports: u32) -> u32 {
+        if ports > qps { ports } else { qps }
+    }
+}
+
 impl Default for Localise {
     fn default() -> Self {
         Self { least_percent: 1.0, confirm: true, at_most: Duration::from_secs(300), ports: 8, waive: Vec::new() }

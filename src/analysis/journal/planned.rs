@@ -10,12 +10,12 @@ use railgauge_wire::{
 
 use crate::{
     analysis::{
-        results::measures,
+        results::{measures, measures_on_any},
         words::{are, count, size},
     },
     plan::{
         Plan,
-        model::{AtOnce, Collective, Cut, Grouping, Host, Pattern, Test},
+        model::{AtOnce, Collective, Cut, Grouping, Host, Localise, Pattern, Test},
     },
     run::event::Case,
     schedule::{self, Inventory, Port},
@@ -161,9 +161,9 @@ fn flows(plan: &Plan, test: &Test) -> u128 {
     }
 }
 
-/// A further case that measures what its test does not, or a port that none of the planned cases of its test has: probes take
-/// other partners, other groups and single queue pairs, and nothing else.
-pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<String> {
+/// A further case that measures what its test does not, or a port that none of the planned cases of its test has, and its place
+/// among the further cases: probes take other partners, other groups and single queue pairs, and nothing else.
+pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<(usize, String)> {
     let mut ports: BTreeMap<&str, HashSet<&Port>> = BTreeMap::new();
     fn ends(case: &Case) -> impl Iterator<Item = &Port> {
         [&case.flow.from, &case.flow.to].into_iter().chain(&case.flow.members)
@@ -176,11 +176,18 @@ pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<S
         let known = ends(case).all(|port| of_test.is_some_and(|ports| ports.contains(port)));
         let apart = !case.flow.members.is_empty() || case.flow.from.host != case.flow.to.host;
         let test = plan.tests.iter().find(|test| test.name == case.test);
-        let only = case.cell.only.is_none_or(|only| only < case.cell.qps);
-        known && apart && only && test.is_some_and(|test| measures(case, test))
+        known && apart && test.is_some_and(|test| probes(plan, test, case))
     };
-    let case = further.iter().find(|case| !fits(case))?;
-    Some(format!("further case {} ({}) measures what no case of its test does", case.id, words(case)))
+    let (at, case) = further.iter().enumerate().find(|(_, case)| !fits(case))?;
+    Some((at, format!("further case {} ({}) measures what no case of its test does", case.id, words(case))))
+}
+
+/// Whether a run may measure this once more: what the test does, or its queue pairs one by one.
+fn probes(plan: &Plan, test: &Test, case: &Case) -> bool {
+    let Some(only) = case.cell.only else { return measures(case, test) };
+    let qps = case.cell.qps;
+    let of_lanes = || test.qps.iter().any(|of_test| Localise::queue_pairs(*of_test, plan.localise.ports) == qps);
+    plan.localise.ports > 0 && test.collective.is_none() && only < qps && of_lanes() && measures_on_any(case, test)
 }
 
 #[cfg(test)]

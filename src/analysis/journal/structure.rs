@@ -22,8 +22,8 @@ pub(super) struct Structure {
     offers: BTreeMap<String, Offer>,
     /// Where the cases were planned, and what was known by then.
     planned: Option<(usize, BTreeMap<String, Offer>)>,
-    /// Where the first further cases stand.
-    confirming: Option<usize>,
+    /// Lines with further cases, each with how many stand before it.
+    confirming: Vec<(usize, usize)>,
     found: Vec<Contradiction>,
 }
 
@@ -74,7 +74,7 @@ impl Structure {
                 return false;
             }
             Event::Planned { .. } => self.planned = Some((line, self.offers.clone())),
-            Event::Confirming { .. } => _ = self.confirming.get_or_insert(line),
+            Event::Confirming { .. } => self.confirming.push((line, journal.further.len())),
             Event::Outcome(outcome) => {
                 if let (Some(began), Some(at), Ok(started)) = (self.began, at, outcome.started_at.parse())
                     && !times::within(began, started, at)
@@ -107,10 +107,9 @@ impl Structure {
             }
             if let Some(what) = what {
                 self.contradicts(line, format!("the planned cases are not those of the plan: {what}"));
-            } else if let Some(line) = self.confirming
-                && let Some(what) = planned::strange(&journal.plan, &journal.cases, &journal.further)
-            {
-                self.contradicts(line, what);
+            } else if let Some((at, what)) = planned::strange(&journal.plan, &journal.cases, &journal.further) {
+                let line = self.confirming.iter().rev().find(|(_, before)| *before <= at);
+                self.contradicts(line.map_or(1, |(line, _)| *line), what);
             }
         }
         self.found.sort_by_key(|found| found.line);

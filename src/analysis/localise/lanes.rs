@@ -22,6 +22,7 @@ use crate::{
         row::Row,
         words::{brief, number, worse},
     },
+    plan::model::Localise,
     schedule::{Cell, Flow},
 };
 
@@ -74,7 +75,7 @@ impl Localisation {
         if ports == 0 || self.metric != Metric::Bandwidth || !matches!(cell.fabric, Fabric::Verbs | Fabric::Tcp) {
             return Vec::new();
         }
-        let qps = cell.qps.max(ports);
+        let qps = Localise::queue_pairs(cell.qps, ports);
         let cells = || (0..qps.min(MOST)).map(|lane| Cell { qps, only: Some(lane), ..cell.clone() }).collect();
         let wanted = (0..self.suspects.len()).filter_map(|at| self.path(at)).map(|flow| (flow.clone(), cells()));
         wanted.collect()
