@@ -37,6 +37,19 @@ fn run(test: &str, double: Option<&str>) -> (Scene, Results) {
     (scene, results)
 }
 
+/// NCCL waits for ever for a rank whose process is stopped, and so do the other ranks: what is said must name the one.
+#[test]
+fn a_rank_that_hangs_within_nccl_is_named_and_ended() {
+    let test = format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\"\ndeadline = \"2s\"");
+    let (_scene, results) = run(&test, Some(", NCCL_DOUBLE_STOP = \"1\""));
+    let rows = results.rows();
+    assert!(rows.iter().all(|row| row.value.is_none()), "{rows:?}");
+    let error = rows[0].error.clone().unwrap();
+    assert_eq!(results.verdicts()["run_exit_code"], 3);
+    // Rank 1 is the GPU of host b. Host a, which waited, is not what hangs.
+    assert!(error.contains("b: ") && !error.contains("a: "), "{error}");
+}
+
 /// The error of the only case.
 fn error(test: &str, double: Option<&str>) -> String {
     let (_scene, results) = run(test, double);

@@ -195,6 +195,49 @@ fn a_link_cut_in_the_middle() {
 }
 
 #[test]
+fn a_link_that_flaps() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let scene = Scene::new();
+        let mut run = scene.start(&plan(&scene, &lab.ssh_config()));
+        run.wait_for_outcomes(6);
+        for _ in 0..4 {
+            lab.expect(&["cable", "4.0", "out"]);
+            std::thread::sleep(Duration::from_millis(200));
+            lab.expect(&["cable", "4.0", "in"]);
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        run.end().expect(3);
+        let results = scene.results();
+        let rows = the_rest_is_measured(&results, "lab4", &["lab4"]);
+        let flapped = |row: &&Row| row.error.as_deref().is_some_and(|error| error.contains("carrier_down_count"));
+        assert!(rows.iter().filter(flapped).all(|row| row.error.as_deref().unwrap().contains("lab4: ")));
+        assert!(rows.iter().any(|row| flapped(&row)), "no case of lab4 tells of it: {rows:#?}");
+        assert!(results.report().contains("lab4: the link went down"));
+    });
+}
+
+#[test]
+fn a_host_that_may_lock_too_little_memory() {
+    lab::sound(|| {
+        let Some(lab) = four_hosts() else { return };
+        let sshd = "/usr/sbin/sshd -f /run/lab/sshd_config -E /run/lab/sshd.log";
+        let again = |limit: &str| {
+            let did = lab.ssh(2, &format!("kill $(cat /run/sshd.pid); sleep 0.5; ulimit {limit}; {sshd}"));
+            assert!(did.status.success(), "{}", text(&did.stderr));
+        };
+        again("-l 64");
+        let scene = Scene::new();
+        let ended = scene.start(&plan(&scene, &lab.ssh_config())).end();
+        again("-H -l unlimited; ulimit -l unlimited");
+        ended.expect(3);
+        ended.says("lab2");
+        let rows = the_rest_is_measured(&scene.results(), "lab2", &["memlock", "locked memory"]);
+        assert!(rows.iter().any(|row| row.value.is_none()));
+    });
+}
+
+#[test]
 fn an_agent_killed_by_hand() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };

@@ -3,7 +3,7 @@
 //! Rules and thresholds are described in `docs/truth-checks.md`. All of it is a pure function of the journal, so a
 //! threshold that changes later changes old reports too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{facts::HostFacts, terms::Aim};
 
@@ -53,12 +53,13 @@ const LOSSES: &[(&str, &str)] = &[
     ("tcp/RetransSegs", "segments were sent again"),
 ];
 
-/// Counters of which one event is enough.
+/// Counters of which one event is enough. Those of one meaning count the same event; the first that moved is told.
 const BREAKS: &[(&str, &str)] = &[
     ("counters/link_downed", "the link went down"),
     ("counters/link_error_recovery", "the link recovered from an error"),
     ("hw_counters/link_downed", "the link went down"),
     ("ethtool/link_down_events_phy", "the link went down"),
+    ("netdev/carrier_down_count", "the link went down"),
     ("hw_counters/retry_exceeded_err", "a transport retry limit was reached"),
     ("hw_counters/req_transport_retries_exceeded", "a transport retry limit was reached"),
     ("ethtool/tx_pause_storm_error_events", "a pause storm was cut off"),
@@ -118,8 +119,11 @@ pub fn doubts(
         (&case.flow.to.host, &sample.to_counters, loads.1.packets),
     ];
     for (host, counters, packets) in sides {
+        let mut told = BTreeSet::new();
         for (name, meaning) in BREAKS {
-            if let Some(times) = counters.get(*name) {
+            if let Some(times) = counters.get(*name)
+                && told.insert(meaning)
+            {
                 found.push(format!("{host}: {meaning} ({name} +{times})"));
             }
         }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `counters/` | `/sys/class/infiniband/DEV/ports/P/counters`; `port_*_data` counts units of 4 bytes |
 //! | `hw_counters/` | `…/ports/P/hw_counters`, else `…/DEV/hw_counters`: names are the driver's |
-//! | `netdev/` | `/sys/class/net/IF/statistics` |
+//! | `netdev/` | `/sys/class/net/IF/statistics`, and `carrier_down_count` of the folder above (since Linux 4.16) |
 //! | `ethtool/` | the driver's statistics of IF, as `ethtool -S` prints them |
 //! | `tcp/` | `/proc/net/snmp` and `/proc/net/netstat`: of the whole network namespace, and only where the device is an interface |
 //!
@@ -64,6 +64,9 @@ pub fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>
     };
     if let Some(interface) = interface {
         directory(tree, &format!("sys/class/net/{interface}/statistics"), "netdev", &mut found);
+        // The kernel's own count of link breaks, which every driver has.
+        let breaks = tree.value::<u64>(format!("sys/class/net/{interface}/carrier_down_count"));
+        found.extend(breaks.map(|count| ("netdev/carrier_down_count".to_owned(), count)));
         match ethtool::statistics(&interface) {
             Ok(statistics) => {
                 found.extend(statistics.into_iter().map(|(name, value)| (format!("ethtool/{}", name.trim()), value)));
@@ -121,6 +124,7 @@ mod tests {
             (format!("{port}/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0001\n"),
             (format!("{port}/gid_attrs/ndevs/0"), "nowhere0\n"),
             ("sys/class/net/nowhere0/statistics/tx_bytes".into(), "99\n"),
+            ("sys/class/net/nowhere0/carrier_down_count".into(), "2\n"),
         ] {
             write(root.path(), &path, text);
         }
@@ -128,7 +132,12 @@ mod tests {
         let found: Vec<_> = found.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         assert_eq!(
             found,
-            [("counters/port_xmit_data", 123), ("hw_counters/out_of_sequence", 4_294_967_295), ("netdev/tx_bytes", 99)]
+            [
+                ("counters/port_xmit_data", 123),
+                ("hw_counters/out_of_sequence", 4_294_967_295),
+                ("netdev/carrier_down_count", 2),
+                ("netdev/tx_bytes", 99)
+            ]
         );
     }
 

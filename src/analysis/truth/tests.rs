@@ -86,6 +86,9 @@ fn losses_count_by_their_share_and_breaks_at_once() {
     );
     let broken = judged(Op::Write, &[("counters/link_downed", 1)], &[]);
     assert_eq!(broken, ["gpu01: the link went down (counters/link_downed +1)"]);
+    // The driver's count and the kernel's are of one break.
+    let both = [("ethtool/link_down_events_phy", 2), ("netdev/carrier_down_count", 2)];
+    assert_eq!(judged(Op::Write, &[], &both), ["gpu02: the link went down (ethtool/link_down_events_phy +2)"]);
 }
 
 #[test]

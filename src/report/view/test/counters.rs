@@ -6,7 +6,7 @@ use super::table::{Table, number_column, text_column};
 use crate::analysis::results::CaseResult;
 
 /// Parts of the names of counters worth a look, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
-const TELLING: [&str; 22] = [
+const TELLING: [&str; 23] = [
     "retrans",
     "out_of_seq",
     "seq_err",
@@ -22,6 +22,7 @@ const TELLING: [&str; 22] = [
     "rnr",
     "out_of_buffer",
     "link_down",
+    "carrier_down",
     "symbol",
     "corrected",
     "stall",
