@@ -82,9 +82,10 @@ fn a_window_is_measured_until_its_time_is_over() {
     assert_eq!(outcomes.len(), 4);
     for outcome in outcomes {
         let sample = &outcome["result"]["Ok"]["initiator"];
-        // Barriers between latencies take of the window and are not timed.
+        // Barriers between latencies take of the window and are not timed. On a busy machine single operations may take seconds,
+        // so that it is only said how short a window must not be.
         let timed = sample["elapsed"].as_u64().unwrap();
-        assert!((100_000_000..2_000_000_000).contains(&timed), "{sample}");
+        assert!(timed >= 100_000_000, "{sample}");
     }
 }
 
