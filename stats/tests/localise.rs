@@ -209,6 +209,50 @@ fn a_bad_path_is_no_bad_end_where_another_pair_was_low_once() {
     }
 }
 
+/// Of a host that was measured with one or two others all pairs are low if it is bad, and each looks like a bad path: further
+/// tests with others tell which it is.
+#[test]
+fn a_host_with_one_or_two_pairs_is_told_from_its_paths() {
+    for (hosts, rounds) in [(6, 2), (8, 2), (12, 1), (16, 1), (16, 2)] {
+        let slow = |noise: &mut Noise, fault: Part, right: &dyn Fn(&Part) -> bool| {
+            let cluster =
+                Cluster { faults: vec![(fault, 0.5)], glitches: 0.0, ..Cluster::healthy(hosts, rounds, 0.005) };
+            let pairs = cluster.run(noise);
+            let (names, _, findings) = confirmed(&cluster, &Setting::default(), &pairs, noise);
+            let tested = pairs.iter().any(|pair| cluster.passes(&cluster.faults[0].0, pair.from, pair.to));
+            assert!(
+                !tested || names.len() == 1 && names.iter().all(right),
+                "{hosts}, {rounds}: {names:?} {findings:#?}"
+            );
+        };
+        for seed in 0..40 {
+            let mut noise = Noise::new(FRESH ^ seed);
+            slow(&mut noise, Part::Host(3, Way::Both), &|part| *part == Part::Host(3, Way::Both));
+            let path = (Port { host: 0, rail: 0 }, Port { host: 3, rail: 0 });
+            let is_path = |part: &Part| matches!(part, Part::Link(a, b, _) if (*a.min(b), *a.max(b)) == path);
+            slow(&mut noise, Part::Link(path.0, path.1, Way::Both), &is_path);
+        }
+    }
+}
+
+/// Of two results nobody can say which is the odd one, and that they are far apart must not pass for nothing.
+#[test]
+fn two_pairs_far_apart_are_two_clusters() {
+    let pair = |from, value: f64| Pair {
+        from: Port { host: from, rail: 0 },
+        to: Port { host: from + 1, rail: 0 },
+        path: 0,
+        value: value.ln(),
+    };
+    for (noise, value, apart) in
+        [(0.0, 190.0, true), (0.0, 385.0, false), (0.004, 190.0, true), (0.004, 350.0, true), (0.1, 385.0, false)]
+    {
+        let setting = Setting { noise, ..Setting::default() };
+        let found = localise(&[pair(0, value), pair(2, 391.0)], &setting).unwrap();
+        assert_eq!(found.two_clusters.is_some(), apart, "{noise}, {value}: {found:#?}");
+    }
+}
+
 /// What was low is never left without a word: where the further tests of a path settle nothing, an end that is low with one
 /// partner only does not hide it.
 #[test]

@@ -1,6 +1,8 @@
 //! Measuring suspects again.
 
-use railgauge_stats::localise::{self, Doubt, Findings, Judgement, Pair, Role, Setting, Settled, Suspect, settle};
+use railgauge_stats::localise::{
+    self, Doubt, Findings, Judgement, Pair, Part, Role, Setting, Settled, Suspect, settle,
+};
 use railgauge_wire::terms::Better;
 
 use super::{
@@ -75,9 +77,31 @@ impl Localisation {
             judgements.push(settled.judgement);
             self.settle(at, suspect, &settled, &screen);
         }
+        self.doubt_ends(&judgements, &screen);
+        self.unjudged = screen.unjudged(&judgements);
         let more = judgements.iter().map(Judgement::wants_more).collect();
         self.judgements = judgements;
         more
+    }
+
+    /// Leaves those ways open of which an end was good with nobody, neither in the test nor in further cases: it may be the end.
+    fn doubt_ends(&mut self, judgements: &[Judgement], screen: &Screen) {
+        let suspects = &screen.findings.suspects;
+        for (at, suspect) in suspects.iter().enumerate().filter(|(_, suspect)| suspect.part.is_link()) {
+            let unknown = |end: &&usize| {
+                let of = &suspects[**end];
+                of.part.is_end() && of.share == Some(1.0) && matches!(judgements[**end], Judgement::Open { .. })
+            };
+            let named = &mut self.suspects[at];
+            let sure = matches!(named.standing, Standing::Confirmed | Standing::Intermittent);
+            if sure && let Some(&end) = suspect.under.iter().find(unknown) {
+                (named.standing, named.open) = open(OpenReason::EndUnknown);
+                let alternative = screen.names.named(&suspects[end].part);
+                let words = OpenReason::EndUnknown.words();
+                named.reason = format!("{}; open, {words}: it may be {}", named.reason, alternative.name);
+                named.alternatives.push(alternative);
+            }
+        }
     }
 
     /// What one suspect came to.
@@ -138,6 +162,24 @@ impl Localisation {
 
 const fn open(reason: OpenReason) -> (Standing, Option<OpenReason>) {
     (Standing::Open, Some(reason))
+}
+
+impl Screen {
+    /// Ends without a good pair that further cases did not settle either, by name.
+    fn unjudged(&self, judgements: &[Judgement]) -> Vec<String> {
+        let is_settled = |port: &localise::Port| {
+            self.findings.suspects.iter().zip(judgements).any(|(suspect, judgement)| {
+                let here = match suspect.part {
+                    Part::Host(host, _) => host == port.host,
+                    Part::Nic(nic, _) => nic == *port,
+                    _ => false,
+                };
+                here && !matches!(judgement, Judgement::Open { .. })
+            })
+        };
+        let left = self.findings.unjudged.iter().filter(|port| !is_settled(port));
+        left.map(|&port| self.names.end(port)).collect()
+    }
 }
 
 /// The doubt of a judgement, as it is told.

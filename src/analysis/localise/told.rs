@@ -44,6 +44,8 @@ pub enum OpenReason {
     /// An end that is bad with one partner, nearly throughout, and good with all others: it is the way to that partner. Told
     /// only where that way is not named itself.
     OneWay,
+    /// A way that is bad, and no other pair shows that both its ends are good: further cases of an end settled nothing.
+    EndUnknown,
     /// Neither shown to be bad nor to be good: the results scatter too much for the effect.
     Unclear,
     /// A few of its pairs measured alone are good, while as a whole it was low beside the traffic of the test: good alone

@@ -9,6 +9,7 @@ impl OpenReason {
             Self::TooFew => "too few further tests have a result",
             Self::Mixed => "some further results are bad and some are good",
             Self::OneWay => "it is bad with one partner only, so that the path to it may be what is bad",
+            Self::EndUnknown => "one of its ends was good with no other partner",
             Self::Unclear => "further results show it neither bad nor good",
             Self::UnderLoad => "a few pairs alone are good, so it is bad only beside other traffic, or no more",
             Self::NoControls => "no pair is known to be good that it could be held against",

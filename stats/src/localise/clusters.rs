@@ -1,7 +1,7 @@
 //! Whether the values of a test fall into two clusters, and what separates them.
 
 use super::{
-    cover::Cover,
+    cover::{Cover, Table},
     premise::{Attempt, two_levels},
     split::split,
 };
@@ -52,21 +52,44 @@ fn no_tail(sorted: &[f64], upper: usize, p: f64) -> bool {
     (1.0 + spacing(upper) / mean.max(f64::MIN_POSITIVE) / next).powf(-next) < p
 }
 
+/// Difference of two results from which on they are two clusters where their noise is not known: two thirds of what a pair
+/// at half the rate differs by, which must be seen.
+const FAR_OF_TWO: f64 = 2.0 / 3.0 * std::f64::consts::LN_2;
+
+/// The two clusters that two results are, if they are so far apart: nobody can say which of them is the odd one.
+fn of_two(table: &Table) -> Option<TwoClusters> {
+    let [a, b] = &table.cells[..] else { return None };
+    let far = if table.noise > 0.0 { (FAR_APART * table.noise).max(table.least) } else { FAR_OF_TWO };
+    let (good, bad) = (a.value.max(b.value), a.value.min(b.value));
+    let is_good = table.cell_of.iter().map(|&at| table.cells[at].value >= good).collect();
+    (a.stratum == b.stratum && good - bad > far).then_some(TwoClusters {
+        good,
+        bad,
+        is_good,
+        separated: Separated::Nothing,
+    })
+}
+
 /// The two clusters into which the results fall, if they do.
 pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
     let table = &attempt.table;
+    if table.cells.len() == 2 {
+        return of_two(table);
+    }
     let sorted = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
         values
     };
     let left = attempt.unexplained();
     // Cells by kind: what separates the kinds separates no clusters within them.
+    let one_kind = table.cells.iter().all(|cell| cell.stratum == table.cells[0].stratum);
     let open = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
         let few = values.len() < MANY;
         let Some(split) = split(&values, if few { 1 } else { 3 }) else {
-            return few_above(&values, table.least).map(|from| (from, stratum));
+            // Where there are two kinds, the tail of one is no level of its own.
+            return few_above(&values, table.least).filter(|_| one_kind).map(|from| (from, stratum));
         };
         let below = values.partition_point(|value| *value < split.from);
         if few && !far_apart(&values, below, split.scale, table.least) {
@@ -74,10 +97,26 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
     });
-    let (is_good, separated): (Vec<bool>, _) = if let Some((from, stratum)) = open {
-        let good = |at: usize| table.cells[at].stratum != stratum || left[at] >= from;
-        ((0..left.len()).map(good).collect(), Separated::Nothing)
-    } else {
+    if let Some((from, stratum)) = open {
+        // What suspects explain is of neither.
+        let free = |at: &usize| table.cells[*at].stratum == stratum && left[*at] == table.residual(*at);
+        let centre = |good: bool| {
+            let of = (0..left.len()).filter(free).filter(|&at| (left[at] >= from) == good);
+            let mut values: Vec<f64> = of.map(|at| table.cells[at].value).collect();
+            (!values.is_empty()).then(|| median_in_place(&mut values))
+        };
+        let (good, bad) = (centre(true)?, centre(false)?);
+        let is_good = |&at: &usize| table.cells[at].stratum != stratum || left[at] >= from;
+        let is_good = table.cell_of.iter().map(is_good).collect();
+        // Closer than the least effect they are one, however narrow each of them is.
+        return (good - bad >= table.least).then_some(TwoClusters {
+            good,
+            bad,
+            is_good,
+            separated: Separated::Nothing,
+        });
+    }
+    let (is_good, separated): (Vec<bool>, _) = {
         let split = split(&sorted(table.cells.iter().map(|cell| cell.value).collect()), 1)?;
         let good: Vec<bool> = table.cells.iter().map(|cell| cell.value >= split.from).collect();
         let mut taken = vec![false; good.len()];
@@ -102,7 +141,6 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         (!side.is_empty()).then(|| median_in_place(&mut side))
     };
     let (better, worse) = (centre(true)?, centre(false)?);
-    // Closer than the least effect they are one, however narrow each of them is.
     if better - worse < table.least {
         return None;
     }

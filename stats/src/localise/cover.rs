@@ -45,7 +45,7 @@ pub(super) struct Table {
     pub(super) pooled: bool,
     /// Positions of the cells in rising order of value, so that levels need no sorting again.
     rising: Vec<u32>,
-    noise: f64,
+    pub(super) noise: f64,
     pub(super) least: f64,
     /// Whether the kinds may have levels of their own.
     two_levels: bool,

@@ -3,7 +3,7 @@
 //! An end that is bad half of the time leaves some of its pairs low and others good. The median of its pairs may be good,
 //! and each low pair looks like a bad path. That several of a run's few low pairs meet at one end by chance is told by the
 //! binomial distribution. An end of a single low pair is a suspect, too, as long as few pairs are low: it costs a few tests
-//! to know, and otherwise a bad end would pass for a path.
+//! to know, and otherwise a bad end would pass for a path. So is every end without any other pair: nothing shows that it is good.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
         let by_chance = at_least(here, cells.len(), elsewhere);
         let partners = partners(table, host, cells, &low);
         let stands_out = partners >= 2 && by_chance < FALSE_ALARM / ends.max(1) as f64;
-        if (stands_out || links.len() <= FEW) && cells.len() > here {
+        if stands_out || links.len() <= FEW || cells.len() == here {
             let taken =
                 peeled.taken.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
             let taken = if other { taken.filter(|at| cells.binary_search(at).is_ok()).count() } else { 0 };
