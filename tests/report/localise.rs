@@ -75,6 +75,20 @@ fn nobody_is_named_on_a_healthy_cluster() {
 }
 
 #[test]
+fn a_host_that_is_slow_at_one_size_only_is_measured_again_there_and_confirmed() {
+    let sizes = vec![4096, 65536, 1 << 20, 16 << 20];
+    let slow = Scenario { slow: Some(4), slow_at: Some(1 << 20), sizes, ..Scenario::healthy(8, 1) };
+    let (text, cases) = followed_up(&slow, &slow);
+    assert!(!cases.is_empty() && cases.iter().all(|case| case.cell.size == 1 << 20), "{cases:#?}");
+    let test = &found_in(&text)[0];
+    let named: Vec<_> = test.suspects.iter().map(|suspect| (suspect.name.as_str(), suspect.standing)).collect();
+    assert_eq!((named, test.size_bytes), (vec![("host gpu005", Standing::Confirmed)], 1 << 20));
+    // On a cluster that is well again it is cleared, and not forgotten.
+    let (text, _) = followed_up(&slow, &Scenario { slow: None, ..slow.clone() });
+    assert!(found_in(&text)[0].suspects.iter().all(|suspect| suspect.standing == Standing::Cleared));
+}
+
+#[test]
 fn few_hosts_and_missing_ones_are_said() {
     for test in found(&Scenario::healthy(3, 1)) {
         assert!(test.suspects.is_empty());
@@ -142,6 +156,7 @@ fn path(slow: &Scenario) -> Named {
     }
     let text = support::continued(&text, &slow.further(&alone));
     assert!(wanted(&text).iter().all(|case| case.test != alone[0].test), "nothing is asked for twice");
+    assert_eq!(read(&text).contradictions, [], "what a run writes is what a run may write");
     let rows = rows(&read(&text), &railgauge::analysis::results::further(&read(&text)), &|_, _| None);
     assert!(rows.iter().any(|row| row.env == "queue_pair=8" && row.qps == 1), "the frame says which queue pair it was");
     let found = found_in(&text).remove(0);

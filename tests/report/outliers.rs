@@ -6,8 +6,9 @@ use railgauge::{
     analysis::{
         journal::{Journal, Try, parse},
         outliers::Look,
-        verdict::Status,
+        verdict::{Kind, Status},
     },
+    plan::model::Waiver,
     report::{draw, view::View},
 };
 
@@ -75,15 +76,16 @@ fn a_link_that_is_slow_at_one_size_only_is_said_wherever_something_is_said() {
             let case = journal.cases.iter().find(|case| case.test == "write-bw").unwrap();
             (case.flow.from.host.to_string(), case.flow.to.host.to_string())
         };
-        // Parts are looked for at the largest size.
+        // Parts are looked for at the largest size first, where nothing stands out.
         change(&mut journal, |test, size, ends| test == "write-bw" && size == 65536 && ends == [&a, &b], 0.6);
         let view = view(&journal);
         let parts = view.parts.as_ref().unwrap();
-        assert_eq!((parts.named.len(), parts.beside, parts.nothing), (0, 1, false), "{}", parts.sentence);
-        assert!(parts.sentence.contains(&format!("{a}:0 → {b}:0")), "{}", parts.sentence);
+        assert_eq!((parts.named.len(), parts.beside, parts.nothing), (1, 0, false), "{}", parts.sentence);
+        assert!([&a, &b].iter().all(|host| parts.sentence.contains(host.as_str())), "{}", parts.sentence);
         let map = view.tests[0].map.as_ref().unwrap();
         let row = &map.links.as_ref().unwrap().rows[0];
-        assert_eq!((row[1].as_str(), row[5].as_str(), row[6].as_str()), ("64 KiB", "1 of 3", "–"));
+        assert_eq!((row[1].as_str(), row[5].as_str()), ("64 KiB", "1 of 3"));
+        assert!(row[6].starts_with("path between") && row[6].ends_with("(suspect)"), "{row:?}");
         assert!(row[4].starts_with("−40.") || row[4].starts_with("−39."), "{row:?}");
         assert_eq!(map.cells.iter().filter(|cell| cell.look.stands_out()).count(), 1);
         assert!(map.sentence.contains("at 64 KiB"), "{}", map.sentence);
@@ -103,7 +105,8 @@ fn what_is_better_is_never_listed_as_worst() {
         let listed = map.hosts.iter().flat_map(|table| &table.rows).any(|row| row[0] == "gpu003");
         assert!(!listed && map.links.is_none(), "{test}: {:?} {:?}", map.hosts, map.links);
         assert!(map.cells.iter().any(|cell| cell.look == Look::Better), "{test}");
-        assert!(view.parts.as_ref().unwrap().nothing);
+        let parts = view.parts.as_ref().unwrap();
+        assert!(parts.nothing, "{}", parts.sentence);
     }
 }
 
@@ -126,4 +129,30 @@ fn the_answer_of_tests_in_turn_is_no_verdict() {
     assert_eq!((view.status, view.interleaved[0].answer), (Status::Pass, "worse"));
     let page_words = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun].map(Status::word);
     assert!(!page_words.contains(&view.interleaved[0].answer));
+}
+
+/// Of three hosts no part can be told: what stands out among their links is not measured again.
+#[test]
+fn links_that_stand_out_and_were_not_measured_again_are_no_pass_unless_waived() {
+    let pair = ["gpu001", "gpu002"];
+    for (waive, exit_code) in [
+        (Vec::new(), 3),
+        (vec![Waiver::Host("gpu001".into())], 0),
+        (vec![Waiver::Host("gpu003".into())], 3),
+        (vec![Waiver::Rail(0)], 3),
+        (vec![Waiver::All], 0),
+    ] {
+        let mut journal = journal(&Scenario { sizes: vec![1 << 20], ..Scenario::healthy(3, 4) });
+        journal.plan.localise.waive = waive.clone();
+        journal.plan.tests.iter_mut().for_each(|test| test.expect.clear());
+        change(&mut journal, |test, _, ends| test == "write-bw" && ends.iter().all(|end| pair.contains(end)), 0.5);
+        let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+        let parts = drawn.verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap();
+        assert_eq!((parts.status, parts.test.as_str()), (Status::Inconclusive, "write-bw"));
+        assert_eq!(drawn.verdicts.exit_code, exit_code, "{waive:?}: {}", parts.reason);
+        let sentence = drawn.view.parts.unwrap().sentence;
+        assert!(
+            sentence.contains("4 links stand out") && parts.reason.contains("4 links stand out") == (exit_code == 3)
+        );
+    }
 }

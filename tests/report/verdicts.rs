@@ -140,6 +140,14 @@ fn without_a_ceiling_a_share_of_it_cannot_be_judged() {
 }
 
 #[test]
+fn a_value_far_above_its_ceiling_shows_that_the_ceiling_is_wrong() {
+    let share = || demand(Metric::Bandwidth, Limit::PercentOfCeiling(1.0));
+    let (status, reason) = status_of(&small(), share(), Some(60.0));
+    assert_eq!(status, Status::Inconclusive, "{reason}");
+    assert!(reason.contains("60.00 Gb/s") || reason.contains("60 Gb/s"), "{reason}");
+}
+
+#[test]
 fn peers_need_company() {
     let peers = || demand(Metric::Bandwidth, Limit::WithinPercentOfPeers(10.0));
     let pair = Scenario { sizes: vec![65536], ..Scenario::healthy(2, 1) };

@@ -37,6 +37,8 @@ pub struct Scenario {
     pub sizes: Vec<u64>,
     /// A host whose links carry 60 % of what others do.
     pub slow: Option<usize>,
+    /// The size at which it is slow, if not at all.
+    pub slow_at: Option<u64>,
     /// Two hosts and the UDP source ports whose path between them carries half.
     pub bad_path: Option<(usize, usize, Vec<u16>)>,
     /// A rail of a host that flaps: half of its slices are empty.
@@ -77,6 +79,7 @@ impl Scenario {
             software: false,
             sizes: (0..10).map(|step| 64 << (2 * step)).collect(),
             slow: None,
+            slow_at: None,
             bad_path: None,
             flapping: None,
             down: None,

@@ -56,6 +56,12 @@ impl Bounds {
         Self { ceiling, own, limits: of.filter_map(|one| limit(&one.limit)).collect() }
     }
 
+    /// The share of the ceiling that a value reaches, if that is not nearly all and no limit of the plan says whether it is enough.
+    pub(super) fn short_of_ceiling(&self, value: f64) -> Option<f64> {
+        let share = value / self.ceiling.filter(|_| self.limits.is_empty())?;
+        (share < REACHES).then_some(share)
+    }
+
     /// By how much a link's ceiling differs from the median one, as a difference of logarithms.
     pub(super) fn offset(&self, from: Port, to: Port) -> f64 {
         let of = |port: Port| self.own.get(&port).copied().unwrap_or(0.0);

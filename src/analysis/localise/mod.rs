@@ -7,6 +7,7 @@
 mod clusters;
 mod conditions;
 mod decide;
+mod elsewhere;
 mod further;
 mod groups;
 mod lanes;
@@ -31,7 +32,7 @@ use super::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    words::{brief, count, number, worse},
+    words::{brief, count, number, size, worse},
 };
 use crate::schedule::Cell;
 use names::Names;
@@ -97,6 +98,10 @@ pub struct Localisation {
     #[serde(skip)]
     screen: Option<Arc<Screen>>,
     /// What was said of each suspect that was measured again.
+    /// The share of their ceiling that good pairs reach, if that is less than 90 % and no limit of the plan says whether it is
+    /// enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_of_ceiling: Option<f64>,
     #[serde(skip)]
     judgements: Vec<Judgement>,
     #[serde(skip)]
@@ -165,13 +170,30 @@ fn unmeasured<'c>(cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Ve
     hosts.into_iter().filter(|(_, has_value)| !has_value).map(|(host, _)| host.to_owned()).collect()
 }
 
+/// Looks for bad parts in a test at its usual size, and at others if nothing stands out there.
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
-    let picked = pick::pick(rows)?;
-    let names = Names::new(journal, &picked);
+    let usual = at(journal, &pick::pick(rows)?)?;
+    let quiet = usual.suspects.is_empty() && usual.two_clusters.is_none() && !usual.good.is_empty();
+    let cell = usual.cell.as_ref().filter(|_| quiet).map(|cell| (cell.size, cell.qps));
+    let others = cell.map(|cell| elsewhere::sizes(rows, usual.metric, cell, usual.least)).unwrap_or_default();
+    let found = others.iter().filter_map(|picked| at(journal, picked)).find(|found| !found.suspects.is_empty());
+    Some(match found {
+        Some(mut found) => {
+            let (here, there) = (size(found.size_bytes), size(usual.size_bytes));
+            found.remarks.push(format!("parts were looked for at {here}: nothing stands out at {there}"));
+            found
+        }
+        None => usual,
+    })
+}
+
+/// Looks for bad parts in these results of a test, all of one size.
+fn at(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation> {
+    let names = Names::new(journal, picked);
     let (first, row) = picked.first()?;
     let mut found = Localisation::of(journal, first, row, "pair");
     found.remarks.extend(names.remark.iter().cloned());
-    found.bounds = decide::Bounds::new(&picked, &names, first.test, found.least);
+    found.bounds = decide::Bounds::new(picked, &names, first.test, found.least);
     found.conditions = conditions::Conditions::new(journal);
     let pair = |result: &CaseResult<'_>, row: &Row| {
         let pair = pick::pair(&names, result, row)?;
@@ -185,7 +207,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
-        noise: pick::noise(&picked).unwrap_or_default(),
+        noise: pick::noise(picked).unwrap_or_default(),
         directed: found.directed,
         // More switches on the way take time; they take no bandwidth.
         two_levels: found.metric.better() == Better::Lower,
@@ -230,6 +252,7 @@ impl Localisation {
             cell: Some(first.case.cell.clone()),
             raw: Vec::new(),
             screen: None,
+            short_of_ceiling: None,
             judgements: Vec::new(),
             bounds: decide::Bounds::default(),
             conditions: conditions::Conditions::default(),
@@ -252,10 +275,14 @@ impl Localisation {
             n: level.n,
         };
         self.good = findings.levels.iter().enumerate().map(good).collect();
+        self.short_of_ceiling = self.good.first().and_then(|good| self.bounds.short_of_ceiling(good.centre));
         self.level_of = cases.iter().copied().zip(findings.level_of.iter().copied()).collect();
         self.suspects =
             findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
         self.tell_clusters(&findings, names, cases, pairs);
+        if self.two_clusters.is_some() {
+            self.short_of_ceiling = None;
+        }
         self.too_noisy = self.hidden_by_noise(&findings, setting);
         self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
         self.probes =
@@ -311,16 +338,23 @@ impl Localisation {
         let good = format!("{} {}", number(level.centre), self.unit);
         let apart =
             format!("{} (good pairs reach {good})", worse(suspect.effect, self.metric.better() == Better::Higher));
-        let enough =
-            format!("it stands out by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed));
+        // Not every suspect is one for this: ends are by how many low pairs meet there, too.
+        let enough = (suspect.z.abs() >= needed).then(|| {
+            format!("; it stands out by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed))
+        });
+        let enough = enough.unwrap_or_default();
+        let are = if *low == 1 { "is" } else { "are" };
+        let unknown = |end: &usize| findings.suspects[*end].part.is_end() && findings.suspects[*end].share == Some(1.0);
         let reason = if suspect.part.is_end() {
             let (pairs, partners) = (count(*n, "pair"), count(*partners, "host"));
-            format!("{low} of {pairs} with {partners} are bad, typically {apart}; {enough}")
+            format!("{low} of {pairs} with {partners} {are} bad, typically {apart}{enough}")
+        } else if suspect.part.is_link() && suspect.under.iter().any(unknown) {
+            format!("it is {apart}, and an end of it has no good pair{enough}")
         } else if suspect.part.is_link() {
-            format!("it is {apart}, more than either of its ends explains; {enough}")
+            format!("it is {apart}, more than either of its ends explains{enough}")
         } else {
             let pairs = count(*n, "pair");
-            format!("{low} of {pairs} through it are bad, typically {apart}, and it is all that they share; {enough}")
+            format!("{low} of {pairs} through it {are} bad, typically {apart}, and it is all that they share{enough}")
         };
         let mut reach: Vec<u32> = match &suspect.part {
             part if part.is_end() => Vec::new(),

@@ -14,11 +14,16 @@ use crate::analysis::words::{scatter, share};
 /// logarithms. A NIC that came up at half its speed or width, or one of two links of a bond that is down, does that.
 const HALF: f64 = std::f64::consts::LN_2;
 
+/// Fewer good ones than this are told with their number.
+const FEW: usize = 6;
+
 /// Pairs that scatter so much that one at half the rate of the others would not stand out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TooNoisy {
     /// Which pairs, as in [`Good::which`].
     pub which: String,
+    /// How many of them are good.
+    pub n: usize,
     /// Standard deviation among good ones in percent of their centre.
     pub spread_percent: f64,
     /// From which difference on a single pair would stand out, in percent of the metric: below −50 for a bandwidth, above
@@ -36,16 +41,18 @@ impl Localisation {
         let used = self.good.iter().zip(&findings.levels).enumerate();
         let used = used.filter(|(at, _)| findings.level_of.contains(at));
         let worst = used.map(|(_, (good, level))| (good, seen_from(level))).max_by(|a, b| a.1.total_cmp(&b.1));
-        let (Good { which, spread_percent, .. }, seen_from) = worst.filter(|(_, seen_from)| *seen_from > HALF)?;
+        let (Good { which, spread_percent, n, .. }, seen_from) = worst.filter(|(_, seen_from)| *seen_from > HALF)?;
         let seen_from_percent = self.percent(-seen_from);
-        Some(TooNoisy { which: which.clone(), spread_percent: *spread_percent, seen_from_percent })
+        Some(TooNoisy { which: which.clone(), n: *n, spread_percent: *spread_percent, seen_from_percent })
     }
 
     /// What noise hides, as part of a sentence; `None` where it hides nothing that must be seen.
     pub fn noise_words(&self) -> Option<String> {
-        let TooNoisy { which, spread_percent, seen_from_percent } = self.too_noisy.as_ref()?;
+        let TooNoisy { which, n, spread_percent, seen_from_percent } = self.too_noisy.as_ref()?;
         let which = if which == "all pairs" { "pairs" } else { which };
         let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
+        // Of few the spread is hardly known, however close together they lie.
+        let scatter = if *n < FEW { format!("{scatter} and only {n} are good") } else { scatter };
         Some(match self.metric.better() {
             Better::Higher => format!(
                 "{which} scatter by {scatter}, so that one at half the rate of the others would not stand out, only one at \

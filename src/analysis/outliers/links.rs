@@ -70,6 +70,11 @@ impl Link<'_> {
     pub fn depth(&self) -> f64 {
         self.deviation.unwrap_or(0.0)
     }
+
+    /// By how much its value differs from the centre in percent of the metric.
+    pub fn percent(&self) -> Option<f64> {
+        self.value.zip(self.level).map(|(value, level)| 100.0 * (value / level.centre - 1.0))
+    }
 }
 
 /// What links of a test are looked at with.

@@ -37,6 +37,20 @@ struct Judged<'r> {
 /// Why a row has no ceiling.
 const NO_CEILING: &str = "no ceiling is known for the link (its rate is not reported, or it is emulated in software)";
 
+/// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/ceilings.md), and
+/// clocks and windows add little.
+const DISPROVED: f64 = 1.05;
+
+/// What is said of a ceiling that a value passes.
+fn disproved(value: f64, ceiling: f64, row: &Row) -> String {
+    let [value, ceiling] = [value, ceiling].map(|value| format!("{} {}", words::number(value), row.unit));
+    format!(
+        "{} → {} reached {value}, and its ceiling was reckoned to be {ceiling}: the rate of the link or its slot was read wrong \
+         (docs/ceilings.md; what was read is in facts.json)",
+        row.src_host, row.dst_host
+    )
+}
+
 /// Judges one expectation. `results` and `rows` are those of its test.
 pub(super) fn judge<'r>(
     journal: &Journal,
@@ -173,7 +187,13 @@ fn held_against<'r>(
     let (limit, floor) = match limit {
         Limit::AtLeast(limit) => (limit, true),
         Limit::AtMost(limit) => (limit, false),
-        Limit::PercentOfCeiling(percent) => (row.ceiling.ok_or(NO_CEILING)? * percent / 100.0, true),
+        Limit::PercentOfCeiling(percent) => {
+            let ceiling = row.ceiling.ok_or(NO_CEILING)?;
+            if value > DISPROVED * ceiling {
+                return Err(disproved(value, ceiling, row));
+            }
+            (ceiling * percent / 100.0, true)
+        }
         Limit::WithinPercentOfPeers(percent) => {
             let few = || format!("fewer than {AT_LEAST} other links of the same size and rail were measured");
             let centre = peers.and_then(|peers| peers.centre(result, row)).ok_or_else(few)?;

@@ -30,6 +30,7 @@ use super::{
     compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
+    outliers::{Link, outliers},
     results::{self, CaseResult, State},
     row::Row,
     together,
@@ -320,6 +321,8 @@ pub fn verdicts(
     interleaved: Vec<Interleaved>,
 ) -> Verdicts {
     let localisation = localise(journal, results, rows);
+    let model = outliers(journal, results, rows, &localisation);
+    let beside = model.beside();
     let more = results::further(journal);
     let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();
     let mut verdicts = whole::judge(journal);
@@ -331,7 +334,11 @@ pub fn verdicts(
         let corrupt: Vec<&CaseResult<'_>> = corrupt.iter().copied().filter(|one| one.case.test == test.name).collect();
         verdicts.push(every_case::judge(test, &results, &corrupt));
         let found = localisation.iter().filter(|found| found.test == test.name);
-        verdicts.extend(found.filter_map(|found| parts::judge(found, &journal.plan.localise.waive)));
+        let beside: Vec<&Link<'_>> =
+            beside.iter().filter(|(of, ..)| of.test == test.name).map(|(_, link, _)| *link).collect();
+        // Groups that stand out are searched by smaller ones.
+        let beside = |found: &Localisation| if found.counted == "pair" { &beside[..] } else { &[] };
+        verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &journal.plan)));
     }
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);

@@ -4,15 +4,19 @@ use super::{Kind, Status, Tally, Verdict};
 use crate::{
     analysis::{
         localise::{Localisation, Named, SeparatedBy, Standing},
-        words::count,
+        outliers::Link,
+        words::{change, count, size},
     },
-    plan::{hostlist, model::Waiver},
+    plan::{Plan, hostlist, model::Waiver},
 };
 
 /// Name of what stands in the place of a part where the values fall into two clusters.
 const TWO_CLUSTERS: &str = "two clusters of values";
 /// Name of what stands in the place of the parts that noise would hide.
 const NOISE: &str = "parts that noise hides";
+
+/// Name of what stands in the place of links that belong to no part.
+const LINKS: &str = "links that stand out by themselves";
 
 /// A part that a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -26,18 +30,21 @@ pub struct Part {
 }
 
 /// The verdict on what was found in one test; `None` where nothing could be compared, which the localisation's remarks say.
-pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict> {
-    if found.good.is_empty() && found.suspects.is_empty() && found.two_clusters.is_none() {
+/// `beside` are links that stand out and belong to no part, each at its worst size: at sizes that were not searched, or where
+/// hosts are too few for parts.
+pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> Option<Verdict> {
+    if found.good.is_empty() && found.suspects.is_empty() && found.two_clusters.is_none() && beside.is_empty() {
         return None;
     }
+    let waivers = &plan.localise.waive;
     let one =
         |named: &Named| Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived });
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
     // What is of no part is waived with all of them only.
     let waived = waivers.contains(&Waiver::All);
-    let beside = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived };
+    let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived };
     if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
-        parts.push(beside(TWO_CLUSTERS));
+        parts.push(apart(TWO_CLUSTERS));
     }
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     in_order(&mut parts);
@@ -52,10 +59,22 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
             reasons.push(format!("{words}: {}", list.join(", ")));
         }
     }
+    let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
+        beside.iter().partition(|link| !waivers.iter().any(|waiver| waives(waiver, link, plan)));
+    for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
+        if !links.is_empty() {
+            parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived });
+            in_order(&mut parts);
+        }
+    }
+    if let Some(words) = standing_out(&unnamed) {
+        reasons.push(words);
+    }
     // Noise stands out in nothing: it has words of its own.
     if let Some(words) = found.noise_words() {
-        reasons.push(format!("too noisy to tell: {words}"));
-        parts.push(beside(NOISE));
+        let front = if reasons.is_empty() { "" } else { "beside that, " };
+        reasons.push(format!("{front}too noisy to tell: {words}"));
+        parts.push(apart(NOISE));
         in_order(&mut parts);
     }
     let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
@@ -110,6 +129,30 @@ pub(super) fn judge(found: &Localisation, waivers: &[Waiver]) -> Option<Verdict>
         },
         parts,
     })
+}
+
+/// Whether a waiver is about a link: one of its hosts, a group of these or its rail.
+fn waives(waiver: &Waiver, link: &Link<'_>, plan: &Plan) -> bool {
+    let flow = &link.result.case.flow;
+    match waiver {
+        Waiver::All => true,
+        Waiver::Host(host) => flow.hosts().iter().any(|of| ***of == **host),
+        Waiver::Rail(rail) => [flow.from.rail, flow.to.rail].contains(rail),
+        Waiver::Group(group) => plan
+            .groups
+            .get(group)
+            .is_some_and(|hosts| flow.hosts().iter().any(|of| hosts.iter().any(|host| **host == ***of))),
+    }
+}
+
+/// Links that stand out and that nothing further was measured of; `None` without any.
+fn standing_out(links: &[&Link<'_>]) -> Option<String> {
+    let worst = links.first()?;
+    let by = worst.percent().map_or_else(String::new, |percent| format!(", {}", change(percent)));
+    let first = format!("{} ({}{by})", worst.result.link_name(), size(worst.cell.1));
+    let more = if links.len() > 1 { format!(" and {} more", links.len() - 1) } else { String::new() };
+    let stand = if links.len() == 1 { "stands" } else { "stand" };
+    Some(format!("{} {stand} out, not measured again: {first}{more}", count(links.len(), "link")))
 }
 
 /// What a part does to the verdict; `None` for one that was measured again and is good.

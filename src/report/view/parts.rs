@@ -7,7 +7,7 @@ use crate::{
     analysis::{
         localise::{Further, Localisation, Named, Standing},
         outliers::{Link, Outliers, Part},
-        words::{between, change, count, number, scatter, size, spread},
+        words::{between, change, count, number, scatter, share as share_of, size, spread},
     },
     plan::hostlist,
 };
@@ -165,6 +165,14 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         let told = if outliers.searched { None } else { why() };
         words.push(told.unwrap_or_else(|| "No part stands out.".to_owned()));
     }
+    // What all have in common stands out nowhere.
+    for (test, share) in found.iter().filter_map(|test| Some((test, test.short_of_ceiling?))) {
+        words.push(format!(
+            "Good pairs of {} reach {} of what their links can carry, and no limit of the plan says whether that is enough.",
+            test.test,
+            share_of(share)
+        ));
+    }
     match with(&[Standing::Cleared]) {
         names if names.is_empty() => {}
         names => words.push(format!("Suspected, and good when measured again: {names}.")),
@@ -194,10 +202,7 @@ fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
         return None;
     }
     let one = |link: &Link<'_>, test: &str| {
-        let by = link
-            .value
-            .zip(link.level)
-            .map_or_else(String::new, |(value, level)| format!(", {}", change(100.0 * (value / level.centre - 1.0))));
+        let by = link.percent().map_or_else(String::new, |percent| format!(", {}", change(percent)));
         format!("{} ({test}, {}{by})", link.result.link_name(), size(link.cell.1))
     };
     let named: Vec<String> = links.iter().take(NAMED).map(|(test, link, _)| one(link, test.test)).collect();
