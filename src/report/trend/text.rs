@@ -26,6 +26,7 @@ fn write(out: &mut String, view: &TrendView, page: &Path, colour: bool) -> std::
     }
     writeln!(out)?;
     changes(out, "still so", &view.open)?;
+    changes(out, "not known to be over", &view.left)?;
     changes(out, "over", &view.over)?;
     aligned(out, "values missing", &view.missing, &[0, 1, 2, 3], SHOWN)?;
     aligned(out, "to be repeated at once", &view.repeats, &[0, 1, 2], SHOWN)?;
