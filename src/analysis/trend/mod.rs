@@ -18,6 +18,7 @@
 //! | `fellows` | links that were bad, or bad on some nights, from their first night on |
 //! | `joint` | nights on which several series are low at once |
 //! | `replaced` | what became of changes whose series ended |
+//! | `totals` | what several changes of one series come to |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
 //!
@@ -40,6 +41,7 @@ mod presence;
 mod reason;
 mod replaced;
 mod sum;
+mod totals;
 mod unread;
 
 use railgauge_stats::Refusal;
@@ -53,6 +55,7 @@ pub use epochs::Epoch;
 pub use history::History;
 pub use last::Reported;
 pub use replaced::{How, Taken};
+pub use totals::Total;
 
 /// Version of the document.
 const VERSION: u32 = 3;
@@ -325,6 +328,8 @@ pub struct Trend {
     pub suspicious: usize,
     /// Changes, those that are still so first, then the latest first.
     pub changes: Vec<Change>,
+    /// What several changes for the worse of the same series come to.
+    pub totals: Vec<Total>,
     /// What was changed on purpose.
     pub epochs: Vec<Epoch>,
     /// Series-years that were watched: false alerts are counted by them.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use railgauge_stats::robust::median;
 
-use super::{Alert, Change, How, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found};
+use super::{Alert, Change, How, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found, totals};
 use crate::{
     analysis::{
         verdict::Status,
@@ -15,6 +15,10 @@ use crate::{
 
 /// What is said of nights that count as low for want of a value.
 const NO_VALUE: &str = "failed or had no value";
+
+/// Percentage points, and share of a change, by which a level is another than the change made it.
+const OTHER: f64 = 1.0;
+const OTHER_SHARE: f64 = 0.1;
 
 /// Why there is an alert.
 pub(super) fn alert(alert: &Alert) -> String {
@@ -60,8 +64,8 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
     };
     let open = change.members.iter().filter(|(at, alert)| series[*at].alerts[*alert].state == State::Open).count();
     let state = match (change.state, change.members.first()) {
-        (State::Open, _) if open == change.members.len() => "still so".to_owned(),
-        (State::Open, _) => format!("{open} of them {} still so", be(open)),
+        (State::Open, _) if open == change.members.len() => format!("still so{}", now(change, series)),
+        (State::Open, _) => format!("{open} of them {} still so{}", be(open), now(change, series)),
         (State::WentAway, Some((at, alert))) => {
             format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
         }
@@ -74,6 +78,32 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         },
     };
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
+}
+
+/// The present level against the level before a change for the worse, where it is not what the change made of it.
+fn now(change: &Change, series: &[Series]) -> String {
+    // The level before the first change that is still so is the last good one.
+    let first = |(at, alert): &&(usize, usize)| {
+        let alert = &series[*at].alerts[*alert];
+        totals::standing(&series[*at]).map(|other| other.day).min() == Some(alert.day)
+    };
+    let of_first = || change.members.iter().filter(first);
+    let Some(metric) = of_first().map(|(at, _)| series[*at].metric).next() else { return String::new() };
+    let of_metric = || of_first().filter(|(at, _)| series[*at].metric == metric);
+    let then = median(&of_metric().map(|(at, alert)| series[*at].alerts[*alert].percent).collect::<Vec<f64>>());
+    let now = median(&of_metric().filter_map(|(at, _)| totals::against_good(&series[*at])).collect::<Vec<f64>>());
+    match (then, now) {
+        (Ok(then), Ok(now)) if (now - then).abs() > OTHER.max(then.abs() * OTHER_SHARE) => {
+            let way = if now < 0.0 { "below" } else { "above" };
+            format!(", {} % {way} the level before it now", percent(now.abs()))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What several changes of some series come to.
+pub(super) fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
+    format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
 }
 
 /// How the series of a change ended, and what the levels before and after are: nothing shows that it is over.

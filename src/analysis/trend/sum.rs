@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Change, Missing, Options, Series, State, Trend, VERSION, Watched, Way, assemble::Everything, calendar, date,
-    epochs, reason,
+    epochs, reason, totals,
 };
 use crate::analysis::verdict::Status;
 
@@ -85,6 +85,7 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         stopped,
         gone,
         suspicious,
+        totals: totals::totals(&series),
         changes,
         epochs: everything.epochs,
         series_years: nights_watched as f64 / 365.25,

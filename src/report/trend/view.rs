@@ -43,6 +43,8 @@ pub struct TrendView {
     pub span: String,
     /// What must be borne in mind.
     pub remarks: Vec<String>,
+    /// What several changes of the same series come to: what it is of, and it in a sentence.
+    pub totals: Vec<(String, String)>,
     /// Changes that are still so.
     pub open: Vec<ChangeView>,
     /// Changes for the worse of which nothing shows that they are over.
@@ -141,6 +143,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
             trend.span.1
         ),
         remarks: remarks(trend),
+        totals: trend.totals.iter().map(|total| (total.kind.clone(), total.sentence.clone())).collect(),
         open: open.to_vec(),
         left: left.to_vec(),
         over: over.to_vec(),

@@ -10,7 +10,7 @@ use railgauge::{
     report::trend::view,
 };
 
-use railgauge_wire::terms::Fabric;
+use railgauge_wire::{step::Window, terms::Fabric};
 
 use super::nights::{cluster, night, run, watch};
 use crate::support::Dice;
@@ -216,4 +216,19 @@ fn a_level_that_fell_with_one_edit_stays_told_after_the_next() {
     let left: Vec<_> = found.changes.iter().filter(|change| change.state == State::Left).collect();
     assert_eq!((found.exit_code, left.len()), (3, 1), "{}", found.sentence);
     assert_eq!(left[0].since, night(SINCE.into()));
+}
+
+#[test]
+fn an_edit_is_told_by_the_keys_and_units_of_the_plan() {
+    let longer = |run: &mut Run| {
+        run.plan_hash = "second".into();
+        run.plan.tests.iter_mut().for_each(|test| test.window = Window::Duration(21_000_000));
+    };
+    let found = watch(nights(40, all_half(SINCE), longer), &Options::default());
+    assert!(
+        found.epochs[0].what.contains(" → 21 ms") && found.epochs[0].what.contains(" measure "),
+        "{:?}",
+        found.epochs
+    );
+    assert!(found.changes[0].sentence.contains(" → 21 ms"), "{}", found.changes[0].sentence);
 }
