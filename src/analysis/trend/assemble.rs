@@ -60,14 +60,16 @@ impl Collected {
     }
 }
 
+/// An edit: the first version of its plan, the first night with it, and what was edited.
+pub(super) type Edit = (usize, i64, String);
+
 /// Everything there is.
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
     /// Every series in its place, with those whose place it took.
     pub places: Vec<Place>,
-    /// Edits: the first version of the plan, the first night with it, and what was edited.
-    pub edits: Vec<(usize, i64, String)>,
+    pub edits: Vec<Edit>,
     pub epochs: Vec<Epoch>,
     /// Nights with a run, in order.
     pub nights: Vec<i64>,
@@ -320,11 +322,7 @@ fn retain_telling(series: &mut Vec<Collected>) {
 }
 
 /// What was changed on purpose, the declared epoch of every day with a run, and the edits of every plan.
-fn epochs(
-    order: &Order<'_>,
-    lines: &Lines,
-    options: &Options,
-) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<(usize, i64, String)>) {
+fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<Edit>) {
     let mut declared = options.epochs.clone();
     declared.sort();
     let mut declared = declared.into_iter().peekable();

@@ -128,7 +128,7 @@ fn taken(change: &Change, series: &[Series]) -> Option<String> {
     let date = same().map(|taken| taken.date.as_str()).min()?;
     let hosts: BTreeSet<&str> = same().flat_map(|taken| &taken.hosts).map(String::as_str).collect();
     let many = hosts.len() > 1;
-    let hosts = hostlist::fold(hosts.into_iter());
+    let hosts = hostlist::fold(hosts);
     Some(match how {
         How::Hardware if many => format!("the hardware of {hosts} was replaced, from {date} on"),
         How::Hardware => format!("hardware of {hosts} was replaced, from {date} on"),

@@ -156,8 +156,9 @@ impl Look<'_> {
             let old = sign(one.metric) * watch.accepted;
             let taken = self.taken(series, before[next], place.members[next + 1], holder, old.exp());
             let mut alert = of_alert(found, one.metric, one.alive, &one.points);
-            let ended = !one.alive;
-            (alert.state, alert.taken) = (if ended { State::Ended } else { State::Left }, Some(taken));
+            // Where the place is not measured any more, the reason of that decides.
+            alert.state = if one.alive { State::Left } else { State::Ended };
+            alert.taken = Some(taken);
             series[holder].alerts.push(alert);
         }
     }

@@ -18,6 +18,9 @@ use crate::support::Dice;
 /// The night on which something takes the place of something else.
 const SINCE: u32 = 45;
 
+/// What is done to a run.
+type Edit = Box<dyn Fn(&mut Run)>;
+
 /// Sixty nights of four hosts; `level` says what a link of two hosts carries in Gb/s on a night, and `edit` is done to every
 /// run from the night `SINCE` on.
 fn nights(seed: u64, level: impl Fn(u32, &[&str]) -> f64, edit: impl Fn(&mut Run)) -> Vec<Run> {
@@ -102,7 +105,7 @@ const EVERY_HOST: &[&str] = &["gpu001", "gpu002", "gpu003", "gpu004"];
 
 #[test]
 fn what_stands_on_the_whole_cluster_is_not_over_by_new_hardware_or_names() {
-    let edits: [(Box<dyn Fn(&mut Run)>, How); 2] =
+    let edits: [(Edit, How); 2] =
         [(Box::new(other_nics(&[])), How::Hardware), (Box::new(other_names(EVERY_HOST)), How::Host)];
     for (edit, by) in edits {
         let runs = nights(1, all_half(40), edit);
@@ -166,7 +169,7 @@ fn a_bad_host_that_was_taken_out_or_renamed_is_over_when_all_that_remains_is_wel
 
 #[test]
 fn a_level_that_fell_when_a_series_took_the_place_of_another_is_told_until_it_is_accepted() {
-    let edits: [(Box<dyn Fn(&mut Run)>, How); 3] = [
+    let edits: [(Edit, How); 3] = [
         (Box::new(other_settings), How::Edit),
         (Box::new(other_tests), How::Edit),
         (Box::new(other_nics(&[])), How::Hardware),
