@@ -32,8 +32,52 @@ pub fn bearing(test: &Test) -> BTreeMap<String, String> {
     settings
 }
 
+/// Settings by the keys and in the units of a plan file, from those of the resolved plan.
+fn as_written(settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let number = |key: &str| settings.get(key).and_then(|value| value.parse::<u64>().ok());
+    let word = |(key, value): (&String, &String)| {
+        let length = || value.parse().map_or_else(|_| value.clone(), time);
+        let (name, value) = match key.as_str() {
+            "window.Duration" => ("measure", length()),
+            "window.Iterations" => ("measure", format!("{value} iterations")),
+            "window.Adaptive.relative" => {
+                let share =
+                    value.parse::<f64>().map_or_else(|_| value.clone(), |share| super::words::percent(100.0 * share));
+                ("measure.confidence", format!("{share} %"))
+            }
+            "window.Adaptive.at_least" => ("measure.at_least", length()),
+            "window.Adaptive.at_most" => ("measure.at_most", length()),
+            "aim" => ("metric", value.clone()),
+            "fabric" => ("transport", value.clone()),
+            other => match other.rsplit_once('.') {
+                // A time is written as seconds and the nanoseconds beyond them.
+                Some((name, "secs")) => {
+                    let nanos = number(&format!("{name}.nanos")).unwrap_or_default();
+                    let whole =
+                        value.parse::<u64>().ok().and_then(|secs| secs.checked_mul(1_000_000_000)?.checked_add(nanos));
+                    (name, whole.map_or_else(|| format!("{value} s"), time))
+                }
+                Some((name, "nanos")) if settings.contains_key(&format!("{name}.secs")) => return None,
+                _ => (other, value.clone()),
+            },
+        };
+        Some((name.to_owned(), value))
+    };
+    settings.iter().filter_map(word).collect()
+}
+
+/// Nanoseconds in the largest unit that leaves a whole number.
+fn time(nanoseconds: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    match units.into_iter().find(|(unit, _)| nanoseconds.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{} {name}", nanoseconds / unit),
+        None => format!("{nanoseconds} ns"),
+    }
+}
+
 /// The first setting that is not the same, in words; `None` if all are.
 pub fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<String> {
+    let (before, now) = (&as_written(before), &as_written(now));
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort_unstable();
     let value = |side: &BTreeMap<String, String>, key: &String| side.get(key).cloned().unwrap_or("unset".to_owned());
@@ -70,6 +114,18 @@ mod tests {
         let settings = flat(r#"{"op": "write", "knobs": {"depth": 128}, "gpus": null, "sizes": [8, 16]}"#);
         let pairs: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("knobs.depth", "128"), ("op", "write"), ("sizes", "[8,16]")]);
+    }
+
+    #[test]
+    fn times_are_told_as_the_plan_writes_them() {
+        let told = |one: &str, other: &str| difference(&flat(one), &flat(other)).unwrap();
+        let (short, long) = (r#"{"window": {"Duration": 20000000}}"#, r#"{"window": {"Duration": 2000000000}}"#);
+        assert_eq!(told(short, long), "measure 20 ms → 2 s");
+        assert_eq!(told(short, r#"{"window": {"Iterations": 1000}}"#), "measure 20 ms → 1000 iterations");
+        let (warm, up) =
+            (r#"{"warm_up": {"secs": 0, "nanos": 500000000}}"#, r#"{"warm_up": {"secs": 1, "nanos": 500000000}}"#);
+        assert_eq!(told(warm, up), "warm_up 500 ms → 1500 ms");
+        assert_eq!(told(r#"{"expected": {"nanos": 1}}"#, r#"{"expected": {"nanos": 2}}"#), "expected.nanos 1 → 2");
     }
 
     #[test]

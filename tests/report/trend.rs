@@ -20,6 +20,7 @@ mod joint;
 mod newest;
 mod nights;
 mod presence;
+mod replaced;
 mod unsteady;
 mod words;
 

@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::Subject;
 use crate::schedule::Flow;
 
+/// What is said of everything.
+pub const EVERY: &str = "every link";
 /// Days without a change that no cause reaches over.
 const QUIET: i64 = 4;
 
@@ -47,7 +49,7 @@ pub struct Cause {
 
 /// What links have in common, in words: everything, hosts, NICs, rails and named groups.
 pub fn common(flow: &Flow, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
-    let mut words: BTreeSet<String> = ["every link".to_owned()].into();
+    let mut words: BTreeSet<String> = [EVERY.to_owned()].into();
     let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
     words.extend(hosts.iter().map(|host| format!("host {host}")));
     let shared = groups.iter().filter(|(_, members)| hosts.iter().all(|host| members.iter().any(|m| m == host)));
@@ -63,6 +65,11 @@ pub fn common(flow: &Flow, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<S
 impl Labels {
     /// Adds a series, in order; `groups` are the plan's.
     pub fn add(&mut self, subject: &Subject, groups: &BTreeMap<String, Vec<String>>) {
+        self.add_words(Self::words(subject, groups));
+    }
+
+    /// What a subject has in common with others, in words.
+    pub fn words(subject: &Subject, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
         let flow = &subject.flow;
         let mut words = common(flow, groups);
         words.insert(format!("test {}", subject.test));
@@ -71,7 +78,13 @@ impl Labels {
             link.sort();
             words.insert(format!("link {}", link.join(" – ")));
         }
-        self.add_words(words);
+        words
+    }
+
+    /// Positions of the series of which something is said.
+    pub fn carrying(&self, name: &str) -> impl Iterator<Item = usize> + '_ {
+        let number = self.numbers.get(name).copied();
+        self.of.iter().enumerate().filter(move |(_, of)| number.is_some_and(|n| of.contains(&n))).map(|(at, _)| at)
     }
 
     /// Adds a series of something else than one subject, in order: what it has in common with others, in words.

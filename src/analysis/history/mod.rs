@@ -39,7 +39,7 @@ use super::{
 };
 use crate::{border::text::path_text, plan::Plan, run::event::Case};
 
-pub use causes::{Cause, Labels, Moved, common};
+pub use causes::{Cause, EVERY, Labels, Moved, common};
 pub use names::{numbers, shape};
 use originals::Originals;
 pub use places::{each_once, real, run_directories};

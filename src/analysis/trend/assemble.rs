@@ -15,6 +15,7 @@ use super::{
     last::Reported,
     lines::Lines,
     parts::Part,
+    places::{self, Place},
     presence::{Presence, Standing},
     unread,
 };
@@ -30,6 +31,8 @@ pub(super) struct Collected {
     pub part: Option<Part>,
     pub metric: Metric,
     pub plan: String,
+    /// The first version of its plan.
+    pub line: usize,
     /// Whether its plan measures other pairs each night.
     pub rotating: bool,
     /// Whether it has the values it should have.
@@ -37,6 +40,8 @@ pub(super) struct Collected {
     /// Hosts of it that its plan has no more.
     pub gone: Vec<String>,
     pub hardware: Vec<String>,
+    /// The hardware of both ends by number.
+    pub devices: [usize; 2],
     pub nights: Vec<Night>,
     /// Runs of the last night that gave no value, and all of its runs, where too few later ones answered.
     pub unanswered: Option<(usize, usize)>,
@@ -47,12 +52,24 @@ impl Collected {
     pub(super) fn valued(&self) -> impl DoubleEndedIterator<Item = &Night> {
         self.nights.iter().filter(|night| !night.runs.is_empty())
     }
+
+    /// First and last night with a value.
+    pub(super) fn ends(&self) -> (i64, i64) {
+        let day = |night: Option<&Night>| night.map_or(0, |night| night.day);
+        (day(self.valued().next()), day(self.valued().next_back()))
+    }
 }
+
+/// An edit: the first version of its plan, the first night with it, and what was edited.
+pub(super) type Edit = (usize, i64, String);
 
 /// Everything there is.
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
+    /// Every series in its place, with those whose place it took.
+    pub places: Vec<Place>,
+    pub edits: Vec<Edit>,
     pub epochs: Vec<Epoch>,
     /// Nights with a run, in order.
     pub nights: Vec<i64>,
@@ -116,7 +133,7 @@ impl<'a> Order<'a> {
 impl History {
     /// Nights, epochs and series.
     pub(super) fn finish(self, options: &Options) -> Everything {
-        let subjects: Vec<Subject> = sorted(self.subjects).into_iter().map(|(subject, _)| subject).collect();
+        let (subjects, settings): (Vec<Subject>, Vec<usize>) = sorted(self.subjects).into_iter().unzip();
         let words = sorted(self.words);
         let order = Order::new(&self.past);
         let lines = Lines::new(&self.past, &order.runs, &self.said);
@@ -156,10 +173,12 @@ impl History {
                 part,
                 metric,
                 plan: words[version].to_string(),
+                line: key.plan,
                 rotating: self.rotating.contains(&version),
                 standing: Standing::Retired,
                 gone: Vec::new(),
                 hardware: key.hardware.iter().map(|word| words[*word].to_string()).filter(|w| !w.is_empty()).collect(),
+                devices: key.hardware,
                 nights,
                 unanswered,
             });
@@ -189,6 +208,7 @@ impl History {
             .collect();
         never.sort_unstable();
         retain_telling(&mut series);
+        let places = places::places(&series, &subjects, &settings);
         let name = |past: &Past| self.said.get(&past.plan).map_or("", |said| said.name.as_str());
         let (disorder, doubtful) = dates::disorder(&order, name);
         let torn = unread::is_last(&self.past, &self.torn);
@@ -203,6 +223,8 @@ impl History {
         Everything {
             subjects,
             series,
+            places,
+            edits: epochs.2,
             epochs: epochs.0,
             nights,
             runs,
@@ -299,14 +321,15 @@ fn retain_telling(series: &mut Vec<Collected>) {
     });
 }
 
-/// What was changed on purpose, and the declared epoch of every day with a run.
-fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>) {
+/// What was changed on purpose, the declared epoch of every day with a run, and the edits of every plan.
+fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, BTreeMap<i64, u64>, Vec<Edit>) {
     let mut declared = options.epochs.clone();
     declared.sort();
     let mut declared = declared.into_iter().peekable();
     let mut walk = Walk::default();
     let mut of_day = BTreeMap::new();
     let mut begun: HashSet<usize> = HashSet::new();
+    let mut edits = Vec::new();
     for (at, &day) in order.days.iter().enumerate() {
         while let Some((day, what)) = declared.next_if(|(first, _)| *first <= day) {
             walk.declare(day, &what);
@@ -316,11 +339,12 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
             && let Some(what) = lines.edit(run.plan)
         {
             walk.edit(day, what);
+            edits.push((lines.of(run.plan), day, what.to_owned()));
         }
         walk.run(day, &run.version, &run.software);
         of_day.insert(day, walk.epoch());
     }
-    (walk.finish(), of_day)
+    (walk.finish(), of_day, edits)
 }
 
 /// What the number of each thing is, turned round.

@@ -149,6 +149,7 @@ pub(super) fn alert(
         state: State::Open,
         end: None,
         back: None,
+        taken: None,
         reason: String::new(),
     };
     alert.reason = reason::alert(&alert);

@@ -1,10 +1,13 @@
 //! Watches every series, and groups what moved together.
 
-use std::{collections::BTreeMap, thread};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+};
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{self, End, Grade, Kind, Rules, Watch, watch},
+    changepoint::{self, End, Grade, Kind, Night, Rules, Watch, watch},
     robust::median,
     shift::Interval,
 };
@@ -16,12 +19,12 @@ use super::{
     date, fellows, joint,
     parts::sign,
     presence::Standing,
-    reason,
+    reason, replaced,
 };
-use crate::analysis::history::{Cause, Labels, Moved};
+use crate::analysis::history::{Cause, EVERY, Labels, Moved};
 
 /// Days around a change in which what was changed on purpose is named beside it.
-const NEARBY: i64 = 3;
+pub(super) const NEARBY: i64 = 3;
 /// Difference of logarithms that stands for no value at all.
 const FARTHEST: f64 = 7.0;
 
@@ -29,21 +32,28 @@ const FARTHEST: f64 = 7.0;
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
     let rules = Rules { least: (options.least_percent / 100.0).ln_1p(), within_share: None };
     let all = &everything.series;
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let part = all.len().div_ceil(threads).max(1);
-    let watched: Vec<Result<Watch, Refusal>> = thread::scope(|scope| {
-        let work = |part: &[Collected]| part.iter().map(|series| watch(&series.nights, &rules)).collect::<Vec<_>>();
-        let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(move || work(part))).collect();
-        // A thread that panicked has said so; its panic goes on here.
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
-    });
-    let watched = watched.into_iter().collect::<Result<Vec<Watch>, Refusal>>()?;
+    let nights: Vec<&[Night]> = all.iter().map(|one| one.nights.as_slice()).collect();
+    let watched = watch_each(&nights, &rules)?;
     let of = |(series, watch)| of_series(everything, series, watch);
     let mut series: Vec<Series> = all.iter().zip(&watched).map(of).collect();
     fellows::hold(everything, &mut series, options)?;
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
     joint::look(everything, &mut series, &marks)?;
+    replaced::settle(everything, &mut series, options)?;
     Ok(series)
+}
+
+/// Watches several series at the same time.
+pub(super) fn watch_each(all: &[&[Night]], rules: &Rules) -> Result<Vec<Watch>, Refusal> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let part = all.len().div_ceil(threads).max(1);
+    let watched: Vec<Result<Watch, Refusal>> = thread::scope(|scope| {
+        let work = |part: &[&[Night]]| part.iter().map(|nights| watch(nights, rules)).collect::<Vec<_>>();
+        let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(move || work(part))).collect();
+        // A thread that panicked has said so; its panic goes on here.
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+    });
+    watched.into_iter().collect()
 }
 
 fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> Series {
@@ -99,7 +109,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
     }
 }
 
-fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(i64, f64)]) -> Alert {
+pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(i64, f64)]) -> Alert {
     let (state, end) = match alert.end {
         End::Open if alive => (State::Open, None),
         End::Open => (State::Ended, points.last().map(|(day, _)| *day)),
@@ -131,6 +141,7 @@ fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(
         state,
         end: end.map(date),
         back: end.filter(|_| state == State::WentAway),
+        taken: None,
         reason: String::new(),
     };
     found.reason = reason::alert(&found);
@@ -139,15 +150,12 @@ fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(
 
 /// Alerts grouped by what they have in common: those that last first, then the latest.
 pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change> {
+    // All series of a place are one, whatever hardware, settings and name of its test it had.
     let mut labels = Labels::default();
-    for one in &everything.series {
-        let subject = &everything.subjects[one.subject];
-        match &one.part {
-            Some(part) => labels.add_words(part.labels(&subject.test)),
-            // Pairs that are measured now and then would hide how much of a host changed.
-            None if one.rotating => labels.add_words([subject.flow.name()].into()),
-            None => labels.add(subject, &everything.groups),
-        }
+    let mut place_of: Vec<usize> = vec![0; series.len()];
+    for (number, place) in everything.places.iter().enumerate() {
+        place.members.iter().for_each(|&at| place_of[at] = number);
+        labels.add_words(place.members.iter().flat_map(|&at| words(everything, at)).collect());
     }
     let alerts: Vec<(usize, usize)> =
         series.iter().enumerate().flat_map(|(at, one)| (0..one.alerts.len()).map(move |alert| (at, alert))).collect();
@@ -155,14 +163,19 @@ pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change>
         let alert = &series[at].alerts[alert];
         // What gave no value is as far off as anything can be; a number is needed.
         let size = (alert.percent / 100.0).ln_1p().abs().min(FARTHEST);
-        Moved { series: at, day: alert.day, better: if alert.way == Way::Better { size } else { -size } }
+        Moved { series: place_of[at], day: alert.day, better: if alert.way == Way::Better { size } else { -size } }
     };
     let mut alone: Vec<bool> = vec![true; alerts.len()];
     let mut changes = Vec::new();
-    for Cause { name, series: counts, day, members } in labels.causes(&alerts.iter().map(moved).collect::<Vec<_>>()) {
+    for Cause { name, day, members, .. } in labels.causes(&alerts.iter().map(moved).collect::<Vec<_>>()) {
         members.iter().for_each(|&member| alone[member] = false);
-        let members = members.into_iter().map(|member| alerts[member]).collect();
-        changes.push(change(everything, series, name, day, counts, members));
+        let members: Vec<(usize, usize)> = members.into_iter().map(|member| alerts[member]).collect();
+        let changed: BTreeSet<usize> = members.iter().map(|(at, _)| place_of[*at]).collect();
+        // What was not measured then neither changed nor stayed.
+        let then = |&place: &usize| changed.contains(&place) || was_measured(everything, place, day);
+        let of: Vec<usize> = labels.carrying(&name).filter(then).collect();
+        let name = if name == EVERY { of_links(everything, series, &changed, &of) } else { name };
+        changes.push(change(everything, series, name, day, (changed.len(), of.len()), members));
     }
     for (&(at, alert), _) in alerts.iter().zip(alone).filter(|(_, alone)| *alone) {
         let one = &series[at];
@@ -171,6 +184,38 @@ pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change>
     }
     changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
+}
+
+/// What a series has in common with others, in words.
+fn words(everything: &Everything, at: usize) -> BTreeSet<String> {
+    let one = &everything.series[at];
+    let subject = &everything.subjects[one.subject];
+    match &one.part {
+        Some(part) => part.labels(&subject.test),
+        // Pairs that are measured now and then would hide how much of a host changed.
+        None if one.rotating => [subject.flow.name()].into(),
+        None => Labels::words(subject, &everything.groups),
+    }
+}
+
+/// Whether a place was measured around a day.
+fn was_measured(everything: &Everything, place: usize, day: i64) -> bool {
+    let around = |at: &usize| {
+        let (first, last) = everything.series[*at].ends();
+        (first - NEARBY..=last + NEARBY).contains(&day)
+    };
+    everything.places[place].members.iter().any(around)
+}
+
+/// `every link` only where each of them changed: otherwise how many did.
+fn of_links(everything: &Everything, series: &[Series], changed: &BTreeSet<usize>, of: &[usize]) -> String {
+    let last = |place: &usize| everything.places[*place].members.last().map(|at| &series[*at]);
+    let links = |places: &mut dyn Iterator<Item = &usize>| -> BTreeSet<&str> {
+        places.filter_map(last).map(|one| one.link.as_str()).collect()
+    };
+    let (some, all) = (links(&mut changed.iter()), links(&mut of.iter()));
+    let noun = if of.iter().filter_map(last).any(|one| one.part) { "parts" } else { "links" };
+    if some.len() == all.len() { EVERY.to_owned() } else { format!("{} of {} {noun}", some.len(), all.len()) }
 }
 
 fn change(

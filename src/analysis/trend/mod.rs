@@ -11,11 +11,14 @@
 //! | `epochs` | what was changed on purpose, from which night on |
 //! | `parts` | hosts, NICs and rails of plans that measure other pairs each night |
 //! | `last` | what the report of the newest run says |
+//! | `places` | which series took the place of others |
 //! | `presence` | which series should have a value of the last night |
 //! | `unread` | runs that gave nothing |
 //! | `judge` | watches every series, groups what moved together |
 //! | `fellows` | links that were bad, or bad on some nights, from their first night on |
 //! | `joint` | nights on which several series are low at once |
+//! | `replaced` | what became of changes whose series ended |
+//! | `totals` | what several changes of one series come to |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
 //!
@@ -33,9 +36,12 @@ mod judge;
 mod last;
 mod lines;
 mod parts;
+mod places;
 mod presence;
 mod reason;
+mod replaced;
 mod sum;
+mod totals;
 mod unread;
 
 use railgauge_stats::Refusal;
@@ -48,9 +54,11 @@ pub use calendar::{date, day};
 pub use epochs::Epoch;
 pub use history::History;
 pub use last::Reported;
+pub use replaced::{How, Taken};
+pub use totals::Total;
 
 /// Version of the document.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +91,10 @@ pub enum Way {
 pub enum State {
     /// Still so.
     Open,
-    /// Its series have no recent nights any more.
+    /// It stood when its series ended, or came with what took the place of its series, and nothing shows that it is over.
+    Left,
+    /// Its series ended. One for the worse is over: the level before it is back in what took its place, or all that remains
+    /// is as it was.
     Ended,
     /// For the better, and another change replaced it. A change for the worse is never overtaken.
     Overtaken,
@@ -176,6 +187,8 @@ pub struct Alert {
     /// First night back at the old level, counted in days from 1970; `None` where it did not go away.
     #[serde(skip)]
     pub back: Option<i64>,
+    /// How its series ended, where that decided what became of it.
+    pub taken: Option<Taken>,
     /// Why, in a sentence.
     pub reason: String,
 }
@@ -315,6 +328,8 @@ pub struct Trend {
     pub suspicious: usize,
     /// Changes, those that are still so first, then the latest first.
     pub changes: Vec<Change>,
+    /// What several changes for the worse of the same series come to.
+    pub totals: Vec<Total>,
     /// What was changed on purpose.
     pub epochs: Vec<Epoch>,
     /// Series-years that were watched: false alerts are counted by them.

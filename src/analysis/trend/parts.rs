@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::terms::{Better, Metric};
 
-use crate::{analysis::history::Subject, schedule::Flow};
+use crate::{
+    analysis::history::{EVERY, Subject},
+    schedule::Flow,
+};
 
 /// Something that many pairs pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +39,7 @@ impl Part {
     /// The part in words, as [`Labels`](crate::analysis::history::Labels) names it.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::All => "every link".to_owned(),
+            Self::All => EVERY.to_owned(),
             Self::Rail(rail) => format!("rail {rail}"),
             Self::Host(host) => format!("host {host}"),
             Self::Nic(host, rail) => format!("rail {rail} of {host}"),

@@ -1,13 +1,24 @@
 //! Alerts and changes in sentences that a person on call understands.
 
-use super::{Alert, Change, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found};
-use crate::analysis::{
-    verdict::Status,
-    words::{be, count, number, percent, signed},
+use std::collections::BTreeSet;
+
+use railgauge_stats::robust::median;
+
+use super::{Alert, Change, How, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found, totals};
+use crate::{
+    analysis::{
+        verdict::Status,
+        words::{be, count, number, percent, signed},
+    },
+    plan::hostlist,
 };
 
 /// What is said of nights that count as low for want of a value.
 const NO_VALUE: &str = "failed or had no value";
+
+/// Percentage points, and share of a change, by which a level is another than the change made it.
+const OTHER: f64 = 1.0;
+const OTHER_SHARE: f64 = 0.1;
 
 /// Why there is an alert.
 pub(super) fn alert(alert: &Alert) -> String {
@@ -53,16 +64,82 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
     };
     let open = change.members.iter().filter(|(at, alert)| series[*at].alerts[*alert].state == State::Open).count();
     let state = match (change.state, change.members.first()) {
-        (State::Open, _) if open == change.members.len() => "still so".to_owned(),
-        (State::Open, _) => format!("{open} of them {} still so", be(open)),
+        (State::Open, _) if open == change.members.len() => format!("still so{}", now(change, series)),
+        (State::Open, _) => format!("{open} of them {} still so{}", be(open), now(change, series)),
         (State::WentAway, Some((at, alert))) => {
             format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
         }
+        (State::Left, _) => left(change, series),
         (State::Overtaken, _) => "overtaken by another change".to_owned(),
         (State::Accepted, _) => "accepted by a declared epoch".to_owned(),
-        _ => "no recent nights".to_owned(),
+        _ => match taken(change, series) {
+            Some(what) => format!("over: {what}"),
+            None => "no recent nights".to_owned(),
+        },
     };
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
+}
+
+/// The present level against the level before a change for the worse, where it is not what the change made of it.
+fn now(change: &Change, series: &[Series]) -> String {
+    // The level before the first change that is still so is the last good one.
+    let first = |(at, alert): &&(usize, usize)| {
+        let alert = &series[*at].alerts[*alert];
+        totals::standing(&series[*at]).map(|other| other.day).min() == Some(alert.day)
+    };
+    let of_first = || change.members.iter().filter(first);
+    let Some(metric) = of_first().map(|(at, _)| series[*at].metric).next() else { return String::new() };
+    let of_metric = || of_first().filter(|(at, _)| series[*at].metric == metric);
+    let then = median(&of_metric().map(|(at, alert)| series[*at].alerts[*alert].percent).collect::<Vec<f64>>());
+    let now = median(&of_metric().filter_map(|(at, _)| totals::against_good(&series[*at])).collect::<Vec<f64>>());
+    match (then, now) {
+        (Ok(then), Ok(now)) if (now - then).abs() > OTHER.max(then.abs() * OTHER_SHARE) => {
+            let way = if now < 0.0 { "below" } else { "above" };
+            format!(", {} % {way} the level before it now", percent(now.abs()))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What several changes of some series come to.
+pub(super) fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
+    format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
+}
+
+/// How the series of a change ended, and what the levels before and after are: nothing shows that it is over.
+fn left(change: &Change, series: &[Series]) -> String {
+    let mut text = taken(change, series).unwrap_or_else(|| "its series ended".to_owned());
+    let kinds: BTreeSet<&str> = change.members.iter().map(|(at, _)| series[*at].kind.as_str()).collect();
+    let all = || change.members.iter().filter_map(|(at, alert)| series[*at].alerts[*alert].taken.as_ref());
+    let before = median(&all().map(|taken| taken.before).collect::<Vec<f64>>());
+    let now = median(&all().filter_map(|taken| taken.now).collect::<Vec<f64>>());
+    if let (1, Ok(before), Ok(now), Some((at, _))) = (kinds.len(), before, now, change.members.first()) {
+        let unit = series[*at].metric.unit();
+        text += &format!(": {} {unit} before the change, {} {unit} now", number(before), number(now));
+    }
+    format!("{text}; not known to be over until --epoch accepts the level")
+}
+
+/// How the series of a change ended; `None` where that decided nothing.
+fn taken(change: &Change, series: &[Series]) -> Option<String> {
+    let all = || change.members.iter().filter_map(|(at, alert)| series[*at].alerts[*alert].taken.as_ref());
+    let how = all().map(|taken| taken.how).next()?;
+    let same = || all().filter(|taken| taken.how == how);
+    let date = same().map(|taken| taken.date.as_str()).min()?;
+    let hosts: BTreeSet<&str> = same().flat_map(|taken| &taken.hosts).map(String::as_str).collect();
+    let many = hosts.len() > 1;
+    let hosts = hostlist::fold(hosts);
+    Some(match how {
+        How::Hardware if many => format!("the hardware of {hosts} was replaced, from {date} on"),
+        How::Hardware => format!("hardware of {hosts} was replaced, from {date} on"),
+        How::Host if many => format!("hosts {hosts} are not in the plan after {date}, or renamed"),
+        How::Host => format!("host {hosts} is not in the plan after {date}, or renamed"),
+        How::Edit => match same().filter_map(|taken| taken.edit.as_deref()).next() {
+            Some(edit) => format!("{edit}, on {date}"),
+            None => format!("its plan was edited, on {date}"),
+        },
+        How::Plan => format!("its plan measured it on {date} for the last time"),
+    })
 }
 
 /// The trend in a sentence.
@@ -71,7 +148,7 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     let alive = series.iter().filter(|series| series.alive).count();
     let open = |way: Way| changes.iter().filter(|change| change.state == State::Open && change.way == way).count();
     let (worse, better, fully) = (open(Way::Worse), open(Way::Better), number_of(Watched::Fully));
-    let over = changes.iter().filter(|change| change.state != State::Open).count() - found.left;
+    let over = changes.iter().filter(|change| !matches!(change.state, State::Open | State::Left)).count();
     let mut text = format!(
         "Of {alive} series {fully} {} watched{}: {}, {}; {}.",
         be(fully),
@@ -94,8 +171,10 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
     );
     if found.left > 0 {
         text += &format!(
-            " {} for the worse stood when the plan was last measured: an edited plan ends no change, --epoch accepts it.",
-            count(found.left, "change")
+            " {} for the worse {} not known to be over: neither an edit, nor other hardware, nor another name ends one; --epoch \
+             accepts the level since.",
+            count(found.left, "change"),
+            be(found.left)
         );
     }
     let young = number_of(Watched::TooYoung);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Change, Missing, Options, Series, State, Trend, VERSION, Watched, Way, assemble::Everything, calendar, date,
-    epochs, presence::Standing, reason,
+    epochs, reason, totals,
 };
 use crate::analysis::verdict::Status;
 
@@ -12,7 +12,7 @@ use crate::analysis::verdict::Status;
 pub(super) struct Found {
     /// Cases without a value of the last night.
     pub missing: usize,
-    /// Regressions that stood when their plan was last measured.
+    /// Changes for the worse whose series ended and of which nothing shows that they are over.
     pub left: usize,
     /// Series whose last night must be repeated.
     pub repeats: usize,
@@ -36,7 +36,7 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
     let pairs = everything.series.iter().map(|one| one.rotating && one.part.is_none());
     let found = Found {
         missing: missing.len(),
-        left: left(&everything, &changes),
+        left: changes.iter().filter(|change| change.state == State::Left).count(),
         repeats: number_of(&|series| series.far_off),
         unanswered: number_of(&|series| series.unanswered.is_some()),
         stopped: number_of(&|series| series.state == Watched::Stopped),
@@ -85,22 +85,12 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         stopped,
         gone,
         suspicious,
+        totals: totals::totals(&series),
         changes,
         epochs: everything.epochs,
         series_years: nights_watched as f64 / 365.25,
         series,
     }
-}
-
-/// Regressions that stood when their plan was measured for the last time, and that nobody declared to be accepted since: a plan
-/// that was edited makes nothing good. What other hardware took the place of is over.
-fn left(everything: &Everything, changes: &[Change]) -> usize {
-    let accepted = |change: &Change| everything.epochs.iter().any(|one| one.declared && one.day > change.day);
-    let stood = |change: &&Change| {
-        let retired = |&(at, _): &(usize, usize)| everything.series[at].standing == Standing::Retired;
-        change.way == Way::Worse && change.state == State::Ended && change.members.iter().any(retired)
-    };
-    changes.iter().filter(stood).filter(|change| !accepted(change)).count()
 }
 
 /// Hosts that their plan has no more, with the number of series that ended and their last night.

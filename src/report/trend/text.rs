@@ -25,8 +25,9 @@ fn write(out: &mut String, view: &TrendView, page: &Path, colour: bool) -> std::
         writeln!(out, "note   {remark}")?;
     }
     writeln!(out)?;
-    changes(out, "still so", &view.open)?;
-    changes(out, "over", &view.over)?;
+    changes(out, "still so", &view.totals, &view.open)?;
+    changes(out, "not known to be over", &[], &view.left)?;
+    changes(out, "over", &[], &view.over)?;
     aligned(out, "values missing", &view.missing, &[0, 1, 2, 3], SHOWN)?;
     aligned(out, "to be repeated at once", &view.repeats, &[0, 1, 2], SHOWN)?;
     aligned(out, "in doubt", &view.doubts, &[0, 1, 2], SHOWN)?;
@@ -36,11 +37,14 @@ fn write(out: &mut String, view: &TrendView, page: &Path, colour: bool) -> std::
     writeln!(out, "report: {}", path_text(page))
 }
 
-fn changes(out: &mut String, title: &str, list: &[ChangeView]) -> std::fmt::Result {
+fn changes(out: &mut String, title: &str, totals: &[(String, String)], list: &[ChangeView]) -> std::fmt::Result {
     if list.is_empty() {
         return Ok(());
     }
     writeln!(out, "{title}:")?;
+    for (kind, total) in totals {
+        writeln!(out, "  in all {kind}: {total}")?;
+    }
     for change in list.iter().take(SHOWN) {
         writeln!(out, "  {:<7}{}: {}", change.way, change.name, change.sentence)?;
         for epoch in &change.epochs {

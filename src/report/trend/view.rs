@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
-        trend::{Change, Series, State, Trend, Watched, Way, date},
+        trend::{Change, Series, State, Taken, Trend, Watched, Way, date},
         verdict::Status,
         words::{self, are, count, number, were},
     },
@@ -43,8 +43,12 @@ pub struct TrendView {
     pub span: String,
     /// What must be borne in mind.
     pub remarks: Vec<String>,
+    /// What several changes of the same series come to: what it is of, and it in a sentence.
+    pub totals: Vec<(String, String)>,
     /// Changes that are still so.
     pub open: Vec<ChangeView>,
+    /// Changes for the worse of which nothing shows that they are over.
+    pub left: Vec<ChangeView>,
     /// Changes that are over.
     pub over: Vec<ChangeView>,
     /// How many changes are not listed.
@@ -97,7 +101,9 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
     let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
     let views = views.collect::<Result<Vec<ChangeView>, String>>()?;
     let open = listed.iter().take_while(|change| change.state == State::Open).count();
-    let (open, over) = views.split_at(open);
+    let left = listed.iter().skip(open).take_while(|change| change.state == State::Left).count();
+    let (open, rest) = views.split_at(open);
+    let (left, over) = rest.split_at(left);
     let (runs, nights) = trend.runs;
     Ok(TrendView {
         status: trend.status,
@@ -117,6 +123,9 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
             Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered + trend.stopped > 0 => {
                 "in doubt"
             }
+            Status::Inconclusive | Status::NotRun if trend.changes.iter().any(|change| change.state == State::Left) => {
+                "not known to be over"
+            }
             Status::Inconclusive | Status::NotRun if trend.too_noisy > 0 => "too noisy to tell",
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
@@ -134,7 +143,9 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
             trend.span.1
         ),
         remarks: remarks(trend),
+        totals: trend.totals.iter().map(|total| (total.kind.clone(), total.sentence.clone())).collect(),
         open: open.to_vec(),
+        left: left.to_vec(),
         over: over.to_vec(),
         more: trend.changes.len() - listed.len(),
         missing: missing(trend),
@@ -258,6 +269,7 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
         let now = match (&alert.state, &alert.end) {
             (State::Open, _) if series.missing > 0 => format!("no value since {}", series.span.1),
             (State::Open, _) => format!("{} {}", number(series.centre), series.metric.unit()),
+            (State::Left, _) => left(alert.taken.as_ref(), series.metric.unit()),
             (State::WentAway, Some(end)) => format!("went away on {end}"),
             (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
             (State::Accepted, Some(end)) => format!("accepted on {end}"),
@@ -279,6 +291,17 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
         series: Table { columns, rows: change.members.iter().take(LISTED).map(row).collect() },
         more: change.members.len().saturating_sub(LISTED),
     })
+}
+
+/// The level after a change whose series ended.
+fn left(taken: Option<&Taken>, unit: &str) -> String {
+    match taken.map(|taken| (taken.before, taken.now, &taken.date)) {
+        Some((before, Some(now), date)) => {
+            format!("{} {unit} in its place since {date}, {} {unit} before", number(now), number(before))
+        }
+        Some((_, None, date)) => format!("no value after {date}"),
+        None => "no recent nights".to_owned(),
+    }
 }
 
 fn figure(trend: &Trend, of: &Series) -> Result<Figure, String> {

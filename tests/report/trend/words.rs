@@ -3,7 +3,7 @@
 use railgauge::{
     analysis::{
         history::Run,
-        trend::{Options, Watched},
+        trend::{Options, State, Watched, Way},
     },
     report::trend::view,
 };
@@ -50,4 +50,34 @@ fn the_noise_of_a_series_that_is_low_now_and_then_is_that_of_all_its_nights() {
         }
     }
     assert!(told > 0, "no series was too noisy");
+}
+
+#[test]
+fn a_partial_recovery_is_told_with_the_level_it_leaves() {
+    let level = |night: u32| match night {
+        0..40 => 390.0,
+        40..60 => 195.0,
+        _ => 363.0,
+    };
+    let found = watch(alone(4, 80, level), &Options::default());
+    let worse = found.changes.iter().find(|change| change.way == Way::Worse).unwrap();
+    assert!(worse.sentence.contains("% below the level before it now"), "{}", worse.sentence);
+    let told = worse.sentence.split("still so, ").nth(1).unwrap();
+    let now: f64 = told.split(' ').next().unwrap().parse().unwrap();
+    assert!((now - 6.92).abs() < 1.0, "{told}");
+    // One that is as it was needs no second number.
+    let found = watch(alone(5, 60, |night| if night < 40 { 390.0 } else { 195.0 }), &Options::default());
+    assert!(found.changes[0].sentence.ends_with("still so"), "{}", found.changes[0].sentence);
+    assert!(found.totals.is_empty());
+}
+
+#[test]
+fn many_small_changes_are_summed_in_one_line() {
+    let found = watch(alone(6, 120, |night| 390.0 * (1.0 - 0.002 * f64::from(night))), &Options::default());
+    assert!(found.changes.iter().filter(|change| change.state == State::Open).count() > 2, "{}", found.sentence);
+    let [total] = found.totals.as_slice() else { panic!("{:?}", found.totals) };
+    assert!((-24.0..-17.0).contains(&total.percent), "{total:?}");
+    let text = railgauge::report::trend::text::summary(&view(&found).unwrap(), std::path::Path::new("page"), false);
+    let line = text.lines().find(|line| line.contains("altogether")).unwrap();
+    assert!(line.contains(&total.kind) && line.contains(&total.since), "{line}");
 }

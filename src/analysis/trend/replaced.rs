@@ -1,0 +1,294 @@
+//! Changes for the worse whose series ended. Other hardware, an edit or another name ends no change: it is over where the level
+//! before it is shown to be back in the place, or where everything that remains is as it was. The nights of all series of a
+//! place, watched as one series, tell the first, and whether the level fell when one series took the place of another.
+
+use railgauge_stats::{
+    Refusal,
+    changepoint::{End, Kind, Rules, Watch},
+    robust::{MAD_TO_SIGMA, median},
+};
+use serde::Serialize;
+
+use super::{
+    Alert, Options, Rule, Series, State, Way,
+    assemble::Everything,
+    date,
+    fellows::is_worse,
+    judge::{NEARBY, of_alert, watch_each},
+    parts::{Part, sign},
+    places::Place,
+    presence::Standing,
+};
+
+/// Fewest nights of a series that is held against its fellows.
+const NIGHTS: usize = 7;
+/// Fewest fellows whose level speaks for a series that took the place of another.
+const FELLOWS: usize = 3;
+/// The margin in standard deviations, as for a level that is back.
+const MARGIN: f64 = 1.5;
+
+/// Why a series ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// Other hardware took its place.
+    Hardware,
+    /// The plan was edited.
+    Edit,
+    /// The plan has one of its hosts no more, or not by that name.
+    Host,
+    /// Its plan is not run any more, or measures it no more.
+    Plan,
+}
+
+/// The end of the series of a change for the worse, and what came after it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Taken {
+    /// Why the series ended.
+    pub how: How,
+    /// First night of what took its place; the last night of the series where nothing did.
+    pub date: String,
+    /// Hosts whose hardware is another, or that are not in the plan any more.
+    pub hosts: Vec<String>,
+    /// What was edited.
+    pub edit: Option<String>,
+    /// Median of the last level that counts as good, in the metric's unit.
+    pub before: f64,
+    /// Median of the level of what took its place, in the metric's unit.
+    pub now: Option<f64>,
+}
+
+/// What is to be done to an alert of a series.
+struct Settled {
+    series: usize,
+    alert: usize,
+    state: State,
+    end: Option<i64>,
+    taken: Option<Taken>,
+}
+
+/// Settles every change for the worse whose series ended, and adds those that came when a series took the place of another.
+///
+/// # Errors
+/// A statistic refuses the nights, which is a mistake of ours.
+pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &Options) -> Result<(), Refusal> {
+    let least = (options.least_percent / 100.0).ln_1p();
+    let several: Vec<&Place> = everything.places.iter().filter(|place| place.members.len() > 1).collect();
+    let nights: Vec<_> = several.iter().map(|place| place.nights.as_slice()).collect();
+    let watched = watch_each(&nights, &Rules { least, within_share: None })?;
+    let look = Look { everything, least };
+    for (place, watch) in several.into_iter().zip(&watched) {
+        for settled in look.replaced(series, place, watch) {
+            settled.apply(series);
+        }
+        look.fallen(series, place, watch);
+    }
+    for place in &everything.places {
+        for (number, &at) in place.members.iter().enumerate() {
+            for settled in look.ended(series, at, place.members.get(number + 1).copied()) {
+                settled.apply(series);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Settled {
+    fn apply(self, series: &mut [Series]) {
+        let alert = &mut series[self.series].alerts[self.alert];
+        alert.state = self.state;
+        alert.end = self.end.map(date).or_else(|| alert.end.take());
+        alert.taken = self.taken;
+    }
+}
+
+struct Look<'a> {
+    everything: &'a Everything,
+    /// Smallest effect worth a word, as a difference of logarithms.
+    least: f64,
+}
+
+impl Look<'_> {
+    /// Changes of series whose hardware was replaced: the place as a whole tells whether the level before is back.
+    fn replaced(&self, series: &[Series], place: &Place, watch: &Watch) -> Vec<Settled> {
+        let Some((&holder, before)) = place.members.split_last() else { return Vec::new() };
+        let mut all = Vec::new();
+        for (&at, &next) in before.iter().zip(&place.members[1..]) {
+            if self.everything.series[at].standing != Standing::Replaced {
+                continue;
+            }
+            for (number, alert) in ended(&series[at]) {
+                let taken = Some(self.taken(series, at, next, holder, series[at].accepted));
+                let settled = |state, end| Settled { series: at, alert: number, state, end, taken: taken.clone() };
+                all.push(match like(watch, alert) {
+                    Some(End::WentAway(_)) => settled(State::Ended, None),
+                    Some(End::Accepted(day)) => settled(State::Accepted, Some(day)),
+                    // Nights that came and went are no evidence any more.
+                    None if alert.rule == Rule::Intermittent => settled(State::Ended, None),
+                    _ if self.is_like_fellows(series, holder, alert) => settled(State::Ended, None),
+                    _ => match self.everything.series[holder].standing {
+                        Standing::Gone if self.remains_well(series, holder, alert) => settled(State::Ended, None),
+                        _ => self.unless_accepted(settled(State::Left, None), alert),
+                    },
+                });
+            }
+        }
+        all
+    }
+
+    /// Adds changes that came when the last series of a place took it: its own nights have nothing before them to tell.
+    fn fallen(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let Some((&holder, before)) = place.members.split_last() else { return };
+        let until = self.everything.series[holder].ends().0 + NEARBY;
+        let open =
+            watch.alerts.iter().filter(|found| found.effect < 0.0 && found.end == End::Open && found.since <= until);
+        for found in open {
+            let told = place.members.iter().flat_map(|&at| &series[at].alerts).any(|alert| {
+                alert.way == Way::Worse && alert.state != State::WentAway && is_same(found.kind, found.since, alert)
+            });
+            if told {
+                continue;
+            }
+            // The first series that began with the change, or after it.
+            let ends = |at: usize| self.everything.series[at].ends();
+            let next = place.members[1..].iter().position(|&at| ends(at).0 + NEARBY >= found.since);
+            let (Some(next), one) = (next, &series[holder]) else { continue };
+            let old = sign(one.metric) * watch.accepted;
+            let taken = self.taken(series, before[next], place.members[next + 1], holder, old.exp());
+            let mut alert = of_alert(found, one.metric, one.alive, &one.points);
+            // Where the place is not measured any more, the reason of that decides.
+            alert.state = if one.alive { State::Left } else { State::Ended };
+            alert.taken = Some(taken);
+            series[holder].alerts.push(alert);
+        }
+    }
+
+    /// Changes of a series that nothing took the place of, or an edit did: `next`.
+    fn ended(&self, series: &[Series], at: usize, next: Option<usize>) -> Vec<Settled> {
+        let (one, collected) = (&series[at], &self.everything.series[at]);
+        let settled = |(number, alert): (usize, &Alert)| {
+            let taken = alert.taken.clone().or_else(|| Some(self.taken(series, at, next?, next?, one.accepted)));
+            let taken = taken.or_else(|| Some(self.end(at, one.accepted)));
+            let over = match collected.standing {
+                Standing::Gone => self.remains_well(series, at, alert),
+                Standing::Retired => false,
+                _ => return None,
+            };
+            let state = if over { State::Ended } else { State::Left };
+            let found = Settled { series: at, alert: number, state, end: None, taken };
+            Some(if over { found } else { self.unless_accepted(found, alert) })
+        };
+        ended(one).filter_map(settled).collect()
+    }
+
+    fn unless_accepted(&self, settled: Settled, alert: &Alert) -> Settled {
+        let declared = self.everything.epochs.iter().filter(|epoch| epoch.declared && epoch.day > alert.day);
+        match declared.map(|epoch| epoch.day).min() {
+            Some(day) => Settled { state: State::Accepted, end: Some(day), ..settled },
+            None => settled,
+        }
+    }
+
+    /// Levels of the series of the same kind that were measured before a change and are no worse since.
+    fn fellows(&self, series: &[Series], at: usize, since: i64) -> Vec<f64> {
+        let known = |&other: &usize| {
+            let (one, collected) = (&series[other], &self.everything.series[other]);
+            one.alive && collected.ends().0 < since && !is_worse(one) && one.nights >= NIGHTS
+        };
+        self.alike(series, at).filter(known).map(|other| level(&series[other])).collect()
+    }
+
+    /// Other series of the same kind of the same plan.
+    fn alike<'a>(&'a self, series: &'a [Series], at: usize) -> impl Iterator<Item = usize> + 'a {
+        let of = &self.everything.series;
+        let class = move |at: usize| of[at].part.as_ref().map(Part::class);
+        let same = move |other: &usize| {
+            *other != at
+                && (of[*other].line, class(*other)) == (of[at].line, class(at))
+                && series[*other].kind == series[at].kind
+        };
+        (0..series.len()).filter(same)
+    }
+
+    /// Whether what took the place of a series that was worse is as good as its fellows, which never were.
+    fn is_like_fellows(&self, series: &[Series], holder: usize, alert: &Alert) -> bool {
+        let fellows = self.fellows(series, holder, alert.day);
+        let one = &series[holder];
+        one.alive && one.nights >= NIGHTS && fellows.len() >= FELLOWS && self.is_healthy(level(one), &fellows, alert)
+    }
+
+    /// Whether all that remains after a host is gone is at its level, and all that is new is as good.
+    fn remains_well(&self, series: &[Series], at: usize, alert: &Alert) -> bool {
+        let fellows = self.fellows(series, at, alert.day);
+        let last = self.everything.series[at].ends().1;
+        let new = |other: &usize| series[*other].alive && self.everything.series[*other].ends().0 >= last;
+        let mut new = self.alike(series, at).filter(new);
+        !fellows.is_empty() && new.all(|other| self.is_healthy(level(&series[other]), &fellows, alert))
+    }
+
+    /// Whether a level is no lower than that of the fellows. Halfway to the change is neither.
+    fn is_healthy(&self, level: f64, fellows: &[f64], alert: &Alert) -> bool {
+        let Ok(centre) = median(fellows) else { return false };
+        let away: Vec<f64> = fellows.iter().map(|fellow| (fellow - centre).abs()).collect();
+        let spread = median(&away).map_or(0.0, |away| MAD_TO_SIGMA * away);
+        let half = (alert.percent / 100.0).ln_1p().abs() / 2.0;
+        level >= centre - (MARGIN * spread).max(self.least).min(half)
+    }
+
+    /// What took the place of a series.
+    fn taken(&self, series: &[Series], at: usize, next: usize, holder: usize, before: f64) -> Taken {
+        let (old, new) = (&self.everything.series[at], &self.everything.series[next]);
+        let hosts = if old.subject == new.subject { self.replaced_at(at, next) } else { Vec::new() };
+        let how = if old.subject == new.subject && old.part.is_none() { How::Hardware } else { How::Edit };
+        let first = new.ends().0;
+        let edits = self
+            .everything
+            .edits
+            .iter()
+            .filter(|(line, day, _)| how == How::Edit && *line == old.line && (old.ends().1..=first).contains(day));
+        let edit = edits.max_by_key(|(_, day, _)| *day).map(|(.., what)| what.clone());
+        Taken { how, date: date(first), hosts, edit, before, now: Some(series[holder].centre) }
+    }
+
+    /// Hosts of a link whose hardware is another.
+    fn replaced_at(&self, at: usize, next: usize) -> Vec<String> {
+        let (old, new) = (&self.everything.series[at], &self.everything.series[next]);
+        let flow = &self.everything.subjects[old.subject].flow;
+        let ends = [&flow.from, &flow.to].into_iter().enumerate();
+        let other = ends.filter(|(end, _)| old.devices[*end] != new.devices[*end]);
+        other.map(|(_, port)| port.host.to_string()).collect()
+    }
+
+    /// The end of a series whose place nothing took.
+    fn end(&self, at: usize, before: f64) -> Taken {
+        let one = &self.everything.series[at];
+        let how = if one.standing == Standing::Gone { How::Host } else { How::Plan };
+        Taken { how, date: date(one.ends().1), hosts: one.gone.clone(), edit: None, before, now: None }
+    }
+}
+
+/// The changes for the worse of a series that stood when it ended.
+fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {
+    one.alerts.iter().enumerate().filter(|(_, alert)| alert.way == Way::Worse && alert.state == State::Ended)
+}
+
+/// What became of a change of one series in its place.
+fn like(watch: &Watch, alert: &Alert) -> Option<End> {
+    let same = watch.alerts.iter().filter(|found| found.effect < 0.0 && is_same(found.kind, found.since, alert));
+    // One that is open speaks against any other.
+    same.map(|found| found.end).max_by_key(|end| *end == End::Open)
+}
+
+/// Whether a change of a place is one that its series has. The first of the nights that come and go moves on with time.
+fn is_same(kind: Kind, since: i64, alert: &Alert) -> bool {
+    match (kind == Kind::Intermittent, alert.rule == Rule::Intermittent) {
+        (true, true) => true,
+        (false, false) => (since - alert.day).abs() <= NEARBY,
+        _ => false,
+    }
+}
+
+/// The level on a scale on which higher is better.
+fn level(one: &Series) -> f64 {
+    sign(one.metric) * one.centre.ln()
+}

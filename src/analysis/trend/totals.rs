@@ -1,0 +1,51 @@
+//! Several changes for the worse of one series after another: what they come to.
+
+use std::collections::BTreeMap;
+
+use railgauge_stats::robust::median;
+use serde::Serialize;
+
+use super::{Alert, Rule, Series, State, Way, reason};
+
+/// What several changes for the worse that are still so come to, for the series of a test, metric and size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Total {
+    /// Test, metric, size and variant.
+    pub kind: String,
+    /// First night of the first of them.
+    pub since: String,
+    /// Median over the series of the present level against the last good one, in percent.
+    pub percent: f64,
+    /// Series with more than one such change, and all that are measured.
+    pub series: (usize, usize),
+    /// It in a sentence.
+    pub sentence: String,
+}
+
+/// The totals, the largest first.
+pub(super) fn totals(series: &[Series]) -> Vec<Total> {
+    let mut kinds: BTreeMap<&str, Vec<&Series>> = BTreeMap::new();
+    series.iter().filter(|one| one.alive).for_each(|one| kinds.entry(&one.kind).or_default().push(one));
+    let total = |(kind, all): (&str, Vec<&Series>)| {
+        let several: Vec<&Series> = all.iter().copied().filter(|one| standing(one).count() > 1).collect();
+        let percent = median(&several.iter().filter_map(|one| against_good(one)).collect::<Vec<f64>>()).ok()?;
+        let since = several.iter().flat_map(|one| standing(one)).map(|alert| alert.since.as_str()).min()?;
+        let series = (several.len(), all.len());
+        let sentence = reason::total(percent, since, series);
+        Some(Total { kind: kind.to_owned(), since: since.to_owned(), percent, series, sentence })
+    };
+    let mut totals: Vec<Total> = kinds.into_iter().filter_map(total).collect();
+    totals.sort_by(|a, b| b.percent.abs().total_cmp(&a.percent.abs()));
+    totals
+}
+
+/// Changes of the level for the worse that are still so.
+pub(super) fn standing(one: &Series) -> impl Iterator<Item = &Alert> {
+    let of_level = |rule| matches!(rule, Rule::Fast | Rule::Slow | Rule::Young);
+    one.alerts.iter().filter(move |a| a.way == Way::Worse && a.state == State::Open && of_level(a.rule))
+}
+
+/// The present level against the last good one, in percent; `None` without a present level.
+pub(super) fn against_good(one: &Series) -> Option<f64> {
+    (one.missing == 0).then(|| 100.0 * (one.centre / one.accepted - 1.0)).filter(|percent| percent.is_finite())
+}
