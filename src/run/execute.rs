@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs,
     sync::Arc,
 };
 
@@ -157,7 +156,7 @@ fn plan_cases(plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<Vec<Case>, St
 /// Writes what every host is; hosts that are not up this time keep what an earlier process found.
 fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> std::io::Result<()> {
     let path = directory.facts();
-    let earlier = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let earlier = files::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let mut all: BTreeMap<String, HostFacts> = earlier.unwrap_or_default();
     all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
     // In one step: a reader, or the next process after a power cut, finds the old or the new document.

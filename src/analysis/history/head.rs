@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{BufRead, BufReader},
     path::Path,
 };
@@ -12,6 +11,7 @@ use jiff::Timestamp;
 use super::{Run, RunError};
 use crate::{
     analysis::journal::JournalError,
+    files,
     run::event::Event,
     run::line::{self, LineError},
 };
@@ -19,7 +19,7 @@ use crate::{
 /// Everything of a run but its readings.
 pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
-    let mut file = BufReader::with_capacity(1 << 18, File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::with_capacity(1 << 18, files::open(path).map_err(unreadable)?);
     let mut run: Option<Run> = None;
     let (mut text, mut number) = (Vec::new(), 0);
     loop {
