@@ -12,6 +12,7 @@ use super::{Run, RunError};
 use crate::{
     analysis::journal::JournalError,
     files,
+    plan::limits,
     run::event::Event,
     run::line::{self, LineError},
 };
@@ -44,6 +45,9 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             let Event::Started { run_id, plan_hash, resolved, version, .. } = line.event else {
                 return Err(foreign("the first event of a journal is `Started`".to_owned()).into());
             };
+            if let Some(what) = limits::beyond(&resolved) {
+                return Err(foreign(what).into());
+            }
             let started: Timestamp =
                 line.at.parse().map_err(|_| foreign(format!("`{}` is no time of day", line.at)))?;
             run = Some(Run {
