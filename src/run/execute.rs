@@ -3,11 +3,13 @@
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
 use railgauge_wire::facts::HostFacts;
 
 use super::{
+    aside::aside,
     confirm::FollowUp,
     copies,
     directory::Directory,
@@ -87,9 +89,15 @@ async fn measure(
     let cases = match past.cases {
         known if !known.is_empty() => known,
         _ => {
-            let cases = match plan_cases(&plan, hosts, spine) {
-                Ok(cases) => cases,
-                Err(why) => return End::Prevented(why),
+            let planning = {
+                let (plan, facts, spine) = (Arc::clone(&plan), hosts.facts.clone(), spine.clone());
+                move || plan_cases(&plan, &facts, &spine)
+            };
+            let cases = match aside(spine, Duration::ZERO, planning).await {
+                Ok(Some(Ok(cases))) => cases,
+                Ok(Some(Err(why))) => return End::Prevented(why),
+                Ok(None) => return halted(spine).unwrap_or(End::Interrupted),
+                Err(error) => return End::Prevented(format!("the cases cannot be planned: {error}")),
             };
             spine.emit(Event::Planned { cases: cases.clone() });
             cases
@@ -131,13 +139,13 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 }
 
 /// Every case of the plan on these hosts, with the schedule's remarks as notes.
-fn plan_cases(plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<Vec<Case>, String> {
+fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, String> {
     let mut inventory = Inventory::of_run(plan, |host, fabric| {
-        let facts = hosts.facts.get(&host.name)?;
+        let facts = facts.get(&host.name)?;
         u32::try_from(hosts::devices(host, Some(facts), fabric).len()).ok()
     });
     for host in &plan.hosts {
-        if let Some(facts) = hosts.facts.get(&host.name) {
+        if let Some(facts) = facts.get(&host.name) {
             inventory.set_distances(&host.name, gpus::distances(host, facts));
         }
     }
