@@ -1,20 +1,78 @@
-//! Files that are there as a whole or not at all.
+//! Files of run directories and beside them: the one way to open and to replace them.
+//!
+//! Others may be able to write to the directory in which such a file lies. So what is opened has to be a regular file: a link
+//! in its place is not followed, and nobody waits for a pipe or writes to a device. What is written has a temporary name that
+//! nobody else has, and is then put in its place: it is there as a whole or not at all, and a link in its place is replaced.
 
 use std::{
     ffi::OsStr,
-    fs::{File, OpenOptions, Permissions},
-    io::{self, Write},
-    os::unix::fs::PermissionsExt,
+    fs::{self, File, FileType, OpenOptions, Permissions, TryLockError},
+    io::{self, Read, Write},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt},
     path::Path,
 };
+
+// tempfile, which this file needs, turns this part of rustix on.
+use rustix::fs::OFlags;
 
 /// Beginning and end of the name of a temporary file.
 const PREFIX: &str = ".railgauge-";
 const SUFFIX: &str = ".new";
 
-/// Lets `write` fill a temporary file beside `path` and puts it in its place; what was there stays if that fails. The name of
-/// the temporary file is nobody else's, so that several processes may do so at once and no link lies in its place. File and
-/// name are safe against a power cut when this returns.
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// It cannot be opened, or something else lies in its place.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// Opens a regular file as `how` says.
+///
+/// # Errors
+/// It cannot be opened, or something else lies in its place.
+pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    let only_a_file = |kind: FileType| match kind.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{} lies in its place, and it has to be a regular file: take that away", noun(kind)),
+        )),
+    };
+    // The first look gives the better words, and opening a device may already move it. The second look counts.
+    if let Ok(found) = path.symlink_metadata() {
+        only_a_file(found.file_type())?;
+    }
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = how.custom_flags(flags).open(path)?;
+    only_a_file(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// The bytes of a regular file.
+///
+/// # Errors
+/// It cannot be read, or something else lies in its place.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What is no regular file, in words.
+fn noun(kind: FileType) -> &'static str {
+    match kind {
+        kind if kind.is_symlink() => "a symbolic link",
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    }
+}
+
+/// Lets `write` fill a temporary file beside `path` and puts it in its place, whatever lies there; that stays if it fails. The
+/// name of the temporary file is nobody else's, so that several processes may do so at once and no link lies in its place. File
+/// and name are safe against a power cut when this returns.
 ///
 /// # Errors
 /// Those of `write`, and those of the file system, as `failed` makes them.
@@ -23,10 +81,6 @@ pub fn replace<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
-    // What is no regular file, as /dev/null or a pipe, is written to and not replaced.
-    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        return write(&OpenOptions::new().write(true).open(path).map_err(failed)?);
-    }
     // A path without a directory lies in the current one.
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
@@ -36,6 +90,8 @@ pub fn replace<E>(
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
         .map_err(&failed)?;
+    // Whoever sweeps sees that it is in use. File systems without locks answer with an error; there it may be swept.
+    let _ = temporary.as_file().try_lock();
     write(temporary.as_file())?;
     temporary.as_file().sync_all().map_err(&failed)?;
     temporary.persist(path).map_err(|error| failed(error.error))?;
@@ -46,6 +102,28 @@ pub fn replace<E>(
 pub fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes())
+}
+
+/// Takes away what killed processes left in a directory. A temporary file that a living process fills stays.
+///
+/// # Errors
+/// Those of the file system.
+pub fn sweep(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = match entry? {
+            entry if is_temporary(&entry.file_name()) => entry.path(),
+            _ => continue,
+        };
+        let in_use = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        if open(&path).is_ok_and(in_use) {
+            continue;
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// [`replace`] with these bytes.
@@ -59,7 +137,6 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn many_may_write_the_same_file_at_once() {
@@ -87,19 +164,58 @@ mod tests {
         assert!(fs::symlink_metadata(&path).unwrap().is_file());
     }
 
+    fn pipe(path: &Path) {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+
     #[test]
-    fn what_is_no_file_is_written_to_and_stays() {
-        use std::os::unix::fs::FileTypeExt;
+    fn only_regular_files_are_opened() {
         let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        let read = std::thread::spawn({
-            let path = path.clone();
-            move || fs::read_to_string(path).unwrap()
-        });
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("file"), "mine").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("gone"), at("dangling")).unwrap();
+        pipe(&at("pipe"));
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert_eq!(read(&at("file")).unwrap(), b"mine");
+        assert_eq!(open(&at("gone")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let append = |path: &Path| open_with(path, OpenOptions::new().create(true).append(true));
+        let others =
+            [at("link"), at("dangling"), at("pipe"), at("socket"), place.path().to_owned(), "/dev/null".into()];
+        for (path, noun) in others.iter().zip(["link", "link", "pipe", "socket", "directory", "device"]) {
+            for opened in [open(path), append(path)] {
+                let error = opened.unwrap_err().to_string();
+                assert!(error.contains(noun), "{path:?}: {error}");
+            }
+        }
+        assert!(!at("gone").exists());
+        append(&at("new")).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_in_its_place_is_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("report.html");
+        pipe(&path);
         write(&path, "page").unwrap();
-        assert_eq!(read.join().unwrap(), "page");
-        assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "page");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_swept_and_what_is_being_written_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at(".railgauge-abcdef.new"), "half").unwrap();
+        pipe(&at(".railgauge-bcdefg.new"));
+        fs::write(at("notes.new"), "mine").unwrap();
+        let sweeping = |mut file: &File| {
+            sweep(place.path())?;
+            file.write_all(b"page")
+        };
+        replace(&at("report.html"), sweeping, |error| error).unwrap();
+        let mut names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["notes.new", "report.html"]);
     }
 
     #[test]

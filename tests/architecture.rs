@@ -33,7 +33,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("cluster", &["cluster", "plan", "border"]),
     ("run", &["run", "plan", "preflight", "schedule", "cluster", "files", "border"]),
     // The journal's lines hold the run's events: analysis reads them and nothing else of the run.
-    ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event", "run::line", "border"]),
+    ("analysis", &["analysis", "preflight", "plan", "schedule", "run::event", "run::line", "files", "border"]),
     ("report", &["report", "analysis", "preflight", "plan", "schedule", "run::event", "files", "border"]),
 ];
 

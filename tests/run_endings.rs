@@ -348,3 +348,92 @@ fn variables_are_sent_to_agents_and_not_written() {
     ended.expect(4);
     ended.says("RAILGAUGE_FAULT");
 }
+
+/// Exit code and messages of railgauge, which has a minute.
+fn soon(words: &[&str], scene: &Scene) -> (Option<i32>, String) {
+    let run = program();
+    let mut command = Command::new("timeout");
+    command.arg("60").arg(run.get_program()).args(words).current_dir(scene.path(""));
+    command.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// Whoever may write to a run directory can lay links, pipes and devices in it.
+#[test]
+fn a_link_or_pipe_in_the_place_of_a_file_of_a_run_is_replaced_or_refused() {
+    use std::{fs, os::unix::fs::symlink};
+    let scene = Scene::new();
+    scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let victim = scene.write("victim", "mine");
+    let run = scene.run_directory();
+    let place = |name: &str| run.join(name);
+    let is_own = |name: &str| fs::symlink_metadata(place(name)).unwrap().is_file();
+    let untouched = || assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    fs::create_dir(&run).unwrap();
+    fs::write(place("records.jsonl"), "").unwrap();
+    ["plan.toml", ".reserve", "log.txt"].iter().for_each(|name| symlink(&victim, place(name)).unwrap());
+    let (code, said) = soon(&["run", "plan.toml", "-o", "run"], &scene);
+    assert!(matches!(code, Some(0 | 3)), "{code:?} {said}");
+    untouched();
+    assert!(is_own("plan.toml") && is_own("log.txt") && !place(".reserve").exists());
+
+    // What is drawn is put in the place of whatever lies there.
+    let drawn = ["records.parquet", "verdicts.json", "junit.xml", "report.html"];
+    for lay in [|path: &Path| pipe(path), |path: &Path| symlink("/dev/null", path).unwrap()] {
+        for name in drawn {
+            fs::remove_file(place(name)).unwrap();
+            lay(&place(name));
+        }
+        let (code, said) = soon(&["report", "run"], &scene);
+        assert!(matches!(code, Some(0 | 3)) && drawn.iter().all(|name| is_own(name)), "{code:?} {said}");
+    }
+
+    // A run that is gone on with: its log is added to, so it has to be a file; what a killed process left goes.
+    let journal = fs::read_to_string(place("records.jsonl")).unwrap();
+    let cut = journal.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(place("records.jsonl"), &journal[..cut]).unwrap();
+    let log = fs::read(place("log.txt")).unwrap();
+    for lay in [|path: &Path, _: &Path| pipe(path), |path: &Path, victim: &Path| symlink(victim, path).unwrap()] {
+        fs::remove_file(place("log.txt")).unwrap();
+        lay(&place("log.txt"), &victim);
+        lay(&place(".reserve"), &victim);
+        let (code, said) = soon(&["run", "--resume", "run"], &scene);
+        assert!(code == Some(4) && said.contains("log.txt"), "{code:?} {said}");
+        untouched();
+    }
+    fs::remove_file(place("log.txt")).unwrap();
+    fs::write(place("log.txt"), log).unwrap();
+    fs::write(place(".railgauge-abcdef.new"), "half").unwrap();
+    pipe(&place(".reserve"));
+    let (code, said) = soon(&["run", "--resume", "run"], &scene);
+    assert!(matches!(code, Some(0 | 3)), "{code:?} {said}");
+    assert!(!place(".railgauge-abcdef.new").exists() && !place(".reserve").exists());
+
+    // The journal of somebody else is not taken for that of this directory, and none is waited for.
+    fs::rename(place("records.jsonl"), scene.path("real")).unwrap();
+    let real = fs::read(scene.path("real")).unwrap();
+    fs::create_dir(scene.path("good")).unwrap();
+    fs::write(scene.path("good/records.jsonl"), &real).unwrap();
+    let commands: [&[&str]; 6] = [
+        &["run", "--resume", "run"],
+        &["run", "plan.toml", "-o", "run"],
+        &["report", "run"],
+        &["compare", "good", "run"],
+        &["trend", "run"],
+        &["baseline", "run"],
+    ];
+    for lay in [|path: &Path, _: &Path| pipe(path), |path: &Path, real: &Path| symlink(real, path).unwrap()] {
+        let _ = fs::remove_file(place("records.jsonl"));
+        lay(&place("records.jsonl"), &scene.path("real"));
+        for words in commands {
+            let (code, said) = soon(words, &scene);
+            assert!(matches!(code, Some(2..=4)) && said.contains("records.jsonl"), "{words:?}: {code:?} {said}");
+        }
+        assert_eq!(fs::read(scene.path("real")).unwrap(), real);
+    }
+}

@@ -11,7 +11,7 @@ use polars::prelude::{
 use railgauge_wire::terms::{Better, Metric};
 
 use super::row::{Phase, Row};
-use crate::border::text::path_text;
+use crate::{border::text::path_text, files};
 
 mod readings;
 
@@ -152,7 +152,7 @@ pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<
 /// The file cannot be read, or is not a frame of ours.
 pub fn read_parquet(path: &Path) -> Result<DataFrame, FrameError> {
     let name = path_text(path);
-    let file = File::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
+    let file = files::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let frame = ParquetReader::new(file).finish().map_err(polars(name.clone()))?;
     for (column, wanted) in &COLUMNS {
         let found = frame.column(column).map(Column::dtype);

@@ -23,7 +23,7 @@ use super::{
     ceiling,
     journal::HostUp,
     results::CaseResult,
-    rows,
+    rows, together,
     value::{self, Direction},
 };
 use crate::{plan::metrics_of, run::event::Sample};
@@ -59,6 +59,7 @@ pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -
         // What is not there cannot be impossible as well.
         if absent.is_empty() {
             found.impossible.extend(impossible(result, sample, rate, threads));
+            found.impossible.extend(together::strays(result, sample));
         }
         found.absent.extend(absent);
     }

@@ -3,8 +3,10 @@
 //! Others are agents, the processes that start them, and whoever wrote a journal: a program that may be broken or worse, a
 //! file that came by mail. Two rules hold for all of them. Texts reach terminals, pages and logs: what cannot be printed is
 //! replaced ([`text`]). Numbers reach arithmetic: none is farther from zero than [`FARTHEST`], so that the sum or the
-//! difference of two never overflows ([`look()`]). Whether a number can be *true* is judged with the sample ([`crate::analysis`]).
+//! difference of two never overflows ([`look()`]). Whether a number can be *true* is judged with the sample ([`crate::analysis`]). How
+//! many of everything a host may tell of says [`facts`].
 
+pub mod facts;
 mod look;
 pub mod text;
 

@@ -24,7 +24,7 @@ pub struct Args {
 /// # Errors
 /// The directory is no run directory, its journal cannot be read, or a file cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    if !args.run.join("records.jsonl").is_file() {
+    if args.run.join("records.jsonl").symlink_metadata().is_err() {
         let run = path_text(&args.run);
         return Err(Misuse(format!("{run} is no run directory: it holds no records.jsonl")).into());
     }

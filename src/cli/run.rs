@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -22,6 +23,7 @@ use crate::{
     plan::{Plan, model::Launcher},
     report,
     run::{
+        aside::aside,
         confirm::FollowUp,
         directory::{Directory, DirectoryError},
         event::{Case, Event},
@@ -73,7 +75,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     });
     // The report tells a run that goes on from one that ended: it ended.
     spine.close();
-    let exit = finish(&directory, end, &args, common);
+    let exit = runtime.block_on(finish(&directory, end, &args, common, &spine));
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     exit
@@ -104,14 +106,25 @@ fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
     Ok(localise::further(&journal, &results, &rows))
 }
 
+/// How long drawing the report may take once the run is interrupted.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Draws the report, says what the run came to, and answers with the exit code.
-fn finish(directory: &Directory, end: End, args: &Args, common: &Common) -> anyhow::Result<Exit> {
+async fn finish(directory: &Directory, end: End, args: &Args, common: &Common, spine: &Spine) -> anyhow::Result<Exit> {
     let place = path_text(directory.path());
     let quoted = path_quoted(directory.path());
     let resume = format!("railgauge run --resume {quoted}");
-    let exit = match report::write(directory.path()) {
-        Ok(written) => written_out(&written, args.json, common)?,
-        Err(error) => {
+    let drawing = {
+        let path = directory.path().to_owned();
+        move || report::write(&path)
+    };
+    let exit = match aside(spine, PATIENCE, drawing).await.context("the report cannot be drawn")? {
+        Some(Ok(written)) => written_out(&written, args.json, common)?,
+        None => {
+            tell(format_args!("the report takes long and was left; draw it with: railgauge report {quoted}"));
+            Exit::Interrupted
+        }
+        Some(Err(error)) => {
             tell(format_args!("error: everything measured is in {place}, but the report could not be drawn: {error}"));
             tell(format_args!("help: put that right and run `railgauge report {quoted}`"));
             Exit::Unable
@@ -194,6 +207,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let (plan, binary) = (earlier.plan, AgentBinary::find()?);
     let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };
     let journal = begun(&directory, claim, earlier.tail)?;
+    files::sweep(directory.path()).with_context(|| unwritable(&directory))?;
     Ok(Start { plan, binary, directory, journal, past, first })
 }
 

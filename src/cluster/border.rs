@@ -8,11 +8,11 @@
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
-    message::FromAgent,
+    message::{Answer, FromAgent},
 };
 use serde_json::Value;
 
-use crate::border::{self, text};
+use crate::border::{self, facts, text};
 
 /// Longest text that is taken whole, in bytes. A kernel's command line has at most 4,096.
 const LONGEST: usize = 4096;
@@ -42,11 +42,29 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
         return refused(bytes, cause, "the agent, its host or a driver is broken: measure again without that host");
     }
     if !seen.unprintable && seen.longest <= LONGEST {
-        return frame::decode(bytes);
+        return frame::decode(bytes).map(bounded);
     }
     let mut value: Value = frame::decode(bytes)?;
     border::clean(&mut value, harmless);
-    Ok(serde_json::from_value(value)?)
+    Ok(bounded(serde_json::from_value(value)?))
+}
+
+/// A reply, unless it is the facts of a host that there cannot be.
+fn bounded(reply: FromAgent) -> FromAgent {
+    match reply {
+        FromAgent::Reply { id, outcome: Ok(Answer::Facts(facts)) } => {
+            let failure = |cause| {
+                Failure::new(Stage::Facts, Kind::Internal, cause)
+                    .help("see /sys/class/infiniband and /sys/class/net there, or leave the host out of the plan")
+            };
+            let outcome = match facts::too_many(&facts) {
+                Some(cause) => Err(failure(cause)),
+                None => Ok(Answer::Facts(facts)),
+            };
+            FromAgent::Reply { id, outcome }
+        }
+        other => other,
+    }
 }
 
 /// The failure of the request that a reply answers, in place of what it says.
@@ -71,7 +89,7 @@ fn harmless(said: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use railgauge_wire::message::Answer;
+    use railgauge_wire::facts::{HostFacts, RdmaDevice, RdmaPort};
 
     fn reply(outcome: Result<Answer, Failure>) -> Vec<u8> {
         frame::encode(&FromAgent::Reply { id: 7, outcome }).unwrap().split_off(4)
@@ -126,6 +144,23 @@ mod tests {
             panic!("it was taken");
         };
         assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Internal));
+    }
+
+    #[test]
+    fn facts_of_a_host_that_cannot_be_are_a_failure_of_their_request() {
+        let with = |ports: u8, devices: usize| {
+            let ports = (0..ports).map(|number| RdmaPort { number, ..RdmaPort::default() }).collect();
+            let device = RdmaDevice { ports, ..RdmaDevice::default() };
+            let facts = HostFacts { rdma: vec![device; devices], ..HostFacts::default() };
+            match admit(&reply(Ok(Answer::Facts(Box::new(facts))))).unwrap() {
+                FromAgent::Reply { id: 7, outcome } => outcome,
+                other => panic!("another reply: {other:?}"),
+            }
+        };
+        assert!(with(2, 128).is_ok());
+        let failure = with(10, 150).unwrap_err();
+        assert_eq!(failure.stage, Stage::Facts);
+        assert!(failure.cause.contains("1500 RDMA ports"), "{failure}");
     }
 
     #[test]

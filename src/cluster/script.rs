@@ -27,7 +27,7 @@ macro_rules! sweep {
     };
 }
 
-/// Tells of the first directory above `.` whose owner is neither root nor the user, or into which others may write: who
+/// Tells of the first path above `$from` whose owner is neither root nor the user, or to which others may write: who
 /// can rename a directory above decides what is started below. A directory with the sticky bit (/tmp) lets nobody rename
 /// what is not his (sshd's StrictModes allows none); a group that is the user's own, with his name, is himself, as many
 /// systems have it with umask 002.
@@ -44,7 +44,7 @@ macro_rules! above {
             "case $3 in 0|\"$u\") ;; *) ",
             $then,
             "; esac; ",
-            "case $1 in ?????????[tT]*) ;; ????????w*) ",
+            "case $1 in d????????[tT]*) ;; ????????w*) ",
             $then,
             ";; ",
             "?????w*) [ \"$4\" = \"$g\" ] || { ",
@@ -55,7 +55,8 @@ macro_rules! above {
 }
 
 /// Looks at a host. Arguments: `two words`, the agent's directory or nothing, then `MACHINE=HASH=FILE` for every
-/// agent there is; FILE, if not empty, is tried in place first, if only root and the user may write to the directories above.
+/// agent there is; FILE, if not empty, is tried in place first, if it and the directories above belong to root or the user and
+/// nobody else may write to them.
 /// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `above D MODE UID` |
 /// `directory D` · `have` or `missing`.
 pub(crate) const PROBE: &str = concat!(
@@ -66,7 +67,8 @@ pub(crate) const PROBE: &str = concat!(
     "if [ -n \"$f\" ] && [ -f \"$f\" ] && [ -x \"$f\" ] && s=$(sha256sum < \"$f\") && [ \"${s%% *}\" = \"$h\" ] ",
     // Where others may exchange the file between the look and the start, the agent is sent.
     "&& ( cd \"${f%/*}\" || exit 1; ",
-    above!("$(pwd -P)/x", "exit 1"),
+    // The first path above what stands below the file is the file.
+    above!("$(pwd -P)/${f##*/}/x", "exit 1"),
     "exit 0 ); then echo \"@railgauge in-place\"; exit 0; fi; ",
     "[ -n \"$d$XDG_CACHE_HOME$HOME\" ] || { echo \"@railgauge homeless\"; exit 0; }; ",
     "[ -n \"$d\" ] || d=${XDG_CACHE_HOME:-$HOME/.cache}/railgauge; ",
@@ -189,13 +191,42 @@ mod tests {
         std::fs::copy("/bin/true", &agent).unwrap();
         let sum = std::process::Command::new("sha256sum").arg(&agent).output().unwrap().stdout;
         let hash = String::from_utf8(sum).unwrap().split_whitespace().next().unwrap().to_owned();
-        for (mode, in_place) in [(0o755, true), (0o777, false)] {
-            std::fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        let allow = |path: &std::path::Path, mode| {
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        };
+        let in_place = || {
             let image = format!("{}={hash}={}", std::env::consts::ARCH, agent.display());
             let words = sh(PROBE, ["two words", place.path().join("own").to_str().unwrap(), &image]);
             let output = std::process::Command::new(&words[0]).args(&words[1..]).output().unwrap();
-            let answers = answers(&output.stdout);
-            assert_eq!(answers.contains(&"in-place".to_owned()), in_place, "{mode:o}: {answers:?}");
+            answers(&output.stdout).contains(&"in-place".to_owned())
+        };
+        for (above, own, expected) in [
+            (0o755, 0o755, true),
+            (0o777, 0o755, false),
+            (0o755, 0o757, false),
+            // On a file the sticky bit keeps nobody from writing.
+            (0o755, 0o1757, false),
+        ] {
+            allow(&directory, above);
+            allow(&agent, own);
+            assert_eq!(in_place(), expected, "{above:o} {own:o}");
+        }
+        allow(&agent, 0o755);
+        // The directory in which a link ends is not looked at.
+        let real = directory.join("real");
+        std::fs::rename(&agent, &real).unwrap();
+        std::os::unix::fs::symlink(&real, &agent).unwrap();
+        assert!(!in_place());
+        std::fs::rename(&real, &agent).unwrap();
+        // The owner may write whatever the mode says. Only root can make somebody else the owner, or the group.
+        let (foreign_group, foreign) = ((None, Some(65_534)), (Some(65_534), None));
+        for ((owner, group), mode, expected) in
+            [(foreign_group, 0o755, true), (foreign_group, 0o775, false), (foreign, 0o755, false)]
+        {
+            if std::os::unix::fs::chown(&agent, owner, group).is_ok() {
+                allow(&agent, mode);
+                assert_eq!(in_place(), expected, "{owner:?} {group:?} {mode:o}");
+            }
         }
     }
 

@@ -13,6 +13,7 @@
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
 //! | `mistakes`, `render` | mistakes, and how they are shown |
 //! | [`mod@count`] | plurals |
+//! | [`limits`] | how much a plan may make |
 //! | [`model`] | the plan itself |
 
 pub mod baseline;
@@ -23,6 +24,7 @@ pub mod grammar;
 mod hosts;
 mod interleave;
 mod launch;
+pub mod limits;
 mod localise;
 mod metrics;
 mod mistakes;

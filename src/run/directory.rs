@@ -13,11 +13,12 @@ use crate::{
     files,
 };
 
+const JOURNAL: &str = "records.jsonl";
 /// Every file of a run directory.
 pub const FILES: [&str; 9] = [
     "plan.toml",
     "facts.json",
-    "records.jsonl",
+    JOURNAL,
     "records.parquet",
     "verdicts.json",
     "junit.xml",
@@ -26,7 +27,7 @@ pub const FILES: [&str; 9] = [
     ".reserve",
 ];
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
-const EARLY: [&str; 4] = ["plan.toml", "records.jsonl", "log.txt", ".reserve"];
+const EARLY: [&str; 4] = ["plan.toml", JOURNAL, "log.txt", ".reserve"];
 
 /// Why there is no run directory to write to.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,11 @@ pub enum DirectoryError {
     },
 }
 
+/// What keeps a journal from being claimed, with its name.
+fn of_journal(cause: io::Error) -> io::Error {
+    io::Error::new(cause.kind(), format!("{JOURNAL}: {cause}"))
+}
+
 /// An existing run directory.
 #[derive(Debug, Clone)]
 pub struct Directory {
@@ -88,28 +94,24 @@ impl Directory {
         let entries: io::Result<Vec<_>> = fs::read_dir(path).and_then(Iterator::collect);
         let names: Vec<_> = entries.map_err(unusable)?.iter().map(fs::DirEntry::file_name).collect();
         // The journal is made before anything else: what lies in a directory without one is not ours.
-        if !names.is_empty() && !directory.journal().is_file() {
+        if !names.is_empty() && !names.iter().any(|name| name == JOURNAL) {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
         // The claim decides between two that begin at once; nothing is written before it.
-        let claim = Claim::create(&directory.journal()).map_err(unusable)?;
+        let claim = Claim::create(&directory.journal()).map_err(of_journal).map_err(unusable)?;
         if claim.is_written().map_err(unusable)? {
             return Err(DirectoryError::Taken(path.to_owned()));
         }
         let is_early = |name: &OsString| EARLY.iter().any(|early| name == early);
-        let (left, others): (Vec<_>, Vec<_>) =
-            names.into_iter().filter(|name| !is_early(name)).partition(|name| files::is_temporary(name));
-        if !others.is_empty() {
+        if !names.iter().all(|name| is_early(name) || files::is_temporary(name)) {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
         // What a write left that was cut off, and the log, which would be added to; the other files are written anew.
-        for name in left.into_iter().map(|name| path.join(name)).chain([directory.log()]) {
-            match fs::remove_file(name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(error)),
-                _ => {}
-            }
+        files::sweep(path).map_err(unusable)?;
+        match fs::remove_file(directory.log()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(error)),
+            _ => Ok((directory, claim)),
         }
-        Ok((directory, claim))
     }
 
     /// Opens a run directory that holds a run and claims its journal. Nothing in it is changed.
@@ -123,10 +125,10 @@ impl Directory {
         if !path.is_dir() {
             return Err(nothing("it is not a directory"));
         }
-        if !directory.journal().is_file() {
+        if directory.journal().symlink_metadata().is_err() {
             return Err(nothing("it has no records.jsonl"));
         }
-        let claim = Claim::open(&directory.journal()).map_err(unusable)?;
+        let claim = Claim::open(&directory.journal()).map_err(of_journal).map_err(unusable)?;
         match claim.is_written().map_err(unusable)? {
             true => Ok((directory, claim)),
             false => Err(nothing("its records.jsonl holds no whole line")),
@@ -172,7 +174,7 @@ impl Directory {
 
     /// The journal.
     pub fn journal(&self) -> PathBuf {
-        self.path.join("records.jsonl")
+        self.path.join(JOURNAL)
     }
 
     /// What agents and launchers said.

@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs,
     sync::Arc,
+    time::Duration,
 };
 
 use railgauge_wire::facts::HostFacts;
 
 use super::{
+    aside::aside,
     confirm::FollowUp,
     copies,
     directory::Directory,
@@ -88,9 +89,15 @@ async fn measure(
     let cases = match past.cases {
         known if !known.is_empty() => known,
         _ => {
-            let cases = match plan_cases(&plan, hosts, spine) {
-                Ok(cases) => cases,
-                Err(why) => return End::Prevented(why),
+            let planning = {
+                let (plan, facts, spine) = (Arc::clone(&plan), hosts.facts.clone(), spine.clone());
+                move || plan_cases(&plan, &facts, &spine)
+            };
+            let cases = match aside(spine, Duration::ZERO, planning).await {
+                Ok(Some(Ok(cases))) => cases,
+                Ok(Some(Err(why))) => return End::Prevented(why),
+                Ok(None) => return halted(spine).unwrap_or(End::Interrupted),
+                Err(error) => return End::Prevented(format!("the cases cannot be planned: {error}")),
             };
             spine.emit(Event::Planned { cases: cases.clone() });
             cases
@@ -132,13 +139,13 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 }
 
 /// Every case of the plan on these hosts, with the schedule's remarks as notes.
-fn plan_cases(plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<Vec<Case>, String> {
+fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, String> {
     let mut inventory = Inventory::of_run(plan, |host, fabric| {
-        let facts = hosts.facts.get(&host.name)?;
+        let facts = facts.get(&host.name)?;
         u32::try_from(hosts::devices(host, Some(facts), fabric).len()).ok()
     });
     for host in &plan.hosts {
-        if let Some(facts) = hosts.facts.get(&host.name) {
+        if let Some(facts) = facts.get(&host.name) {
             inventory.set_distances(&host.name, gpus::distances(host, facts));
         }
     }
@@ -157,7 +164,7 @@ fn plan_cases(plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<Vec<Case>, St
 /// Writes what every host is; hosts that are not up this time keep what an earlier process found.
 fn write_facts(directory: &Directory, facts: &BTreeMap<String, HostFacts>) -> std::io::Result<()> {
     let path = directory.facts();
-    let earlier = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let earlier = files::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let mut all: BTreeMap<String, HostFacts> = earlier.unwrap_or_default();
     all.extend(facts.iter().map(|(host, facts)| (host.clone(), facts.clone())));
     // In one step: a reader, or the next process after a power cut, finds the old or the new document.

@@ -16,6 +16,7 @@ use super::{
     event::Line,
     line::{self, Tail},
 };
+use crate::files;
 
 /// Room kept for the last lines, in bytes. A line with a latency distribution takes about 4 KiB, so this is enough
 /// for two thousand flows that end at once.
@@ -33,7 +34,7 @@ impl Claim {
     /// # Errors
     /// The file cannot be made, or another process writes to it.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Self::locked(OpenOptions::new().create(true).read(true).append(true).open(path)?)
+        Self::locked(files::open_with(path, OpenOptions::new().create(true).read(true).append(true))?)
     }
 
     /// Claims a journal that is there.
@@ -41,7 +42,7 @@ impl Claim {
     /// # Errors
     /// The file cannot be opened for writing, or another process writes to it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::locked(OpenOptions::new().read(true).append(true).open(path)?)
+        Self::locked(files::open_with(path, OpenOptions::new().read(true).append(true))?)
     }
 
     fn locked(file: File) -> io::Result<Self> {
@@ -72,11 +73,7 @@ impl Claim {
     /// There is no room for the reserve, or the journal cannot be written.
     pub fn go_on(self, tail: Tail, reserve: &Path) -> io::Result<Journal> {
         // Written, not only sized: a sparse file would reserve nothing.
-        let allocated = File::create(reserve).and_then(|mut room| {
-            room.write_all(&vec![0x55; RESERVE])?;
-            room.sync_all()
-        });
-        let allocated = allocated.map_err(|error| {
+        let allocated = files::write(reserve, vec![0x55; RESERVE]).map_err(|error| {
             let room = RESERVE >> 20;
             let cause = format!("{error}; a run starts only with {room} MiB to spare beside its journal");
             io::Error::new(error.kind(), cause)
@@ -220,6 +217,21 @@ mod tests {
         assert!(reserve.exists(), "the reserve of the writer is taken away");
         drop(first);
         Claim::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_reserve_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("victim"), "mine").unwrap();
+        std::os::unix::fs::symlink(at("victim"), at(".reserve")).unwrap();
+        let journal = Claim::create(&at("records.jsonl")).unwrap().go_on(Tail::default(), &at(".reserve")).unwrap();
+        assert_eq!(fs::symlink_metadata(at(".reserve")).unwrap().len(), RESERVE as u64);
+        drop(journal);
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "mine");
+        // Nor is one in the place of the journal.
+        std::os::unix::fs::symlink(at("victim"), at("link.jsonl")).unwrap();
+        assert!(Claim::create(&at("link.jsonl")).is_err() && Claim::open(&at("link.jsonl")).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | [`spine`] | stamps events and hands them to journal and progress |
 //! | [`progress`] | what a person sees while it runs |
 //! | [`execute`] | a whole run, from the first host to the last goodbye |
+//! | [`aside`] | work that takes long, given up when the run is interrupted |
 //! | [`hosts`] | brings hosts up and learns what they are |
 //! | `gpus` | which GPU an end of a pair uses |
 //! | `copies` | how fast bytes move between host and GPU, before the tests |
@@ -23,6 +24,7 @@
 //! | [`rounds`] | the loop over rounds, cells and flows |
 //! | [`confirm`] | suspects measured again, after the tests |
 
+pub mod aside;
 mod configure;
 pub mod confirm;
 mod copies;

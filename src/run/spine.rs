@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fs::OpenOptions,
     io::Write,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -14,6 +15,7 @@ use super::{
     journal::Journal,
     progress::Progress,
 };
+use crate::files;
 
 /// Why a run ends before its last round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +77,10 @@ impl Spine {
     /// # Errors
     /// The log file cannot be opened.
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
+        let log = files::open_with(log, OpenOptions::new().create(true).append(true)).map_err(|cause| {
+            let name = log.file_name().unwrap_or_default().to_string_lossy();
+            std::io::Error::new(cause.kind(), format!("{name}: {cause}"))
+        })?;
         Ok(Self::over(Inner { record: Some(Record { journal, log, logged: HashMap::new() }), progress }))
     }
 

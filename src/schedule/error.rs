@@ -38,6 +38,21 @@ pub enum ScheduleError {
         /// What is missing.
         why: String,
     },
+    /// More than a run may measure.
+    #[error(
+        "test `{test}`: {amount} measurements with those of the tests before it, and a run makes at most {most}{widest}; take \
+         fewer sizes, repeats or pairs, or name the `devices` of hosts or the `rails` of the test"
+    )]
+    TooMany {
+        /// Name of the test.
+        test: String,
+        /// Measurements of the tests so far.
+        amount: u128,
+        /// How many there may be.
+        most: u64,
+        /// The host with the most ports and how many it has, in words; empty where ports do not matter.
+        widest: String,
+    },
     /// A collective operation without a group.
     #[error("test `{test}`: `{op}` joins a group of ranks, and the test has pairs")]
     Collective {

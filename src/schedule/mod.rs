@@ -42,7 +42,7 @@ pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;
 
-use crate::plan::Plan;
+use crate::plan::{Plan, limits, model::Rails};
 
 /// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
 ///
@@ -50,15 +50,35 @@ use crate::plan::Plan;
 /// failed case that names it. The same holds for a rail that the plan asks for by number and a host does not have.
 ///
 /// # Errors
-/// When a test names a host or group that the plan does not have, pairs a host with itself, leaves nobody to pair, or
-/// is a collective. A checked plan has none of the first three.
+/// When a test names a host or group that the plan does not have, pairs a host with itself, leaves nobody to pair, makes
+/// more measurements than a run may have, or is a collective. A checked plan has none of the first three.
 pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, ScheduleError> {
     let names: Vec<Arc<str>> = plan.hosts.iter().map(|host| Arc::from(host.name.as_str())).collect();
     let directory = pattern::Directory::new(plan);
     let mut schedule = Schedule::default();
+    let mut amount = 0_u128;
     for (index, test) in plan.tests.iter().enumerate() {
+        // Nothing is made of a test before it is known to be bounded: first by the plan alone, then with the rails of its hosts.
+        let bounded = |amount: u128| {
+            let widest =
+                inventory.widest(test).filter(|(_, rails)| *rails > 1 && !matches!(test.rails, Rails::Only(_)));
+            match amount > u128::from(limits::MEASUREMENTS) {
+                false => Ok(()),
+                true => Err(ScheduleError::TooMany {
+                    test: test.name.clone(),
+                    amount,
+                    most: limits::MEASUREMENTS,
+                    widest: widest.map(|(host, n)| format!("; `{host}` has {n} ports, the most")).unwrap_or_default(),
+                }),
+            }
+        };
+        bounded(amount.saturating_add(limits::least(plan, test)))?;
+        let each = limits::cells(test).saturating_mul(test.repeats.into());
         if let Some(collective) = &test.collective {
             let rounds = group::rounds(test, collective, &directory, &names)?;
+            let groups = rounds.iter().map(Vec::len).sum::<usize>() as u128;
+            amount = amount.saturating_add(groups.saturating_mul(each));
+            bounded(amount)?;
             schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
             schedule.cells.push(model::cells(test));
             continue;
@@ -70,6 +90,8 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
         let pairs = pattern::rounds(test, &directory, pattern::Draw::of(plan), &mut notes)?;
         let counts = inventory.counts(plan, test.fabric);
         rails::note_differences(test, &directory, &counts, &names, &mut notes);
+        amount = amount.saturating_add(rails::flows(&pairs, &test.rails, &counts).saturating_mul(each));
+        bounded(amount)?;
         let rounds = rails::spread(&pairs, &test.rails, &counts, &names);
         if rounds.is_empty() {
             let why = "its list of rails is empty".to_owned();

@@ -23,6 +23,8 @@ use crate::plan::{
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inventory {
     known: HashMap<Fabric, HashMap<String, u32>>,
+    /// The host whose own word gave the others that list nothing their number of rails.
+    told: HashMap<Fabric, String>,
     /// Distances of the GPUs from the RDMA device of each rail.
     distances: HashMap<String, Vec<BTreeSet<Distance>>>,
 }
@@ -49,8 +51,11 @@ impl Inventory {
         for &fabric in Fabric::ALL {
             let open: Vec<&Host> =
                 plan.hosts.iter().filter(|host| inventory.get(&host.name, fabric).is_none()).collect();
-            if let Some(most) = open.iter().filter_map(|host| found(host, fabric)).max() {
+            let offers = open.iter().filter_map(|host| Some((found(host, fabric)?, host)));
+            // The first of those with the most.
+            if let Some((most, host)) = offers.rev().max_by_key(|(offer, _)| *offer) {
                 open.iter().for_each(|host| inventory.set(&host.name, fabric, most));
+                inventory.told.insert(fabric, host.name.clone());
             }
         }
         inventory
@@ -86,6 +91,14 @@ impl Inventory {
         rounds.filter(|round| !round.is_empty()).collect()
     }
 
+    /// The host of a test with the most rails and how many it has: by its own word, where others go by it.
+    pub(super) fn widest<'a>(&'a self, test: &'a Test) -> Option<(&'a str, u32)> {
+        let hosts = test.hosts.iter().filter_map(|host| Some((&**host, self.get(host, test.fabric)?)));
+        let widest = hosts.rev().max_by_key(|(_, rails)| *rails)?;
+        let told = self.told.get(&test.fabric).map(|host| (&**host, self.get(host, test.fabric)));
+        Some(told.filter(|(_, rails)| *rails == Some(widest.1)).map_or(widest, |(host, _)| (host, widest.1)))
+    }
+
     /// The counts of all hosts of `plan`, by position.
     pub(super) fn counts(&self, plan: &Plan, fabric: Fabric) -> Vec<Option<u32>> {
         plan.hosts.iter().map(|host| self.get(&host.name, fabric)).collect()
@@ -96,6 +109,19 @@ impl Inventory {
 fn of_pair((from, to): Pair, counts: &[Option<u32>]) -> (u32, u32) {
     let (from, to) = (counts[from as usize], counts[to as usize]);
     (from.or(to).unwrap_or(1), to.or(from).unwrap_or(1))
+}
+
+/// How many flows [`spread`] makes of these pairs.
+pub(super) fn flows(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>]) -> u128 {
+    let of = |&pair: &Pair| {
+        let (from, to) = of_pair(pair, counts);
+        match rails {
+            Rails::Aligned => u128::from(from.min(to)),
+            Rails::Crossed => u128::from(from) * u128::from(to),
+            Rails::Only(only) => only.len() as u128,
+        }
+    };
+    pairs.iter().flatten().map(of).sum()
 }
 
 /// Rounds of flows from rounds of pairs: one each for aligned rails, as many as a host has rails for crossed ones.

@@ -10,6 +10,7 @@ use railgauge::{
         row::Row,
         verdict::{Kind, Status, Verdict},
     },
+    plan::model::{Pattern, Test},
     report::draw,
     run::{
         event::{Event, Line},
@@ -227,4 +228,43 @@ fn mutated(text: &[u8], kind: u8, at: usize, to: usize, seed: u64) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Who wrote a journal must not choose how much time and memory a report takes.
+#[test]
+fn a_plan_or_a_host_that_cannot_be_is_refused_before_anything_is_made_of_it() {
+    let refused = |change: &dyn Fn(&mut Event)| {
+        let mut lines = small().lines();
+        lines.iter_mut().for_each(|line| change(&mut line.event));
+        read(&support::text(&lines)).unwrap_err().to_string()
+    };
+    let of_plan = |change: &dyn Fn(&mut Test)| {
+        refused(&|event| {
+            if let Event::Started { resolved, .. } = event {
+                change(&mut resolved.tests[0]);
+            }
+        })
+    };
+    for (words, change) in [
+        ("299999 sizes", (|test| test.sizes = (1..300_000).collect()) as fn(&mut Test)),
+        ("2999 numbers of queue pairs", |test| test.qps = (1..3_000).collect()),
+        ("4000000000 repeats", |test| test.repeats = 4_000_000_000),
+        ("100000 threads", |test| test.threads = 100_000),
+        ("4000000000 rounds", |test| test.pattern = Pattern::Random(4_000_000_000)),
+        ("measurements", |test| {
+            test.sizes = (1..=1000).collect();
+            test.repeats = 1000;
+            test.qps = (1..=100).collect();
+        }),
+    ] {
+        let error = of_plan(&change);
+        assert!(error.contains(words) && error.starts_with("records.jsonl:1:"), "{words}: {error}");
+    }
+    let error = refused(&|event| {
+        if let Event::HostUp { facts, .. } = event {
+            let port = facts.rdma[0].ports[0].clone();
+            facts.rdma[0].ports = vec![port; 3000];
+        }
+    });
+    assert!(error.contains("RDMA ports") && error.starts_with("records.jsonl:2:"), "{error}");
 }

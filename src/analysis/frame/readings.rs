@@ -1,12 +1,12 @@
 //! The few columns of a stored frame that comparisons and trends need, without reading the rest.
 
-use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use polars::prelude::{Column, ParquetReader, SerReader};
 use railgauge_wire::terms::Metric;
 
 use super::{FrameError, polars};
-use crate::{analysis::row::Reading, border::text::path_text};
+use crate::{analysis::row::Reading, border::text::path_text, files};
 
 const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src_device", "dst_device"];
 
@@ -16,7 +16,7 @@ const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src
 /// The file cannot be read, or is not a frame of ours.
 pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
     let name = path_text(path);
-    let file = File::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
+    let file = files::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
     let columns = NEEDED.iter().map(|column| (*column).to_owned()).collect();
     let frame = ParquetReader::new(file).with_columns(Some(columns)).finish().map_err(polars(name.clone()))?;
     macro_rules! values {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{BufRead, BufReader},
     path::Path,
 };
@@ -12,6 +11,8 @@ use jiff::Timestamp;
 use super::{Run, RunError};
 use crate::{
     analysis::journal::JournalError,
+    files,
+    plan::limits,
     run::event::Event,
     run::line::{self, LineError},
 };
@@ -19,7 +20,7 @@ use crate::{
 /// Everything of a run but its readings.
 pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
-    let mut file = BufReader::with_capacity(1 << 18, File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::with_capacity(1 << 18, files::open(path).map_err(unreadable)?);
     let mut run: Option<Run> = None;
     let (mut text, mut number) = (Vec::new(), 0);
     loop {
@@ -44,6 +45,9 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             let Event::Started { run_id, plan_hash, resolved, version, .. } = line.event else {
                 return Err(foreign("the first event of a journal is `Started`".to_owned()).into());
             };
+            if let Some(what) = limits::beyond(&resolved) {
+                return Err(foreign(what).into());
+            }
             let started: Timestamp =
                 line.at.parse().map_err(|_| foreign(format!("`{}` is no time of day", line.at)))?;
             run = Some(Run {

@@ -128,7 +128,7 @@ pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
 
 /// Whether the frame was written after the last line of the journal.
 fn fresh(frame: &Path, journal: &Path) -> bool {
-    let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let time = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok();
     time(frame).zip(time(journal)).is_some_and(|(frame, journal)| frame >= journal)
 }
 

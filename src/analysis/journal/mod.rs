@@ -12,7 +12,7 @@ pub(super) mod times;
 
 use std::{
     collections::BTreeMap,
-    fs::{File, TryLockError},
+    fs::TryLockError,
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,6 +22,7 @@ use jiff::Timestamp;
 
 use crate::{
     border::text::{path_quoted, path_text},
+    files,
     plan::Plan,
     run::event::{Case, LinkRecord, Sample, VERSION},
     run::line::Tail,
@@ -235,7 +236,7 @@ pub enum JournalError {
 /// version.
 pub fn read(path: &Path) -> Result<Journal, JournalError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = files::open(path).map_err(unreadable)?;
     // Who writes holds the lock (see run::journal). File systems without locks answer with another error.
     let written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let mut journal = parse(BufReader::with_capacity(1 << 20, file), path)?;

@@ -15,7 +15,8 @@ use crate::{
     },
     plan::{
         Plan,
-        model::{AtOnce, Collective, Cut, Grouping, Host, Localise, Pattern, Test},
+        limits::{cells, flows},
+        model::{Host, Localise, Test},
     },
     run::event::Case,
     schedule::{self, Inventory, Port},
@@ -119,46 +120,6 @@ fn too_many(plan: &Plan, cases: &[Case]) -> Option<String> {
     }
     let cases = count(cases.len(), "case");
     (all > most).then(|| format!("there are {cases}, and the plan makes {all} at least"))
-}
-
-/// The cells of a test.
-fn cells(test: &Test) -> u128 {
-    let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
-    match &test.collective {
-        Some(Collective { env, datatypes, reductions, algorithms, .. }) => {
-            product(&[env.len(), datatypes.len(), reductions.len().max(1), algorithms.len(), test.sizes.len()])
-        }
-        None if test.op.is_atomic() => product(&[test.qps.len()]),
-        None => product(&[test.qps.len(), test.sizes.len()]),
-    }
-}
-
-/// The flows of a test, where every host has one rail: it has that many at least.
-fn flows(plan: &Plan, test: &Test) -> u128 {
-    let hosts: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
-    let n = hosts.len() as u128;
-    let pairs = n * n.saturating_sub(1) / 2;
-    if let Some(collective) = &test.collective {
-        return if collective.grouping == Grouping::Pairs { pairs } else { 0 };
-    }
-    let of_group = |name: &String| {
-        let members = plan.groups.get(name).into_iter().flatten().map(String::as_str);
-        members.filter(|host| hosts.contains(host)).collect::<HashSet<_>>().len() as u128
-    };
-    match &test.pattern {
-        Pattern::Tournament => pairs,
-        Pattern::Random(rounds) => u128::from(*rounds).min(n.saturating_sub(1)) * (n / 2),
-        Pattern::Between(left, right) => {
-            let (left, right) = (of_group(left), of_group(right));
-            // A pair of two groups that overlap is kept once, and none is of a host with itself.
-            (left * right).saturating_sub(left.min(right)) / 2
-        }
-        Pattern::AtOnce(AtOnce::AllToAll | AtOnce::Incast(None) | AtOnce::Outcast(None)) => 2 * pairs,
-        Pattern::AtOnce(AtOnce::Permutation(rounds)) => u128::from(*rounds) * n,
-        Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => u128::from(*rounds) * (n / 2) * 2,
-        // One round over the hosts, or a list that stands in the plan.
-        _ => 0,
-    }
 }
 
 /// A further case that measures what its test does not, or a port that none of the planned cases of its test has, and its place

@@ -3,6 +3,8 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{Contradiction, Damage, End, HostUp, Journal, JournalError, Try, structure::Structure};
+use crate::border::facts;
+use crate::plan::limits;
 use crate::run::event::{Case, Event, Line, LinkRecord};
 use crate::run::line::{self, LineError, Numbered, Tail};
 
@@ -132,12 +134,21 @@ impl<'p> Reader<'p> {
             let Event::Started { run_id, plan_hash, resolved, version, controller, launcher, .. } = line.event else {
                 return Err(self.foreign("the first event of a journal is `Started`"));
             };
+            if let Some(what) = limits::beyond(&resolved) {
+                return Err(self.foreign(what));
+            }
             let time = (line.at.clone(), line.at);
             let journal = Journal { run_id, plan_hash, version, controller, launcher, time, ..Journal::of(*resolved) };
             self.structure.begin(&journal, self.number);
             self.journal = Some(journal);
             return Ok(());
         };
+        if let Event::HostUp { host, facts, .. } = &line.event
+            && let Some(what) = facts::too_many(facts)
+        {
+            let what = format!("host `{host}`: {what}");
+            return Err(self.foreign(what));
+        }
         if !self.structure.admits(journal, self.number, &line.at, &line.event) {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! clock, so every flow has a place on one axis: nanoseconds after the planned start. Only the time from the last start
 //! to the first end counts, cut by what the clocks may be off. See `docs/scheduling.md`.
 
+mod account;
 mod ceilings;
 
 use std::{
@@ -11,6 +12,8 @@ use std::{
     sync::Arc,
 };
 
+pub use account::strays;
+use account::{Account, accounts};
 pub use ceilings::Ceilings;
 use railgauge_wire::{
     measure::{Measurement, SLICE},
@@ -191,8 +194,10 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
     };
     let flow = |(result, sample): &(&CaseResult<'_>, &Sample)| {
         let (source, sink) = ends(result.case);
+        // What an end says of another time is no part of this one.
         let spans = overlap
             .zip(sample.together)
+            .filter(|_| strays(result, sample).is_empty())
             .map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) });
         FlowShare {
             case: result.case.id,
@@ -225,7 +230,7 @@ fn on(start: Moment, (from, until): (i64, i64)) -> (u64, u64) {
 /// A clock is not known well enough, an end does not say when it ran or what it moved when, or that time is too short; in
 /// words.
 fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String> {
-    let (mut from, mut until, mut window) = (i64::MIN, i64::MAX, 0);
+    let (mut from, mut until, mut window) = ((i64::MIN, ""), (i64::MAX, ""), 0);
     for (result, sample) in members {
         let together = sample.together.ok_or("a flow does not say when it ran")?;
         let flow = &result.case.flow;
@@ -235,25 +240,38 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
                 return Err(format!("{host}: its clock is known to ± {error:.0} ms only, flows at once need ± 100 ms"));
             }
         }
-        // A responder without an account has counted nothing that could be laid over the others.
-        let responder = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
-        let ends = [(&flow.from.host, together.from, Some(&sample.initiator)), (&flow.to.host, together.to, responder)];
-        for (host, moment, end) in ends.into_iter().filter_map(|(host, moment, end)| Some((host, moment, end?))) {
+        let (strays, told): (Vec<_>, Vec<_>) =
+            accounts(result, sample).into_iter().partition(|account| account.stray(result, sample).is_some());
+        // The other end shows that the flow ran beside the others. Without it they may have had less company than planned.
+        if let ([], [stray, ..]) = (told.as_slice(), strays.as_slice()) {
+            let host = stray.host;
+            return Err(format!(
+                "{host}: it says that its flow ran at another time, and no other host says when it did"
+            ));
+        }
+        for Account { host, planned: moment, end } in told {
             tells_when(host, moment, end)?;
             // What an agent claims may be anything, and must not end the report.
             let start = (end.started as i64).saturating_sub(moment.at as i64);
             let error = moment.error as i64;
-            from = from.max(start.saturating_add(error));
-            until = until.min(start.saturating_add_unsigned(end.elapsed).saturating_sub(error));
+            let (begun, ended) =
+                (start.saturating_add(error), start.saturating_add_unsigned(end.elapsed).saturating_sub(error));
+            from = if begun > from.0 { (begun, host) } else { from };
+            until = if ended < until.0 { (ended, host) } else { until };
         }
         if let Window::Duration(time) = result.test.window {
             window = time;
         }
     }
+    let ((from, latest), (until, first)) = (from, until);
     let common = until.saturating_sub(from).max(0) as f64;
     if common < ENOUGH * window as f64 || common == 0.0 {
         let (common, window) = (common / 1e9, window as f64 / 1e9);
-        return Err(format!("all flows of the round ran together for {common:.2} of {window:.2} s only"));
+        let (from, until) = (from as f64 / 1e9, until as f64 / 1e9);
+        return Err(format!(
+            "all flows of the round ran together for {common:.2} of {window:.2} s only: {latest} began last, {from:.2} s after \
+             the planned start, and {first} ended first, at {until:.2} s"
+        ));
     }
     Ok((from, until))
 }
@@ -291,6 +309,7 @@ pub fn passes<'r>(results: &[&'r CaseResult<'r>]) -> Vec<(&'r CaseResult<'r>, u3
 pub fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
     let pass = result.part.as_ref().and_then(|part| part.passes.get(&repeat));
     let overlap = pass.and_then(|pass| pass.overlap).zip(sample.together);
+    let overlap = overlap.filter(|_| strays(result, sample).is_empty());
     Direction::Within(
         overlap.map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) }),
     )

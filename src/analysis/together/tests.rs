@@ -180,7 +180,8 @@ fn a_flow_that_ran_by_itself_is_no_number() {
         assert!(rows.iter().filter(|row| row.metric.has_ceiling()).all(|row| row.value.is_none()));
         for result in results {
             assert_eq!(result.state, State::Contaminated);
-            assert_eq!(result.doubts, ["all flows of the round ran together for 0.50 of 2.00 s only"]);
+            let wanted = "all flows of the round ran together for 0.50 of 2.00 s only: h2 began last, 1.50 s after";
+            assert!(result.doubts[0].starts_with(wanted), "{:?}", result.doubts);
         }
     });
 }
@@ -267,7 +268,41 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
         let late = sample.initiator.started + 60_000 * MS;
         sample.responder = Some(Measurement { started: late, ..sample.initiator.clone() });
     });
-    assert_eq!(states[1], State::Contaminated);
+    assert_eq!(states, [State::Measured, State::Impossible, State::Measured]);
+}
+
+/// What one host says of its own time takes no number from flows that it has no part in.
+#[test]
+fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
+    let late: fn(u64) -> u64 = |started| started + 1_000_000 * MS;
+    let early: fn(u64) -> u64 = |started| started - 1_000_000 * MS;
+    for elsewhere in [late, early] {
+        for (host, responder_lies) in [("h2", false), ("h0", true)] {
+            let (mut journal, ends) = (journal(INCAST, &[Some(GOOD); 3]), 0..3);
+            for place in ends {
+                let sample = journal.tries[place].result.as_mut().unwrap();
+                let honest = sample.initiator.clone();
+                let lie = Measurement { started: elsewhere(honest.started), ..honest.clone() };
+                sample.responder = Some(if place == 1 && responder_lies { lie.clone() } else { honest.clone() });
+                sample.initiator = if place == 1 && !responder_lies { lie } else { honest };
+            }
+            let results = results(&journal).unwrap();
+            let states: Vec<State> = results.iter().map(|result| result.state).collect();
+            assert_eq!(states, [State::Measured, State::Impossible, State::Measured], "{:?}", results[0].doubts);
+            let said = &results[1].lacks.impossible[0];
+            assert!(said.starts_with(&format!("{host}: ")) && said.contains("1000.0 s"), "{said}");
+            let rows = rows(&journal, &results, &ceilings(&journal, &results));
+            let values: Vec<_> = of(&rows, Metric::Bandwidth).into_iter().map(|(value, _)| value).collect();
+            close(values[0], 32.0);
+            close(values[2], 32.0);
+            // No sum is made of a round that lacks one of its flows.
+            assert!(values[1].is_none() && of(&rows, Metric::TotalBandwidth)[0].0.is_none());
+        }
+        // Where its other end counts nothing, nobody shows that the flow ran beside the others.
+        let (states, doubts, values) = spoilt(|sample| sample.initiator.started = elsewhere(sample.initiator.started));
+        assert_eq!(states, [State::Contaminated, State::Impossible, State::Contaminated]);
+        assert!(doubts[0].starts_with("h2: ") && values.iter().all(Option::is_none), "{doubts:?}");
+    }
 }
 
 #[test]

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use crate::plan::{
+    limits::ENVIRONMENTS as MOST,
     mistakes::Mistake,
     read::{Table, texts_of},
 };
-
-/// Most cells of a matrix of environments.
-const MOST: usize = 1000;
 
 /// The cells of the matrix: every combination of the listed texts.
 pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {

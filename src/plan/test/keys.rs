@@ -3,7 +3,10 @@
 use railgauge_wire::terms::{Datatype, Distance, Fabric, Memory, Reduction, Service};
 
 use super::{configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
-use crate::plan::format::{Key, Preset, Section, Shape, aims, key, operations};
+use crate::plan::{
+    format::{Key, Preset, Section, Shape, aims, key, operations},
+    limits,
+};
 
 /// Keys of `[[test]]`.
 pub static TEST: Section = Section {
@@ -121,7 +124,7 @@ const KEYS: &[Key] = &[
     ),
     key(
         "ranks_per_host",
-        Shape::Whole(1, 64),
+        Shape::Whole(1, limits::THREADS),
         Preset::Words("as many as `gpus` lists, else 1"),
         "Ranks of a collective on every host. With `nccl` each is a process with a GPU of its own; over `tcp` and \
              `verbs` each is a thread, rank i uses the host's device i (beginning again where there are fewer), \
@@ -227,14 +230,14 @@ const KEYS: &[Key] = &[
     ),
     key(
         "qps",
-        Shape::Wholes(1, 1024),
+        Shape::Wholes(1, limits::QPS),
         Preset::Value("1"),
         "Queue pairs, or TCP streams; a list is one set of cases for each. Latency is measured on one.",
     )
     .known_as("perftest `--qp`; `NCCL_IB_QPS_PER_CONNECTION`; iperf3 `-P`"),
     key(
         "threads",
-        Shape::Whole(1, 64),
+        Shape::Whole(1, limits::THREADS),
         Preset::Value("1"),
         "Threads at each end that the queue pairs of a link are divided among, each with a completion queue of its own, \
              near the NIC. For bandwidth over verbs; of TCP every stream has a thread anyway.",
@@ -255,7 +258,7 @@ const KEYS: &[Key] = &[
     ),
     key(
         "rounds",
-        Shape::Whole(1, 65_536),
+        Shape::Whole(1, limits::ROUNDS),
         Preset::Words("required with `pattern = \"random\"`; 1 for `permutation` and `bisection`"),
         "How many rounds of the tournament, of permutations or of halves, chosen by the seed; only with those \
              patterns.",
@@ -300,7 +303,7 @@ const KEYS: &[Key] = &[
     ),
     key(
         "repeats",
-        Shape::Whole(1, 1000),
+        Shape::Whole(1, limits::REPEATS),
         Preset::Value("1"),
         "How often every round is measured. One repeat gives a value, more give its scatter.",
     ),

@@ -4,13 +4,11 @@ use std::collections::HashSet;
 
 use crate::plan::{
     hosts::Hosts,
+    limits::MEASUREMENTS as MOST,
     mistakes::Mistake,
     model::{AtOnce, Cut, Pattern, Rails, Test},
     read::Table,
 };
-
-/// Measurements one plan may make: a journal of more than ten million lines helps nobody.
-const MOST: u64 = 10_000_000;
 
 /// Hosts that take part in a test.
 #[derive(Debug)]

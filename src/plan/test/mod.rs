@@ -26,6 +26,7 @@ use railgauge_wire::{
 
 use super::{
     hosts::Hosts,
+    limits::TESTS as MOST,
     metrics::metrics_of,
     mistakes::Mistake,
     model::{Pattern, Rails, Test},
@@ -37,9 +38,6 @@ use members::Members;
 pub use keys::{DEFAULTS, TEST};
 pub use rails::LAST as LAST_RAIL;
 pub use window::WINDOW;
-
-/// Tests one plan may have.
-const MOST: usize = 1000;
 
 /// Reads all tests of a plan.
 pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {

@@ -9,7 +9,10 @@ use railgauge_wire::terms::{Fabric, Op};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{
-    plan::model::{Host, Pattern, Rails},
+    plan::{
+        Plan,
+        model::{Host, Pattern, Rails, Test},
+    },
     schedule::{CaseIndex, Inventory, Schedule, ScheduleError, circle, draw, schedule},
 };
 
@@ -154,6 +157,37 @@ fn what_cannot_be_scheduled_says_why() {
     assert!(matches!(schedule(&collective, &Inventory::default()), Err(ScheduleError::Collective { .. })));
     let no_rails = plan(Pattern::Tournament, Rails::Only(vec![]), &[1; 4], 0);
     assert!(matches!(schedule(&no_rails, &Inventory::default()), Err(ScheduleError::NoPairs { .. })));
+}
+
+/// What one host tells of itself multiplies into the cases of all its pairs.
+#[test]
+fn a_run_has_so_many_measurements_and_no_more() {
+    let mut plan = plan(Pattern::Tournament, Rails::Crossed, &[0; 4], 0);
+    let with = |plan: &Plan, ports| {
+        let inventory = Inventory::of_run(plan, |host, fabric| {
+            let found = if host.name == "h2" { ports } else { 2 };
+            Some(if fabric == Fabric::Verbs { found } else { 0 })
+        });
+        schedule(plan, &inventory).map_err(|error| error.to_string())
+    };
+    // 6 pairs, 6 cells.
+    assert_eq!(with(&plan, 32).unwrap().case_count(), 6 * 6 * 32 * 32);
+    for ports in [600, 100_000, u32::MAX] {
+        let error = with(&plan, ports).unwrap_err();
+        let amount = 36 * u128::from(ports) * u128::from(ports);
+        let all = ["test `t`".to_owned(), amount.to_string(), "10000000".to_owned(), format!("`h2` has {ports}")];
+        assert!(all.iter().all(|words| error.contains(words)), "{error}");
+    }
+    // Repeats count, and so do the tests before it.
+    plan.tests[0].repeats = 200;
+    assert!(with(&plan, 32).is_ok() && with(&plan, 64).is_err());
+    let second = Test { name: "second".into(), ..plan.tests[0].clone() };
+    plan.tests.push(second);
+    assert!(with(&plan, 32).unwrap_err().contains("test `second`"));
+    // A plan that nobody read, as that of a journal, may say anything.
+    plan.tests[0].sizes = (1..300_000).collect();
+    plan.tests[0].qps = (1..3_000).collect();
+    assert!(with(&plan, 1).unwrap_err().contains("test `t`"));
 }
 
 #[test]

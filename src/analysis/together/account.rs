@@ -1,0 +1,65 @@
+//! When each end of a flow says that it ran, and whether that can be.
+
+use railgauge_wire::{
+    measure::{Measurement, SLICE},
+    step::Window,
+};
+
+use crate::{
+    analysis::results::CaseResult,
+    run::event::{Moment, Sample},
+    schedule::LEAD,
+};
+
+/// One end's account of a flow.
+pub(super) struct Account<'s> {
+    pub(super) host: &'s str,
+    /// The planned start on its clock.
+    pub(super) planned: Moment,
+    pub(super) end: &'s Measurement,
+}
+
+/// The accounts of a flow that count what passed, the initiator's first.
+pub(super) fn accounts<'s>(result: &'s CaseResult<'_>, sample: &'s Sample) -> Vec<Account<'s>> {
+    let Some(together) = sample.together else { return Vec::new() };
+    let flow = &result.case.flow;
+    // A responder without an account has counted nothing that could be laid over the others.
+    let responder = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
+    let ends = [(&flow.from.host, together.from, Some(&sample.initiator)), (&flow.to.host, together.to, responder)];
+    ends.into_iter().filter_map(|(host, planned, end)| Some(Account { host, planned, end: end? })).collect()
+}
+
+impl Account<'_> {
+    /// Why this account is none of the pass: its window began before anything was planned, or after the controller had its
+    /// answer. That is the word of its host alone and says nothing about other flows.
+    pub(super) fn stray(&self, result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+        let (planned, began, test) = (self.planned.at, self.end.started, result.test);
+        // Without a clock or a window there is no place to judge.
+        if planned == 0 || began == 0 {
+            return None;
+        }
+        let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        // Twice the longest round trip lies before the start, and no clock is known worse than by one slice.
+        let slack = self.planned.error.saturating_add(4 * SLICE);
+        let before = nanoseconds(test.warm_up.saturating_add(LEAD)).saturating_add(slack);
+        // Arming the responders may take as long as the test's deadline and delay what is waited for.
+        let window = if let Window::Duration(time) = test.window { time } else { 0 };
+        let waited = sample.waited.unwrap_or(window).saturating_add(nanoseconds(test.deadline));
+        let (off, side, most) = match began < planned {
+            true => (planned - began, "before", before),
+            false => (began - planned, "after", waited.saturating_add(slack)),
+        };
+        (off > most).then(|| {
+            let off = off as f64 / 1e9;
+            format!(
+                "{}: measure: its window began {off:.1} s {side} the start that all flows of the round had",
+                self.host
+            )
+        })
+    }
+}
+
+/// What a flow's ends say of when they ran that cannot be, each with its host.
+pub fn strays(result: &CaseResult<'_>, sample: &Sample) -> Vec<String> {
+    accounts(result, sample).iter().filter_map(|account| account.stray(result, sample)).collect()
+}

@@ -1,0 +1,25 @@
+//! How much of everything a host can have: what it tells of itself multiplies into the cases of a run.
+
+use railgauge_wire::facts::HostFacts;
+
+/// RDMA ports of a host: as many as a plan can name rails. Large machines have some twenty, and some hundreds with the
+/// virtual functions of containers.
+pub const PORTS: usize = 256;
+/// GPUs of a host. The largest machines that are sold have sixteen, and partitions of a GPU are none.
+pub const GPUS: usize = 256;
+/// Network interfaces of a host, with those of its containers.
+pub const INTERFACES: usize = 8192;
+
+/// What these facts have too much of to be those of a host, in words.
+pub fn too_many(facts: &HostFacts) -> Option<String> {
+    let ports = facts.rdma.iter().map(|device| device.ports.len()).sum();
+    let parts = [
+        (facts.rdma.len(), PORTS, "RDMA devices"),
+        (ports, PORTS, "RDMA ports"),
+        (facts.gpus.len(), GPUS, "GPUs"),
+        (facts.gpu_distances.len(), PORTS * GPUS, "distances between GPUs and RDMA devices"),
+        (facts.interfaces.len(), INTERFACES, "network interfaces"),
+    ];
+    let (found, most, what) = parts.into_iter().find(|(found, most, _)| found > most)?;
+    Some(format!("it tells of {found} {what}, and at most {most} are taken"))
+}

@@ -1,0 +1,109 @@
+//! How much a plan may make. The reader of plans holds a file against these limits, and whoever takes a plan from elsewhere,
+//! such as a journal, asks [`beyond`]: who wrote it must not choose how much time and memory others take for it.
+
+use std::collections::HashSet;
+
+use super::{
+    Plan,
+    grammar::{hostlist, sweep},
+    model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
+    test::LAST_RAIL,
+};
+
+/// Measurements of one test, and of one run with everything that hosts told: a journal of more than ten million lines helps
+/// nobody.
+pub const MEASUREMENTS: u64 = 10_000_000;
+/// Tests of a plan.
+pub const TESTS: usize = 1000;
+/// Queue pairs of a link.
+pub const QPS: u64 = 1024;
+/// Threads at an end, and ranks of a collective on a host.
+pub const THREADS: u64 = 64;
+/// Repeats of a test.
+pub const REPEATS: u64 = 1000;
+/// Rounds that a pattern may ask for.
+pub const ROUNDS: u64 = 65_536;
+/// Environments of a test's collectives.
+pub const ENVIRONMENTS: usize = 1000;
+
+/// What a plan has that no reader of plans lets pass, in words; `None` for a plan as they are.
+pub fn beyond(plan: &Plan) -> Option<String> {
+    let over = |found: u128, most: u128, what: &str| {
+        (found > most).then(|| format!("{found} {what}, and at most {most} can be"))
+    };
+    let of_plan = over(plan.hosts.len() as u128, hostlist::MOST as u128, "hosts")
+        .or_else(|| over(plan.tests.len() as u128, TESTS as u128, "tests"))
+        .map(|what| format!("the plan has {what}"));
+    of_plan.or_else(|| {
+        plan.tests.iter().find_map(|test| {
+            let rounds = match &test.pattern {
+                Pattern::Random(rounds)
+                | Pattern::AtOnce(AtOnce::Permutation(rounds) | AtOnce::Bisection(Cut::Drawn(rounds))) => *rounds,
+                _ => 0,
+            };
+            let rails = if let Rails::Only(rails) = &test.rails { rails.as_slice() } else { &[] };
+            let ranks = test.collective.as_ref().map_or(0, |collective| collective.ranks_per_host);
+            let environments = test.collective.as_ref().map_or(0, |collective| collective.env.len());
+            let qps = test.qps.iter().copied().max().unwrap_or_default();
+            let what = [
+                over(test.hosts.len() as u128, hostlist::MOST as u128, "hosts"),
+                over(test.sizes.len() as u128, sweep::MOST as u128, "sizes"),
+                over(test.qps.len() as u128, QPS.into(), "numbers of queue pairs"),
+                over(qps.into(), QPS.into(), "queue pairs"),
+                over(test.threads.into(), THREADS.into(), "threads"),
+                over(ranks.into(), THREADS.into(), "ranks on a host"),
+                over(environments as u128, ENVIRONMENTS as u128, "environments"),
+                over(test.repeats.into(), REPEATS.into(), "repeats"),
+                over(rounds.into(), ROUNDS.into(), "rounds"),
+                over(rails.len() as u128, u128::from(LAST_RAIL) + 1, "rails"),
+                over(least(plan, test), MEASUREMENTS.into(), "measurements at least"),
+            ];
+            what.into_iter().flatten().next().map(|what| format!("test `{}` has {what}", test.name))
+        })
+    })
+}
+
+/// The measurements of a test, where every host has one rail: it makes that many at least.
+pub fn least(plan: &Plan, test: &Test) -> u128 {
+    flows(plan, test).saturating_mul(cells(test)).saturating_mul(test.repeats.into())
+}
+
+/// The cells of a test: what is measured on each of its flows.
+pub fn cells(test: &Test) -> u128 {
+    let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
+    match &test.collective {
+        Some(Collective { env, datatypes, reductions, algorithms, .. }) => {
+            product(&[env.len(), datatypes.len(), reductions.len().max(1), algorithms.len(), test.sizes.len()])
+        }
+        None if test.op.is_atomic() => product(&[test.qps.len()]),
+        None => product(&[test.qps.len(), test.sizes.len()]),
+    }
+}
+
+/// The flows of a test, where every host has one rail: it has that many at least.
+pub fn flows(plan: &Plan, test: &Test) -> u128 {
+    let hosts: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
+    let n = hosts.len() as u128;
+    let pairs = n * n.saturating_sub(1) / 2;
+    if let Some(collective) = &test.collective {
+        return if collective.grouping == Grouping::Pairs { pairs } else { 0 };
+    }
+    let of_group = |name: &String| {
+        let members = plan.groups.get(name).into_iter().flatten().map(String::as_str);
+        members.filter(|host| hosts.contains(host)).collect::<HashSet<_>>().len() as u128
+    };
+    match &test.pattern {
+        Pattern::Tournament => pairs,
+        Pattern::Random(rounds) => u128::from(*rounds).min(n.saturating_sub(1)) * (n / 2),
+        Pattern::Between(left, right) => {
+            let (left, right) = (of_group(left), of_group(right));
+            // A pair of two groups that overlap is kept once, and none is of a host with itself.
+            (left * right).saturating_sub(left.min(right)) / 2
+        }
+        Pattern::AtOnce(AtOnce::AllToAll | AtOnce::Incast(None) | AtOnce::Outcast(None)) => 2 * pairs,
+        Pattern::AtOnce(AtOnce::Permutation(rounds)) => u128::from(*rounds) * n,
+        Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => u128::from(*rounds) * (n / 2) * 2,
+        // One round over the hosts, or a list that stands in the plan.
+        _ => 0,
+    }
+}
