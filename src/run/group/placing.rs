@@ -21,13 +21,14 @@ pub(super) struct Placed<'m> {
     pub gpu: Option<u32>,
 }
 
-/// Checks every rank that has a GPU, where the host knows its GPUs. `max_size` is the largest size of the test, in bytes.
+/// Checks every rank that has a GPU, where the host knows its GPUs and CUDA counts them all: of a host with
+/// `CUDA_VISIBLE_DEVICES` only its agent knows which one is meant. `max_size` is the largest size of the test, in bytes.
 ///
 /// # Errors
 /// A GPU does not exist, has two ranks, or is too small for a rank's two buffers.
 pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) -> Result<(), Failure> {
     let mut seen: BTreeMap<&str, &Port> = BTreeMap::new();
-    for Placed { port, facts, gpu } in ranks.filter(|rank| !rank.facts.gpus.is_empty()) {
+    for Placed { port, facts, gpu } in ranks.filter(|rank| counts_all(rank.facts)) {
         let Some(gpu) = gpu else { continue };
         let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, format!("{}: {cause}", port.host));
         let Some(found) = facts.gpus.get(gpu as usize) else {
@@ -52,6 +53,11 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) 
         }
     }
     Ok(())
+}
+
+/// Whether the numbers of CUDA are those of the host's GPUs.
+const fn counts_all(facts: &HostFacts) -> bool {
+    !facts.gpus.is_empty() && facts.cuda_visible.is_none()
 }
 
 #[cfg(test)]
@@ -95,5 +101,17 @@ mod tests {
     fn a_host_that_does_not_know_its_gpus_is_left_to_its_agent() {
         let (port, facts) = (Port::new("a", 0), HostFacts::default());
         assert_eq!(check([Placed { port: &port, facts: &facts, gpu: Some(9) }].into_iter(), 8), Ok(()));
+    }
+    #[test]
+    fn hosts_that_see_some_gpus_only_may_be_one_machine() {
+        let gpu = Gpu { uuid: Some("GPU-1".into()), memory_bytes: Some(1 << 30), ..Gpu::default() };
+        let one = |visible: &str| HostFacts {
+            gpus: vec![gpu.clone()],
+            cuda_visible: Some(visible.to_owned()),
+            ..HostFacts::default()
+        };
+        let (ports, facts) = ([Port::new("a1", 0), Port::new("a2", 0)], [one("0"), one("1")]);
+        let ranks = ports.iter().zip(&facts).map(|(port, facts)| Placed { port, facts, gpu: Some(0) });
+        assert_eq!(check(ranks, 8), Ok(()));
     }
 }

@@ -27,7 +27,9 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
             .help("the library may be built without its log, or an environment file of NCCL turns it off"));
     };
     let nvlink = group.members.iter().all(|member| {
-        let gpu = member.gpu.and_then(|gpu| member.facts.gpus.get(gpu as usize));
+        // By its address: CUDA may count other GPUs than the driver does.
+        let opened = member.opened.as_ref().and_then(|opened| opened.settings.get("gpu_pci"));
+        let gpu = opened.and_then(|pci| member.facts.gpus.iter().find(|gpu| gpu.pci.as_ref() == Some(pci)));
         gpu.and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0)
     });
     let link_layer = carried.link_layer.unwrap_or(match carried.transport {
