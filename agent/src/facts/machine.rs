@@ -24,7 +24,7 @@ pub fn facts(tree: &Tree) -> HostFacts {
         huge_pages: huge_pages(tree),
         transparent_huge_pages: chosen(tree.text("sys/kernel/mm/transparent_hugepage/enabled")),
         numa_balancing: tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|value| value > 0),
-        memlock_bytes: limit(tree, "Max locked memory"),
+        memlock_bytes: limit(tree, "Max locked memory").filter(|_| !locks_all(tree)),
         open_files: limit(tree, "Max open files"),
         clock_source: tree.expected("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         tcp_ecn: tree.value("proc/sys/net/ipv4/tcp_ecn"),
@@ -116,8 +116,50 @@ fn limit(tree: &Tree, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// Whether the kernel holds this process to no limit on locked memory: the capability counts in the first user namespace
+/// only (`ib_umem_get` in drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`).
+fn locks_all(tree: &Tree) -> bool {
+    /// `CAP_IPC_LOCK` of include/uapi/linux/capability.h.
+    const IPC_LOCK: u64 = 1 << 14;
+    let status = tree.text("proc/self/status").unwrap_or_default();
+    let effective = field(&status, "CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok()).unwrap_or(0);
+    let map = tree.text("proc/self/uid_map").unwrap_or_default();
+    // In the first one all numbers stand for themselves.
+    effective & IPC_LOCK != 0 && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
 /// The value of the first line `name : value`.
 pub fn field(text: &str, name: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
     Some(rest.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_on_locked_memory_holds_but_for_root_of_the_first_namespace() {
+        const LIMITS: &str = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  65536  65536  bytes\n";
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
+            std::fs::write(root.path().join("proc/self").join(name), text).unwrap();
+        };
+        write("limits", LIMITS);
+        let all = "         0          0 4294967295\n";
+        for (capabilities, map, limited) in [
+            ("000001ffffffffff", all, false),
+            ("0000000000004000", all, false),
+            ("0000000000000000", all, true),
+            ("000001ffffffbfff", all, true),
+            ("000001ffffffffff", "         0       1000          1\n", true),
+            ("nonsense", all, true),
+        ] {
+            write("status", &format!("Name:\tagent\nCapEff:\t{capabilities}\n"));
+            write("uid_map", map);
+            let facts = facts(&Tree::new(root.path()));
+            assert_eq!(facts.memlock_bytes.is_some(), limited, "{capabilities}, {map}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use railgauge_wire::terms::Fabric;
 
 pub(super) const CHECK: Check = Check {
     name: "locked-memory",
-    reads: "/proc/self/limits of the agent",
+    reads: "/proc/self/limits of the agent, which does not hold with CAP_IPC_LOCK (root)",
     meaning: "registering buffers fails with ENOMEM",
     source: "rdma-core Documentation/libibverbs.md, locked memory",
     spoils: Spoils::Nothing,
