@@ -73,6 +73,7 @@ pub fn here() -> HostFacts {
     let look = idle::Look::now(&root);
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
+    facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
     look.again(&root, &mut facts);
     facts
 }

@@ -70,7 +70,7 @@ pub struct HostFacts {
     pub transparent_huge_pages: Option<String>,
     /// Whether the kernel moves memory between NUMA nodes by itself.
     pub numa_balancing: Option<bool>,
-    /// Locked-memory limit in bytes; `None` if unlimited.
+    /// Locked-memory limit in bytes; `None` if unlimited, or if the agent may pass it (`CAP_IPC_LOCK`).
     pub memlock_bytes: Option<u64>,
     /// Limit on open files; `None` if unlimited.
     pub open_files: Option<u64>,
@@ -88,6 +88,8 @@ pub struct HostFacts {
     pub rdma: Vec<RdmaDevice>,
     /// GPUs, in CUDA's order (PCI address).
     pub gpus: Vec<Gpu>,
+    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set: CUDA's GPU 0 is then another one than the first of `gpus`.
+    pub cuda_visible: Option<String>,
     /// How far each GPU is from each RDMA device on the PCIe tree.
     pub gpu_distances: Vec<GpuDistance>,
     /// Messages of the NVIDIA driver in the kernel's log since boot, oldest first.
