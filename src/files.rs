@@ -12,7 +12,6 @@ use std::{
     path::Path,
 };
 
-// tempfile, which this file needs, turns this part of rustix on.
 use rustix::fs::OFlags;
 
 /// Beginning and end of the name of a temporary file.

@@ -215,10 +215,10 @@ fn a_link_that_flaps() {
         run.end().expect(3);
         let results = scene.results();
         let rows = the_rest_is_measured(&results, "lab4", &["lab4"]);
-        let flapped = |row: &&Row| row.error.as_deref().is_some_and(|error| error.contains("the link went down"));
+        let flapped = |row: &&Row| row.error.as_deref().is_some_and(|error| error.contains("link_downed"));
         assert!(rows.iter().filter(flapped).all(|row| row.error.as_deref().unwrap().contains("lab4: ")));
         assert!(rows.iter().any(|row| flapped(&row)), "no case of lab4 tells of it: {rows:#?}");
-        assert!(results.report().contains("lab4: the link went down"));
+        assert!(results.report().contains("link_downed"));
     });
 }
 

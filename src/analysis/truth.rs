@@ -3,7 +3,7 @@
 //! Rules and thresholds are described in `docs/truth-checks.md`. All of it is a pure function of the journal, so a
 //! threshold that changes later changes old reports too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use railgauge_wire::{facts::HostFacts, terms::Aim};
 
@@ -53,16 +53,23 @@ const LOSSES: &[(&str, &str)] = &[
     ("tcp/RetransSegs", "segments were sent again"),
 ];
 
-/// Counters of which one event is enough. Those of one meaning count the same event; the first that moved is told.
-const BREAKS: &[(&str, &str)] = &[
-    ("counters/link_downed", "the link went down"),
-    ("counters/link_error_recovery", "the link recovered from an error"),
-    ("hw_counters/link_downed", "the link went down"),
-    ("ethtool/link_down_events_phy", "the link went down"),
-    ("netdev/carrier_down_count", "the link went down"),
-    ("hw_counters/retry_exceeded_err", "a transport retry limit was reached"),
-    ("hw_counters/req_transport_retries_exceeded", "a transport retry limit was reached"),
-    ("ethtool/tx_pause_storm_error_events", "a pause storm was cut off"),
+/// What one event is enough of, and the counters of it: they count the same events, and the first that moved is told.
+const BREAKS: &[(&str, &[&str])] = &[
+    (
+        "the link went down",
+        &[
+            "counters/link_downed",
+            "hw_counters/link_downed",
+            "ethtool/link_down_events_phy",
+            "netdev/carrier_down_count",
+        ],
+    ),
+    ("the link recovered from an error", &["counters/link_error_recovery"]),
+    (
+        "a transport retry limit was reached",
+        &["hw_counters/retry_exceeded_err", "hw_counters/req_transport_retries_exceeded"],
+    ),
+    ("a pause storm was cut off", &["ethtool/tx_pause_storm_error_events"]),
 ];
 
 /// Further counters worth showing when they moved: congestion and flow control at work, not faults.
@@ -119,11 +126,8 @@ pub fn doubts(
         (&case.flow.to.host, &sample.to_counters, loads.1.packets),
     ];
     for (host, counters, packets) in sides {
-        let mut told = BTreeSet::new();
-        for (name, meaning) in BREAKS {
-            if let Some(times) = counters.get(*name)
-                && told.insert(meaning)
-            {
+        for (meaning, names) in BREAKS {
+            if let Some((name, times)) = names.iter().find_map(|name| counters.get_key_value(*name)) {
                 found.push(format!("{host}: {meaning} ({name} +{times})"));
             }
         }
@@ -142,8 +146,9 @@ pub fn doubts(
 
 /// Counters that moved and tell something, at one end: the losses and breaks, and signs of congestion.
 pub fn of_interest(counters: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
-    let named = |list: &[(&str, &str)], name: &str| list.iter().any(|(known, _)| *known == name);
-    let tells = |name: &str| named(LOSSES, name) || named(BREAKS, name) || SIGNS.iter().any(|sign| name.contains(sign));
+    let is_loss = |name: &str| LOSSES.iter().any(|(known, _)| *known == name);
+    let is_break = |name: &str| BREAKS.iter().any(|(_, known)| known.contains(&name));
+    let tells = |name: &str| is_loss(name) || is_break(name) || SIGNS.iter().any(|sign| name.contains(sign));
     counters.iter().filter(|(name, delta)| **delta > 0 && tells(name)).map(|(n, d)| (n.as_str(), *d)).collect()
 }
 

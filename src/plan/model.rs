@@ -134,6 +134,18 @@ pub enum Waiver {
     Rail(u32),
 }
 
+impl Waiver {
+    /// Whether it is about something of these hosts, groups and rails.
+    pub fn covers(&self, hosts: &[&str], groups: &[&str], rails: &[u32]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Host(host) => hosts.contains(&host.as_str()),
+            Self::Group(group) => groups.contains(&group.as_str()),
+            Self::Rail(rail) => rails.contains(rail),
+        }
+    }
+}
+
 impl Localise {
     /// Queue pairs of the cases that measure them one by one, where the test itself has `qps` and the plan wants `ports`.
     #[must_use]

@@ -8,12 +8,14 @@ mod generators;
 
 use std::collections::BTreeSet;
 
-use generators::{Noise, on_cpu};
+use generators::{
+    Noise,
+    cluster::{Cluster, confirmed},
+    on_cpu,
+};
 use railgauge_stats::{
     Refusal,
-    localise::{
-        Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Port, Role, Setting, Way, judge, localise, probes, settle,
-    },
+    localise::{Doubt, Findings, Judgement, Pair, Part, Port, Setting, Way, judge, localise, probes},
 };
 
 /// Not used while the rules were made; development used 1, 2, 3, 9001, 20261121, 31415926 and
@@ -21,105 +23,6 @@ use railgauge_stats::{
 const FRESH: u64 = 1_618_033_988;
 /// Trials of each cell.
 const TRIALS: usize = 200;
-
-/// A cluster with faults.
-struct Cluster {
-    hosts: u32,
-    rails: u32,
-    rounds: usize,
-    /// Hosts a group; 0 for none.
-    leaf: u32,
-    /// Standard deviation of a pair's logarithm.
-    noise: f64,
-    /// Factors on the bandwidth of what passes a part.
-    faults: Vec<(Part, f64)>,
-    /// Share of pairs that are 20 % low for once.
-    glitches: f64,
-}
-
-impl Cluster {
-    fn healthy(hosts: u32, rounds: usize, noise: f64) -> Self {
-        Self { hosts, rails: 1, rounds, leaf: 0, noise, faults: Vec::new(), glitches: 0.005 }
-    }
-
-    fn group(&self, port: Port) -> Option<u32> {
-        (self.leaf > 0).then(|| port.host / self.leaf)
-    }
-
-    /// Whether a part is on the way.
-    fn passes(&self, part: &Part, from: Port, to: Port) -> bool {
-        let (a, b) = (self.group(from), self.group(to));
-        match *part {
-            Part::Rail(rail) => from.rail == rail,
-            Part::Group(g) => a == Some(g) || b == Some(g),
-            Part::GroupRail { group, rail } => (a == Some(group) || b == Some(group)) && from.rail == rail,
-            Part::Uplink(g) => a != b && (a == Some(g) || b == Some(g)),
-            Part::Boundary(g, h) => (a, b) == (Some(g), Some(h)) || (a, b) == (Some(h), Some(g)),
-            Part::Host(host, way) => way != Way::Receive && from.host == host || way != Way::Send && to.host == host,
-            Part::Nic(port, way) => way != Way::Receive && from == port || way != Way::Send && to == port,
-            Part::Hosts(x, y) => (from.host.min(to.host), from.host.max(to.host)) == (x, y),
-            Part::Link(x, y, _) => (from.min(to), from.max(to)) == (x, y),
-            Part::Paths(..) => false,
-        }
-    }
-
-    /// One result: the slowest thing on the way, times noise.
-    fn measure(&self, from: Port, to: Port, noise: &mut Noise) -> f64 {
-        let slow = self.faults.iter().filter(|(part, _)| self.passes(part, from, to)).map(|(_, f)| *f);
-        let glitch = if noise.chance(self.glitches) { 0.8_f64.ln() } else { 0.0 };
-        391.0_f64.ln() + slow.fold(1.0, f64::min).ln() + glitch + self.noise * noise.normal()
-    }
-
-    /// Results of some rounds of the circle method, hosts in random order, all rails at once, the initiator by chance.
-    fn run(&self, noise: &mut Noise) -> Vec<Pair> {
-        let n = self.hosts as usize;
-        let mut order: Vec<u32> = (0..self.hosts).collect();
-        noise.shuffle(&mut order);
-        let mut pairs = Vec::new();
-        for round in noise.choose(n - 1, self.rounds.min(n - 1)) {
-            let at = |place: usize| if place == 0 { 0 } else { (place - 1 + round) % (n - 1) + 1 };
-            for i in 0..n / 2 {
-                let (mut a, mut b) = (order[at(i)], order[at(n - 1 - i)]);
-                if noise.chance(0.5) {
-                    (a, b) = (b, a);
-                }
-                for rail in 0..self.rails {
-                    let (from, to) = (Port { host: a, rail }, Port { host: b, rail });
-                    pairs.push(Pair { from, to, path: 0, value: self.measure(from, to, noise) });
-                }
-            }
-        }
-        pairs
-    }
-}
-
-/// Names after the probes were run and judged; the second number counts the probes.
-fn confirmed(
-    cluster: &Cluster,
-    setting: &Setting<'_>,
-    pairs: &[Pair],
-    noise: &mut Noise,
-) -> (BTreeSet<Part>, usize, Findings) {
-    let findings = localise(pairs, setting).unwrap();
-    let wanted = probes(pairs, &findings, setting);
-    let mut judged = Vec::new();
-    for (number, suspect) in findings.suspects.iter().enumerate() {
-        let mut results: Vec<_> = Vec::new();
-        for _ in 0..MOST_BATCHES {
-            let own = wanted.iter().filter(|probe| probe.suspect == number || probe.role == Role::Control);
-            results.extend(own.map(|probe| (*probe, cluster.measure(probe.from, probe.to, noise))));
-            if !judge(suspect, &results, setting).wants_more() {
-                break;
-            }
-        }
-        judged.push(settle(suspect, &results, setting));
-    }
-    let judgements: Vec<Judgement> = judged.iter().map(|settled| settled.judgement).collect();
-    let bad = |judgement: &Judgement| matches!(judgement, Judgement::Confirmed { .. } | Judgement::Intermittent { .. });
-    let named = |at: &usize| bad(&judgements[*at]) && findings.shows(*at, &judgements);
-    let names = (0..judged.len()).filter(named).map(|at| judged[at].part.clone()).collect();
-    (names, wanted.len(), findings)
-}
 
 /// Counts over trials.
 #[derive(Default, Debug)]

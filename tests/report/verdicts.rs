@@ -12,7 +12,7 @@ use railgauge::{
     },
     plan::model::{Expectation, Limit, Waiver},
 };
-use railgauge_wire::{measure::Latency, terms::Metric};
+use railgauge_wire::terms::Metric;
 
 use crate::support::{self, Scenario};
 
@@ -263,23 +263,7 @@ fn one_operation_has_no_standard_deviation() {
     let is_latency = |one: &&Try| one.result.as_ref().unwrap().initiator.latency.is_some();
     let case = journal.tries.iter().find(is_latency).unwrap().case;
     for one in journal.tries.iter_mut().filter(|one| one.case == case) {
-        let end = &mut one.result.as_mut().unwrap().initiator;
-        let latency = end.latency.as_mut().unwrap();
-        let time = latency.p50;
-        let (histogram, mean) = (vec![(time, 1)], time as f64);
-        *latency = Latency {
-            samples: 1,
-            histogram,
-            mean,
-            stdev: 0.0,
-            timer: latency.timer,
-            min: time,
-            p50: time,
-            p90: time,
-            p99: time,
-            p999: time,
-            max: time,
-        };
+        support::with_operations(one.result.as_mut().unwrap(), 1);
     }
     let name = journal.cases[case as usize].test.clone();
     let test = journal.plan.tests.iter_mut().find(|test| test.name == name).unwrap();

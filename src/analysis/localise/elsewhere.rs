@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use railgauge_stats::robust::{Level, outlier_cut};
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::terms::Metric;
 
-use super::pick::{Picked, trusted};
+use super::pick::{Picked, logarithm};
 use crate::analysis::{results::CaseResult, row::Row};
 
 /// Most sizes that are tried.
@@ -32,7 +32,7 @@ pub(super) fn sizes<'r>(
     let mut low: Vec<(usize, (u64, u32))> = cells
         .iter()
         .filter(|(cell, _)| **cell != usual)
-        .map(|(cell, picked)| (far_below(picked, metric, looks, least), *cell))
+        .map(|(cell, picked)| (far_below(picked, looks, least), *cell))
         .filter(|(low, _)| *low > 0)
         .collect();
     // Of as many the one closest to the usual one.
@@ -41,13 +41,8 @@ pub(super) fn sizes<'r>(
 }
 
 /// How many values are worse than the centre by more than the cut for single values.
-fn far_below(picked: &Picked<'_>, metric: Metric, looks: usize, least: f64) -> usize {
-    let sign = if metric.better() == Better::Higher { 1.0 } else { -1.0 };
-    let value = |(result, row): &(&CaseResult<'_>, &Row)| {
-        let value = row.value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?;
-        Some(sign * value.ln())
-    };
-    let values: Vec<f64> = picked.iter().filter_map(value).collect();
+fn far_below(picked: &Picked<'_>, looks: usize, least: f64) -> usize {
+    let values: Vec<f64> = picked.iter().filter_map(|(result, row)| logarithm(result, row)).collect();
     if values.len() < FEWEST {
         return 0;
     }

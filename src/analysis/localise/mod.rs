@@ -32,7 +32,7 @@ use super::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    words::{brief, count, number, size, worse},
+    words::{be, brief, count, number, size, worse},
 };
 use crate::schedule::Cell;
 use names::Names;
@@ -172,11 +172,11 @@ fn unmeasured<'c>(cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Ve
 
 /// Looks for bad parts in a test at its usual size, and at others if nothing stands out there.
 fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
-    let usual = at(journal, &pick::pick(rows)?)?;
+    let usual = of_size(journal, &pick::pick(rows)?)?;
     let quiet = usual.suspects.is_empty() && usual.two_clusters.is_none() && !usual.good.is_empty();
     let cell = usual.cell.as_ref().filter(|_| quiet).map(|cell| (cell.size, cell.qps));
     let others = cell.map(|cell| elsewhere::sizes(rows, usual.metric, cell, usual.least)).unwrap_or_default();
-    let found = others.iter().filter_map(|picked| at(journal, picked)).find(|found| !found.suspects.is_empty());
+    let found = others.iter().filter_map(|picked| of_size(journal, picked)).find(|found| !found.suspects.is_empty());
     Some(match found {
         Some(mut found) => {
             let (here, there) = (size(found.size_bytes), size(usual.size_bytes));
@@ -188,7 +188,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Locali
 }
 
 /// Looks for bad parts in these results of a test, all of one size.
-fn at(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation> {
+fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation> {
     let names = Names::new(journal, picked);
     let (first, row) = picked.first()?;
     let mut found = Localisation::of(journal, first, row, "pair");
@@ -275,14 +275,13 @@ impl Localisation {
             n: level.n,
         };
         self.good = findings.levels.iter().enumerate().map(good).collect();
-        self.short_of_ceiling = self.good.first().and_then(|good| self.bounds.short_of_ceiling(good.centre));
         self.level_of = cases.iter().copied().zip(findings.level_of.iter().copied()).collect();
         self.suspects =
             findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
         self.tell_clusters(&findings, names, cases, pairs);
-        if self.two_clusters.is_some() {
-            self.short_of_ceiling = None;
-        }
+        // Of two clusters nobody knows which one good pairs are in.
+        let good = self.good.first().filter(|_| self.two_clusters.is_none());
+        self.short_of_ceiling = good.and_then(|good| self.bounds.short_of_ceiling(good.centre));
         self.too_noisy = self.hidden_by_noise(&findings, setting);
         self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
         self.probes =
@@ -343,7 +342,7 @@ impl Localisation {
             format!("; it stands out by {} standard errors, {} are needed", brief(suspect.z.abs()), brief(needed))
         });
         let enough = enough.unwrap_or_default();
-        let are = if *low == 1 { "is" } else { "are" };
+        let are = be(*low);
         let unknown = |end: &usize| findings.suspects[*end].part.is_end() && findings.suspects[*end].share == Some(1.0);
         let reason = if suspect.part.is_end() {
             let (pairs, partners) = (count(*n, "pair"), count(*partners, "host"));

@@ -33,14 +33,19 @@ pub(super) fn pick<'r>(rows: &[(&'r CaseResult<'r>, &'r Row)]) -> Option<Picked<
 /// A row as a pair: from the end that sends the bytes to the one that receives them. `None` if its value must not be
 /// trusted.
 pub(super) fn pair(names: &Names, result: &CaseResult<'_>, row: &Row) -> Option<Pair> {
-    let value = row.value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?;
+    let value = logarithm(result, row)?;
     let flow = &result.case.flow;
     let (mut from, mut to) = (names.port(&flow.from)?, names.port(&flow.to)?);
     if result.case.cell.op.pulls() {
         std::mem::swap(&mut from, &mut to);
     }
-    let log = value.ln();
-    Some(Pair { from, to, path: 0, value: if row.better == Better::Higher { log } else { -log } })
+    Some(Pair { from, to, path: 0, value })
+}
+
+/// The logarithm of a value on the scale of the judgement, on which higher is better. `None` if the value must not be trusted.
+pub(super) fn logarithm(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
+    let log = row.value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?.ln();
+    Some(if row.better == Better::Higher { log } else { -log })
 }
 
 /// Whether a case's value says something of the link: measured, whole, undisturbed.

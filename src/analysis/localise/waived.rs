@@ -22,10 +22,8 @@ impl Localisation {
 
 /// Whether a waiver is about this part: a host with its NICs and paths, a group with its uplinks and boundaries, a rail.
 fn waives(waiver: &Waiver, named: &Named) -> bool {
-    match waiver {
-        Waiver::All => true,
-        Waiver::Rail(rail) => named.rail == Some(*rail),
-        Waiver::Host(host) => named.hosts.contains(host),
-        Waiver::Group(group) => named.groups.contains(group),
+    fn words(names: &[String]) -> Vec<&str> {
+        names.iter().map(String::as_str).collect()
     }
+    waiver.covers(&words(&named.hosts), &words(&named.groups), named.rail.as_slice())
 }

@@ -5,7 +5,7 @@ use crate::{
     analysis::{
         localise::{Localisation, Named, SeparatedBy, Standing},
         outliers::Link,
-        words::{change, count, size},
+        words::count,
     },
     plan::{Plan, hostlist, model::Waiver},
 };
@@ -134,22 +134,16 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
 /// Whether a waiver is about a link: one of its hosts, a group of these or its rail.
 fn waives(waiver: &Waiver, link: &Link<'_>, plan: &Plan) -> bool {
     let flow = &link.result.case.flow;
-    match waiver {
-        Waiver::All => true,
-        Waiver::Host(host) => flow.hosts().iter().any(|of| ***of == **host),
-        Waiver::Rail(rail) => [flow.from.rail, flow.to.rail].contains(rail),
-        Waiver::Group(group) => plan
-            .groups
-            .get(group)
-            .is_some_and(|hosts| flow.hosts().iter().any(|of| hosts.iter().any(|host| **host == ***of))),
-    }
+    let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
+    let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
+    let groups: Vec<&str> = plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect();
+    waiver.covers(&hosts, &groups, &[flow.from.rail, flow.to.rail])
 }
 
 /// Links that stand out and that nothing further was measured of; `None` without any.
 fn standing_out(links: &[&Link<'_>]) -> Option<String> {
     let worst = links.first()?;
-    let by = worst.percent().map_or_else(String::new, |percent| format!(", {}", change(percent)));
-    let first = format!("{} ({}{by})", worst.result.link_name(), size(worst.cell.1));
+    let first = format!("{} ({})", worst.result.link_name(), worst.words());
     let more = if links.len() > 1 { format!(" and {} more", links.len() - 1) } else { String::new() };
     let stand = if links.len() == 1 { "stands" } else { "stand" };
     Some(format!("{} {stand} out, not measured again: {first}{more}", count(links.len(), "link")))

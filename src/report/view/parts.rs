@@ -201,10 +201,7 @@ fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
     if links.is_empty() {
         return None;
     }
-    let one = |link: &Link<'_>, test: &str| {
-        let by = link.percent().map_or_else(String::new, |percent| format!(", {}", change(percent)));
-        format!("{} ({test}, {}{by})", link.result.link_name(), size(link.cell.1))
-    };
+    let one = |link: &Link<'_>, test: &str| format!("{} ({test}, {})", link.result.link_name(), link.words());
     let named: Vec<String> = links.iter().take(NAMED).map(|(test, link, _)| one(link, test.test)).collect();
     let more = if links.len() > NAMED { format!(" and {} more", links.len() - NAMED) } else { String::new() };
     let stand = if links.len() == 1 { "stands" } else { "stand" };

@@ -102,6 +102,7 @@ mod tests {
         let (port, facts) = (Port::new("a", 0), HostFacts::default());
         assert_eq!(check([Placed { port: &port, facts: &facts, gpu: Some(9) }].into_iter(), 8), Ok(()));
     }
+
     #[test]
     fn hosts_that_see_some_gpus_only_may_be_one_machine() {
         let gpu = Gpu { uuid: Some("GPU-1".into()), memory_bytes: Some(1 << 30), ..Gpu::default() };

@@ -1,6 +1,8 @@
-//! Seeded noise.
+//! Seeded noise, and clusters made of it.
 #![allow(dead_code, reason = "each test binary takes what it needs")]
 #![allow(clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+pub mod cluster;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
