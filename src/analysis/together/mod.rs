@@ -6,6 +6,7 @@
 
 mod account;
 mod ceilings;
+mod scope;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,6 +21,7 @@ use railgauge_wire::{
     step::Window,
     terms::Metric,
 };
+pub use scope::subjects;
 
 use super::{
     results::CaseResult,

@@ -14,6 +14,7 @@ use crate::{
         results::{State, results},
         row::Row,
         rows::{ceilings, rows},
+        verdict::{Kind, Status, verdicts},
     },
     plan,
     run::event::{LinkRecord, Together},
@@ -35,12 +36,17 @@ struct Made {
 
 const GOOD: Made = Made { late: 0, error: MS, seen: 0 };
 
+/// A plan of one test among four hosts.
+fn plan_text(pattern: &str) -> String {
+    format!(
+        "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"], groups = {{ G = \"h[0,2]\", E = \"h[2-3]\", \
+         all = \"h[0-3]\" }} }}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nverify = false\nwarm_up = \"0s\"\n{pattern}\n"
+    )
+}
+
 /// A run of one round of `pattern` among four hosts, two seconds, with these flows.
 fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
-    let text = format!(
-        "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"] }}\n[[test]]\nop = \"write\"\n\
-         metric = \"bandwidth\"\nverify = false\nwarm_up = \"0s\"\n{pattern}\n"
-    );
+    let text = plan_text(pattern);
     let plan = plan::parse("t.toml", &text, Path::new("")).unwrap().0;
     let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
     let cases: Vec<Case> = schedule
@@ -313,4 +319,40 @@ fn samples_of_other_repeats_are_no_flows_of_a_pass() {
     journal.tries.push(again);
     let results = results(&journal).unwrap();
     assert!(results[0].doubts[0].starts_with("only "), "{:?}", results[0].doubts);
+}
+
+/// What an expectation of `metric` over a group or rail judges, by the names of its rows.
+fn in_scope(pattern: &str, flows: usize, scope: &str) -> (Status, usize) {
+    let expect = format!("{pattern}\n[[test.expect]]\n{scope}");
+    let journal = journal(&expect, &vec![Some(GOOD); flows]);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let judged = verdicts(&journal, &results, &rows, Vec::new());
+    let verdict = judged.verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
+    (verdict.status, verdict.tally.in_scope)
+}
+
+#[test]
+fn a_sum_is_in_a_group_by_the_nic_that_it_is_about() {
+    // All flows into h0 are about h0, whoever sends the first of them.
+    let limit =
+        |metric: &str, group: &str| format!("metric = \"{metric}\"\nat_least = \"200 Gb/s\"\ngroup = \"{group}\"");
+    assert_eq!(in_scope(INCAST, 3, &limit("ingress_bandwidth", "G")), (Status::Fail, 1));
+    assert_eq!(in_scope(OUTCAST, 3, &limit("egress_bandwidth", "G")), (Status::Fail, 1));
+    // h0 is not in E, but two of the three senders are.
+    assert_eq!(in_scope(INCAST, 3, &limit("egress_bandwidth", "E")), (Status::Fail, 2));
+    // The sum of a round is in a group only with all its ends.
+    assert_eq!(in_scope(INCAST, 3, &limit("total_bandwidth", "all")), (Status::Fail, 1));
+    // What nothing of the test is about is a mistake of the plan.
+    for (metric, group) in [("ingress_bandwidth", "E"), ("total_bandwidth", "G")] {
+        let text = plan_text(&format!("{INCAST}\n[[test.expect]]\n{}", limit(metric, group)));
+        assert!(plan::parse("t.toml", &text, Path::new("")).is_err(), "{metric} {group}");
+    }
+}
+
+#[test]
+fn a_sum_is_of_a_rail_by_the_nic_that_it_is_about() {
+    let crossed = "pattern = \"incast\"\nto = \"h0\"\nrails = \"crossed\"";
+    let limit = |rail: u32| format!("metric = \"ingress_bandwidth\"\nat_least = \"200 Gb/s\"\nrails = [{rail}]");
+    assert_eq!(in_scope(crossed, 3, &limit(0)), (Status::Fail, 1));
 }

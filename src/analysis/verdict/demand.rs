@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use railgauge_wire::terms::Metric;
+
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict,
     peers::{AT_LEAST, Peers},
@@ -13,6 +15,7 @@ use crate::{
         percentile,
         results::{CaseResult, State},
         row::Row,
+        together::subjects,
         words::{self, count, sizes},
     },
     plan::{
@@ -74,7 +77,7 @@ pub(super) fn judge<'r>(
         Limit::WithinPercentOfBaseline(_) => Held::new(journal, test),
         _ => None,
     };
-    let scope: Vec<Scoped<'_>> = of_metric().filter(|(_, row)| in_scope(&journal.plan, wanted, row)).collect();
+    let scope: Vec<Scoped<'_>> = of_metric().filter(|one| in_scope(&journal.plan, wanted, results, *one)).collect();
 
     let mut judged = Vec::new();
     let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -168,11 +171,22 @@ fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {
     wrong.iter().map(|(result, row)| Offender::new(result, row, None)).chain(slow).take(OFFENDERS).collect()
 }
 
-fn in_scope(plan: &Plan, wanted: &Expectation, row: &Row) -> bool {
-    let member = |group: &String, host: &String| plan.groups.get(group).is_some_and(|hosts| hosts.contains(host));
-    wanted.sizes.is_none_or(|(from, to)| (from..=to).contains(&row.size_bytes))
-        && (wanted.rails.is_empty() || wanted.rails.contains(&row.rail))
-        && wanted.group.as_ref().is_none_or(|group| member(group, &row.src_host) && member(group, &row.dst_host))
+/// Whether a row is one of those that an expectation is about. The rail of a flow is its initiator's; a sum is about the NIC
+/// that its flows share, or about all NICs of the round.
+fn in_scope<'r>(plan: &Plan, wanted: &Expectation, results: &[&'r CaseResult<'r>], (result, row): Scoped<'r>) -> bool {
+    if !wanted.sizes.is_none_or(|(from, to)| (from..=to).contains(&row.size_bytes)) {
+        return false;
+    }
+    if wanted.rails.is_empty() && wanted.group.is_none() {
+        return true;
+    }
+    let subjects = subjects(results, result, row.metric);
+    let is_sum = matches!(row.metric, Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth);
+    let rails = if is_sum { subjects.iter().map(|port| port.rail).collect() } else { vec![row.rail] };
+    let member =
+        |group: &String, host: &str| plan.groups.get(group).is_some_and(|hosts| hosts.iter().any(|h| h == host));
+    (wanted.rails.is_empty() || rails.iter().all(|rail| wanted.rails.contains(rail)))
+        && wanted.group.as_ref().is_none_or(|group| subjects.iter().all(|port| member(group, &port.host)))
 }
 
 /// Holds a measured row against its limit, or says why there is none for it.

@@ -64,7 +64,12 @@ pub static EXPECT: Section = Section {
             "Message sizes it is about, both ends included.",
         ),
         key("rails", Shape::RailList, Preset::Words("all rails"), "Rails it is about, counted from 0."),
-        key("group", Shape::Text, Preset::Words("all pairs"), "Only pairs of which both ends belong to this group."),
+        key(
+            "group",
+            Shape::Text,
+            Preset::Words("all pairs"),
+            "Only pairs of which both ends belong to this group; of collectives, only groups of ranks that lie within it. `ingress_bandwidth` and `egress_bandwidth` are about the NIC that the flows share, `total_bandwidth` about all hosts of the round.",
+        ),
     ],
 };
 
@@ -103,7 +108,7 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let limit = limit(table, metric.as_ref(), subject);
     let sizes = sizes(table, subject);
     let rails = rails(table, subject);
-    let group = group(table, subject);
+    let group = group(table, metric.as_ref().map(|metric| metric.value), subject);
     let (limit, written) = limit?;
     Some(Expectation {
         metric: metric?.value,
@@ -204,16 +209,25 @@ fn rails(table: &Table<'_>, subject: &Subject<'_>) -> Vec<u32> {
     rails.into_iter().map(|rail| rail.value).collect()
 }
 
-fn group(table: &Table<'_>, subject: &Subject<'_>) -> Option<String> {
+fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Option<String> {
     let group = table.text("group")?;
     let Some(inside) = subject.hosts.groups.get(&group.value) else {
         subject.hosts.no_group(table.book, &group.value, group.span);
         return None;
     };
-    if let (Some(members), Some(pattern)) = (subject.members, subject.pattern)
-        && !members.has_pair_in(pattern, inside)
-    {
-        let message = format!("no pair of this test has both ends in the group {}", group.value);
+    let nothing = subject.members.zip(subject.pattern).and_then(|(members, pattern)| match metric {
+        Some(metric @ (Metric::IngressBandwidth | Metric::EgressBandwidth)) => {
+            let words = "no flow of this test arrives at (ingress) or leaves from (egress) a host of the group";
+            (!members.has_sum_in(pattern, metric, inside)).then_some(words)
+        }
+        Some(metric @ Metric::TotalBandwidth) => {
+            let words = "the sum of a round is about every host of the test, and not all of them are in the group";
+            (!members.has_sum_in(pattern, metric, inside)).then_some(words)
+        }
+        _ => (!members.has_pair_in(pattern, inside)).then_some("no pair of this test has both ends in the group"),
+    });
+    if let Some(nothing) = nothing {
+        let message = format!("{nothing} {}", group.value);
         let help = "an expectation that matches nothing cannot be met";
         table.book.add(Mistake::at(group.span, message).help(help));
         return None;

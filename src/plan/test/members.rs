@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use railgauge_wire::terms::Metric;
+
 use crate::plan::{
     hosts::Hosts,
     limits::MEASUREMENTS as MOST,
@@ -67,6 +69,22 @@ impl<'a> Members<'a> {
                 AtOnce::Bisection(Cut::Drawn(rounds)) => u64::from(*rounds) * (n / 2 * 2),
                 AtOnce::Bisection(Cut::Groups(one, other)) => 2 * group(one).min(group(other)),
             },
+        }
+    }
+
+    /// Whether a sum over flows at once is about something in `group`: a NIC that flows leave from or arrive at, or for the sum
+    /// of a round every host of the test.
+    pub fn has_sum_in(&self, pattern: &Pattern, metric: Metric, group: &[String]) -> bool {
+        let inside = |name: &String| group.iter().any(|member| member == name);
+        match (metric, pattern) {
+            (Metric::TotalBandwidth, _) => self.list.iter().all(inside),
+            (Metric::IngressBandwidth, Pattern::AtOnce(AtOnce::Incast(Some(one))))
+            | (Metric::EgressBandwidth, Pattern::AtOnce(AtOnce::Outcast(Some(one)))) => inside(one),
+            (Metric::IngressBandwidth, Pattern::AtOnce(AtOnce::Outcast(Some(one))))
+            | (Metric::EgressBandwidth, Pattern::AtOnce(AtOnce::Incast(Some(one)))) => {
+                self.list.iter().any(|name| name != one && inside(name))
+            }
+            _ => self.list.iter().any(inside),
         }
     }
 
