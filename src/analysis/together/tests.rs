@@ -14,7 +14,7 @@ use crate::{
         results::{State, results},
         row::Row,
         rows::{ceilings, rows},
-        verdict::{Kind, Status, verdicts},
+        verdict::{Kind, Status, Verdict, verdicts},
     },
     plan,
     run::event::{LinkRecord, Together},
@@ -355,4 +355,32 @@ fn a_sum_is_of_a_rail_by_the_nic_that_it_is_about() {
     let crossed = "pattern = \"incast\"\nto = \"h0\"\nrails = \"crossed\"";
     let limit = |rail: u32| format!("metric = \"ingress_bandwidth\"\nat_least = \"200 Gb/s\"\nrails = [{rail}]");
     assert_eq!(in_scope(crossed, 3, &limit(0)), (Status::Fail, 1));
+}
+
+/// The verdict on the flows of a round in which all hosts send to all, where some flows move a fifth.
+fn told(is_slow: impl Fn(&Case) -> bool) -> Verdict {
+    let mut journal = journal("pattern = \"all-to-all\"", &[Some(GOOD); 12]);
+    for at in 0..journal.tries.len() {
+        let sample = journal.tries[at].result.as_mut().unwrap();
+        if is_slow(&journal.cases[at]) {
+            let all = &mut sample.initiator;
+            (all.bytes, all.operations) = (all.bytes / 5, all.operations / 5);
+            all.moved = Some(all.bytes);
+            all.slices.iter_mut().for_each(|slice| *slice /= 5);
+        }
+    }
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let judged = verdicts(&journal, &results, &rows, Vec::new());
+    judged.verdicts.into_iter().find(|verdict| verdict.kind == Kind::Parts).unwrap()
+}
+
+#[test]
+fn a_flow_far_below_the_others_of_its_round_is_no_pass() {
+    let even = told(|_| false);
+    assert_eq!((even.status, even.tally.judged), (Status::Pass, 12), "{}", even.reason);
+    let one = told(|case| &*case.flow.from.host == "h1" && &*case.flow.to.host == "h2");
+    assert_eq!((one.status, one.tally.doubtful), (Status::Inconclusive, 1), "{}", one.reason);
+    let host = told(|case| case.flow.hosts().iter().any(|host| &***host == "h3"));
+    assert_eq!((host.status, host.tally.doubtful), (Status::Inconclusive, 6), "{}", host.reason);
 }

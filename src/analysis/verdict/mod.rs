@@ -13,6 +13,7 @@
 
 mod demand;
 mod every_case;
+mod flows;
 mod parts;
 mod peers;
 mod preflight;
@@ -339,6 +340,7 @@ pub fn verdicts(
         // Groups that stand out are searched by smaller ones.
         let beside = |found: &Localisation| if found.counted == "pair" { &beside[..] } else { &[] };
         verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &journal.plan)));
+        verdicts.extend(model.of(&test.name).and_then(|of| flows::judge(test, of, &journal.plan)));
     }
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);

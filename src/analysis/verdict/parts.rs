@@ -16,7 +16,7 @@ const TWO_CLUSTERS: &str = "two clusters of values";
 const NOISE: &str = "parts that noise hides";
 
 /// Name of what stands in the place of links that belong to no part.
-const LINKS: &str = "links that stand out by themselves";
+pub(super) const LINKS: &str = "links that stand out by themselves";
 
 /// A part that a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -60,7 +60,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         }
     }
     let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
-        beside.iter().partition(|link| !waivers.iter().any(|waiver| waives(waiver, link, plan)));
+        beside.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
         if !links.is_empty() {
             parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived });
@@ -131,6 +131,11 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     })
 }
 
+/// Whether the plan waives a link.
+pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
+    plan.localise.waive.iter().any(|waiver| waives(waiver, link, plan))
+}
+
 /// Whether a waiver is about a link: one of its hosts, a group of these or its rail.
 fn waives(waiver: &Waiver, link: &Link<'_>, plan: &Plan) -> bool {
     let flow = &link.result.case.flow;
@@ -141,7 +146,7 @@ fn waives(waiver: &Waiver, link: &Link<'_>, plan: &Plan) -> bool {
 }
 
 /// Links that stand out and that nothing further was measured of; `None` without any.
-fn standing_out(links: &[&Link<'_>]) -> Option<String> {
+pub(super) fn standing_out(links: &[&Link<'_>]) -> Option<String> {
     let worst = links.first()?;
     let first = format!("{} ({})", worst.result.link_name(), worst.words());
     let more = if links.len() > 1 { format!(" and {} more", links.len() - 1) } else { String::new() };
