@@ -19,6 +19,7 @@ mod localise;
 mod names;
 mod noise;
 mod numbers;
+mod one_way;
 mod outliers;
 mod pages;
 mod scale;

@@ -13,6 +13,7 @@ mod groups;
 mod lanes;
 mod names;
 mod noisy;
+mod one_way;
 mod pick;
 mod probe;
 mod told;
@@ -39,6 +40,7 @@ use names::Names;
 
 pub use further::further;
 pub use noisy::TooNoisy;
+pub use one_way::OneWay;
 pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
 pub use told::{
@@ -66,6 +68,9 @@ pub struct Localisation {
     /// Hosts of which no pair or group has one, so that nothing at all is known of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmeasured: Vec<String>,
+    /// Hosts that were measured in one direction only, where pairs have a direction.
+    #[serde(skip_serializing_if = "OneWay::is_empty")]
+    pub one_way: OneWay,
     /// What good pairs reach.
     pub good: Vec<Good>,
     /// What stands out, the worst first.
@@ -204,6 +209,10 @@ fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation>
     found.pairs = pairs.len();
     found.missing = picked.len() - pairs.len();
     found.unmeasured = unmeasured(picked.iter().map(|(result, row)| (*result, pair(result, row).is_some())));
+    if found.directed && found.metric.better() == Better::Higher {
+        let measured = picked.iter().filter(|(result, row)| pair(result, row).is_some());
+        found.one_way = OneWay::of(measured.map(|(result, _)| *result));
+    }
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
@@ -240,6 +249,7 @@ impl Localisation {
             pairs: 0,
             missing: 0,
             unmeasured: Vec::new(),
+            one_way: OneWay::default(),
             good: Vec::new(),
             suspects: Vec::new(),
             controls: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 
 use railgauge_stats::changepoint::Night;
@@ -42,6 +42,7 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
     let mut all: Vec<(usize, Vec<Stretch<'_>>)> = Vec::new();
     let mut tests: HashMap<(usize, &str), (i64, i64)> = HashMap::new();
     let mut places: Vec<Place> = Vec::new();
+    let mut groups = Groups::default();
     for (at, one) in series.iter().enumerate() {
         // A pair of a plan that rotates is measured now and then: its end is no end.
         if one.rotating && one.part.is_none() {
@@ -50,7 +51,7 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
         }
         let subject = &subjects[one.subject];
         let (test, settings) = (subject.test.as_str(), settings[one.subject]);
-        let flow = one.part.is_none().then_some(&subject.flow);
+        let flow = one.part.is_none().then(|| groups.of((one.line, test), &subject.flow));
         let next = all.len();
         let place = *known.entry((one.line, one.metric, one.part.as_ref(), flow, &subject.cell)).or_insert(next);
         if place == next {
@@ -79,6 +80,42 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
         }
     }
     places
+}
+
+/// Groups of collectives that go on as another: a group that lost or got a host is in the place of what it was.
+#[derive(Default)]
+struct Groups<'a> {
+    /// The group in whose place each one is.
+    place: HashMap<(usize, &'a str, &'a Flow), &'a Flow>,
+    /// The first groups of their places, by every host of theirs.
+    with: HashMap<(usize, &'a str, &'a str), Vec<&'a Flow>>,
+}
+
+impl<'a> Groups<'a> {
+    /// The first group of a test that this one has most of its hosts in common with; a pair is its own.
+    fn of(&mut self, (line, test): (usize, &'a str), flow: &'a Flow) -> &'a Flow {
+        if flow.members.is_empty() {
+            return flow;
+        }
+        if let Some(place) = self.place.get(&(line, test, flow)) {
+            return place;
+        }
+        let hosts: BTreeSet<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
+        let mut known = hosts.iter().filter_map(|host| self.with.get(&(line, test, host))).flatten();
+        let place = known.find(|known| is_mostly(known, &hosts)).copied().unwrap_or(flow);
+        if place == flow {
+            hosts.into_iter().for_each(|host| self.with.entry((line, test, host)).or_default().push(flow));
+        }
+        self.place.insert((line, test, flow), place);
+        place
+    }
+}
+
+/// Whether a group has more hosts in common with others than not.
+fn is_mostly(one: &Flow, others: &BTreeSet<&str>) -> bool {
+    let one = one.hosts();
+    let common = one.iter().filter(|host| others.contains(host.as_ref())).count();
+    2 * common > one.len() + others.len() - common
 }
 
 /// Stretches that go on where another ended: of several with the same test first, then the same settings, then the one that

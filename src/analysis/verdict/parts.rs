@@ -104,6 +104,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         reasons
             .push(format!("not compared: {} without a value that may be trusted", count(found.missing, found.counted)));
     }
+    reasons.extend(found.one_way.words());
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     Some(Verdict {
         kind: Kind::Parts,

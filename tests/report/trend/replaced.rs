@@ -8,6 +8,7 @@ use railgauge::{
         trend::{How, Options, State, Trend, Watched, day},
     },
     report::trend::view,
+    schedule::Flow,
 };
 
 use railgauge_wire::{step::Window, terms::Fabric};
@@ -234,4 +235,40 @@ fn an_edit_is_told_by_the_keys_and_units_of_the_plan() {
         found.epochs
     );
     assert!(found.changes[0].sentence.contains(" → 21 ms"), "{}", found.changes[0].sentence);
+}
+
+/// Sixty nights of one collective of all hosts; from the night `SINCE` on it has other hosts, and another level.
+fn collective(seed: u64, hosts: &'static [&'static str], level: f64) -> Vec<Run> {
+    let (mut of, mut dice) = (cluster(4), Dice(seed));
+    of.readings.truncate(1);
+    let case = usize::try_from(of.readings[0].case).unwrap();
+    let group = |run: &mut Run, hosts: &[&str]| {
+        let hosts: Vec<Arc<str>> = hosts.iter().map(|host| Arc::from(*host)).collect();
+        run.cases[case].flow = Flow::group(&hosts, 1).unwrap();
+    };
+    group(&mut of, EVERY_HOST);
+    let values = |night: u32| if night >= SINCE { level } else { 390.0 };
+    let mut runs: Vec<Run> = (0..60).map(|night| run(&of, night, 0, &mut dice, |_| Some(values(night)))).collect();
+    for run in &mut runs[SINCE as usize..] {
+        run.plan_hash = "second".into();
+        run.plan.hosts.retain(|host| hosts.contains(&host.name.as_str()));
+        group(run, hosts);
+    }
+    runs
+}
+
+#[test]
+fn a_collective_that_fell_when_it_lost_or_got_a_host_is_no_pass_until_it_is_accepted() {
+    let most: &[&str] = &["gpu001", "gpu002", "gpu004"];
+    let runs = collective(5, most, 195.0);
+    let found = watch(runs.clone(), &Options::default());
+    assert_eq!((found.exit_code, found.changes.len()), (3, 1), "{}", found.sentence);
+    assert_eq!((found.changes[0].state, found.changes[0].since.clone()), (State::Left, night(i64::from(SINCE))));
+    assert_eq!(watch(runs, &accepted(i64::from(SINCE))).exit_code, 0);
+    // The same level with a host less is the same level.
+    let found = watch(collective(6, most, 390.0), &Options::default());
+    assert_eq!((found.exit_code, found.changes.len()), (0, 0), "{}", found.sentence);
+    // A group of other hosts is another group.
+    let others = collective(7, &["gpu003", "gpu004"], 195.0);
+    assert!(watch(others, &Options::default()).changes.is_empty());
 }

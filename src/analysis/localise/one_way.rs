@@ -1,0 +1,55 @@
+//! Hosts that a test measured in one direction only: nothing is known of what they send, or of what they receive.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::{
+    analysis::{results::CaseResult, together},
+    plan::hostlist,
+};
+
+/// Hosts that were measured in one direction only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct OneWay {
+    /// Hosts that never sent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub never_sent: Vec<String>,
+    /// Hosts that never received.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub never_received: Vec<String>,
+}
+
+impl OneWay {
+    /// Of cases whose bytes go one way. Hosts without any case with a value are not among them.
+    pub(super) fn of<'c>(measured: impl Iterator<Item = &'c CaseResult<'c>>) -> Self {
+        let mut seen: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+        for result in measured {
+            let (source, sink) = together::ends(result.case);
+            seen.entry(&source.host).or_default().0 = true;
+            seen.entry(&sink.host).or_default().1 = true;
+        }
+        let without = |which: fn(&(bool, bool)) -> bool| -> Vec<String> {
+            let hosts: BTreeSet<&str> = seen.iter().filter(|(_, seen)| !which(seen)).map(|(host, _)| *host).collect();
+            hosts.into_iter().map(str::to_owned).collect()
+        };
+        Self { never_sent: without(|seen| seen.0), never_received: without(|seen| seen.1) }
+    }
+
+    /// Whether every host was measured in both directions, or nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.never_sent.is_empty() && self.never_received.is_empty()
+    }
+
+    /// What is not known, in words; `None` where all is.
+    pub fn words(&self) -> Option<String> {
+        let part = |(what, hosts): (&str, &Vec<String>)| {
+            (!hosts.is_empty()).then(|| format!("{what} {}", hostlist::fold(hosts.iter().map(String::as_str))))
+        };
+        let parts: Vec<String> = [("sending by", &self.never_sent), ("receiving by", &self.never_received)]
+            .into_iter()
+            .filter_map(part)
+            .collect();
+        (!parts.is_empty()).then(|| format!("not measured: {}", parts.join("; ")))
+    }
+}

@@ -1,0 +1,46 @@
+//! Hosts that a plan measures in one direction only.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{
+        journal::parse,
+        localise::localise,
+        results::results,
+        rows::rows,
+        verdict::{Kind, verdicts},
+    },
+    plan::model::Pattern,
+};
+
+use crate::support::Scenario;
+
+#[test]
+fn what_a_host_never_sends_is_told_beside_that_nothing_stands_out() {
+    let name = |number: usize| format!("gpu{:03}", (number - 1) % 8 + 1);
+    let pair = |from: usize, to: usize| if from == 3 { (name(to), name(from)) } else { (name(from), name(to)) };
+    let pairs = (1..=8).flat_map(|from| (1..=3).map(move |step| pair(from, from + step))).collect();
+    let scenario = Scenario { pattern: Some(Pattern::Pairs(pairs)), ..Scenario::healthy(8, 1) };
+    let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &|_, _| None);
+    let found = localise(&journal, &results, &rows);
+    let of = |unit: &str| {
+        found
+            .iter()
+            .filter(|test| test.unit == unit && test.test != "tcp-baseline" && !test.good.is_empty())
+            .collect::<Vec<_>>()
+    };
+    assert!(!of("Gb/s").is_empty() && !of("µs").is_empty(), "{found:?}");
+    for test in of("Gb/s") {
+        assert_eq!(test.one_way.never_sent, ["gpu003"], "{}", test.test);
+        assert!(test.one_way.never_received.is_empty());
+    }
+    // A latency goes both ways.
+    assert!(of("µs").iter().all(|test| test.one_way.is_empty()));
+    let judged = verdicts(&journal, &results, &rows, Vec::new());
+    let told = judged.verdicts.iter().filter(|verdict| {
+        verdict.kind == Kind::Parts && verdict.unit.as_deref() == Some("Gb/s") && verdict.test != "tcp-baseline"
+    });
+    assert!(told.clone().count() > 0 && told.clone().all(|verdict| verdict.reason.contains("gpu003")));
+}
