@@ -108,6 +108,8 @@ pub struct Reading {
     pub metric: Metric,
     /// The value in the metric's unit, or what stands against it: a value that must not be trusted is none.
     pub value: Result<f64, String>,
+    /// Bytes that were wrong.
+    pub wrong: u64,
     /// What carried the bytes; empty if nothing did.
     pub transport: Arc<str>,
     /// Devices of the initiator and the responder; empty where no link was opened.
@@ -135,6 +137,7 @@ impl From<&Row> for Reading {
             case: row.case,
             metric: row.metric,
             value: Self::trusted(row.value, row.error.as_deref()),
+            wrong: row.wrong,
             transport: row.transport.as_str().into(),
             devices: [row.src_device.as_str().into(), row.dst_device.as_str().into()],
         }

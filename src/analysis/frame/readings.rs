@@ -8,7 +8,7 @@ use railgauge_wire::terms::Metric;
 use super::{FrameError, polars};
 use crate::{analysis::row::Reading, border::text::path_text, files};
 
-const NEEDED: [&str; 7] = ["case", "metric", "value", "error", "transport", "src_device", "dst_device"];
+const NEEDED: [&str; 8] = ["case", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
 
 /// The readings of these metrics in a `records.parquet`, in the order of the frame.
 ///
@@ -30,12 +30,12 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
         };
     }
     let (case, metric) = (values!("case", u64), values!("metric", str));
-    let (value, error) = (values!("value", f64), values!("error", str));
+    let (value, error, wrong) = (values!("value", f64), values!("error", str), values!("wrong", u64));
     let (transport, from, to) = (values!("transport", str), values!("src_device", str), values!("dst_device", str));
     let mut words = Words::default();
     let mut found = Vec::new();
-    for ((((((case, metric), value), error), transport), from), to) in
-        case.zip(metric).zip(value).zip(error).zip(transport).zip(from).zip(to)
+    for (((((((case, metric), value), error), wrong), transport), from), to) in
+        case.zip(metric).zip(value).zip(error).zip(wrong).zip(transport).zip(from).zip(to)
     {
         let foreign = |cause: String| FrameError::Foreign { file: name.clone(), cause };
         let (Some(case), Some(word)) = (case, metric) else {
@@ -47,6 +47,7 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
                 case,
                 metric,
                 value: Reading::trusted(value, error),
+                wrong: wrong.unwrap_or_default(),
                 transport: words.shared(transport),
                 devices: [words.shared(from), words.shared(to)],
             });

@@ -80,6 +80,8 @@ pub(super) struct Everything {
     pub torn: bool,
     /// Runs that were read and in which nothing has a value.
     pub silent: Vec<String>,
+    /// Runs in which wrong bytes arrived, and in how many cases.
+    pub corrupt: Vec<(String, usize)>,
     /// Runs that gave no value, and those they are a large share of.
     pub lacking: Option<(usize, usize)>,
     /// What the reports of the newest runs say.
@@ -215,6 +217,8 @@ impl History {
         let lacking = unread::lacking(&self.past, &self.refused);
         let silent = self.past.iter().filter(|past| past.planned.is_some() && !past.valued);
         let silent = silent.map(|past| past.directory.clone()).collect();
+        let corrupt = self.past.iter().filter(|past| past.corrupt > 0);
+        let corrupt = corrupt.map(|past| (past.directory.clone(), past.corrupt)).collect();
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
         let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
@@ -232,6 +236,7 @@ impl History {
             unreadable: self.unreadable,
             torn,
             silent,
+            corrupt,
             lacking,
             reported: self.reported,
             disorder,

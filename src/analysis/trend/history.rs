@@ -54,6 +54,8 @@ pub(super) struct Past {
     pub planned: Option<Vec<usize>>,
     /// Whether anything has a value.
     pub valued: bool,
+    /// Cases in which wrong bytes arrived.
+    pub corrupt: usize,
     pub software: BTreeMap<String, Software>,
 }
 
@@ -150,9 +152,12 @@ impl History {
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
         let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
         let (directory, version) = (path_text(&run.path), run.version.clone());
+        let corrupt: HashSet<u64> =
+            run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
+        let corrupt = corrupt.len();
         let valued = planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok());
         let (path, started) = (run.path.clone(), run.started);
-        self.past.push(Past { path, directory, started, version, plan, planned, valued, software });
+        self.past.push(Past { path, directory, started, version, plan, planned, valued, corrupt, software });
     }
 
     /// Adds a run.

@@ -300,6 +300,8 @@ pub struct Trend {
     pub torn: bool,
     /// Directories of runs that were read and in which nothing has a value.
     pub silent: Vec<String>,
+    /// Directories of runs in which wrong bytes arrived, whenever that was, and in how many cases.
+    pub corrupt: Vec<(String, usize)>,
     /// Runs that gave no value, and the number of runs they are a large share of; `None` where they are few.
     pub lacking: Option<(usize, usize)>,
     /// What the reports of the newest run of each plan say of the last night: the trend is no better.

@@ -73,6 +73,7 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         missing,
         torn: everything.torn,
         silent: everything.silent,
+        corrupt: everything.corrupt,
         lacking: everything.lacking,
         reported: everything.reported,
         idle: epochs::idle(&options.epochs, nights),

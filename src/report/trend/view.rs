@@ -215,6 +215,15 @@ fn remarks(trend: &Trend) -> Vec<String> {
     if !trend.unreadable.is_empty() {
         remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
     }
+    if !trend.corrupt.is_empty() {
+        let one = |(run, cases): &(String, usize)| format!("{run} ({})", count(*cases, "case"));
+        let shown = trend.corrupt.iter().rev().take(NAMED).map(one).collect::<Vec<_>>().join(", ");
+        remarks.push(format!(
+            "wrong bytes arrived in {}, the newest first: {shown}{}",
+            count(trend.corrupt.len(), "run"),
+            further(trend.corrupt.len())
+        ));
+    }
     if !trend.silent.is_empty() {
         let shown = trend.silent.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         remarks.push(format!(

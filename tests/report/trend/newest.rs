@@ -7,7 +7,7 @@ use railgauge::{
         history::{Run, RunError},
         trend::{History, Options, Trend, day, trend},
     },
-    run::event::Event,
+    run::event::{Event, Line},
 };
 
 use super::nights::{cluster, night, one_link, run, watch};
@@ -61,19 +61,21 @@ fn folder(nights: u32) -> tempfile::TempDir {
         let seed = 1000 + u64::from(day);
         let of = Scenario { sizes: vec![1 << 20], day: 10 + day, seed, ..Scenario::healthy(4, 1) };
         let mut lines = of.lines();
-        // From 1 October on: no machine's clock is before that.
-        let earlier = |time: &mut String| *time = time.replace("2026-12-", "2026-10-");
-        for line in &mut lines {
-            earlier(&mut line.at);
-            if let Event::Outcome(outcome) = &mut line.event {
-                earlier(&mut outcome.started_at);
-            }
-        }
+        lines.iter_mut().for_each(earlier);
         let directory = directory(place.path(), day);
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("records.jsonl"), text(&lines)).unwrap();
     }
     place
+}
+
+/// From 1 October on: no machine's clock is before that.
+fn earlier(line: &mut Line) {
+    let earlier = |time: &mut String| *time = time.replace("2026-12-", "2026-10-");
+    earlier(&mut line.at);
+    if let Event::Outcome(outcome) = &mut line.event {
+        earlier(&mut outcome.started_at);
+    }
 }
 
 fn directory(place: &Path, night: u32) -> std::path::PathBuf {
@@ -114,6 +116,21 @@ fn a_newest_run_that_measured_nothing_or_cannot_be_read_is_named_and_no_pass() {
     fs::remove_file(directory(place.path(), 9).join("plan.toml")).unwrap();
     let (code, text) = told(place.path(), &[]);
     assert!(code == Some(3) && named(&text), "an empty directory among runs: {text}");
+}
+
+#[test]
+fn wrong_bytes_of_an_earlier_night_are_told_with_its_name() {
+    let place = folder(9);
+    let (code, told_of_none) = told(place.path(), &[]);
+    assert_eq!(code, Some(0), "{told_of_none}");
+    let journal = directory(place.path(), 5).join("records.jsonl");
+    let mut lines =
+        Scenario { sizes: vec![1 << 20], day: 15, seed: 1005, wrong: true, ..Scenario::healthy(4, 1) }.lines();
+    lines.iter_mut().for_each(earlier);
+    fs::write(journal, text(&lines)).unwrap();
+    let (_, told) = told(place.path(), &[]);
+    let remark = told.lines().find(|line| line.contains("wrong bytes")).expect("the corruption is told");
+    assert!(remark.contains("night-005") && !told_of_none.contains("wrong bytes"), "{told}");
 }
 
 #[test]
