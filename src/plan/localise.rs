@@ -1,7 +1,7 @@
 //! `[localise]`: how bad parts are looked for.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     time::Duration,
 };
 
@@ -78,7 +78,8 @@ fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
             found.extend(rails);
             continue;
         }
-        for host in hosts.iter().filter(|host| test.hosts.contains(&host.name)) {
+        let members: HashSet<&str> = test.hosts.iter().map(String::as_str).collect();
+        for host in hosts.iter().filter(|host| members.contains(host.name.as_str())) {
             let rails = match test.fabric {
                 // Without a list there is one, whatever interface the route takes.
                 Fabric::Tcp => host.tcp.len().max(1),

@@ -75,7 +75,8 @@ impl<'a> Members<'a> {
     /// Whether a sum over flows at once is about something in `group`: a NIC that flows leave from or arrive at, or for the sum
     /// of a round every host of the test.
     pub fn has_sum_in(&self, pattern: &Pattern, metric: Metric, group: &[String]) -> bool {
-        let inside = |name: &String| group.iter().any(|member| member == name);
+        let group: HashSet<&str> = group.iter().map(String::as_str).collect();
+        let inside = |name: &String| group.contains(name.as_str());
         match (metric, pattern) {
             (Metric::TotalBandwidth, _) => self.list.iter().all(inside),
             (Metric::IngressBandwidth, Pattern::AtOnce(AtOnce::Incast(Some(one))))
