@@ -102,7 +102,7 @@ impl<'a> Scene<'a> {
         let numbers: Vec<u32> = (0..).take(hosts.len()).collect();
         let least = LEAST.max((self.journal.plan.localise.least_percent / 100.0).ln_1p());
         let setting =
-            Setting { least, noise: pick::noise(&self.screen).unwrap_or_default(), references: BTreeMap::new() };
+            Setting { least, noise: pick::noise(&self.screen).unwrap_or_default(), ..Setting::default() };
         let search = Search::new(&numbers, setting)?;
         let mut played = Played { search, hosts, answers: Vec::new(), stopped: None };
         let mut aside = 0;
