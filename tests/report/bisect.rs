@@ -19,14 +19,14 @@ use railgauge_wire::failure::{Failure, Kind, Stage};
 use crate::support::{self, Dice};
 
 /// A cluster whose collectives are slow where these sides meet; a side alone is a bad host.
-struct Cluster {
+pub(crate) struct Cluster {
     bad: Vec<Vec<&'static str>>,
     fails: bool,
     dice: Dice,
 }
 
 impl Cluster {
-    fn new(bad: &[&[&'static str]]) -> Self {
+    pub(crate) fn new(bad: &[&[&'static str]]) -> Self {
         Self { bad: bad.iter().map(|side| side.to_vec()).collect(), fails: false, dice: Dice(7) }
     }
 
@@ -59,7 +59,7 @@ impl Cluster {
 }
 
 /// A run of an all_reduce over twelve hosts, with these further keys.
-fn run(cluster: &mut Cluster, keys: &str) -> Journal {
+pub(crate) fn run(cluster: &mut Cluster, keys: &str) -> Journal {
     let text = format!(
         "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[01-12]\"]\n[[test]]\nop = \"all_reduce\"\n\
          metric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = \"64MiB\"\n{keys}"

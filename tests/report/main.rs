@@ -28,3 +28,4 @@ mod tries;
 mod values;
 mod verdicts;
 mod words;
+mod wrong_ranks;
