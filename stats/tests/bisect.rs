@@ -9,7 +9,7 @@ mod generators;
 use std::collections::BTreeSet;
 
 use generators::Noise;
-use railgauge_stats::bisect::{Found, Search, Setting};
+use railgauge_stats::bisect::{Found, Repeats, Search, Setting, unlike};
 
 /// Never used while the rules were made; development used 173205080.
 const FRESH: u64 = 223_606_797;
@@ -266,4 +266,44 @@ fn leaves_that_are_slow_with_one_another_are_told_as_such() {
         assert!(found.hosts.is_empty() && found.boundaries.is_empty(), "{found:?}");
         assert_eq!(found.parted, [leaf(0), leaf(1), leaf(2)], "{found:?}");
     }
+}
+
+/// How often groups are told to be unlike, of which `low` of `n` have `factor` of the others' rate.
+fn told_unlike(n: usize, low: usize, factor: f64, repeats: usize, noise: &mut Noise) -> f64 {
+    let mut told = 0;
+    for _ in 0..TRIALS * 5 {
+        let mut results = Vec::new();
+        let mut squares = 0.0;
+        for at in 0..n {
+            let all: Vec<f64> = (0..repeats).map(|_| 0.01 * noise.normal()).collect();
+            let mean = all.iter().sum::<f64>() / repeats as f64;
+            squares += all.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            results.push(mean + if at < low { factor.ln() } else { 0.0 });
+        }
+        let freedom = n * (repeats - 1);
+        let deviation = (squares / freedom.max(1) as f64 / repeats as f64).sqrt();
+        let repeats = (freedom > 0).then_some(Repeats { deviation, freedom });
+        told += usize::from(unlike(&results, repeats, 0.03).is_some());
+    }
+    told as f64 / (TRIALS * 5) as f64
+}
+
+#[test]
+fn groups_that_are_unlike_are_told_whichever_are_more() {
+    let mut noise = Noise::new(FRESH + 7);
+    for n in [2, 3, 4, 6, 8, 28] {
+        for repeats in [1, 2, 3] {
+            let healthy = told_unlike(n, 0, 1.0, repeats, &mut noise);
+            let mut worst: f64 = 1.0;
+            for low in 1..n {
+                worst = worst.min(told_unlike(n, low, 0.5, repeats, &mut noise));
+            }
+            println!("{n} groups, {repeats} repeats: alike told {healthy}, half the rate told in {worst} at least");
+            assert!(healthy <= 0.01 && worst == 1.0, "{n} groups, {repeats} repeats: {healthy} {worst}");
+        }
+    }
+    // A fifth less is told where repeats show what a group's result scatters by, or enough groups do.
+    assert!(told_unlike(2, 1, 0.8, 3, &mut noise) > 0.95 && told_unlike(8, 5, 0.8, 1, &mut noise) > 0.99);
+    assert_eq!(unlike(&[], None, 0.03), None);
+    assert_eq!(unlike(&[1.0], None, 0.03), None);
 }

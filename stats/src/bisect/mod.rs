@@ -30,5 +30,7 @@ mod known;
 mod screen;
 mod search;
 mod sides;
+mod unlike;
 
 pub use search::{Found, Search, Setting};
+pub use unlike::{Repeats, unlike};
