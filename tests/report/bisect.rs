@@ -263,7 +263,7 @@ fn a_host_with_which_every_group_fails_is_told_in_counts() {
     let with = journal.further.iter().filter(|case| case.flow.hosts().iter().any(|host| &***host == "a03")).count();
     let without = journal.further.len() - with;
     assert!(with >= 4 && suspect.n == with && suspect.bad == with && suspect.cases.len() == with, "{suspect:?}");
-    let counts = [format!("{with} of {with} "), format!("{without} ")];
+    let counts = [format!("{with} of {with}"), format!("{without} ")];
     assert!(counts.iter().all(|count| suspect.reason.contains(count)), "{}", suspect.reason);
     assert!(!suspect.reason.contains('%') && suspect.change_percent <= -100.0, "{}", suspect.reason);
     assert!(found.unmeasured.is_empty(), "{:?}", found.unmeasured);

@@ -142,9 +142,9 @@ impl Localisation {
             (_, true) => "both sides are good by themselves, and every group with hosts of both failed",
             (_, false) => "both sides are good by themselves and slow together",
         };
-        let others = count(without, "result");
         let reason = if fails {
-            format!("{what}: {failed} of {}, while {others} without it came through", count(with, "result"))
+            let others = count(without, "other group");
+            format!("{what}: {failed} of {with}, while {others} came through")
         } else {
             let difference = words::change(change);
             let failing = if failed > 0 { format!(", and {failed} more failed") } else { String::new() };

@@ -81,6 +81,10 @@ impl Localisation {
         let (good, bad) = (side(&found.good, &found.bad), side(&found.bad, &found.good));
         let change_percent = self.percent(centre(&found.bad) - centre(&found.good));
         let separated_by = if told { SeparatedBy::Suspects } else { SeparatedBy::Nothing };
+        // Of two clusters nobody knows which one good groups are in.
+        if !told {
+            self.good.clear();
+        }
         self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
     }
 
