@@ -242,6 +242,22 @@ fn most_groups_slow_is_told_as_one_slow_is() {
 }
 
 #[test]
+fn a_fabric_that_carries_less_between_its_halves_is_bad_only_against_a_limit() {
+    let floor = FLOOR.replace("480", "380");
+    for (limit, wanted) in [("", Status::Inconclusive), (floor.as_str(), Status::Fail)] {
+        let mut cluster = Cluster { longer: 2.0, ..Cluster::new(&[&hosts(1..=6), &hosts(7..=12)]) };
+        let mut journal = run(&mut cluster, &format!("groups = \"pairs\"\n{limit}"));
+        search(&mut cluster, &mut journal);
+        let found = &found(&journal)[0];
+        let standing = if limit.is_empty() { Standing::Open } else { Standing::Confirmed };
+        assert_eq!((found.suspects.len(), found.suspects[0].kind), (1, "boundary"), "{:?}", found.suspects);
+        assert_eq!(found.suspects[0].standing, standing, "{}", found.suspects[0].reason);
+        let (status, reason) = on_parts(&journal);
+        assert_eq!(status, wanted, "{reason}");
+    }
+}
+
+#[test]
 fn what_no_part_explains_is_no_pass() {
     // All groups are alike and below the limit: whether the cluster or the limit is at fault, nobody can tell.
     let mut cluster = Cluster::new(&[]);

@@ -62,6 +62,8 @@ struct Scene<'a> {
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
     /// What is wrong, as the beginning of a sentence.
     wrong: &'static str,
+    /// Whether that is more than a difference between groups: a group failed, or a value breaks an expectation.
+    demanded: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -76,17 +78,18 @@ impl<'a> Scene<'a> {
         let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
         let cell = all.iter().find(|(result, _)| result.case.cell.size == size)?.0.case.cell.clone();
         let screen: Vec<_> = all.into_iter().filter(|(result, _)| result.case.cell == cell).collect();
-        let scene = Self { journal, test, cell, screen, wrong: "" };
-        let wrong = if scene.fails() {
+        let scene = Self { journal, test, cell, screen, wrong: "", demanded: false };
+        let (fails, broken) = (scene.fails(), verdict::is_broken(journal, test, results, rows));
+        let wrong = if fails {
             "a group failed"
+        } else if broken {
+            "a value breaks an expectation"
         } else if scene.one_is_low() || scene.unlike().is_some() {
             "groups of one size do not reach the same"
-        } else if verdict::is_broken(journal, test, results, rows) {
-            "a value breaks an expectation"
         } else {
             return None;
         };
-        Some(Self { wrong, ..scene })
+        Some(Self { wrong, demanded: fails || broken, ..scene })
     }
 
     /// Whether a group did not come through although none of its hosts is gone.
@@ -217,7 +220,7 @@ pub(super) fn found(
         super::unmeasured(scene.screen.iter().map(|(result, row)| (*result, value(result, row).is_some())));
     let played = scene.play(further, further_rows);
     match &played {
-        Ok(played) => found.tell_groups(played),
+        Ok(played) => found.tell_groups(played, scene.demanded),
         Err(Refusal::TooFew { need, got }) => {
             let got = count(*got, "host");
             let words = format!("a slow collective cannot be taken apart among {got}, {need} are needed");

@@ -67,8 +67,17 @@ impl Played {
     }
 }
 
+/// Leaves open whether a part is bad or carries less by design.
+fn undecided(named: &mut Named) {
+    named.standing = Standing::Open;
+    named.open = Some(OpenReason::Undecided);
+    named.decided_by = None;
+    named.reason = format!("{}; {}", named.reason, OpenReason::Undecided.words());
+}
+
 impl Localisation {
-    pub(super) fn tell_groups(&mut self, played: &Played) {
+    /// `demanded`: something failed or broke an expectation, so that what carries less is not just so by design.
+    pub(super) fn tell_groups(&mut self, played: &Played, demanded: bool) {
         let result = played.search.found();
         let good = |(size, level): (&usize, &Level)| Good {
             which: format!("good groups of {}", count(*size, "host")),
@@ -85,7 +94,12 @@ impl Localisation {
         for (a, b) in &result.boundaries {
             let kind = if a.len() == 1 && b.len() == 1 { "path" } else { "boundary" };
             let name = format!("{kind} between {} and {}", played.side(a).0, played.side(b).0);
-            self.suspects.push(self.bisected(kind, name, played, &[a, b]));
+            let mut named = self.bisected(kind, name, played, &[a, b]);
+            // Where both sides are all there is, no other boundary shows what one carries here.
+            if !demanded && kind == "boundary" && a.len() + b.len() + result.hosts.len() >= played.hosts.len() {
+                undecided(&mut named);
+            }
+            self.suspects.push(named);
         }
         if let [first, second, ..] = &result.parted[..] {
             let sides: Vec<String> = result.parted.iter().map(|side| played.side(side).0).collect();
@@ -93,10 +107,7 @@ impl Localisation {
             let mut named = self.bisected("boundary", name, played, &[first, second]);
             named.hosts = result.parted.iter().flat_map(|side| played.names(side)).collect();
             named.groups = result.parted.iter().flat_map(|side| played.side(side).1).collect();
-            named.standing = Standing::Open;
-            named.open = Some(OpenReason::Undecided);
-            named.decided_by = None;
-            named.reason = format!("{}; {}", named.reason, OpenReason::Undecided.words());
+            undecided(&mut named);
             self.suspects.push(named);
         }
         self.suspects.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
