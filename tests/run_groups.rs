@@ -97,6 +97,13 @@ fn wrong_bytes_of_a_rank_fail_the_case() {
     let plan = scene.write("plan.toml", &text);
     scene.start(&plan).end().expect(1);
     assert!(scene.results().rows().iter().all(|row| row.wrong > 0));
+    // Which rank saw how many is kept.
+    let outcomes = scene.results().outcomes();
+    let sample = &outcomes[0]["result"]["Ok"];
+    let own: Vec<u64> =
+        sample["ranks"].as_array().unwrap().iter().map(|rank| rank["checked"]["wrong"].as_u64().unwrap()).collect();
+    assert_eq!(Some(own.iter().sum()), sample["checked"]["wrong"].as_u64());
+    assert_eq!(own.len(), 3);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What came of every planned case: its samples, and why it must not be trusted where it must not.
 
+mod wrong;
+
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
@@ -12,7 +14,7 @@ use super::{
     plausible::{self, Lacks},
     together::{self, Part},
     truth,
-    words::{are, count},
+    words::count,
 };
 use crate::{
     plan::model::{Grouping, Test},
@@ -220,20 +222,6 @@ impl CaseResult<'_> {
         }
         let wanted = self.test.gpu_path.filter(|wanted| *wanted != link.gpu_path)?;
         Some(format!("{host}: open: the plan asks for the GPU path {wanted}, but it was {}", link.gpu_path))
-    }
-
-    /// Where wrong bytes arrived.
-    fn wrong_bytes(&self, wrong: u64) -> String {
-        let flow = &self.case.flow;
-        let bytes = are(usize::try_from(wrong).unwrap_or(usize::MAX), "byte");
-        let first = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
-        let place = first.map_or_else(String::new, |offset| format!(", the first at offset {offset}"));
-        if !flow.members.is_empty() {
-            return format!("{}: verify: {bytes} not what the ranks gave{place}", self.link_name());
-        }
-        // A read delivers to the initiator, everything else to the responder.
-        let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
-        format!("{sink}: verify: {bytes} not what was sent{place}")
     }
 }
 

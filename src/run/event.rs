@@ -263,4 +263,7 @@ pub struct RankAccount {
     pub p50: u64,
     /// Largest.
     pub max: u64,
+    /// Bytes that it verified, and how many were wrong; `None` in runs of versions that kept the sum only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
 }

@@ -6,10 +6,10 @@
 
 mod generators;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use generators::Noise;
-use railgauge_stats::bisect::{Found, Search, Setting};
+use railgauge_stats::bisect::{Found, Repeats, Search, Setting, unlike};
 
 /// Never used while the rules were made; development used 173205080.
 const FRESH: u64 = 223_606_797;
@@ -35,8 +35,12 @@ fn measure(group: &[u32], faults: &Faults, noise: &mut Noise) -> f64 {
 }
 
 fn search(n: u32, faults: &Faults, noise: &mut Noise) -> Found {
+    search_leaves(n, Vec::new(), faults, noise)
+}
+
+fn search_leaves(n: u32, leaves: Vec<Vec<u32>>, faults: &Faults, noise: &mut Noise) -> Found {
     let hosts: Vec<u32> = (0..n).collect();
-    let setting = Setting { least: 0.03, noise: 0.01, references: BTreeMap::new() };
+    let setting = Setting { least: 0.03, noise: 0.01, leaves, ..Setting::default() };
     let mut search = Search::new(&hosts, setting).unwrap();
     while let Some(group) = search.next_group() {
         let unique: BTreeSet<&u32> = group.iter().collect();
@@ -98,7 +102,7 @@ fn boundaries_and_single_paths_are_found() {
 #[test]
 fn a_collective_that_does_not_run_fails() {
     let hosts: Vec<u32> = (0..16).collect();
-    let setting = Setting { least: 0.03, noise: 0.01, references: BTreeMap::new() };
+    let setting = Setting { least: 0.03, noise: 0.01, ..Setting::default() };
     let mut search = Search::new(&hosts, setting.clone()).unwrap();
     let mut noise = Noise::new(FRESH + 2);
     while let Some(group) = search.next_group() {
@@ -117,7 +121,7 @@ fn a_collective_that_does_not_run_fails() {
 #[test]
 fn nothing_runs_at_all() {
     let hosts: Vec<u32> = (0..16).collect();
-    let mut search = Search::new(&hosts, Setting { least: 0.03, noise: 0.0, references: BTreeMap::new() }).unwrap();
+    let mut search = Search::new(&hosts, Setting { least: 0.03, ..Setting::default() }).unwrap();
     while search.next_group().is_some() {
         search.answer(None);
         assert!(search.found().tests < 1_000);
@@ -125,4 +129,181 @@ fn nothing_runs_at_all() {
     // Nobody is known to be good, so nobody is blamed: every group stays open.
     assert!(search.found().hosts.is_empty());
     assert_eq!(search.found().open.len(), 4);
+}
+
+/// Sides as sets, the smaller first host first.
+fn sorted((a, b): &(Vec<u32>, Vec<u32>)) -> [BTreeSet<u32>; 2] {
+    let mut sides = [a.iter().copied().collect(), b.iter().copied().collect()];
+    sides.sort();
+    sides
+}
+
+/// What came of searches that should name one boundary, and who else was blamed.
+#[derive(Default, Debug)]
+struct Tally {
+    all: usize,
+    exact: usize,
+    named: usize,
+    innocent: usize,
+    tests: usize,
+    most: usize,
+}
+
+impl Tally {
+    fn add(&mut self, found: &Found, faults: &Faults) {
+        let boundary = faults.boundary.as_ref().map(sorted);
+        self.all += 1;
+        self.exact += usize::from(found.boundaries.iter().map(sorted).eq(boundary) && found.parted.is_empty());
+        self.named += usize::from(!found.boundaries.is_empty());
+        self.innocent += found.hosts.iter().filter(|host| !faults.hosts.contains(host)).count();
+        self.tests += found.tests;
+        self.most = self.most.max(found.tests);
+    }
+
+    fn show(&self, what: &str) {
+        let mean = self.tests as f64 / self.all as f64;
+        println!(
+            "{what}: exact {}, named {} of {}, innocent {}, tests {mean:.1}, most {}",
+            self.exact, self.named, self.all, self.innocent, self.most
+        );
+    }
+}
+
+/// The first hosts of the order on one side, the others on the other, at any place.
+#[test]
+fn a_boundary_at_any_place_blames_no_host() {
+    let mut noise = Noise::new(FRESH + 3);
+    let mut plain = Tally::default();
+    let mut leafy = Tally::default();
+    for n in 8..=40_u32 {
+        for cut in 2..=n - 2 {
+            let boundary = ((0..cut).collect(), (cut..n).collect());
+            let faults = Faults { boundary: Some(boundary), factor: 0.47, ..Faults::default() };
+            plain.add(&search(n, &faults, &mut noise), &faults);
+            // Leaves of any size, which the cut may or may not keep to.
+            let size = 2 + noise.below(n as usize / 2 - 1) as u32;
+            let leaves = (0..n).step_by(size as usize).map(|start| (start..n.min(start + size)).collect()).collect();
+            leafy.add(&search_leaves(n, leaves, &faults, &mut noise), &faults);
+        }
+    }
+    plain.show("boundary anywhere");
+    leafy.show("boundary anywhere, with leaves");
+    for tally in [plain, leafy] {
+        assert_eq!(tally.innocent, 0, "{tally:?}");
+        assert!(tally.exact as f64 >= 0.99 * tally.all as f64, "{tally:?}");
+    }
+}
+
+/// Hosts of two sides in any order, as where the plan's order says nothing of the wiring, with leaves that do.
+#[test]
+fn leaves_are_used_where_the_order_says_nothing() {
+    let mut noise = Noise::new(FRESH + 4);
+    let mut told = Tally::default();
+    let mut untold = Tally::default();
+    for _ in 0..TRIALS {
+        let n = 12 + noise.below(29);
+        let first: BTreeSet<u32> = noise.choose(n, n / 2).into_iter().map(|host| host as u32).collect();
+        let all = 0..n as u32;
+        let sides: (Vec<u32>, Vec<u32>) = all.partition(|host| first.contains(host));
+        let faults = Faults { boundary: Some(sides.clone()), factor: 0.47, ..Faults::default() };
+        told.add(&search_leaves(n as u32, vec![sides.0, sides.1], &faults, &mut noise), &faults);
+        untold.add(&search(n as u32, &faults, &mut noise), &faults);
+    }
+    told.show("two leaves in any order, told");
+    untold.show("two leaves in any order, not told");
+    assert_eq!(told.innocent + untold.innocent, 0);
+    assert!(told.exact as f64 >= 0.99 * told.all as f64, "{told:?}");
+}
+
+/// A slow host on one side of a boundary, and a boundary between two of several leaves.
+#[test]
+fn a_slow_host_beside_a_boundary_is_still_named() {
+    let mut noise = Noise::new(FRESH + 5);
+    let mut beside = Tally::default();
+    let mut between = Tally::default();
+    let mut right = 0;
+    for _ in 0..TRIALS {
+        let n = 12 + noise.below(29) as u32;
+        let cut = 3 + noise.below(n as usize - 5) as u32;
+        let host = noise.below(n as usize) as u32;
+        let good = |hosts: std::ops::Range<u32>| hosts.filter(|other| *other != host).collect::<Vec<u32>>();
+        let boundary = Some((good(0..cut), good(cut..n)));
+        let faults = Faults { hosts: vec![host], boundary, factor: 0.7 };
+        let found = search(n, &faults, &mut noise);
+        right += usize::from(found.hosts == [host]);
+        beside.add(&found, &faults);
+        // Three leaves, of which one is good with both others.
+        let leaf = |at: u32| (at * n / 3..(at + 1) * n / 3).collect::<Vec<u32>>();
+        let pair = [(0, 1), (1, 2), (0, 2)][noise.below(3)];
+        let faults = Faults { boundary: Some((leaf(pair.0), leaf(pair.1))), factor: 0.7, ..Faults::default() };
+        between.add(&search_leaves(n, (0..3).map(leaf).collect(), &faults, &mut noise), &faults);
+    }
+    beside.show(&format!("host beside a boundary (host {right})"));
+    between.show("two of three leaves");
+    assert_eq!(beside.innocent + between.innocent, 0);
+    assert!(right >= TRIALS * 98 / 100 && beside.exact >= TRIALS * 95 / 100, "{right}, {beside:?}");
+    assert!(between.exact >= TRIALS * 95 / 100, "{between:?}");
+}
+
+/// Three leaves that are slow with one another: a level of the fabric that they share does that, and none of them is at fault.
+#[test]
+fn leaves_that_are_slow_with_one_another_are_told_as_such() {
+    let mut noise = Noise::new(FRESH + 6);
+    for n in [24_u32, 36] {
+        let leaf = |at: u32| (at * n / 3..(at + 1) * n / 3).collect::<Vec<u32>>();
+        let mut search = Search::new(
+            &(0..n).collect::<Vec<u32>>(),
+            Setting { least: 0.03, noise: 0.01, leaves: (0..3).map(leaf).collect(), ..Setting::default() },
+        )
+        .unwrap();
+        while let Some(group) = search.next_group() {
+            let of: BTreeSet<u32> = group.iter().map(|host| host * 3 / n).collect();
+            let slow = if of.len() > 1 { 0.5_f64.ln() } else { 0.0 };
+            let result = measure(group, &Faults::default(), &mut noise) + slow;
+            search.answer(Some(result));
+        }
+        let found = search.found();
+        assert!(found.hosts.is_empty() && found.boundaries.is_empty(), "{found:?}");
+        assert_eq!(found.parted, [leaf(0), leaf(1), leaf(2)], "{found:?}");
+    }
+}
+
+/// How often groups are told to be unlike, of which `low` of `n` have `factor` of the others' rate.
+fn told_unlike(n: usize, low: usize, factor: f64, repeats: usize, noise: &mut Noise) -> f64 {
+    let mut told = 0;
+    for _ in 0..TRIALS * 5 {
+        let mut results = Vec::new();
+        let mut squares = 0.0;
+        for at in 0..n {
+            let all: Vec<f64> = (0..repeats).map(|_| 0.01 * noise.normal()).collect();
+            let mean = all.iter().sum::<f64>() / repeats as f64;
+            squares += all.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            results.push(mean + if at < low { factor.ln() } else { 0.0 });
+        }
+        let freedom = n * (repeats - 1);
+        let deviation = (squares / freedom.max(1) as f64 / repeats as f64).sqrt();
+        let repeats = (freedom > 0).then_some(Repeats { deviation, freedom });
+        told += usize::from(unlike(&results, repeats, 0.03).is_some());
+    }
+    told as f64 / (TRIALS * 5) as f64
+}
+
+#[test]
+fn groups_that_are_unlike_are_told_whichever_are_more() {
+    let mut noise = Noise::new(FRESH + 7);
+    for n in [2, 3, 4, 6, 8, 28] {
+        for repeats in [1, 2, 3] {
+            let healthy = told_unlike(n, 0, 1.0, repeats, &mut noise);
+            let mut worst: f64 = 1.0;
+            for low in 1..n {
+                worst = worst.min(told_unlike(n, low, 0.5, repeats, &mut noise));
+            }
+            println!("{n} groups, {repeats} repeats: alike told {healthy}, half the rate told in {worst} at least");
+            assert!(healthy <= 0.01 && worst == 1.0, "{n} groups, {repeats} repeats: {healthy} {worst}");
+        }
+    }
+    // A fifth less is told where repeats show what a group's result scatters by, or enough groups do.
+    assert!(told_unlike(2, 1, 0.8, 3, &mut noise) > 0.95 && told_unlike(8, 5, 0.8, 1, &mut noise) > 0.99);
+    assert_eq!(unlike(&[], None, 0.03), None);
+    assert_eq!(unlike(&[1.0], None, 0.03), None);
 }

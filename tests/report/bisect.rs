@@ -8,26 +8,29 @@ use railgauge::{
         localise::{Localisation, Standing, further, localise},
         results::results,
         rows::rows,
+        verdict::{Kind, Status},
     },
     plan::parse,
     report::draw,
     run::event::{Case, Sample},
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::failure::{Failure, Kind as FailureKind, Stage};
 
 use crate::support::{self, Dice};
 
 /// A cluster whose collectives are slow where these sides meet; a side alone is a bad host.
-struct Cluster {
+pub(crate) struct Cluster {
     bad: Vec<Vec<&'static str>>,
     fails: bool,
+    /// How much longer a slow group takes.
+    longer: f64,
     dice: Dice,
 }
 
 impl Cluster {
-    fn new(bad: &[&[&'static str]]) -> Self {
-        Self { bad: bad.iter().map(|side| side.to_vec()).collect(), fails: false, dice: Dice(7) }
+    pub(crate) fn new(bad: &[&[&'static str]]) -> Self {
+        Self { bad: bad.iter().map(|side| side.to_vec()).collect(), fails: false, longer: 1.25, dice: Dice(7) }
     }
 
     fn measure(&mut self, case: &Case) -> Result<Sample, Failure> {
@@ -35,10 +38,11 @@ impl Cluster {
         let meets = |side: &Vec<&str>| hosts.iter().any(|host| side.contains(&&***host));
         let slow = !self.bad.is_empty() && self.bad.iter().all(meets);
         if slow && self.fails {
-            return Err(Failure::new(Stage::Measure, Kind::Deadline, "a rank did not answer"));
+            return Err(Failure::new(Stage::Measure, FailureKind::Deadline, "a rank did not answer"));
         }
         // About 300 GB/s, falling with the size of the group.
-        let time = case.cell.size as f64 / 300.0 * (hosts.len() as f64).powf(0.03) * if slow { 1.25 } else { 1.0 };
+        let time =
+            case.cell.size as f64 / 300.0 * (hosts.len() as f64).powf(0.03) * if slow { self.longer } else { 1.0 };
         let p50 = (time * (1.0 + 0.004 * self.dice.normal())) as u64;
         Ok(support::group::sample(case, p50))
     }
@@ -59,9 +63,14 @@ impl Cluster {
 }
 
 /// A run of an all_reduce over twelve hosts, with these further keys.
-fn run(cluster: &mut Cluster, keys: &str) -> Journal {
+pub(crate) fn run(cluster: &mut Cluster, keys: &str) -> Journal {
+    run_with(cluster, "", keys)
+}
+
+/// The same with groups of hosts.
+fn run_with(cluster: &mut Cluster, groups: &str, keys: &str) -> Journal {
     let text = format!(
-        "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[01-12]\"]\n[[test]]\nop = \"all_reduce\"\n\
+        "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[01-12]\"]\n{groups}[[test]]\nop = \"all_reduce\"\n\
          metric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = \"64MiB\"\n{keys}"
     );
     let plan = parse("p.toml", &text, Path::new("")).unwrap().0;
@@ -173,4 +182,105 @@ fn an_interrupted_search_goes_on_where_it_was() {
     cluster.run(&mut journal, &sixth);
     search(&mut cluster, &mut journal);
     assert_eq!(found(&journal)[0].suspects[0].name, "host a08");
+}
+
+/// The hosts `a01` to `a12` with these numbers.
+fn hosts(numbers: std::ops::RangeInclusive<usize>) -> Vec<&'static str> {
+    const ALL: [&str; 12] = ["a01", "a02", "a03", "a04", "a05", "a06", "a07", "a08", "a09", "a10", "a11", "a12"];
+    numbers.map(|number| ALL[number - 1]).collect()
+}
+
+#[test]
+fn a_slow_boundary_is_named_wherever_it_is_and_no_host_is() {
+    let leaves = "[hosts.groups]\nL0 = \"a[01-06]\"\nL1 = \"a[07-12]\"\n";
+    for cut in 2..=10 {
+        for groups in ["", leaves] {
+            let mut cluster = Cluster::new(&[&hosts(1..=cut), &hosts(cut + 1..=12)]);
+            let mut journal = run_with(&mut cluster, groups, FLOOR);
+            search(&mut cluster, &mut journal);
+            let found = &found(&journal)[0];
+            let kinds: Vec<&str> = found.suspects.iter().map(|suspect| suspect.kind).collect();
+            assert_eq!(kinds, ["boundary"], "cut at {cut}: {:?}", found.suspects);
+            assert_eq!(found.suspects[0].hosts, hosts(1..=12), "cut at {cut}: {}", found.suspects[0].name);
+            assert_eq!(found.suspects[0].groups.len(), if cut == 6 && !groups.is_empty() { 2 } else { 0 });
+        }
+    }
+}
+
+/// What the verdict on parts is, and its reason.
+fn on_parts(journal: &Journal) -> (Status, String) {
+    let drawn = draw(journal, Path::new("records.jsonl")).unwrap();
+    let verdict =
+        drawn.verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).expect("a verdict on parts");
+    (verdict.status, verdict.reason.clone())
+}
+
+#[test]
+fn most_groups_slow_is_told_as_one_slow_is() {
+    // Pairs of which most are slow; two of three groups; one of two, without a repeat and without a majority.
+    let every_other = ["a02", "a04", "a06", "a08", "a10", "a12"];
+    for (bad, keys, good_n, bad_n) in [
+        (&every_other[..], "groups = \"pairs\"\n", 15, 51),
+        (&["a01", "a05"], "groups = \"every\"\ngroup_size = 4\n", 1, 2),
+        (&["a01", "a04", "a07"], "groups = \"every\"\ngroup_size = 3\n", 1, 3),
+        (&["a03"], "groups = \"halves\"\n", 1, 1),
+    ] {
+        let mut cluster = Cluster { longer: 2.0, ..Cluster::new(&[bad]) };
+        let mut journal = run(&mut cluster, keys);
+        // Before anything more is measured it is open.
+        let (status, reason) = on_parts(&journal);
+        assert_eq!(status, Status::Inconclusive, "{keys}: {reason}");
+        let clusters = found(&journal)[0].two_clusters.clone().unwrap();
+        assert_eq!((clusters.good.n, clusters.bad.n), (good_n, bad_n), "{keys}");
+        assert!(clusters.good.centre > 1.8 * clusters.bad.centre, "{clusters:?}");
+        search(&mut cluster, &mut journal);
+        let (status, reason) = on_parts(&journal);
+        assert_ne!(status, Status::Pass, "{keys}: {reason}");
+        let blamed = found(&journal)[0].suspects.iter().flat_map(|suspect| suspect.hosts.clone()).collect::<Vec<_>>();
+        assert!(blamed.iter().all(|host| bad.contains(&host.as_str())), "{keys}: {blamed:?} of {bad:?}");
+    }
+}
+
+#[test]
+fn a_fabric_that_carries_less_between_its_halves_is_bad_only_against_a_limit() {
+    let floor = FLOOR.replace("480", "380");
+    for (limit, wanted) in [("", Status::Inconclusive), (floor.as_str(), Status::Fail)] {
+        let mut cluster = Cluster { longer: 2.0, ..Cluster::new(&[&hosts(1..=6), &hosts(7..=12)]) };
+        let mut journal = run(&mut cluster, &format!("groups = \"pairs\"\n{limit}"));
+        search(&mut cluster, &mut journal);
+        let found = &found(&journal)[0];
+        let standing = if limit.is_empty() { Standing::Open } else { Standing::Confirmed };
+        assert_eq!((found.suspects.len(), found.suspects[0].kind), (1, "boundary"), "{:?}", found.suspects);
+        assert_eq!(found.suspects[0].standing, standing, "{}", found.suspects[0].reason);
+        let (status, reason) = on_parts(&journal);
+        assert_eq!(status, wanted, "{reason}");
+    }
+}
+
+#[test]
+fn what_no_part_explains_is_no_pass() {
+    // All groups are alike and below the limit: whether the cluster or the limit is at fault, nobody can tell.
+    let mut cluster = Cluster::new(&[]);
+    let mut journal = run(&mut cluster, "[[test.expect]]\nmetric = \"busbw\"\nat_least = \"4800 GB/s\"\n");
+    search(&mut cluster, &mut journal);
+    assert!(journal.further.len() <= 5, "{}", journal.further.len());
+    let (status, reason) = on_parts(&journal);
+    assert_eq!(status, Status::Inconclusive, "{reason}");
+}
+
+#[test]
+fn a_host_with_which_every_group_fails_is_told_in_counts() {
+    let mut cluster = Cluster { fails: true, ..Cluster::new(&[&["a03"]]) };
+    let mut journal = run(&mut cluster, "");
+    search(&mut cluster, &mut journal);
+    let found = &found(&journal)[0];
+    let suspect = &found.suspects[0];
+    assert_eq!((found.suspects.len(), suspect.name.as_str()), (1, "host a03"));
+    let with = journal.further.iter().filter(|case| case.flow.hosts().iter().any(|host| &***host == "a03")).count();
+    let without = journal.further.len() - with;
+    assert!(with >= 4 && suspect.n == with && suspect.bad == with && suspect.cases.len() == with, "{suspect:?}");
+    let counts = [format!("{with} of {with}"), format!("{without} ")];
+    assert!(counts.iter().all(|count| suspect.reason.contains(count)), "{}", suspect.reason);
+    assert!(!suspect.reason.contains('%') && suspect.change_percent <= -100.0, "{}", suspect.reason);
+    assert!(found.unmeasured.is_empty(), "{:?}", found.unmeasured);
 }

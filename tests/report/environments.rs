@@ -61,6 +61,7 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         gpu: Some(rank),
         p50,
         max: p50,
+        checked: None,
     };
     Ok(Sample {
         initiator: Measurement {

@@ -29,3 +29,4 @@ mod tries;
 mod values;
 mod verdicts;
 mod words;
+mod wrong_ranks;

@@ -39,6 +39,7 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         gpu: Some(0),
         p50: time,
         max: time,
+        checked: None,
     };
     // Of these two all ranks together hold the size once, of the others every rank holds all of it.
     let held = if matches!(case.cell.op, Op::Reduce | Op::ReduceScatter) { size } else { size * ranks };

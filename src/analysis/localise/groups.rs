@@ -4,23 +4,26 @@
 //! The search is played again from its beginning each time, group by group in the order in which they were measured, so it
 //! needs no memory beside the journal and survives an interruption.
 
+mod tell;
+mod unlike;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_stats::{
     Refusal,
     bisect::{Search, Setting},
-    robust::{Level, median},
+    robust::Level,
 };
 use railgauge_wire::terms::Better;
 
-use super::{Confirmation, DecidedBy, Good, Localisation, Named, Standing, pick};
+use super::{Localisation, names, pick};
 use crate::{
     analysis::{
         journal::Journal,
         results::{CaseResult, State},
         row::Row,
         verdict,
-        words::{self, count, were},
+        words::{count, were},
     },
     plan::model::Test,
     run::event::Case,
@@ -40,6 +43,10 @@ const PATIENCE: usize = 3;
 struct Played {
     search: Search,
     hosts: Vec<Arc<str>>,
+    /// The plan's groups, where they part the hosts, by number of their hosts.
+    leaves: Vec<(String, Vec<u32>)>,
+    /// Why the plan's groups are not used, if it has any that could be.
+    overlap: Option<String>,
     /// Groups by number of their hosts, with the case and the logarithm of its value on a scale where more is better.
     answers: Vec<(Vec<u32>, u64, Option<f64>)>,
     /// Why it does not go on although it is not over.
@@ -53,6 +60,10 @@ struct Scene<'a> {
     cell: Cell,
     /// Groups of the test in that cell.
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
+    /// What is wrong, as the beginning of a sentence.
+    wrong: &'static str,
+    /// Whether that is more than a difference between groups: a group failed, or a value breaks an expectation.
+    demanded: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -67,9 +78,18 @@ impl<'a> Scene<'a> {
         let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
         let cell = all.iter().find(|(result, _)| result.case.cell.size == size)?.0.case.cell.clone();
         let screen: Vec<_> = all.into_iter().filter(|(result, _)| result.case.cell == cell).collect();
-        let scene = Self { journal, test, cell, screen };
-        let broken = || verdict::is_broken(journal, test, results, rows);
-        (scene.fails() || scene.one_is_low() || broken()).then_some(scene)
+        let scene = Self { journal, test, cell, screen, wrong: "", demanded: false };
+        let (fails, broken) = (scene.fails(), verdict::is_broken(journal, test, results, rows));
+        let wrong = if fails {
+            "a group failed"
+        } else if broken {
+            "a value breaks an expectation"
+        } else if scene.one_is_low() || scene.unlike().is_some() {
+            "groups of one size do not reach the same"
+        } else {
+            return None;
+        };
+        Some(Self { wrong, demanded: fails || broken, ..scene })
     }
 
     /// Whether a group did not come through although none of its hosts is gone.
@@ -101,10 +121,17 @@ impl<'a> Scene<'a> {
         let hosts: Vec<Arc<str>> = self.test.hosts.iter().filter(seen).map(|name| name.as_str().into()).collect();
         let numbers: Vec<u32> = (0..).take(hosts.len()).collect();
         let least = LEAST.max((self.journal.plan.localise.least_percent / 100.0).ln_1p());
-        let setting =
-            Setting { least, noise: pick::noise(&self.screen).unwrap_or_default(), references: BTreeMap::new() };
+        let (leaf_of, leaf_names, overlap) = names::groups(&self.journal.plan.groups, &hosts);
+        let of_leaf = |leaf: usize| {
+            let inside = numbers.iter().zip(&leaf_of).filter(move |(_, of)| **of as usize == leaf);
+            inside.map(|(number, _)| *number).collect()
+        };
+        let leaves: Vec<Vec<u32>> = (0..leaf_names.len()).map(of_leaf).collect();
+        let noise = pick::noise(&self.screen).unwrap_or_default();
+        let setting = Setting { least, noise, references: BTreeMap::new(), leaves: leaves.clone() };
         let search = Search::new(&numbers, setting)?;
-        let mut played = Played { search, hosts, answers: Vec::new(), stopped: None };
+        let leaves = leaf_names.into_iter().zip(leaves).collect();
+        let mut played = Played { search, hosts, leaves, overlap, answers: Vec::new(), stopped: None };
         let mut aside = 0;
         let own = |result: &&CaseResult<'_>| result.case.test == self.test.name && result.case.cell == self.cell;
         for result in further.iter().filter(own) {
@@ -147,17 +174,6 @@ impl Played {
 
     fn names(&self, numbers: &[u32]) -> Vec<String> {
         numbers.iter().map(|&number| self.hosts[number as usize].to_string()).collect()
-    }
-
-    /// What the smallest groups that hold some hosts of every side came to, as differences from good groups of their size.
-    fn evidence(&self, sides: &[&[u32]]) -> (Vec<f64>, Vec<u64>) {
-        let holds = |group: &[u32]| sides.iter().all(|side| side.iter().any(|host| group.contains(host)));
-        let known = |group: &[u32]| self.search.references().get(&group.len());
-        let held = || self.answers.iter().filter(|(group, ..)| holds(group) && known(group).is_some());
-        let smallest = held().map(|(group, ..)| group.len()).min();
-        let of = held().filter(|(group, ..)| Some(group.len()) == smallest);
-        let residual = |group: &[u32], value: f64| known(group).map(|level| value - level.centre);
-        of.filter_map(|(group, case, value)| Some((residual(group, (*value)?)?, *case))).unzip()
     }
 }
 
@@ -202,109 +218,21 @@ pub(super) fn found(
     found.missing = scene.screen.len() - found.pairs;
     found.unmeasured =
         super::unmeasured(scene.screen.iter().map(|(result, row)| (*result, value(result, row).is_some())));
-    match scene.play(further, further_rows) {
-        Ok(played) => found.tell_groups(&played),
+    let played = scene.play(further, further_rows);
+    match &played {
+        Ok(played) => found.tell_groups(played, scene.demanded),
         Err(Refusal::TooFew { need, got }) => {
-            let got = count(got, "host");
+            let got = count(*got, "host");
             let words = format!("a slow collective cannot be taken apart among {got}, {need} are needed");
             found.remarks.push(words);
         }
         Err(refusal) => found.remarks.push(format!("a slow collective cannot be taken apart: {refusal}")),
     }
+    found.tell_unlike(&scene, played.as_ref().ok());
+    // Something is wrong: where nothing is named for it, that is no sign that nothing is bad.
+    if found.suspects.is_empty() && found.two_clusters.is_none() {
+        let looked = found.remarks.join("; ");
+        found.unexplained = Some(format!("{}, and no part of the cluster explains it: {looked}", scene.wrong));
+    }
     Some(found)
-}
-
-impl Localisation {
-    fn tell_groups(&mut self, played: &Played) {
-        let result = played.search.found();
-        let good = |(size, level): (&usize, &Level)| Good {
-            which: format!("good groups of {}", count(*size, "host")),
-            centre: self.metric_value(level.centre),
-            spread_percent: 100.0 * level.scale.exp_m1(),
-            n: level.n,
-        };
-        self.good = played.search.references().iter().map(good).collect();
-        for &host in &result.hosts {
-            let names = played.names(&[host]);
-            let name = format!("host {}", names[0]);
-            self.suspects.push(self.bisected("host", name, names, played, &[&[host]]));
-        }
-        for (a, b) in &result.boundaries {
-            let (one, other) = (played.names(a), played.names(b));
-            let kind = if a.len() == 1 && b.len() == 1 { "path" } else { "boundary" };
-            let name = format!("{kind} between {} and {}", one.join(", "), other.join(", "));
-            self.suspects.push(self.bisected(kind, name, [one, other].concat(), played, &[a, b]));
-        }
-        self.suspects.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
-        let listed = |groups: &[Vec<u32>]| {
-            groups.iter().map(|group| played.names(group).join(", ")).collect::<Vec<_>>().join("; ")
-        };
-        if !result.transient.is_empty() {
-            self.remarks.push(format!("failed and then passed: {}", listed(&result.transient)));
-        }
-        if !result.open.is_empty() {
-            let few = "not taken apart, for too few hosts are known to be good";
-            self.remarks.push(format!("{few}: {}", listed(&result.open)));
-        }
-        let groups = count(result.tests, "group");
-        self.remarks.push(match (&played.stopped, played.search.next_group()) {
-            (Some(why), _) => format!("the bisection ended after {groups}: {why}"),
-            (None, Some(_)) => format!("the bisection is not over: {groups} measured"),
-            (None, None) => format!("bisected with {groups}"),
-        });
-    }
-
-    fn bisected(
-        &self,
-        kind: &'static str,
-        name: String,
-        hosts: Vec<String>,
-        played: &Played,
-        sides: &[&[u32]],
-    ) -> Named {
-        let (residuals, cases) = played.evidence(sides);
-        let effect = median(&residuals).unwrap_or_default();
-        let change = self.percent(effect);
-        let n = residuals.len();
-        let what = match kind {
-            "host" => "every group with it is slow or fails, also beside hosts that are good by themselves",
-            _ => "both sides are good by themselves and slow together",
-        };
-        let difference = words::change(change);
-        let reason = format!("{what}: {difference} against good groups of that size, in {}", count(n, "group"));
-        Named {
-            kind,
-            name,
-            hosts,
-            groups: Vec::new(),
-            rail: None,
-            change_percent: change,
-            interval_percent: None,
-            n,
-            bad: residuals.iter().filter(|residual| **residual < effect / 2.0).count(),
-            partners: 0,
-            standard_errors: 0.0,
-            needed: LOW,
-            method: "bisection of a collective, two of three results each (docs/statistics.md)",
-            reason,
-            cases,
-            standing: Standing::Confirmed,
-            waived: false,
-            open: None,
-            decided_by: Some(DecidedBy::FurtherMeasurement),
-            alternatives: Vec::new(),
-            bad_share: None,
-            further: Vec::new(),
-            confirmation: Some(Confirmation {
-                change_percent: change,
-                interval_percent: None,
-                n,
-                bad: n,
-                controls: 0,
-                controls_change_percent: 0.0,
-            }),
-            reach: Vec::new(),
-            lanes: Vec::new(),
-        }
-    }
 }

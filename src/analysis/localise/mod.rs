@@ -84,6 +84,10 @@ pub struct Localisation {
     /// is bad.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub too_noisy: Option<TooNoisy>,
+    /// Why a collective in which something is wrong has no part that explains it, where that is so: then nobody can say that
+    /// nothing is bad.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unexplained: Option<String>,
     /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
     pub unjudged: Vec<String>,
     /// For every case that was judged: the position in `good` of what it was compared with.
@@ -255,6 +259,7 @@ impl Localisation {
             controls: Vec::new(),
             two_clusters: None,
             too_noisy: None,
+            unexplained: None,
             level_of: BTreeMap::new(),
             unjudged: Vec::new(),
             remarks: Vec::new(),

@@ -140,11 +140,15 @@ pub(super) const fn only(way: Way) -> &'static str {
 
 /// The plan's groups as a partition of these hosts: groups that hold some of them but not all, as long as none overlaps
 /// another; hosts in no group form one of their own.
-fn groups(plan: &BTreeMap<String, Vec<String>>, hosts: &[String]) -> (Vec<u32>, Vec<String>, Option<String>) {
+pub(super) fn groups(
+    plan: &BTreeMap<String, Vec<String>>,
+    hosts: &[impl AsRef<str>],
+) -> (Vec<u32>, Vec<String>, Option<String>) {
     let mut of: Vec<Option<u32>> = vec![None; hosts.len()];
     let mut names: Vec<String> = Vec::new();
     for (name, members) in plan {
-        let inside: Vec<usize> = (0..hosts.len()).filter(|&host| members.contains(&hosts[host])).collect();
+        let inside: Vec<usize> =
+            (0..hosts.len()).filter(|&host| members.iter().any(|member| member == hosts[host].as_ref())).collect();
         if inside.is_empty() || inside.len() == hosts.len() {
             continue;
         }

@@ -56,6 +56,11 @@ pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
 /// Standard deviation of a pair's value as its own repeats show it, on the scale of logarithms, for the median over the
 /// repeats; `None` without enough repeats. Between pairs it can only be larger.
 pub(in crate::analysis) fn noise(picked: &Picked<'_>) -> Option<f64> {
+    scatter(picked).filter(|(_, freedom)| *freedom >= ENOUGH).map(|(noise, _)| noise)
+}
+
+/// The same however few repeats there are, with its degrees of freedom; `None` without any.
+pub(super) fn scatter(picked: &Picked<'_>) -> Option<(f64, usize)> {
     let (mut squares, mut freedom, mut repeats) = (0.0, 0, 0);
     for (result, row) in picked.iter().filter(|(result, _)| trusted(result)) {
         let of = |repeat, sample| value::of(row.metric, sample, direction(result, repeat, sample));
@@ -73,5 +78,5 @@ pub(in crate::analysis) fn noise(picked: &Picked<'_>) -> Option<f64> {
         repeats = repeats.max(logs.len());
     }
     let median_over_mean = if repeats > 2 { 1.2533 } else { 1.0 };
-    (freedom >= ENOUGH).then(|| (squares / freedom as f64 / repeats as f64).sqrt() * median_over_mean)
+    (freedom > 0).then(|| ((squares / freedom as f64 / repeats as f64).sqrt() * median_over_mean, freedom))
 }

@@ -1,6 +1,6 @@
 //! What the ranks of a collective can say of one window.
 
-use railgauge_wire::{measure::Latency, terms::Op};
+use railgauge_wire::{measure::Latency, step::Checked, terms::Op};
 
 use super::link::ANY_MEMORY;
 use crate::{
@@ -36,6 +36,18 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<St
     let most = verified(cell.op, cell.size, flow.ranks());
     if sample.checked.verified > most {
         found.push(format!("{} B verified, of {most} B at most", sample.checked.verified));
+    }
+    let own: Option<Vec<Checked>> = sample.ranks.iter().map(|account| account.checked).collect();
+    if let Some(own) = own.filter(|own| !own.is_empty()) {
+        let sum = |of: fn(&Checked) -> u64| own.iter().map(of).fold(0, u64::saturating_add);
+        let ranks = (sum(|checked| checked.verified), sum(|checked| checked.wrong));
+        if ranks != (sample.checked.verified, sample.checked.wrong) {
+            let Checked { verified, wrong, .. } = sample.checked;
+            found.push(format!(
+                "{verified} B verified and {wrong} of them wrong, and {} and {} by what each rank says",
+                ranks.0, ranks.1
+            ));
+        }
     }
     if let Some(latency) = &measured.latency {
         let each = measured.elapsed as f64 / measured.operations as f64;

@@ -15,6 +15,9 @@ const TWO_CLUSTERS: &str = "two clusters of values";
 /// Name of what stands in the place of the parts that noise would hide.
 const NOISE: &str = "parts that noise hides";
 
+/// Name of what stands in the place of the part that makes a collective slow.
+const UNEXPLAINED: &str = "what makes the collective slow";
+
 /// Name of what stands in the place of links that belong to no part.
 pub(super) const LINKS: &str = "links that stand out by themselves";
 
@@ -33,7 +36,8 @@ pub struct Part {
 /// `beside` are links that stand out and belong to no part, each at its worst size: at sizes that were not searched, or where
 /// hosts are too few for parts.
 pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> Option<Verdict> {
-    if found.good.is_empty() && found.suspects.is_empty() && found.two_clusters.is_none() && beside.is_empty() {
+    let nothing = found.suspects.is_empty() && found.two_clusters.is_none() && found.unexplained.is_none();
+    if found.good.is_empty() && nothing && beside.is_empty() {
         return None;
     }
     let waivers = &plan.localise.waive;
@@ -69,6 +73,12 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     }
     if let Some(words) = standing_out(&unnamed) {
         reasons.push(words);
+    }
+    reasons.extend(found.unlike_words());
+    if let Some(words) = &found.unexplained {
+        reasons.push(words.clone());
+        parts.push(apart(UNEXPLAINED));
+        in_order(&mut parts);
     }
     // Noise stands out in nothing: it has words of its own.
     if let Some(words) = found.noise_words() {

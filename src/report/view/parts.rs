@@ -59,7 +59,11 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
         sentence: sentence(outliers, found),
         named: outliers.parts.iter().map(part).collect(),
         beside,
-        nothing: outliers.searched && !outliers.any() && outliers.noisy.is_empty() && unmeasured(found).is_none(),
+        nothing: outliers.searched
+            && !outliers.any()
+            && outliers.noisy.is_empty()
+            && unmeasured(found).is_none()
+            && found.iter().all(|test| test.unexplained.is_none()),
         noisy: !outliers.noisy.is_empty(),
         tests: found.iter().map(looked_at).collect(),
     })
@@ -106,6 +110,10 @@ fn further(test: &Localisation, case: &Further) -> [String; 3] {
 
 /// `−40.1 % (−41.0 to −39.2 %)`.
 fn difference(part: &Named) -> String {
+    // Nothing came through where no group ran: that is no difference.
+    if part.change_percent <= -100.0 || !part.change_percent.is_finite() {
+        return "failed".to_owned();
+    }
     // Further tests were not picked for being bad: where their interval is known, it is the better one.
     let confirmed = part.confirmation.and_then(|found| Some((found.change_percent, found.interval_percent?)));
     match confirmed.or(part.interval_percent.map(|interval| (part.change_percent, interval))) {
@@ -138,7 +146,14 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         names if names.is_empty() => {}
         names => words.push(format!("Waived by the plan: {names}.")),
     }
+    for (test, words_of) in found.iter().filter_map(|test| Some((test, test.unexplained.as_ref()?))) {
+        words.push(format!("In {} {words_of}.", test.test));
+    }
     for (test, clusters) in &outliers.clusters {
+        if let Some(unlike) = test.unlike_words() {
+            words.push(format!("In {} {unlike}. Nothing tells which side is the sick one.", test.test));
+            continue;
+        }
         words.push(format!(
             "The values of {} fall into two clusters ({} and {}, {} {} at {} and {} at {}), and nothing tells which part separates \
              them.",

@@ -258,6 +258,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
             gpu: member.gpu,
             p50: own.p50,
             max: own.max,
+            checked: Some(account.checked),
         }
     });
     let operations = slowest.len() as u64 * batch;

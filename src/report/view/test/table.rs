@@ -124,9 +124,12 @@ fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
             (Metric::MessageRate, 2, "message rate"),
             (Metric::CpuTimePerGib, 2, "CPU time"),
         ],
-        (true, Aim::Bandwidth) => {
-            &[(Metric::Busbw, 0, "busbw, slowest"), (Metric::Busbw, 2, "busbw, median"), (Metric::Algbw, 2, "algbw")]
-        }
+        (true, Aim::Bandwidth) => &[
+            (Metric::Busbw, 0, "busbw, slowest"),
+            (Metric::Busbw, 2, "busbw, median"),
+            (Metric::Busbw, 4, "busbw, fastest"),
+            (Metric::Algbw, 2, "algbw"),
+        ],
         (_, Aim::Step) => &[
             (Metric::StepTime, 2, "step"),
             (Metric::StepTime, 4, "step, slowest"),

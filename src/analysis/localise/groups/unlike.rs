@@ -1,0 +1,110 @@
+//! Groups of one size that do not reach the same: which side is the sick one, how many they are does not say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_stats::{
+    bisect::{Repeats, unlike},
+    robust::median,
+};
+
+use super::{LEAST, Played, Scene, value};
+use crate::{
+    analysis::{
+        localise::{Cluster, Localisation, SeparatedBy, TwoClusters, pick},
+        results::CaseResult,
+        row::Row,
+        words::{count, number},
+    },
+    plan::hostlist,
+};
+
+/// A group with its value, as a logarithm on which more is better.
+type Valued<'a> = (&'a CaseResult<'a>, &'a Row, f64);
+
+/// Groups of one size in two clusters.
+pub(super) struct Unlike<'a> {
+    good: Vec<Valued<'a>>,
+    bad: Vec<Valued<'a>>,
+}
+
+fn centre(side: &[Valued<'_>]) -> f64 {
+    median(&side.iter().map(|(.., value)| *value).collect::<Vec<_>>()).unwrap_or_default()
+}
+
+impl<'a> Scene<'a> {
+    /// The groups of the size that differ most, if any do by far more than their repeats scatter.
+    pub(super) fn unlike(&self) -> Option<Unlike<'a>> {
+        let repeats = pick::scatter(&self.screen).map(|(deviation, freedom)| Repeats { deviation, freedom });
+        let mut sizes: BTreeMap<usize, Vec<Valued<'a>>> = BTreeMap::new();
+        for &(result, row) in &self.screen {
+            let of_size = sizes.entry(result.case.flow.hosts().len()).or_default();
+            of_size.extend(value(result, row).map(|value| (result, row, value)));
+        }
+        let least = LEAST.max((self.journal.plan.localise.least_percent / 100.0).ln_1p());
+        let parted = sizes.into_values().filter_map(|groups| {
+            let values: Vec<f64> = groups.iter().map(|(.., value)| *value).collect();
+            let from = unlike(&values, repeats, least)?;
+            let (good, bad) = groups.into_iter().partition(|(.., value)| *value >= from);
+            Some(Unlike { good, bad })
+        });
+        let apart = |unlike: &Unlike<'_>| centre(&unlike.good) - centre(&unlike.bad);
+        parted.max_by(|a, b| apart(a).total_cmp(&apart(b)))
+    }
+}
+
+impl Localisation {
+    /// Tells of two clusters of groups, and whether what is named accounts for them.
+    pub(super) fn tell_unlike(&mut self, scene: &Scene<'_>, played: Option<&Played>) {
+        let Some(found) = scene.unlike() else { return };
+        let side = |own: &[Valued<'_>], other: &[Valued<'_>]| {
+            let hosts = |side: &[Valued<'_>]| -> BTreeSet<String> {
+                side.iter().flat_map(|(result, ..)| result.case.flow.hosts()).map(ToString::to_string).collect()
+            };
+            let is = |members: &Vec<String>| {
+                let members: BTreeSet<&str> = members.iter().map(String::as_str).collect();
+                own.iter().any(|(result, ..)| {
+                    result.case.flow.hosts().into_iter().map(|host| &**host).collect::<BTreeSet<&str>>() == members
+                })
+            };
+            let groups = scene.journal.plan.groups.iter().filter(|(_, members)| is(members));
+            Cluster {
+                centre: self.metric_value(centre(own)),
+                n: own.len(),
+                hosts: hosts(own).difference(&hosts(other)).cloned().collect(),
+                groups: groups.map(|(name, _)| name.clone()).collect(),
+                boundaries: Vec::new(),
+                cases: own.iter().map(|(_, row, _)| row.case).collect(),
+            }
+        };
+        let held = |(result, ..): &Valued<'_>| played.is_some_and(|played| played.explains(&result.case.flow));
+        let told = found.bad.iter().all(held) && !found.good.iter().any(held);
+        let (good, bad) = (side(&found.good, &found.bad), side(&found.bad, &found.good));
+        let change_percent = self.percent(centre(&found.bad) - centre(&found.good));
+        let separated_by = if told { SeparatedBy::Suspects } else { SeparatedBy::Nothing };
+        // Of two clusters nobody knows which one good groups are in.
+        if !told {
+            self.good.clear();
+        }
+        self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
+    }
+
+    /// Both clusters of groups with their hosts, as part of a sentence; `None` for pairs, and where what is named accounts for
+    /// them.
+    pub fn unlike_words(&self) -> Option<String> {
+        let of_groups = self.two_clusters.as_ref().filter(|_| self.counted == "group");
+        let TwoClusters { good, bad, .. } = of_groups.filter(|two| two.separated_by == SeparatedBy::Nothing)?;
+        let one = |cluster: &Cluster| {
+            let mut words = format!("{} at {} {}", count(cluster.n, "group"), number(cluster.centre), self.unit);
+            let names = if cluster.groups.len() == cluster.n {
+                cluster.groups.join(", ")
+            } else {
+                hostlist::fold(cluster.hosts.iter().map(String::as_str))
+            };
+            if !names.is_empty() {
+                words.push_str(&format!(" (only there: {names})"));
+            }
+            words
+        };
+        Some(format!("groups of one size do not reach the same: {} and {}", one(good), one(bad)))
+    }
+}

@@ -1,0 +1,45 @@
+//! Groups of one size that do not reach the same.
+
+use crate::student::t_quantile;
+
+/// How far a group's repeats scatter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repeats {
+    /// Standard deviation of a group's result, on the scale of logarithms.
+    pub deviation: f64,
+    /// Degrees of freedom that it rests on, one at least.
+    pub freedom: usize,
+}
+
+/// Probability that chance parts results that are alike.
+const CHANCE: f64 = 0.005;
+/// Least standard deviations between the means of two clusters, for tails that are not normal.
+const FAR_APART: f64 = 8.0;
+/// Gap from which on results are two clusters whatever they scatter by: two thirds of what half the rate differs by, which must be
+/// seen.
+const WIDE: f64 = 2.0 / 3.0 * std::f64::consts::LN_2;
+
+/// Where the results of groups of one size (logarithms) fall into two clusters: the lowest result of the upper one. They do if
+/// the widest gap is wider than chance makes it (Student's t with the scatter inside both clusters, at least that of repeats;
+/// Bonferroni over the results) and than `least`; or so wide that it must be told. How many lie on which side says nothing
+/// of which is sick.
+pub fn unlike(results: &[f64], repeats: Option<Repeats>, least: f64) -> Option<f64> {
+    let mut sorted: Vec<f64> = results.iter().copied().filter(|result| result.is_finite()).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let gap = |at: &usize| sorted[*at] - sorted[at - 1];
+    let at = (1..sorted.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    let (low, high) = sorted.split_at(at);
+    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+    let squares = |side: &[f64]| side.iter().map(|value| (value - mean(side)).powi(2)).sum::<f64>();
+    let inside = sorted.len() - 2;
+    let within = if inside > 0 { ((squares(low) + squares(high)) / inside as f64).sqrt() } else { 0.0 };
+    let freedom = inside + repeats.map_or(0, |repeats| repeats.freedom);
+    let scale = within.max(repeats.map_or(0.0, |repeats| repeats.deviation));
+    let error = scale * (1.0 / low.len() as f64 + 1.0 / high.len() as f64).sqrt();
+    let apart = mean(high) - mean(low);
+    let by_chance = |freedom: usize| t_quantile(CHANCE / sorted.len() as f64, freedom as f64) * error;
+    let unusual = freedom > 0 && apart > by_chance(freedom).max(FAR_APART * scale).max(least);
+    let range = |side: &[f64]| side[side.len() - 1] - side[0];
+    let wide = gap(&at) > WIDE.max(least) && gap(&at) > range(low).max(range(high));
+    (unusual || wide).then_some(high[0])
+}
