@@ -21,13 +21,17 @@ pub struct OneWay {
 }
 
 impl OneWay {
-    /// Of cases whose bytes go one way. Hosts without any case with a value are not among them.
+    /// Of cases whose bytes go one way. Hosts without any case with a value are not among them. Empty where no host was
+    /// measured in both directions: then the plan means it so (neighbours, one to many).
     pub(super) fn of<'c>(measured: impl Iterator<Item = &'c CaseResult<'c>>) -> Self {
         let mut seen: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
         for result in measured {
             let (source, sink) = together::ends(result.case);
             seen.entry(&source.host).or_default().0 = true;
             seen.entry(&sink.host).or_default().1 = true;
+        }
+        if !seen.values().any(|seen| *seen == (true, true)) {
+            return Self::default();
         }
         let without = |which: fn(&(bool, bool)) -> bool| -> Vec<String> {
             let hosts: BTreeSet<&str> = seen.iter().filter(|(_, seen)| !which(seen)).map(|(host, _)| *host).collect();

@@ -175,13 +175,13 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
     words.extend(beside(outliers, none));
     // Of a host without any value nobody knows whether it stands out.
     words.extend(unmeasured(found).filter(|_| outliers.searched));
-    for test in found.iter().filter(|test| !test.good.is_empty()) {
-        words.extend(test.one_way.words().map(|what| format!("{} in {}.", capital(&what), test.test)));
-    }
     if words.is_empty() {
         let why = || found.iter().flat_map(|test| test.remarks.last()).next().map(|remark| capital(remark) + ".");
         let told = if outliers.searched { None } else { why() };
         words.push(told.unwrap_or_else(|| "No part stands out.".to_owned()));
+    }
+    for test in found.iter().filter(|test| !test.good.is_empty()) {
+        words.extend(test.one_way.words().map(|what| format!("{} in {}.", capital(&what), test.test)));
     }
     // What all have in common stands out nowhere.
     for (test, share) in found.iter().filter_map(|test| Some((test, test.short_of_ceiling?))) {
