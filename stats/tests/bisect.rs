@@ -305,5 +305,8 @@ fn groups_that_are_unlike_are_told_whichever_are_more() {
     // A fifth less is told where repeats show what a group's result scatters by, or enough groups do.
     assert!(told_unlike(2, 1, 0.8, 3, &mut noise) > 0.95 && told_unlike(8, 5, 0.8, 1, &mut noise) > 0.99);
     assert_eq!(unlike(&[], None, 0.03), None);
+    // Few repeats count for less than many, and hardly any for nothing.
+    let noise = |freedom| Repeats { deviation: 0.01, freedom }.noise();
+    assert!(noise(2) == 0.0 && noise(4) > 0.02 && noise(4) > noise(6) && noise(1_000) < 0.0101);
     assert_eq!(unlike(&[1.0], None, 0.03), None);
 }

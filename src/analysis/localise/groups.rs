@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_stats::{
     Refusal,
-    bisect::{Search, Setting},
+    bisect::{Repeats, Search, Setting},
     robust::Level,
 };
 use railgauge_wire::terms::Better;
@@ -108,8 +108,13 @@ impl<'a> Scene<'a> {
         }
         sizes.values().filter(|values| values.len() >= COMPANY).any(|values| {
             let low = |level: Level| values.iter().any(|v| *v < level.centre - (LOW * level.scale).max(LEAST));
-            Level::of(values, 0.0).is_ok_and(low)
+            Level::of(values, self.noise()).is_ok_and(low)
         })
+    }
+
+    /// How far a group's value scatters, as far as repeats show it; 0 if not known.
+    fn noise(&self) -> f64 {
+        self.repeats().map_or(0.0, Repeats::noise)
     }
 
     fn play(&self, further: &[CaseResult<'_>], rows: &[Row]) -> Result<Played, Refusal> {
@@ -127,7 +132,7 @@ impl<'a> Scene<'a> {
             inside.map(|(number, _)| *number).collect()
         };
         let leaves: Vec<Vec<u32>> = (0..leaf_names.len()).map(of_leaf).collect();
-        let noise = pick::noise(&self.screen).unwrap_or_default();
+        let noise = self.noise();
         let setting = Setting { least, noise, references: BTreeMap::new(), leaves: leaves.clone() };
         let search = Search::new(&numbers, setting)?;
         let leaves = leaf_names.into_iter().zip(leaves).collect();

@@ -11,6 +11,20 @@ pub struct Repeats {
     pub freedom: usize,
 }
 
+impl Repeats {
+    /// Degrees of freedom from which on repeats say how far results scatter.
+    const ENOUGH: usize = 4;
+
+    /// The noise for a search, so large that what few repeats say is not taken for more than it is: three times it is passed as rarely
+    /// as three standard deviations that are known. 0, for not known, where they say hardly anything.
+    pub fn noise(self) -> f64 {
+        if self.freedom < Self::ENOUGH {
+            return 0.0;
+        }
+        self.deviation * t_quantile(0.001_35, self.freedom as f64) / 3.0
+    }
+}
+
 /// Probability that chance parts results that are alike.
 const CHANCE: f64 = 0.005;
 /// Least standard deviations between the means of two clusters, for tails that are not normal.

@@ -32,9 +32,14 @@ fn centre(side: &[Valued<'_>]) -> f64 {
 }
 
 impl<'a> Scene<'a> {
+    /// How far groups' repeats scatter.
+    pub(super) fn repeats(&self) -> Option<Repeats> {
+        pick::scatter(&self.screen).map(|(deviation, freedom)| Repeats { deviation, freedom })
+    }
+
     /// The groups of the size that differ most, if any do by far more than their repeats scatter.
     pub(super) fn unlike(&self) -> Option<Unlike<'a>> {
-        let repeats = pick::scatter(&self.screen).map(|(deviation, freedom)| Repeats { deviation, freedom });
+        let repeats = self.repeats();
         let mut sizes: BTreeMap<usize, Vec<Valued<'a>>> = BTreeMap::new();
         for &(result, row) in &self.screen {
             let of_size = sizes.entry(result.case.flow.hosts().len()).or_default();
