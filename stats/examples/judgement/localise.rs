@@ -1,6 +1,7 @@
 //! Rates of `localise`: what is named, and what is said instead, on clusters that are drawn here.
 
 mod cluster;
+mod taper;
 
 use railgauge_stats::localise::{Part, Port, Way};
 
@@ -19,6 +20,7 @@ pub fn rows(options: &Options) -> Vec<Row> {
     rows.extend(intermittent(options));
     rows.extend(every_kind(options));
     rows.extend(mild(options));
+    rows.extend(taper::rows(options));
     rows
 }
 

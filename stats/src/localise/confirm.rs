@@ -264,7 +264,14 @@ impl<'a> Scene<'a> {
         let small = controls.len() as f64 / (controls.len() - 1) as f64;
         let now = MAD_TO_SIGMA * median_in_place(&mut away) * small;
         let before = all.iter().map(|(probe, _): &(Probe, f64)| probe.level.scale).fold(0.0, f64::max);
-        let suspected = (suspect.effect - suspect.explained).min(-setting.least);
+        // Measured in pairs of one kind, it is what the suspect takes there.
+        let across = all.iter().filter(|(probe, _)| setting.between(probe.from, probe.to)).count();
+        let effect = match (suspect.effects, across) {
+            ([Some(within), _], 0) => within,
+            ([_, Some(between)], n) if n == all.len() => between,
+            _ => suspect.effect,
+        };
+        let suspected = (effect - suspect.explained).min(-setting.least);
         // Results that are worse than what was suspected are as bad as they are: half of a small effect is no limit for them.
         Self { controls, scale: now.max(before).max(setting.noise), effect: suspected }
     }

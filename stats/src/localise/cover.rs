@@ -1,6 +1,6 @@
 //! Which pairs speak of which part.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Level, Pair, Part, Port, Setting, Way, peel::MEDIAN_ERROR};
 use crate::robust::median_in_place;
@@ -18,6 +18,8 @@ pub(super) struct Cell {
     pub(super) value: f64,
     /// 0 within a group (or without groups), 1 between groups.
     pub(super) stratum: usize,
+    /// The group of the sending end, if groups are known.
+    pub(super) group: Option<u32>,
 }
 
 /// Which cells are taken for good, where that is not to be told from the values alone.
@@ -66,7 +68,7 @@ impl Table {
             let (from, to) = if swap { (pair.to, pair.from) } else { (pair.from, pair.to) };
             let at = *known.entry((from, to, pair.path)).or_insert_with(|| {
                 let stratum = usize::from(group(from) != group(to));
-                cells.push(Cell { from, to, path: pair.path, value: 0.0, stratum });
+                cells.push(Cell { from, to, path: pair.path, value: 0.0, stratum, group: group(from).copied() });
                 values.push(Vec::new());
                 cells.len() - 1
             });
@@ -147,33 +149,81 @@ impl Table {
             self.few_within(&split);
             return;
         }
+        let enough = if self.premise.is_some() { 1 } else { enough };
         if !self.two_levels || split.iter().any(|values| values.len() < enough) {
             return;
         }
         let sizes = [0, 1].map(|at: usize| split[at].len() as f64);
         let own = match &self.premise {
-            Some(_) => split.map(|values| level(&values)),
-            None => split.map(|values| Level::of_sorted(&values, self.noise)),
+            Some(_) => [0, 1].map(|at: usize| level(&split[at])),
+            None => [0, 1].map(|at: usize| Level::of_sorted(&split[at], self.noise)),
         };
         let counts = |at: usize| if self.premise.is_some() { sizes[at] } else { own[at].n as f64 };
         let error = [0, 1].map(|at| (1.2533 * own[at].scale).powi(2) / counts(at)).iter().sum::<f64>().sqrt();
-        if (own[0].centre - own[1].centre).abs() > (4.0 * error).max(self.least / 2.0) {
-            self.levels = own;
+        let less = own[0].centre - own[1].centre;
+        if less.abs() <= (4.0 * error).max(self.least / 2.0) || less < 0.0 && split[1].len() < 3 {
+            return;
+        }
+        self.levels = own;
+        self.pooled = false;
+        if less < 0.0 && !self.in_most_groups() {
+            // A few groups have less within than lies between all: what is bad is in them.
+            let limit = own[1].centre - 4.0 * own[1].scale;
+            let mut good: Vec<f64> = split[0].iter().copied().filter(|value| *value > limit).collect();
+            self.pooled = good.is_empty();
+            let centre = if self.pooled { own[1].centre } else { median_in_place(&mut good) };
+            self.levels[0] = Level { centre, ..own[1] };
+        }
+    }
+
+    /// Whether pairs within three groups or more, and within most of those measured, are below all between groups.
+    fn in_most_groups(&self) -> bool {
+        let mut of_group: BTreeMap<Option<u32>, Vec<f64>> = BTreeMap::new();
+        for at in self.counted(0) {
+            of_group.entry(self.cells[at].group).or_default().push(self.cells[at].value);
+        }
+        let all = of_group.len();
+        let low =
+            of_group.values_mut().map(|values| median_in_place(values)).filter(|m| *m < self.levels[1].centre).count();
+        low >= 3 && 2 * low > all
+    }
+
+    /// A few pairs within groups that are better than all between them are no riddle that bad uplinks would explain: a fabric may
+    /// have less between its groups. They get a centre of their own, one bad host left out if that hides it. Their spread is that of
+    /// the others, and their centre's error is added to it.
+    fn few_within(&mut self, [within, between]: &[Vec<f64>; 2]) {
+        let other = Level::of_sorted(between, self.noise);
+        let least = self.least / 2.0;
+        let better = |mut values: Vec<f64>| {
+            let error = MEDIAN_ERROR * other.scale / (values.len().max(1) as f64).sqrt();
+            let centre = median_in_place(&mut values);
+            (centre - other.centre > (4.0 * error).max(least)).then_some((centre, error))
+        };
+        let found = better(within.clone()).or_else(|| {
+            // One bad host may have most of them.
+            let (mut hosts, counted) = (Vec::new(), self.counted(0));
+            counted.iter().for_each(|&at| hosts.extend([self.cells[at].from.host, self.cells[at].to.host]));
+            hosts.sort_unstable();
+            hosts.dedup();
+            let without = hosts.into_iter().filter_map(|host| {
+                let cells = counted.iter().map(|&at| &self.cells[at]);
+                let rest = cells.filter(|cell| cell.from.host != host && cell.to.host != host);
+                let rest: Vec<f64> = rest.map(|cell| cell.value).collect();
+                if rest.is_empty() { None } else { better(rest) }
+            });
+            without.max_by(|a, b| a.0.total_cmp(&b.0))
+        });
+        if let Some((centre, error)) = found {
+            self.levels = [Level { centre, scale: other.scale.hypot(error), n: other.n }, other];
             self.pooled = false;
         }
     }
 
-    /// A few pairs within groups that are better than all between them are no riddle that bad uplinks would explain: a fabric may
-    /// have less between its groups. They get a centre of their own. Their spread is that of the others, and their centre's error is
-    /// added to it.
-    fn few_within(&mut self, [within, between]: &[Vec<f64>; 2]) {
-        let other = Level::of_sorted(between, self.noise);
-        let error = MEDIAN_ERROR * other.scale / (within.len() as f64).sqrt();
-        let centre = median_in_place(&mut within.clone());
-        if centre - other.centre > (4.0 * error).max(self.least / 2.0) {
-            self.levels = [Level { centre, scale: other.scale.hypot(error), n: other.n }, other];
-            self.pooled = false;
-        }
+    /// Live cells of a kind that count for its level.
+    fn counted(&self, stratum: usize) -> Vec<usize> {
+        let counts = |at: &usize| self.premise.as_ref().is_none_or(|premise| premise.good[*at]);
+        let live = (0..self.cells.len()).filter(|&at| self.live[at] && self.cells[at].stratum == stratum);
+        live.filter(counts).collect()
     }
 
     /// Difference of a cell from its level.

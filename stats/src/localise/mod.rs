@@ -15,6 +15,7 @@
 mod clusters;
 mod confirm;
 mod cover;
+mod join;
 mod lanes;
 mod links;
 mod part;

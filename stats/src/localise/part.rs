@@ -27,7 +27,8 @@ pub enum Part {
     Rail(u32),
     /// Everything in a group and to it: its switch.
     Group(u32),
-    /// Everything of a group on one rail: its switch where each rail has one.
+    /// Everything of a group on one rail, its switch where each rail has one; or, while pairs within are good, all that leaves
+    /// the group on that rail.
     GroupRail {
         /// The group.
         group: u32,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Part, Setting, Way,
-    cover::{Cover, Table},
+    cover::{Cell, Cover, Table},
 };
 use crate::robust::{median_in_place, outlier, quantile_sorted};
 
@@ -105,9 +105,10 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     any
 }
 
-/// Sets the live cells of a part aside and looks again at all parts that they touch.
+/// Sets the live cells of a part aside, those in which it can be seen, and looks again at all parts that they touch.
 fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>]) -> Vec<u32> {
-    let cells: Vec<u32> = cover.cells[part].iter().copied().filter(|&at| table.live[at as usize]).collect();
+    let live = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]).collect();
+    let cells: Vec<u32> = in_sight(table, &cover.parts[part], live).into_iter().map(|at| at as u32).collect();
     let mut changed: Vec<u32> = Vec::new();
     for &at in &cells {
         table.live[at as usize] = false;
@@ -152,13 +153,63 @@ fn enough_partners(way: Way, partners: usize, pairs_low: bool) -> bool {
     if way == Way::Both { partners >= 3 } else { partners >= 2 && pairs_low }
 }
 
-/// The cells by which a part is judged: those that are live. Where what is good is known by a premise, an end keeps those
-/// that other suspects took, as long as some are live: with two of four hosts bad, each has two others.
+/// The cells by which a part is judged: those that are live, of the kind that shows it ([`in_sight`]). Where what is good is known
+/// by a premise, an end keeps those that other suspects took, as long as some are live: with two of four hosts bad, each
+/// has two others. So does a group that has few left.
 fn judged(table: &Table, cover: &Cover, part: usize) -> (Vec<usize>, bool) {
     let all = || cover.cells[part].iter().map(|&at| at as usize);
-    let live: Vec<usize> = all().filter(|&at| table.live[at]).collect();
-    let few = live.len() < fewest(&cover.parts[part]) && !live.is_empty();
-    if few && table.premise.is_some() && cover.parts[part].is_end() { (all().collect(), true) } else { (live, false) }
+    let name = &cover.parts[part];
+    let live = in_sight(table, name, all().filter(|&at| table.live[at]).collect());
+    if live.is_empty() || live.len() >= fewest(name) {
+        return (live, false);
+    }
+    if table.premise.is_some() && name.is_end() {
+        return (all().collect(), true);
+    }
+    if is_left(cover, part, table, &live) { (in_sight(table, name, all().collect()), true) } else { (live, false) }
+}
+
+/// Fewest live cells of a shared part most of whose cells others took.
+const LEFT: usize = 3;
+
+/// Whether the few live cells of a group or its uplinks are more than a host and more than a boundary: of two that are bad one takes
+/// what both have.
+fn is_left(cover: &Cover, part: usize, table: &Table, live: &[usize]) -> bool {
+    let name = &cover.parts[part];
+    if live.len() < LEFT || !matches!(name, Part::Group(_) | Part::Uplink(_) | Part::GroupRail { .. }) {
+        return false;
+    }
+    let several = |of: &dyn Fn(&Cell) -> [Option<u32>; 2]| {
+        let mut all: Vec<u32> = live.iter().flat_map(|&at| of(&table.cells[at])).flatten().collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len() >= 2
+    };
+    several(&|cell| cover.members(name, cell)) && several(&|cell| cover.others(name, cell))
+}
+
+/// Standard deviations below the centre from which a part's pairs of one kind are low, and down to which their median is not.
+const SEEN: (f64, f64) = (3.0, 2.0);
+
+/// The cells of the kind in which a part can be seen, where it cannot be seen in the other. Between groups a fabric may give no more
+/// than a capped end or switch does, so that the cap shows within the group only. What leaves a group on one rail is low between
+/// groups only.
+fn in_sight(table: &Table, part: &Part, live: Vec<usize>) -> Vec<usize> {
+    let kind = match part {
+        Part::Host(..) | Part::Nic(..) | Part::Group(_) if !table.pooled => 0,
+        Part::GroupRail { .. } => 1,
+        _ => return live,
+    };
+    let (own, other): (Vec<usize>, Vec<usize>) = live.iter().partition(|&&at| table.cells[at].stratum == kind);
+    if own.len() < LEFT || other.is_empty() {
+        return live;
+    }
+    let median = |cells: &[usize]| median_in_place(&mut cells.iter().map(|&at| table.score(at)).collect::<Vec<_>>());
+    // A capped end leaves all its pairs the same.
+    let lowest = own.iter().map(|&at| table.residual(at)).fold(0.0, f64::min);
+    let alike = |&at: &usize| table.score(at) < -SEEN.0 && table.residual(at) < lowest / 2.0;
+    let low = if kind == 0 { own.iter().all(alike) } else { median(&own) < -SEEN.0 };
+    if low && median(&other) > -SEEN.1 { own } else { live }
 }
 
 /// A part by its live cells; `None` if there are too few.
@@ -227,7 +278,12 @@ fn holds(table: &Table, cover: &Cover, part: usize, effect: f64) -> bool {
         Part::Rail(_) => all_members >= 3 && members_low && pairs_low,
         // With good pairs inside, the fault lies between the group and the rest.
         Part::Group(_) => all_members >= 2 && members_low && pairs_low && inside > 0 && 2 * inside_low >= inside,
-        Part::GroupRail { .. } => all_members >= 3 && members_low && pairs_low && 2 * inside_low >= inside,
+        // With good pairs inside, which are left out, it is what leaves the group on that rail, which has no name of its own.
+        Part::GroupRail { .. } => {
+            let left_out = cover.cells[part].iter().filter(|&&at| table.live[at as usize]).count() > live.len();
+            let told = !left_out || others.len() >= 2;
+            all_members >= 3 && told && members_low && pairs_low && 2 * inside_low >= inside
+        }
         Part::Uplink(_) => all_members >= 2 && others.len() >= 2 && members_low && pairs_low,
         Part::Boundary(a, b) => {
             let side = |group: u32| members.keys().filter(|&&host| cover.group(host) == group).count();

@@ -5,6 +5,8 @@
 //! none, so the better cluster of pairs of one kind is what good pairs reach. Each such premise is tried with a peel of
 //! its own; the one that explains most with the fewest parts is kept.
 
+use std::collections::BTreeMap;
+
 use super::{
     Part, Setting,
     cover::{Cover, Premise, Table},
@@ -78,6 +80,25 @@ impl Attempt {
         self.table.levels[0].scale.min(self.table.levels[1].scale)
     }
 
+    /// Whether what lies between groups is low against its like: against other pairs between groups, as far as there are three groups or
+    /// more. That it is low against pairs within groups is how many fabrics are built.
+    fn has_peers(&self, cover: &Cover) -> bool {
+        if cover.boundaries() < 2 {
+            return true;
+        }
+        let median = |cells: &mut dyn Iterator<Item = usize>| {
+            let mut values: Vec<f64> =
+                cells.filter(|&at| self.table.cells[at].stratum == 1).map(|at| self.table.cells[at].value).collect();
+            (!values.is_empty()).then(|| median_in_place(&mut values))
+        };
+        let good = median(&mut (0..self.table.cells.len()).filter(|&at| self.table.live[at]));
+        let between = |part: &usize| matches!(cover.parts[*part], Part::Uplink(_) | Part::Boundary(..));
+        self.peeled.taken.iter().filter(|(part, _)| between(part)).all(|(_, cells)| {
+            let own = median(&mut cells.iter().map(|&at| at as usize));
+            own.zip(good).is_some_and(|(own, good)| own < good - self.table.least)
+        })
+    }
+
     /// Whether parts, and not single paths, explain what is low.
     fn explains(&self) -> bool {
         let mut taken = vec![false; self.table.cells.len()];
@@ -98,12 +119,12 @@ pub(super) fn best(table: Table, cover: &Cover, setting: &Setting<'_>) -> Attemp
     let mut others: Vec<Attempt> = Vec::new();
     for premise in clusters(&table, cover).into_iter().chain(parts(&table, cover, setting)) {
         let attempt = Attempt::new(table.under(premise), cover, setting);
-        if attempt.explains() {
+        if attempt.explains() && attempt.has_peers(cover) {
             others.push(attempt);
         }
     }
     let scale = others.iter().map(Attempt::scale).fold(plain.scale(), f64::min);
-    let limit = plain.cost(scale) - NAME;
+    let limit = if plain.has_peers(cover) { plain.cost(scale) - NAME } else { f64::INFINITY };
     let costs = others.into_iter().map(|attempt| (attempt.cost(scale), attempt)).filter(|(cost, _)| *cost < limit);
     costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(plain, |(_, attempt)| attempt)
 }
@@ -154,20 +175,44 @@ fn topmost(sorted: &[f64]) -> Vec<Split> {
 }
 
 /// Whether good is what stays within a group, and low what crosses a boundary, of three groups at least: a fabric that
-/// has less between its groups than in them looks so.
+/// has less between its groups than in them looks so. One bad host does not hide that.
 pub(super) fn two_levels(table: &Table, cover: &Cover, good: &[bool]) -> bool {
     if cover.boundaries() < 2 {
         return false;
     }
-    let share = |stratum: usize| {
-        let (mut all, mut upper) = (0_usize, 0_usize);
-        for (_, is_good) in table.cells.iter().zip(good).filter(|(cell, _)| cell.stratum == stratum) {
-            all += 1;
-            upper += usize::from(*is_good);
+    let mut all = Counts::default();
+    let mut of_host: BTreeMap<u32, Counts> = BTreeMap::new();
+    for (cell, &is_good) in table.cells.iter().zip(good) {
+        all.add(cell.stratum, is_good);
+        for host in [cell.from.host, cell.to.host] {
+            of_host.entry(host).or_default().add(cell.stratum, is_good);
         }
-        (all > 0).then(|| upper as f64 / all as f64)
-    };
-    matches!((share(0), share(1)), (Some(within), Some(between)) if within >= 0.9 && between <= 0.1)
+    }
+    all.two_levels() || of_host.values().any(|host| all.without(host).two_levels())
+}
+
+/// Cells within groups and between them: all, and good ones.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    all: [usize; 2],
+    good: [usize; 2],
+}
+
+impl Counts {
+    fn add(&mut self, stratum: usize, is_good: bool) {
+        self.all[stratum] += 1;
+        self.good[stratum] += usize::from(is_good);
+    }
+
+    fn without(&self, host: &Self) -> Self {
+        let less = |of: [usize; 2], by: [usize; 2]| [0, 1].map(|kind| of[kind] - by[kind]);
+        Self { all: less(self.all, host.all), good: less(self.good, host.good) }
+    }
+
+    fn two_levels(&self) -> bool {
+        let share = |kind: usize| self.good[kind] as f64 / self.all[kind] as f64;
+        self.all.iter().all(|all| *all > 0) && share(0) >= 0.9 && share(1) <= 0.1
+    }
 }
 
 /// Premises that take for good what a large shared part does not touch, for parts that are low against it.

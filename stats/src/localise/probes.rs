@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Findings, Level, Pair, Part, Port, Setting, Suspect, Way};
+use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way};
 
 /// Tests of each suspect.
 pub const TESTS: usize = 5;
@@ -176,6 +176,7 @@ impl Controls {
         let all: Vec<&Pair> = all.filter(|pair| setting.between(pair.from, pair.to) == between).collect();
         let best: Vec<&Pair> = all.iter().copied().filter(|pair| !at(pair, &shaky) && !at(pair, &latent)).collect();
         let fair: Vec<&Pair> = all.iter().copied().filter(|pair| !at(pair, &shaky)).collect();
+        let few = best.len() < CONTROLS_OF_MANY;
         let from = [best, fair, all].into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();
         // Pairs without a host in common first, taken from all over the list.
         let step = (from.len() / 64).max(1);
@@ -189,6 +190,10 @@ impl Controls {
             (if new { &mut first } else { &mut later }).push(Ends::of(pair));
         }
         first.extend(later);
+        if few {
+            let hosts = |port: Port| shaky.contains(&port.host) || latent.contains(&port.host);
+            first.extend(fresh(pairs, findings, setting, between, hosts));
+        }
         Self { pairs: first, next: 0 }
     }
 
@@ -202,6 +207,43 @@ impl Controls {
         self.next = (self.next + different) % self.pairs.len();
         chosen.iter().cycle().take(tests).copied().collect()
     }
+}
+
+/// Pairs of a kind that were not measured, between ends with good pairs: where few pairs within groups were measured, a suspect of that kind
+/// would have no controls.
+fn fresh(
+    pairs: &[Pair],
+    findings: &Findings,
+    setting: &Setting<'_>,
+    between: bool,
+    doubtful: impl Fn(Port) -> bool,
+) -> Vec<Ends> {
+    let good = findings.controls.iter().flat_map(|&at| [pairs[at].from, pairs[at].to]);
+    let good: BTreeSet<Port> = good.filter(|&port| !doubtful(port)).collect();
+    let parts: Vec<&Part> =
+        findings.suspects.iter().map(|suspect| &suspect.part).filter(|part| part.is_shared()).collect();
+    let met: HashSet<(Port, Port)> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
+    let (mut used, mut chosen) = (HashSet::new(), Vec::new());
+    for &from in &good {
+        let fits = |to: &&Port| {
+            to.rail == from.rail
+                && to.host > from.host
+                && setting.between(from, **to) == between
+                && !met.contains(&(from, **to))
+                && !used.contains(*to)
+                && !parts.iter().any(|part| part.passed(from, **to, setting.groups))
+        };
+        if chosen.len() == CONTROL_PAIRS {
+            break;
+        }
+        if !used.contains(&from)
+            && let Some(&to) = good.iter().find(fits)
+        {
+            used.extend([from, to]);
+            chosen.push(Ends { from, to, path: pairs[0].path, way: Way::Both });
+        }
+    }
+    chosen
 }
 
 /// Each suspect end of a host or NIC with good partners in turn, alternating direction where both are suspect.
@@ -218,6 +260,7 @@ fn with_partners(
         _ => return Vec::new(),
     };
     let several = ends.clone().count();
+    let kind = shows_in(suspect);
     let one_way = setting.directed && way != Way::Both;
     let tests = if one_way {
         2 * TESTS
@@ -228,7 +271,7 @@ fn with_partners(
     };
     let mut wanted = Vec::new();
     for (&end, &like) in ends {
-        let good = partners.of(end);
+        let good = partners.of(end, kind, setting);
         for (test, &partner) in good.iter().cycle().take(if good.is_empty() { 0 } else { tests }).enumerate() {
             // Both ways, whatever the suspicion: which direction is bad is for these tests to say.
             let sends = test % 2 == usize::from(way == Way::Receive);
@@ -237,6 +280,17 @@ fn with_partners(
         }
     }
     wanted
+}
+
+/// The kind of pairs that shows a suspect end, within its group or between groups, where only one does or one does more: a good pair
+/// of the other kind would not show that the end is good.
+fn shows_in(suspect: &Suspect) -> Option<bool> {
+    match suspect.effects {
+        [Some(within), Some(between)] if within < LOWER * between => Some(false),
+        [Some(within), Some(between)] if between < LOWER * within => Some(true),
+        [Some(_), None] => Some(false),
+        _ => None,
+    }
 }
 
 /// Who can be measured with a suspect.
@@ -283,11 +337,18 @@ impl Partners {
         Self { ends, good, fair, met }
     }
 
-    /// Good ends on the same rail of other hosts, those first that the end was not measured with.
-    fn of(&self, end: Port) -> Vec<Port> {
+    /// Good ends on the same rail of other hosts, those first that the end was not measured with. Where one `kind` of pairs shows the
+    /// end, those of that kind, if there are any.
+    fn of(&self, end: Port, kind: Option<bool>, setting: &Setting<'_>) -> Vec<Port> {
+        let Some(between) = kind else { return self.among(end, |_| true) };
+        let own = self.among(end, |port| setting.between(end, port) == between);
+        if own.is_empty() { self.among(end, |_| true) } else { own }
+    }
+
+    fn among(&self, end: Port, fits: impl Fn(Port) -> bool) -> Vec<Port> {
         let of = |ends: &BTreeMap<u32, Vec<Port>>| -> Vec<Port> {
             let ends = ends.get(&end.rail).map_or(&[][..], Vec::as_slice);
-            let others = ends.iter().copied().filter(|port| port.host != end.host);
+            let others = ends.iter().copied().filter(|&port| port.host != end.host && fits(port));
             let (met, new): (Vec<Port>, Vec<Port>) = others.partition(|&port| self.met.contains(&(end, port)));
             new.into_iter().chain(met).take(TESTS).collect()
         };

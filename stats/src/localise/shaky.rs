@@ -67,7 +67,7 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
         let other = known.iter().any(|part| matches!(part, Part::Nic(nic, _) if nic.host == host));
         let part = if other { Part::Host(host, Way::Both) } else { smallest(table, cover, host, links, &links_here) };
         let Some(&number) = numbers.get(&part) else { continue };
-        let cells = &cover.cells[number];
+        let cells = &in_sight(table, &cover.cells[number], &low);
         let here = cells.iter().filter(|&&at| low[at as usize]).count();
         let elsewhere = (all_low - here + 1) as f64 / (table.cells.len() - cells.len() + 2) as f64;
         let by_chance = at_least(here, cells.len(), elsewhere);
@@ -82,6 +82,15 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
         }
     }
     found
+}
+
+/// The cells of an end that may show whether it is bad. Pairs between groups do not where they are good, those within the group are
+/// low, and the fabric gives less between groups: as little as the end may give itself.
+fn in_sight(table: &Table, cells: &[u32], low: &[bool]) -> Vec<u32> {
+    let (within, between): (Vec<u32>, Vec<u32>) = cells.iter().partition(|&&at| table.cells[at as usize].stratum == 0);
+    let count = |cells: &[u32]| cells.iter().filter(|&&at| low[at as usize]).count();
+    let less = !table.pooled && table.levels[1].centre < table.levels[0].centre;
+    if less && count(&within) > 0 && count(&between) == 0 { within } else { cells.to_vec() }
 }
 
 /// The NIC where all low pairs of a host are at one of several, else the host.

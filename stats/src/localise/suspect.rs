@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    Findings, LOWER, Part, Port, Way,
+    Findings, Part, Port, Way,
     clusters::two_clusters,
     cover::{Cover, Table},
+    join::{absorb, join},
     links::{Link, Links, ways},
     peel::MEDIAN_ERROR,
     premise::Attempt,
@@ -24,6 +25,9 @@ pub struct Suspect {
     pub part: Part,
     /// Median difference of its pairs from good pairs; negative.
     pub effect: f64,
+    /// The same of its pairs within a group, and of those between groups, where it has such; of a fabric that gives less
+    /// between groups an end may take less there.
+    pub effects: [Option<f64>; 2],
     /// 95 % interval of the effect (of the pseudomedian, by the signed rank distribution); `None` below six pairs. It does
     /// not know that the part was picked for being low; the probes' interval is free of that.
     pub interval: Option<Interval>,
@@ -66,10 +70,10 @@ pub struct Evidence {
 const DOUBT: f64 = 3.0;
 
 /// A suspect as parts and cells.
-struct Draft {
-    part: Part,
-    cells: Vec<u32>,
-    alternatives: Vec<Part>,
+pub(super) struct Draft {
+    pub(super) part: Part,
+    pub(super) cells: Vec<u32>,
+    pub(super) alternatives: Vec<Part>,
     shaky: Option<(f64, bool)>,
     latent: bool,
     /// Whether it is what is left of an end, should that prove good: not a look of its own.
@@ -78,7 +82,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(part: Part, cells: Vec<u32>) -> Self {
+    pub(super) fn new(part: Part, cells: Vec<u32>) -> Self {
         Self { part, cells, alternatives: Vec::new(), shaky: None, latent: false, instead: false, under: Vec::new() }
     }
 }
@@ -125,8 +129,11 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
             let mut under = across(&low);
             // What a bad part makes of an end that lies behind it is no fault of the end.
             let behind = |draft: &&Draft| {
+                let of = || cover.parts.iter().position(|part| *part == draft.part).map(|part| &cover.cells[part]);
                 draft.part.is_shared()
-                    && 2 * end.cells.iter().filter(|at| draft.cells.contains(at)).count() >= end.cells.len()
+                    && of().is_some_and(|of| {
+                        2 * end.cells.iter().filter(|at| of.binary_search(at).is_ok()).count() >= end.cells.len()
+                    })
             };
             under.extend(drafts.iter().filter(behind).map(|draft| draft.part.clone()));
             Draft {
@@ -249,33 +256,6 @@ fn kinds(table: &Table, cells: &[u32], known: bool) -> Option<(Vec<u32>, Vec<u32
 /// Most low paths for which that is done.
 const FEW_PATHS: usize = 8;
 
-/// Leaves out ends that a shared part explains: all their pairs pass it, and they are no lower than the others there.
-fn absorb(drafts: Vec<Draft>, table: &Table, cover: &Cover) -> Vec<Draft> {
-    let effect =
-        |cells: &[u32]| median_in_place(&mut cells.iter().map(|&at| table.residual(at as usize)).collect::<Vec<_>>());
-    let (ends, mut shared): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.part.is_end());
-    let cells_of: HashMap<&Part, &Vec<u32>> = cover.parts.iter().zip(&cover.cells).collect();
-    let mut left = Vec::new();
-    for end in ends {
-        let own = effect(&end.cells);
-        // What is low of the end and does not pass the shared part is what it would have to explain itself.
-        let into = shared.iter_mut().find(|large| {
-            let of = cells_of.get(&large.part).copied();
-            let passes = |at: &&u32| of.is_some_and(|of| of.binary_search(at).is_ok());
-            let like = effect(&large.cells);
-            let outside = end.cells.iter().filter(|at| !passes(at));
-            let low = outside.filter(|&&at| table.residual(at as usize) < like / 2.0).count();
-            10 * low <= end.cells.len() && own > LOWER * like
-        });
-        match into {
-            Some(large) => large.cells.extend(end.cells),
-            None => left.push(end),
-        }
-    }
-    shared.extend(left);
-    shared
-}
-
 /// Standard deviations within which a pair is good enough to be measured again as a control.
 const CONTROL: f64 = 3.0;
 
@@ -310,9 +290,11 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
         // What is good is no alternative: an inner pair or two that are fine show that the switch of a group is.
         let beyond = others.iter().filter(|&&at| !is_own(at));
         let good = beyond.filter(|&&at| table.live[at as usize] && table.score(at as usize) > -DOUBT).count();
+        // Few pairs within a group, all of them low, may be what the group's switch makes of them.
+        let switch = matches!((own, &cover.parts[other as usize]), (Part::Uplink(a), Part::Group(b)) if a == b);
         cover.parts[other as usize].is_shared()
             && good == 0
-            && both as f64 >= SAME * (cells.len() + others.len() - both) as f64
+            && (switch || both as f64 >= SAME * (cells.len() + others.len() - both) as f64)
     };
     near.iter().filter(|other| same(other)).map(|&other| cover.parts[other as usize].clone()).collect()
 }
@@ -342,43 +324,6 @@ fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
         numbers.dedup();
     }
     numbers.iter().map(Vec::len).collect()
-}
-
-/// Joins both directions of an end, and all NICs of a host.
-fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
-    let mut by_part: BTreeMap<Part, Vec<u32>> = BTreeMap::new();
-    let mut alternatives: BTreeMap<Part, Vec<Part>> = BTreeMap::new();
-    for draft in drafts {
-        alternatives.insert(draft.part.clone(), draft.alternatives);
-        by_part.entry(draft.part).or_default().extend(draft.cells);
-    }
-    // A pair of parts becomes one if both are there, or if the larger one is there already.
-    let mut merge = |small: &[Part], large: Part| {
-        let there = small.iter().all(|part| by_part.contains_key(part)) || by_part.contains_key(&large);
-        if there && !small.is_empty() {
-            let cells: Vec<u32> = small.iter().filter_map(|part| by_part.remove(part)).flatten().collect();
-            by_part.entry(large).or_default().extend(cells);
-        }
-    };
-    let mut ports: Vec<Port> = table.cells.iter().flat_map(|c| [c.from, c.to]).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    for &port in &ports {
-        merge(&[Part::Nic(port, Way::Send), Part::Nic(port, Way::Receive)], Part::Nic(port, Way::Both));
-    }
-    for nics in ports.chunk_by(|a, b| a.host == b.host) {
-        let host = nics[0].host;
-        for way in [Way::Send, Way::Receive, Way::Both] {
-            let small: Vec<Part> = nics.iter().map(|&port| Part::Nic(port, way)).collect();
-            merge(&small, Part::Host(host, way));
-        }
-        merge(&[Part::Host(host, Way::Send), Part::Host(host, Way::Receive)], Part::Host(host, Way::Both));
-    }
-    let with = |(part, cells): (Part, Vec<u32>)| {
-        let alternatives = alternatives.remove(&part).unwrap_or_default();
-        Draft { alternatives, ..Draft::new(part, cells) }
-    };
-    by_part.into_iter().map(with).collect()
 }
 
 /// Ends that are no suspects and have no good pair.
@@ -442,6 +387,11 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
     Suspect {
         part: draft.part.clone(),
         effect,
+        effects: [0, 1].map(|kind| {
+            let of = cells.iter().map(|&at| at as usize).filter(|&at| table.cells[at].stratum == kind);
+            let mut of: Vec<f64> = of.map(|at| table.residual(at)).collect();
+            (!table.pooled && !of.is_empty()).then(|| median_in_place(&mut of))
+        }),
         interval: paired_shift(&residuals, 0.95).ok().and_then(|shift| shift.interval),
         z: median_in_place(&mut scores) / error,
         // What is left should the end prove good is explained by nothing.

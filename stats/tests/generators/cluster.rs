@@ -21,11 +21,25 @@ pub struct Cluster {
     pub faults: Vec<(Part, f64)>,
     /// Share of pairs that are 20 % low for once.
     pub glitches: f64,
+    /// What passes between groups, in parts of what passes within one; a fault costs nothing where it leaves more than that.
+    pub taper: f64,
+    /// Whether faults touch only what passes between groups.
+    pub only_between: bool,
 }
 
 impl Cluster {
     pub fn healthy(hosts: u32, rounds: usize, noise: f64) -> Self {
-        Self { hosts, rails: 1, rounds, leaf: 0, noise, faults: Vec::new(), glitches: 0.005 }
+        Self {
+            hosts,
+            rails: 1,
+            rounds,
+            leaf: 0,
+            noise,
+            faults: Vec::new(),
+            glitches: 0.005,
+            taper: 1.0,
+            only_between: false,
+        }
     }
 
     pub fn group(&self, port: Port) -> Option<u32> {
@@ -51,9 +65,12 @@ impl Cluster {
 
     /// One result: the slowest thing on the way, times noise.
     pub fn measure(&self, from: Port, to: Port, noise: &mut Noise) -> f64 {
-        let slow = self.faults.iter().filter(|(part, _)| self.passes(part, from, to)).map(|(_, f)| *f);
+        let between = self.group(from) != self.group(to);
+        let touched = self.faults.iter().filter(|(part, _)| self.passes(part, from, to));
+        let slow = touched.filter(|_| between || !self.only_between).map(|(_, f)| *f);
+        let way = if between { self.taper } else { 1.0 };
         let glitch = if noise.chance(self.glitches) { 0.8_f64.ln() } else { 0.0 };
-        391.0_f64.ln() + slow.fold(1.0, f64::min).ln() + glitch + self.noise * noise.normal()
+        391.0_f64.ln() + slow.fold(way, f64::min).ln() + glitch + self.noise * noise.normal()
     }
 
     /// Results of some rounds of the circle method, hosts in random order, all rails at once, the initiator by chance.

@@ -19,6 +19,12 @@ pub struct Cluster {
     sigma: f64,
     /// What passes between leaves, in parts of what passes within one.
     pub between: f64,
+    /// Whether faults are rates, of which the least on the way counts, and not shares of what the way gives.
+    pub caps: bool,
+    /// Whether what lies between leaves carries less beside no other traffic, too.
+    pub always: bool,
+    /// Whether faults touch only what passes between leaves.
+    pub only_between: bool,
     pub faults: Vec<Fault>,
     tested: Vec<Pair>,
 }
@@ -65,7 +71,19 @@ impl Said {
 impl Cluster {
     pub fn new(seed: u64, hosts: u32, rails: u32, kind: Kind, sigma: f64) -> Self {
         let noise = Noise::new(kind, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Self { noise, hosts, rails, groups: Vec::new(), sigma, between: 1.0, faults: Vec::new(), tested: Vec::new() }
+        Self {
+            noise,
+            hosts,
+            rails,
+            groups: Vec::new(),
+            sigma,
+            between: 1.0,
+            caps: false,
+            always: false,
+            only_between: false,
+            faults: Vec::new(),
+            tested: Vec::new(),
+        }
     }
 
     /// Puts the hosts under so many leaves, as evenly as it goes.
@@ -97,17 +115,33 @@ impl Cluster {
         self.tested.iter().any(|pair| part.passed(pair.from, pair.to, &self.groups))
     }
 
+    /// Whether the tests crossed the part within a leaf.
+    pub fn is_tested_within(&self, part: &Part) -> bool {
+        let within = |pair: &&Pair| self.groups[pair.from.host as usize] == self.groups[pair.to.host as usize];
+        self.tested.iter().filter(within).any(|pair| part.passed(pair.from, pair.to, &self.groups))
+    }
+
+    /// Whether a pair was tested, between leaves or within one, that passes nothing bad.
+    pub fn shows_good(&self, between: bool) -> bool {
+        let leaf = |port: Port| self.groups[port.host as usize];
+        let of_kind = |pair: &&Pair| (leaf(pair.from) != leaf(pair.to)) == between;
+        let bad = |pair: &Pair| self.faults.iter().any(|(part, ..)| part.passed(pair.from, pair.to, &self.groups));
+        self.tested.iter().filter(of_kind).any(|pair| !bad(pair))
+    }
+
     /// The slowest thing on the way, times noise. What lies between leaves carries less only beside other traffic.
     fn measure(&mut self, from: Port, to: Port, loaded: bool) -> f64 {
+        let group = |port: Port| self.groups.get(port.host as usize);
+        let between = group(from) != group(to);
         let mut slowest = 0.0_f64;
         for (part, factor, share) in self.faults.clone() {
-            if part.passed(from, to, &self.groups) && (share >= 1.0 || self.noise.uniform() < share) {
+            let passes = part.passed(from, to, &self.groups) && (between || !self.only_between);
+            if passes && (share >= 1.0 || self.noise.uniform() < share) {
                 slowest = slowest.min(factor.ln());
             }
         }
-        let group = |port: Port| self.groups.get(port.host as usize);
-        let fabric = if loaded && group(from) != group(to) { self.between.ln() } else { 0.0 };
-        let way = if loaded { fabric + slowest } else { slowest };
+        let fabric = if between && (loaded || self.always) { self.between.ln() } else { 0.0 };
+        let way = if self.caps { fabric.min(slowest) } else { fabric + slowest };
         391.0_f64.ln() + way + self.sigma * self.noise.next()
     }
 
