@@ -3,7 +3,7 @@
 //! Suspects are not sought among flows at once, because what one of them reaches says as much of the others. A flow that stands
 //! out all the same is told here: nobody may take it for a pass.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Kind, Part, Status, Tally, Verdict, parts};
 use crate::{
@@ -72,9 +72,8 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
 
 /// The only host that all these flows share, in words; empty for a single flow, or where there is none.
 fn in_common(links: &[&Link<'_>]) -> String {
-    let hosts = |link: &&Link<'_>| -> BTreeSet<String> {
-        link.result.case.flow.hosts().into_iter().map(|host| host.to_string()).collect()
-    };
+    let hosts =
+        |link: &&Link<'_>| -> BTreeSet<Arc<str>> { link.result.case.flow.hosts().into_iter().cloned().collect() };
     let shared = links.iter().map(hosts).reduce(|all, one| &all & &one).unwrap_or_default();
     match (links.len() > 1, Vec::from_iter(shared).as_slice()) {
         (true, [host]) => format!("; all of them are flows of {host}"),
@@ -82,10 +81,10 @@ fn in_common(links: &[&Link<'_>]) -> String {
     }
 }
 
-/// From which part of the usual on a flow would stand out, in words: where flows scatter much, little does.
+/// Below which share of the centre of good flows a flow would stand out, in words: where flows scatter much, little does.
 fn from_where(links: &[&Link<'_>]) -> String {
     let widest = links.iter().filter_map(|link| link.level).map(|level| level.threshold).max_by(f64::total_cmp);
     widest.map_or_else(String::new, |threshold| {
-        format!(" (from {} % of the usual down one would)", number(100.0 * (-threshold).exp()))
+        format!(" (a flow below {} % of what good flows reach would)", number(100.0 * (-threshold).exp()))
     })
 }

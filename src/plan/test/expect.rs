@@ -216,12 +216,12 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
         return None;
     };
     let nothing = subject.members.zip(subject.pattern).and_then(|(members, pattern)| match metric {
-        Some(metric @ (Metric::IngressBandwidth | Metric::EgressBandwidth)) => {
-            let words = "no flow of this test arrives at (ingress) or leaves from (egress) a host of the group";
-            (!members.has_sum_in(pattern, metric, inside)).then_some(words)
-        }
-        Some(metric @ Metric::TotalBandwidth) => {
-            let words = "the sum of a round is about every host of the test, and not all of them are in the group";
+        Some(metric @ (Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth)) => {
+            let words = match metric {
+                Metric::IngressBandwidth => "no flow of this test arrives at a host of the group",
+                Metric::EgressBandwidth => "no flow of this test leaves from a host of the group",
+                _ => "the sum of a round is about every host of the test, and not all of them are in the group",
+            };
             (!members.has_sum_in(pattern, metric, inside)).then_some(words)
         }
         _ => (!members.has_pair_in(pattern, inside)).then_some("no pair of this test has both ends in the group"),
