@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{
     Part, Probe, Role, Setting, Suspect, TESTS, Way,
     shaky::{at_least, at_most},
-    split::split,
+    states::{UNSTEADY, states_apart},
 };
 use crate::{
     rank::mann_whitney,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Fewest results of a suspect, and of controls.
-const FEWEST: usize = 3;
+pub(super) const FEWEST: usize = 3;
 /// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
 pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
 /// The same where several suspects are judged: over all of them.
@@ -40,8 +40,6 @@ pub(super) const LIKE: f64 = 1.0 / 3.0;
 const TELLS: f64 = 4.0;
 /// Share of results that must be bad for the part to be bad throughout.
 const NEARLY_ALL: f64 = 0.8;
-/// Share of controls that may be as low as the suspect before the controls are worth nothing.
-const UNSTEADY: f64 = 0.2;
 /// Results without a bad one that clear a part that is bad in some: with half of them bad, once in a thousand times.
 const CLEARS: usize = 10;
 /// How many times farther than the controls lie apart an effect must be to be far beyond them.
@@ -180,6 +178,9 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         centre.map(|centre| (probe, r - centre))
     };
     let controls: Vec<f64> = raw.iter().filter_map(|result| Some(centred(*result)?.1)).collect();
+    let of_kind = |kind: bool| raw.iter().filter(move |(probe, _)| between(probe) == kind).map(|(_, r)| *r).collect();
+    let (within, across): (Vec<f64>, Vec<f64>) = (of_kind(false), of_kind(true));
+    let states = states_apart([&controls[..], &within, &across].into_iter());
     let all: Vec<(Probe, f64)> = of(Role::Suspect).filter_map(|result| centred((result.0, residual(result)))).collect();
     let mut settled = Settled {
         judgement: Judgement::Open { n: all.len(), doubt: Doubt::TooFew },
@@ -198,7 +199,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         return settled;
     }
     settled.moved = median_in_place(&mut raw.iter().map(|(_, r)| *r).collect::<Vec<_>>());
-    let scene = Scene::new(suspect, &all, &controls, setting);
+    let scene = Scene { states, ..Scene::new(suspect, &all, &controls, setting) };
     let chosen = scene.which_part(&mut settled, &all, setting);
     let own: Vec<(Probe, f64)> = all
         .iter()
@@ -256,6 +257,8 @@ struct Scene<'a> {
     scale: f64,
     /// What a bad result differs by; negative.
     effect: f64,
+    /// How far the two states of controls lie apart, if they are in two.
+    states: Option<f64>,
 }
 
 impl<'a> Scene<'a> {
@@ -273,7 +276,7 @@ impl<'a> Scene<'a> {
         };
         let suspected = (effect - suspect.explained).min(-setting.least);
         // Results that are worse than what was suspected are as bad as they are: half of a small effect is no limit for them.
-        Self { controls, scale: now.max(before).max(setting.noise), effect: suspected }
+        Self { controls, scale: now.max(before).max(setting.noise), effect: suspected, states: None }
     }
 
     /// Whether single results can be told apart.
@@ -363,16 +366,9 @@ impl<'a> Scene<'a> {
             return open(Doubt::Unsteady);
         }
         let all = Outcome::new(self, own, Way::Both);
-        let mut sorted = self.controls.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        if let Some(found) = split(&sorted, FEWEST).filter(|_| !all.far) {
-            let (low, high) = sorted.split_at(sorted.partition_point(|control| *control < found.from));
-            let apart = median_in_place(&mut high.to_vec()) - median_in_place(&mut low.to_vec());
-            // A glitch or two are no second state.
-            let both = low.len().min(high.len()) as f64 > UNSTEADY * sorted.len() as f64;
-            if both && apart > all.effect.min(self.effect).abs() / 2.0 {
-                return open(Doubt::Unsteady);
-            }
+        let hidden = |apart: f64| !all.far && apart > all.effect.min(self.effect).abs() / 2.0;
+        if self.states.is_some_and(hidden) {
+            return open(Doubt::Unsteady);
         }
         let one_way =
             |way: Way| Some(Outcome::new(self, own, way)).filter(|outcome| setting.directed && outcome.n >= 2);

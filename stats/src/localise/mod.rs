@@ -24,6 +24,7 @@ mod premise;
 mod probes;
 mod shaky;
 mod split;
+mod states;
 mod suspect;
 
 pub use clusters::{Separated, TwoClusters};

@@ -1,0 +1,24 @@
+//! Whether good pairs are in one of two states by chance.
+
+use super::{confirm::FEWEST, split::split};
+use crate::robust::median_in_place;
+
+/// Share of the controls in the rarer state from which on it is a state, and no glitch.
+pub(super) const UNSTEADY: f64 = 0.2;
+
+/// How far the two states of controls lie apart, where these are in two: the largest distance among the samples given. Pairs
+/// within groups and pairs between groups are samples of their own. Each is held against its own median, and where that lies
+/// in the upper state of one and in the lower of the other, both together have three states or hide theirs.
+pub(super) fn states_apart<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Option<f64> {
+    samples.filter_map(apart).max_by(f64::total_cmp)
+}
+
+fn apart(controls: &[f64]) -> Option<f64> {
+    let mut sorted = controls.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let found = split(&sorted, FEWEST)?;
+    let at = sorted.partition_point(|control| *control < found.from);
+    let (low, high) = sorted.split_at_mut(at);
+    let rarer = low.len().min(high.len()) as f64;
+    (rarer > UNSTEADY * controls.len() as f64).then(|| median_in_place(high) - median_in_place(low))
+}
