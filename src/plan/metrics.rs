@@ -33,6 +33,11 @@ pub const fn metrics_of(aim: Aim, op: Op, at_once: bool) -> &'static [Metric] {
     }
 }
 
+/// Whether a metric is a sum over flows at once.
+pub const fn is_sum(metric: Metric) -> bool {
+    matches!(metric, Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth)
+}
+
 /// The metric that speaks for a test in charts and headlines.
 pub const fn headline(aim: Aim, op: Op) -> Metric {
     match (op.is_collective(), aim) {

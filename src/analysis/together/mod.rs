@@ -21,7 +21,7 @@ use railgauge_wire::{
     step::Window,
     terms::Metric,
 };
-pub use scope::subjects;
+pub use scope::Subjects;
 
 use super::{
     results::CaseResult,

@@ -1,23 +1,58 @@
 //! What a row of a round is about: the ends of one flow, a NIC that flows share, or everything in the round.
 
+use std::collections::HashMap;
+
 use railgauge_wire::terms::Metric;
 
 use super::{Cell, cell, ends};
-use crate::{analysis::results::CaseResult, schedule::Port};
+use crate::{analysis::results::CaseResult, plan::is_sum, schedule::Port};
 
-/// What the row of `metric` is about: the ends of its flow or all ranks of its group; for a sum the NIC that its flows share,
-/// or the ends of all flows of the round. `results` are those of the row's test.
-pub fn subjects<'r>(results: &[&'r CaseResult<'r>], result: &'r CaseResult<'r>, metric: Metric) -> Vec<&'r Port> {
-    let (source, sink) = ends(result.case);
-    match metric {
-        Metric::IngressBandwidth => vec![sink],
-        Metric::EgressBandwidth => vec![source],
-        Metric::TotalBandwidth => {
-            let place = |result: &CaseResult<'_>| -> (u32, Cell) { (result.case.round, cell(result.case)) };
-            let same = results.iter().filter(|other| place(other) == place(result));
-            same.flat_map(|other| [&other.case.flow.from, &other.case.flow.to]).collect()
+/// The ports that the rows of one test are about.
+#[derive(Debug, Default)]
+pub struct Subjects<'r> {
+    /// The ends of all flows of a round and cell, for tests with flows at once.
+    rounds: HashMap<(u32, Cell), Vec<&'r Port>>,
+}
+
+impl<'r> Subjects<'r> {
+    /// Of the results of one test.
+    pub fn new(results: &[&'r CaseResult<'r>]) -> Self {
+        let mut rounds: HashMap<(u32, Cell), Vec<&Port>> = HashMap::new();
+        for result in results.iter().filter(|result| result.test.at_once()) {
+            let flow = &result.case.flow;
+            rounds.entry((result.case.round, cell(result.case))).or_default().extend([&flow.from, &flow.to]);
         }
-        _ if result.case.flow.members.is_empty() => vec![&result.case.flow.from, &result.case.flow.to],
-        _ => result.case.flow.members.iter().collect(),
+        Self { rounds }
+    }
+
+    /// What the row of `metric` is about: the ends of its flow or all ranks of its group; for a sum the NIC that its flows
+    /// share, or the ends of all flows of the round.
+    fn of(&self, result: &'r CaseResult<'r>, metric: Metric) -> Vec<&'r Port> {
+        let (source, sink) = ends(result.case);
+        match metric {
+            Metric::IngressBandwidth => vec![sink],
+            Metric::EgressBandwidth => vec![source],
+            Metric::TotalBandwidth => {
+                self.rounds.get(&(result.case.round, cell(result.case))).cloned().unwrap_or_default()
+            }
+            _ if result.case.flow.members.is_empty() => vec![&result.case.flow.from, &result.case.flow.to],
+            _ => result.case.flow.members.iter().collect(),
+        }
+    }
+
+    /// Whether the row of `metric` is about these hosts and rails only. `rail` is the row's own: that of a flow is its
+    /// initiator's, while a sum is about the NIC that its flows share, or about all NICs of the round.
+    pub fn are_within(
+        &self,
+        (result, metric, rail): (&'r CaseResult<'r>, Metric, u32),
+        rails: &[u32],
+        is_member: impl Fn(&str) -> bool,
+    ) -> bool {
+        let ports = self.of(result, metric);
+        let on_rails = || match is_sum(metric) {
+            true => ports.iter().all(|port| rails.contains(&port.rail)),
+            false => rails.contains(&rail),
+        };
+        (rails.is_empty() || on_rails()) && ports.iter().all(|port| is_member(&port.host))
     }
 }

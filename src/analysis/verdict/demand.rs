@@ -1,8 +1,6 @@
 //! One expectation of the plan, held against the rows in its scope.
 
-use std::collections::HashMap;
-
-use railgauge_wire::terms::Metric;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict,
@@ -15,7 +13,7 @@ use crate::{
         percentile,
         results::{CaseResult, State},
         row::Row,
-        together::subjects,
+        together::Subjects,
         words::{self, count, sizes},
     },
     plan::{
@@ -77,7 +75,7 @@ pub(super) fn judge<'r>(
         Limit::WithinPercentOfBaseline(_) => Held::new(journal, test),
         _ => None,
     };
-    let scope: Vec<Scoped<'_>> = of_metric().filter(|one| in_scope(&journal.plan, wanted, results, *one)).collect();
+    let scope = in_scope(&journal.plan, wanted, results, of_metric());
 
     let mut judged = Vec::new();
     let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -171,22 +169,22 @@ fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {
     wrong.iter().map(|(result, row)| Offender::new(result, row, None)).chain(slow).take(OFFENDERS).collect()
 }
 
-/// Whether a row is one of those that an expectation is about. The rail of a flow is its initiator's; a sum is about the NIC
-/// that its flows share, or about all NICs of the round.
-fn in_scope<'r>(plan: &Plan, wanted: &Expectation, results: &[&'r CaseResult<'r>], (result, row): Scoped<'r>) -> bool {
-    if !wanted.sizes.is_none_or(|(from, to)| (from..=to).contains(&row.size_bytes)) {
-        return false;
-    }
-    if wanted.rails.is_empty() && wanted.group.is_none() {
-        return true;
-    }
-    let subjects = subjects(results, result, row.metric);
-    let is_sum = matches!(row.metric, Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth);
-    let rails = if is_sum { subjects.iter().map(|port| port.rail).collect() } else { vec![row.rail] };
-    let member =
-        |group: &String, host: &str| plan.groups.get(group).is_some_and(|hosts| hosts.iter().any(|h| h == host));
-    (wanted.rails.is_empty() || rails.iter().all(|rail| wanted.rails.contains(rail)))
-        && wanted.group.as_ref().is_none_or(|group| subjects.iter().all(|port| member(group, &port.host)))
+/// The rows among these that an expectation is about.
+fn in_scope<'r>(
+    plan: &Plan,
+    wanted: &Expectation,
+    results: &[&'r CaseResult<'r>],
+    rows: impl Iterator<Item = Scoped<'r>>,
+) -> Vec<Scoped<'r>> {
+    let all = wanted.rails.is_empty() && wanted.group.is_none();
+    let subjects = if all { Subjects::default() } else { Subjects::new(results) };
+    let hosts = |group: &String| plan.groups.get(group).into_iter().flatten().map(String::as_str).collect();
+    let group: Option<HashSet<&str>> = wanted.group.as_ref().map(hosts);
+    let is_member = |host: &str| group.as_ref().is_none_or(|hosts| hosts.contains(host));
+    let of_size = |row: &Row| wanted.sizes.is_none_or(|(from, to)| (from..=to).contains(&row.size_bytes));
+    rows.filter(|(_, row)| of_size(row))
+        .filter(|(result, row)| all || subjects.are_within((result, row.metric, row.rail), &wanted.rails, is_member))
+        .collect()
 }
 
 /// Holds a measured row against its limit, or says why there is none for it.
