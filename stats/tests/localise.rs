@@ -229,8 +229,8 @@ fn every_kind_of_part_is_named_as_what_it_is() {
         Part::Rail(3),
         Part::Group(2),
         Part::GroupRail { group: 2, rail: 3 },
-        Part::Uplink(2),
-        Part::Boundary(2, 5),
+        Part::Uplink(2, Way::Both),
+        Part::Boundary(2, 5, Way::Both),
     ];
     println!("part | named in the screen | confirmed | other names confirmed | of");
     for kind in kinds {

@@ -1,4 +1,4 @@
-//! Localisation in fabrics that carry less between leaves than within them, with faults that leave a part a fixed rate: such a fault
+//! Localisation where leaves matter: what is slow in one direction between them, and fabrics that carry less between leaves than within them, with faults that leave a part a fixed rate: such a fault
 //! costs nothing where the way is as narrow.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -113,7 +113,7 @@ fn a_slow_leaf_is_a_group_where_the_fabric_hides_it_between_leaves() {
 #[test]
 fn two_slow_uplinks_are_two_uplinks() {
     for (hosts, rounds) in [(24, 3), (16, 6), (24, 6), (24, 23)] {
-        let faults = vec![(Part::Uplink(1), 0.4), (Part::Uplink(3), 0.4)];
+        let faults = vec![(Part::Uplink(1, Way::Both), 0.4), (Part::Uplink(3, Way::Both), 0.4)];
         most(&Cluster { faults, only_between: true, ..fabric(hosts, rounds, 0.8) }, 0.95);
     }
 }
@@ -126,4 +126,17 @@ fn slow_uplinks_of_one_rail_are_no_bad_nics() {
         let faults = vec![rail(1), rail(3)];
         most(&Cluster { rails: 2, faults, only_between: true, ..fabric(hosts, rounds, 0.8) }, 0.95);
     }
+}
+
+/// What leads out of a leaf is slow, what leads into it is not: its uplinks in one direction, and none of its hosts.
+#[test]
+fn uplinks_that_are_slow_in_one_direction_are_named_with_it() {
+    for (hosts, rounds) in [(12, 11), (16, 6), (24, 6)] {
+        for way in [Way::Send, Way::Receive] {
+            let faults = vec![(Part::Uplink(1, way), 0.5)];
+            most(&Cluster { faults, ..fabric(hosts, rounds, 1.0) }, 0.95);
+        }
+    }
+    let faults = vec![(Part::Boundary(0, 2, Way::Receive), 0.5)];
+    most(&Cluster { faults, ..fabric(16, 15, 0.8) }, 0.95);
 }

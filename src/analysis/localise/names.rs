@@ -99,9 +99,15 @@ impl Names {
             Part::GroupRail { group, rail } => {
                 ("group rail", format!("rail {rail} of group {}", self.group(*group)), &[], Some(*rail))
             }
-            Part::Uplink(group) => ("uplink", format!("uplinks of group {}", self.group(*group)), &[], None),
-            Part::Boundary(a, b) => {
+            Part::Uplink(group, way) => {
+                ("uplink", format!("uplinks of group {}{}", self.group(*group), only(*way)), &[], None)
+            }
+            Part::Boundary(a, b, Way::Both) => {
                 ("boundary", format!("boundary between {} and {}", self.group(*a), self.group(*b)), &[], None)
+            }
+            Part::Boundary(a, b, way) => {
+                let (from, to) = if *way == Way::Send { (a, b) } else { (b, a) };
+                ("boundary", format!("boundary from {} to {}", self.group(*from), self.group(*to)), &[], None)
             }
             Part::Hosts(a, b) => {
                 let name = format!("path between {} and {}, on all rails", self.host(*a), self.host(*b));
@@ -120,8 +126,8 @@ impl Names {
             }
         };
         let groups: &[u32] = match part {
-            Part::Group(group) | Part::GroupRail { group, .. } | Part::Uplink(group) => &[*group],
-            Part::Boundary(a, b) => &[*a, *b],
+            Part::Group(group) | Part::GroupRail { group, .. } | Part::Uplink(group, _) => &[*group],
+            Part::Boundary(a, b, _) => &[*a, *b],
             _ => &[],
         };
         let groups = groups.iter().map(|&number| self.group(number).to_owned()).collect();

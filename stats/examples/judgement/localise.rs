@@ -1,6 +1,7 @@
 //! Rates of `localise`: what is named, and what is said instead, on clusters that are drawn here.
 
 mod cluster;
+mod one_way;
 mod taper;
 
 use railgauge_stats::localise::{Part, Port, Way};
@@ -14,6 +15,7 @@ use cluster::{Cluster, Said};
 /// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let mut rows = few_leaves(options);
+    rows.extend(one_way::rows(options));
     rows.extend(large(options));
     rows.extend(most_low(options));
     rows.extend(healthy(options));
@@ -85,8 +87,8 @@ fn few_leaves(options: &Options) -> Vec<Row> {
                 let other = (leaf + 1 + cluster.below(leaves as u32 - 1)) % leaves as u32;
                 let part = match kind {
                     0 => Part::Group(leaf),
-                    1 => Part::Uplink(leaf),
-                    _ => Part::Boundary(leaf.min(other), leaf.max(other)),
+                    1 => Part::Uplink(leaf, Way::Both),
+                    _ => Part::Boundary(leaf.min(other), leaf.max(other), Way::Both),
                 };
                 cluster.faults = vec![(part.clone(), factor, 1.0)];
                 let rounds = if run % 4 == 0 { usize::MAX } else { 6 };
@@ -239,8 +241,8 @@ fn every_kind(options: &Options) -> Vec<Row> {
         ("rail", vec![Part::Rail(3)]),
         ("group", vec![Part::Group(2)]),
         ("group and rail", vec![Part::GroupRail { group: 2, rail: 3 }]),
-        ("uplink", vec![Part::Uplink(2)]),
-        ("boundary", vec![Part::Boundary(2, 5)]),
+        ("uplink", vec![Part::Uplink(2, Way::Both)]),
+        ("boundary", vec![Part::Boundary(2, 5, Way::Both)]),
         ("path", vec![Part::Link(port(3, 1), port(44, 1), Way::Both)]),
         ("hosts' path", vec![Part::Hosts(3, 44)]),
         ("two hosts", vec![Part::Host(13, Way::Both), Part::Host(40, Way::Both)]),

@@ -241,11 +241,19 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         Judgement::Intermittent { .. } => scene.way_of_bad(&own),
         _ => return settled,
     };
-    settled.part = match settled.part {
-        Part::Host(host, _) => Part::Host(host, way),
-        Part::Nic(port, _) => Part::Nic(port, way),
-        part => part,
-    };
+    if settled.part.is_end() {
+        settled.part = settled.part.only(way);
+        return settled;
+    }
+    // What lies between groups is low in one direction only, and so is what is not told from it.
+    if let Some((probe, _)) = own.iter().find(|(probe, _)| way != Way::Both && probe.way == way) {
+        let one_way = |part: Part| {
+            let way = part.way_of(probe.from, setting.groups);
+            if way == Way::Both { part } else { part.only(way) }
+        };
+        settled.alternatives = settled.alternatives.into_iter().map(one_way).collect();
+        settled.part = one_way(settled.part);
+    }
     settled
 }
 

@@ -308,7 +308,14 @@ impl Cover {
             parts.push(Part::GroupRail { group: a, rail: cell.from.rail });
         }
         if a != b {
-            parts.extend([Part::Group(b), Part::Uplink(a), Part::Uplink(b), Part::Boundary(a.min(b), a.max(b))]);
+            parts.push(Part::Group(b));
+            let across = if a < b { Way::Send } else { Way::Receive };
+            for (out, into, across) in [(Way::Both, Way::Both, Way::Both), (Way::Send, Way::Receive, across)]
+                .into_iter()
+                .take(1 + usize::from(directed))
+            {
+                parts.extend([Part::Uplink(a, out), Part::Uplink(b, into), Part::Boundary(a.min(b), a.max(b), across)]);
+            }
         }
         if self.several_rails && (a != b || !aligned) {
             parts.push(Part::GroupRail { group: b, rail: cell.to.rail });
@@ -322,7 +329,7 @@ impl Cover {
 
     /// Boundaries between two groups that pairs cross.
     pub(super) fn boundaries(&self) -> usize {
-        self.parts.iter().filter(|part| matches!(part, Part::Boundary(..))).count()
+        self.parts.iter().filter(|part| matches!(part, Part::Boundary(_, _, Way::Both))).count()
     }
 
     /// The smaller things a part consists of, as far as a pair touches them: each must be low for the part to be named.
@@ -331,7 +338,7 @@ impl Cover {
         match *part {
             Part::Host(host, _) => ends.map(|end| (end.host == host).then_some(end.rail)),
             Part::Rail(_) => ends.map(|end| Some(end.host)),
-            Part::Group(group) | Part::Uplink(group) => {
+            Part::Group(group) | Part::Uplink(group, _) => {
                 ends.map(|end| (self.group(end.host) == group).then_some(end.host))
             }
             Part::GroupRail { group, rail } => {
@@ -348,7 +355,7 @@ impl Cover {
         match *part {
             Part::Host(host, _) => ends.map(|end| (end.host != host).then_some(end.host)),
             Part::Nic(port, _) => ends.map(|end| (end != port).then_some(end.host)),
-            Part::Group(group) | Part::Uplink(group) | Part::GroupRail { group, .. } => ends.map(|end| {
+            Part::Group(group) | Part::Uplink(group, _) | Part::GroupRail { group, .. } => ends.map(|end| {
                 let other = self.group(end.host);
                 (other != group).then_some(other)
             }),

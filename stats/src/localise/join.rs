@@ -1,6 +1,6 @@
 //! Suspects that are one: both directions of an end, all NICs of a host, and what a larger part explains.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     LOWER, Part, Port, Way,
@@ -14,7 +14,14 @@ use crate::robust::median_in_place;
 pub(super) fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
     let mut by_part: BTreeMap<Part, Vec<u32>> = BTreeMap::new();
     let mut alternatives: BTreeMap<Part, Vec<Part>> = BTreeMap::new();
+    // What lies between groups, as both directions of it.
+    let mut across: BTreeSet<Part> = BTreeSet::new();
     for draft in drafts {
+        match draft.part {
+            Part::Uplink(group, _) => across.extend([Part::Uplink(group, Way::Both)]),
+            Part::Boundary(a, b, _) => across.extend([Part::Boundary(a, b, Way::Both)]),
+            _ => {}
+        }
         alternatives.insert(draft.part.clone(), draft.alternatives);
         by_part.entry(draft.part).or_default().extend(draft.cells);
     }
@@ -40,11 +47,20 @@ pub(super) fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
         }
         merge(&[Part::Host(host, Way::Send), Part::Host(host, Way::Receive)], Part::Host(host, Way::Both));
     }
+    for both in across {
+        let one = |way: Way| match both {
+            Part::Uplink(group, _) => Part::Uplink(group, way),
+            Part::Boundary(a, b, _) => Part::Boundary(a, b, way),
+            ref part => part.clone(),
+        };
+        merge(&[one(Way::Send), one(Way::Receive)], both.clone());
+    }
     // What is low within a group and what leaves it are the group.
     let groups: Vec<u32> =
         by_part.keys().filter_map(|part| if let Part::Group(group) = part { Some(*group) } else { None }).collect();
     for group in groups {
-        if let Some(cells) = by_part.remove(&Part::Uplink(group)) {
+        for way in [Way::Both, Way::Send, Way::Receive] {
+            let cells = by_part.remove(&Part::Uplink(group, way)).unwrap_or_default();
             by_part.entry(Part::Group(group)).or_default().extend(cells);
         }
     }

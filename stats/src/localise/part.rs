@@ -35,10 +35,11 @@ pub enum Part {
         /// The rail.
         rail: u32,
     },
-    /// Everything that leaves a group, while pairs within it are good: its uplinks.
-    Uplink(u32),
-    /// Pairs between two groups, while both groups' other pairs are good.
-    Boundary(u32, u32),
+    /// Everything between a group and the others, while pairs within it are good: its uplinks; or only what they carry out of the
+    /// group (`Way::Send`), or into it.
+    Uplink(u32, Way),
+    /// Pairs between two groups, while both groups' other pairs are good; `Way::Send` if only from the first to the second.
+    Boundary(u32, u32, Way),
     /// A host: all its NICs are low.
     Host(u32, Way),
     /// One NIC of a host whose other NICs are good.
@@ -69,6 +70,31 @@ impl Part {
 }
 
 impl Part {
+    /// Whether a pair goes out of what lies between groups or into it; [`Way::Both`] for other parts.
+    pub(super) fn way_of(&self, from: Port, groups: &[u32]) -> Way {
+        match *self {
+            Self::Uplink(group, _) | Self::Boundary(group, _, _) => {
+                if groups.get(from.host as usize) == Some(&group) {
+                    Way::Send
+                } else {
+                    Way::Receive
+                }
+            }
+            _ => Way::Both,
+        }
+    }
+
+    /// The same end, or the same way between groups, in one direction; other parts as they are.
+    pub(super) fn only(self, way: Way) -> Self {
+        match self {
+            Self::Host(host, _) => Self::Host(host, way),
+            Self::Nic(port, _) => Self::Nic(port, way),
+            Self::Uplink(group, _) => Self::Uplink(group, way),
+            Self::Boundary(a, b, _) => Self::Boundary(a, b, way),
+            part => part,
+        }
+    }
+
     /// Whether a pair passes the part. `groups` is the group of each host by its number, empty if not known; of some paths
     /// between two ends every path counts.
     pub fn passed(&self, from: Port, to: Port, groups: &[u32]) -> bool {
@@ -85,8 +111,8 @@ impl Part {
             Self::GroupRail { group, rail } => {
                 a == Some(group) && from.rail == rail || b == Some(group) && to.rail == rail
             }
-            Self::Uplink(group) => a != b && (a == Some(group) || b == Some(group)),
-            Self::Boundary(x, y) => (a, b) == (Some(x), Some(y)) || (a, b) == (Some(y), Some(x)),
+            Self::Uplink(group, way) => a != b && end(a == Some(group), b == Some(group), way),
+            Self::Boundary(x, y, way) => end((a, b) == (Some(x), Some(y)), (a, b) == (Some(y), Some(x)), way),
             Self::Host(host, way) => end(from.host == host, to.host == host, way),
             Self::Nic(port, way) => end(from == port, to == port, way),
             Self::Hosts(x, y) => (from.host.min(to.host), from.host.max(to.host)) == (x.min(y), x.max(y)),

@@ -27,7 +27,7 @@ fn fewest(part: &Part) -> usize {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
         Part::Host(..) | Part::Nic(..) => 2,
         // Few rounds take few pairs across each of many boundaries; two hosts on either side are asked for in `holds`.
-        Part::Boundary(..) => 3,
+        Part::Boundary(..) | Part::Uplink(_, Way::Send | Way::Receive) => 3,
         _ => 6,
     }
 }
@@ -176,7 +176,7 @@ const LEFT: usize = 3;
 /// what both have.
 fn is_left(cover: &Cover, part: usize, table: &Table, live: &[usize]) -> bool {
     let name = &cover.parts[part];
-    if live.len() < LEFT || !matches!(name, Part::Group(_) | Part::Uplink(_) | Part::GroupRail { .. }) {
+    if live.len() < LEFT || !matches!(name, Part::Group(_) | Part::Uplink(..) | Part::GroupRail { .. }) {
         return false;
     }
     let several = |of: &dyn Fn(&Cell) -> [Option<u32>; 2]| {
@@ -284,8 +284,8 @@ fn holds(table: &Table, cover: &Cover, part: usize, effect: f64) -> bool {
             let told = !left_out || others.len() >= 2;
             all_members >= 3 && told && members_low && pairs_low && 2 * inside_low >= inside
         }
-        Part::Uplink(_) => all_members >= 2 && others.len() >= 2 && members_low && pairs_low,
-        Part::Boundary(a, b) => {
+        Part::Uplink(..) => all_members >= 2 && others.len() >= 2 && members_low && pairs_low,
+        Part::Boundary(a, b, _) => {
             let side = |group: u32| members.keys().filter(|&&host| cover.group(host) == group).count();
             side(a).min(side(b)) >= 2 && members_low && pairs_low
         }

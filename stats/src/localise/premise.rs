@@ -92,7 +92,7 @@ impl Attempt {
             (!values.is_empty()).then(|| median_in_place(&mut values))
         };
         let good = median(&mut (0..self.table.cells.len()).filter(|&at| self.table.live[at]));
-        let between = |part: &usize| matches!(cover.parts[*part], Part::Uplink(_) | Part::Boundary(..));
+        let between = |part: &usize| matches!(cover.parts[*part], Part::Uplink(..) | Part::Boundary(..));
         self.peeled.taken.iter().filter(|(part, _)| between(part)).all(|(_, cells)| {
             let own = median(&mut cells.iter().map(|&at| at as usize));
             own.zip(good).is_some_and(|(own, good)| own < good - self.table.least)
@@ -223,7 +223,7 @@ fn parts(table: &Table, cover: &Cover, setting: &Setting<'_>) -> Vec<Premise> {
         cells.iter().for_each(|&at| touched[table.cells[at as usize].stratum] += 1);
         touched.iter().zip(strata).any(|(part, all)| all > 0 && f64::from(*part) >= LARGE * all as f64)
     };
-    let shared = |part: &Part| matches!(part, Part::Group(_) | Part::Uplink(_) | Part::Boundary(..) | Part::Rail(_));
+    let shared = |part: &Part| matches!(part, Part::Group(_) | Part::Uplink(..) | Part::Boundary(..) | Part::Rail(_));
     let candidates = (0..cover.parts.len()).filter(|&part| shared(&cover.parts[part]) && large(&cover.cells[part]));
     candidates.filter_map(|part| without(table, cover, part, setting)).collect()
 }

@@ -74,7 +74,7 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             from: ends.from,
             to: ends.to,
             path: ends.path,
-            way: ends.way,
+            way: if ends.way == Way::Both { suspect.part.way_of(ends.from, setting.groups) } else { ends.way },
             level: level(findings, setting, ends.from, ends.to),
             explained,
         };
@@ -381,6 +381,8 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
     if parts.len() == 1 {
         return wanted;
     }
+    let directed =
+        parts.iter().any(|part| matches!(part, Part::Uplink(_, way) | Part::Boundary(_, _, way) if *way != Way::Both));
     // One rail is enough, and keeps the pairs to look at to those of the hosts.
     let rail = pairs[suspect.evidence.pairs[0]].from.rail;
     let ports: BTreeSet<Port> =
@@ -390,7 +392,7 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
     // A step that has no factor in common with the number of ends reaches each of them, from all over the cluster.
     for (at, &from) in ports.iter().enumerate() {
         for &to in ports.iter().cycle().skip(at + 1).take(ports.len() - 1) {
-            if from.host >= to.host {
+            if !directed && from.host >= to.host {
                 continue;
             }
             let passes: Vec<bool> = parts.iter().map(|part| part.passed(from, to, setting.groups)).collect();
@@ -439,10 +441,15 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
     let times = |host: u32| measured.iter().filter(|(a, b)| *a == host || *b == host).count();
     let ports: Vec<Port> = ports.into_iter().collect();
     let mut fresh: Vec<(usize, Port, Port)> = Vec::new();
-    for (at, &from) in ports.iter().enumerate() {
-        for &to in &ports[at + 1..] {
-            let new = suspect.part.passed(from, to, setting.groups) && !measured.contains(&(from.host, to.host));
-            if new {
+    for (at, &one) in ports.iter().enumerate() {
+        for &other in &ports[at + 1..] {
+            // Both ways in turn, where both count.
+            let turned = setting.directed && fresh.len() % 2 == 1;
+            let ways = if turned { [(other, one), (one, other)] } else { [(one, other), (other, one)] };
+            let passes = ways.into_iter().find(|&(from, to)| suspect.part.passed(from, to, setting.groups));
+            if let Some((from, to)) = passes
+                && !measured.contains(&(one.host, other.host))
+            {
                 fresh.push((times(from.host) + times(to.host), from, to));
             }
         }

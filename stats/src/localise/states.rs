@@ -14,6 +14,9 @@ pub(super) fn states_apart<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Opti
 }
 
 fn apart(controls: &[f64]) -> Option<f64> {
+    if controls.len() < 12 {
+        return None;
+    }
     let mut sorted = controls.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let found = split(&sorted, FEWEST)?;

@@ -215,8 +215,12 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
         let cells = &cover.cells[*part];
         2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
     };
-    let chosen = touched.into_iter().filter(most);
-    chosen.map(|part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
+    let chosen: Vec<usize> = touched.into_iter().filter(most).collect();
+    let named: BTreeSet<&Part> = chosen.iter().map(|&part| &cover.parts[part]).collect();
+    // Where both directions are low, or only one was measured, further pairs tell which.
+    let needless = |part: &Part| *part != part.clone().only(Way::Both) && named.contains(&part.clone().only(Way::Both));
+    let chosen = chosen.iter().filter(|&&part| !needless(&cover.parts[part]));
+    chosen.map(|&part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
 }
 
 /// The low ways of ends that have good ones beside them, with the end. Such an end is bad at times, or it is good and the ways are
@@ -291,7 +295,8 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
         let beyond = others.iter().filter(|&&at| !is_own(at));
         let good = beyond.filter(|&&at| table.live[at as usize] && table.score(at as usize) > -DOUBT).count();
         // Few pairs within a group, all of them low, may be what the group's switch makes of them.
-        let switch = matches!((own, &cover.parts[other as usize]), (Part::Uplink(a), Part::Group(b)) if a == b);
+        let switch =
+            matches!((own, &cover.parts[other as usize]), (Part::Uplink(a, Way::Both), Part::Group(b)) if a == b);
         cover.parts[other as usize].is_shared()
             && good == 0
             && (switch || both as f64 >= SAME * (cells.len() + others.len() - both) as f64)

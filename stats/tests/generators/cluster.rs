@@ -53,8 +53,10 @@ impl Cluster {
             Part::Rail(rail) => from.rail == rail,
             Part::Group(g) => a == Some(g) || b == Some(g),
             Part::GroupRail { group, rail } => (a == Some(group) || b == Some(group)) && from.rail == rail,
-            Part::Uplink(g) => a != b && (a == Some(g) || b == Some(g)),
-            Part::Boundary(g, h) => (a, b) == (Some(g), Some(h)) || (a, b) == (Some(h), Some(g)),
+            Part::Uplink(g, way) => a != b && (way != Way::Receive && a == Some(g) || way != Way::Send && b == Some(g)),
+            Part::Boundary(g, h, way) => {
+                way != Way::Receive && (a, b) == (Some(g), Some(h)) || way != Way::Send && (a, b) == (Some(h), Some(g))
+            }
             Part::Host(host, way) => way != Way::Receive && from.host == host || way != Way::Send && to.host == host,
             Part::Nic(port, way) => way != Way::Receive && from == port || way != Way::Send && to == port,
             Part::Hosts(x, y) => (from.host.min(to.host), from.host.max(to.host)) == (x, y),

@@ -115,6 +115,12 @@ impl Cluster {
         self.tested.iter().any(|pair| part.passed(pair.from, pair.to, &self.groups))
     }
 
+    /// How many different ways between two ends the tests took over the part.
+    pub fn tests_of(&self, part: &Part) -> usize {
+        let over = self.tested.iter().filter(|pair| part.passed(pair.from, pair.to, &self.groups));
+        over.map(|pair| (pair.from, pair.to)).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
     /// Whether the tests crossed the part within a leaf.
     pub fn is_tested_within(&self, part: &Part) -> bool {
         let within = |pair: &&Pair| self.groups[pair.from.host as usize] == self.groups[pair.to.host as usize];

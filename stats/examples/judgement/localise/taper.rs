@@ -80,7 +80,7 @@ fn two_shared(options: &Options) -> Vec<Row> {
                     .iter()
                     .map(|&group| match kind {
                         0 => Part::Group(group),
-                        1 => Part::Uplink(group),
+                        1 => Part::Uplink(group, Way::Both),
                         _ => Part::GroupRail { group, rail: 0 },
                     })
                     .collect();
