@@ -38,7 +38,7 @@ pub static LOCALISE: Section = Section {
             Shape::Texts,
             Preset::Words("none"),
             "Parts whose being bad is known: hosts and groups of the plan (with their NICs, paths, uplinks and \
-             boundaries), `rail 3`, or `all`. They are measured and told, and do not make the run fail. `all` also waives \
+             boundaries), `rail 3` (as a whole, not one NIC on it), or `all`. They are measured and told, and do not make the run fail. `all` also waives \
              two clusters of values, and noise in which a bad part would not show.",
         ),
         key(

@@ -10,14 +10,17 @@ use railgauge::{
         rows::rows,
         verdict::{Kind, Status},
     },
-    plan::parse,
+    plan::{Plan, parse},
     report::draw,
     run::event::{Case, Sample},
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::failure::{Failure, Kind as FailureKind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind as FailureKind, Stage},
+    terms::{LinkLayer, Transport},
+};
 
-use crate::support::{self, Dice};
+use crate::support::{self, Dice, Scenario};
 
 /// A cluster whose collectives are slow where these sides meet; a side alone is a bad host.
 pub(crate) struct Cluster {
@@ -25,15 +28,29 @@ pub(crate) struct Cluster {
     fails: bool,
     /// How much longer a slow group takes.
     longer: f64,
+    /// The host whose pairs are slow, by its place.
+    slow_pairs: Option<usize>,
     dice: Dice,
 }
 
 impl Cluster {
     pub(crate) fn new(bad: &[&[&'static str]]) -> Self {
-        Self { bad: bad.iter().map(|side| side.to_vec()).collect(), fails: false, longer: 1.25, dice: Dice(7) }
+        Self {
+            bad: bad.iter().map(|side| side.to_vec()).collect(),
+            fails: false,
+            longer: 1.25,
+            slow_pairs: None,
+            dice: Dice(7),
+        }
     }
 
-    fn measure(&mut self, case: &Case) -> Result<Sample, Failure> {
+    fn measure(&mut self, plan: &Plan, case: &Case) -> Result<Sample, Failure> {
+        if case.flow.members.is_empty() {
+            let place = |host: &str| plan.hosts.iter().position(|one| one.name == host).unwrap();
+            let ends = [place(&case.flow.from.host), place(&case.flow.to.host)];
+            let scenario = Scenario { slow: self.slow_pairs, ..Scenario::healthy(plan.hosts.len(), 1) };
+            return Ok(support::sample(&scenario, plan, case, ends, 0));
+        }
         let hosts = case.flow.hosts();
         let meets = |side: &Vec<&str>| hosts.iter().any(|host| side.contains(&&***host));
         let slow = !self.bad.is_empty() && self.bad.iter().all(meets);
@@ -50,14 +67,15 @@ impl Cluster {
     fn run(&mut self, journal: &mut Journal, cases: &[Case]) {
         for case in cases {
             let started_at = "2026-11-21T02:00:00.000Z".to_owned();
-            let result = self.measure(case);
-            journal.tries.push(Try {
-                case: case.id,
-                repeat: 0,
-                started_at,
-                link: Some(support::group::link().into()),
-                result,
-            });
+            let plan = journal.plan.clone();
+            let result = self.measure(&plan, case);
+            let mut link = support::group::link();
+            if case.flow.members.is_empty() {
+                (link.transport, link.link_layer, link.rate_gbps) =
+                    (Transport::VerbsRc, LinkLayer::RoceV2, Some(200.0));
+                (link.from_device, link.to_device, link.mtu) = ("mlx5_0".into(), "mlx5_0".into(), 4096);
+            }
+            journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: Some(link.into()), result });
         }
     }
 }
@@ -69,11 +87,14 @@ pub(crate) fn run(cluster: &mut Cluster, keys: &str) -> Journal {
 
 /// The same with groups of hosts.
 fn run_with(cluster: &mut Cluster, groups: &str, keys: &str) -> Journal {
-    let text = format!(
-        "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[01-12]\"]\n{groups}[[test]]\nop = \"all_reduce\"\n\
-         metric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = \"64MiB\"\n{keys}"
-    );
-    let plan = parse("p.toml", &text, Path::new("")).unwrap().0;
+    let head = "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[01-12]\"]\n";
+    let test = "[[test]]\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = \"64MiB\"\n";
+    run_plan(cluster, &format!("{head}{groups}{test}{keys}"))
+}
+
+/// The run of a plan.
+fn run_plan(cluster: &mut Cluster, text: &str) -> Journal {
+    let plan = parse("p.toml", text, Path::new("")).unwrap().0;
     let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
     let case = |place| {
         let (round, flow, cell) = schedule.resolve(place).unwrap();
@@ -283,4 +304,29 @@ fn a_host_with_which_every_group_fails_is_told_in_counts() {
     assert!(counts.iter().all(|count| suspect.reason.contains(count)), "{}", suspect.reason);
     assert!(!suspect.reason.contains('%') && suspect.change_percent <= -100.0, "{}", suspect.reason);
     assert!(found.unmeasured.is_empty(), "{:?}", found.unmeasured);
+}
+
+/// Pairs of six hosts with a bad one, and a collective that another slows and that one is not in: the first explains nothing of it,
+/// waived or not.
+#[test]
+fn a_bad_host_elsewhere_does_not_keep_a_slow_collective_from_being_searched() {
+    for waive in ["", "[localise]\nwaive = [\"a03\"]\n"] {
+        let text = format!(
+            "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[01-12]\"]\ndevices = [\"mlx5_0\"]\n{waive}\
+             [[test]]\nname = \"pairs\"\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"1MiB\"\n\
+             hosts = [\"a[01-06]\"]\n\
+             [[test]]\nname = \"sum\"\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\n\
+             sizes = \"64MiB\"\nhosts = [\"a[05-12]\"]\n{FLOOR}"
+        );
+        let mut cluster = Cluster { slow_pairs: Some(2), ..Cluster::new(&[&["a08"]]) };
+        let mut journal = run_plan(&mut cluster, &text);
+        search(&mut cluster, &mut journal);
+        let named = |counted: &str| -> Vec<(String, Standing, bool)> {
+            let all = found(&journal);
+            let of = all.iter().filter(|one| one.counted == counted).flat_map(|one| one.suspects.clone());
+            of.map(|suspect| (suspect.name, suspect.standing, suspect.waived)).collect()
+        };
+        assert_eq!(named("pair"), [("host a03".to_owned(), Standing::Confirmed, !waive.is_empty())]);
+        assert_eq!(named("group"), [("host a08".to_owned(), Standing::Confirmed, false)], "{waive}");
+    }
 }

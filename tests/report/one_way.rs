@@ -1,4 +1,4 @@
-//! Hosts that a plan measures in one direction only.
+//! Hosts that a plan measures in one direction only, or not at all.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use railgauge::{
         localise::localise,
         results::results,
         rows::rows,
-        verdict::{Kind, verdicts},
+        verdict::{Kind, Status, verdicts},
     },
     plan::model::Pattern,
 };
@@ -40,4 +40,25 @@ fn what_a_host_never_sends_is_told_beside_that_nothing_stands_out() {
         verdict.kind == Kind::Parts && verdict.unit.as_deref() == Some("Gb/s") && verdict.test != "tcp-baseline"
     });
     assert!(told.clone().count() > 0 && told.clone().all(|verdict| verdict.reason.contains("gpu003")));
+}
+
+/// As one of an odd number of hosts in a single random round.
+#[test]
+fn a_host_that_no_case_measures_is_never_a_pass() {
+    let name = |number: usize| format!("gpu{number:03}");
+    let pairs = (1..=7).flat_map(|from| (from + 1..=7).map(move |to| (name(from), name(to)))).collect();
+    let scenario = Scenario { pattern: Some(Pattern::Pairs(pairs)), ..Scenario::healthy(8, 1) };
+    let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results, &|_, _| None);
+    let judged = verdicts(&journal, &results, &rows, Vec::new());
+    let of = |test: &str| judged.verdicts.iter().find(|one| one.kind == Kind::Parts && one.test == test);
+    let mut told = 0;
+    for found in judged.localisation.iter().filter(|found| found.test != "tcp-baseline") {
+        assert_eq!(found.unmeasured, ["gpu008"], "{}", found.test);
+        let verdict = of(&found.test).unwrap();
+        assert!(verdict.status == Status::Inconclusive && verdict.reason.contains("gpu008"), "{verdict:?}");
+        told += 1;
+    }
+    assert!(told > 0);
 }

@@ -113,7 +113,8 @@ fn what_is_better_is_never_listed_as_worst() {
 #[test]
 fn a_healthy_cluster_has_nothing_that_stands_out() {
     let mut said = 0;
-    for (seed, hosts) in (0..12).zip([4, 5, 6, 8, 9].into_iter().cycle()) {
+    // Of an odd number the test of neighbours leaves a host out, which is told.
+    for (seed, hosts) in (0..12).zip([4, 6, 8, 10].into_iter().cycle()) {
         let view = view(&journal(&Scenario { seed, ..healthy(hosts) }));
         let cells = view.tests.iter().filter_map(|test| test.map.as_ref()).flat_map(|map| &map.cells);
         said += usize::from(!view.parts.unwrap().nothing || cells.into_iter().any(|cell| cell.look.stands_out()));

@@ -20,7 +20,7 @@ use railgauge_wire::{
     terms::{Fabric, GpuPath, LinkLayer, Transport},
 };
 
-pub use measured::{Dice, with_operations};
+pub use measured::{Dice, sample, with_operations};
 
 /// A made-up cluster and what is wrong with it. Hosts are counted from 0.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use railgauge_stats::localise::MOST_BATCHES;
 
-use super::{Further, Localisation, groups, is_confirmed, lanes, localise, pick::trusted};
+use super::{Further, Localisation, groups, is_explained, lanes, localise, pick::trusted};
 use crate::{
     analysis::{
         journal::Journal,
@@ -77,16 +77,13 @@ fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Cas
     cases
 }
 
-/// The next group of the first collective that is searched, if no pair is known to be bad.
+/// The next group of the first collective that is searched: one that no part known to be bad explains.
 fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Option<Case> {
     let pairs: Vec<Localisation> =
         localise(journal, results, rows).into_iter().filter(|found| found.counted == "pair").collect();
-    if is_confirmed(&pairs) {
-        return None;
-    }
     let more = results::further(journal);
     let more_rows = rows_of(journal, &more, &|_, _| None);
-    let mut tests = journal.plan.tests.iter();
+    let mut tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &pairs, test));
     tests.find_map(|test| groups::next(journal, test, (results, rows), (&more, &more_rows)))
 }
 

@@ -222,7 +222,7 @@ pub(super) fn found(
     found.pairs = scene.screen.iter().filter(|(result, row)| value(result, row).is_some()).count();
     found.missing = scene.screen.len() - found.pairs;
     found.unmeasured =
-        super::unmeasured(scene.screen.iter().map(|(result, row)| (*result, value(result, row).is_some())));
+        super::unmeasured(test, scene.screen.iter().map(|(result, row)| (*result, value(result, row).is_some())));
     let played = scene.play(further, further_rows);
     match &played {
         Ok(played) => found.tell_groups(played, scene.demanded),

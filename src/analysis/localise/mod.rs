@@ -35,7 +35,7 @@ use super::{
     row::Row,
     words::{be, brief, count, number, size, worse},
 };
-use crate::schedule::Cell;
+use crate::{plan::model::Test, schedule::Cell};
 use names::Names;
 
 pub use further::further;
@@ -154,23 +154,37 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     let more = results::further(journal);
     let more_rows = super::rows::rows(journal, &more, &|_, _| None);
     further::settle(&mut all, &more, &more_rows);
-    all.iter_mut().for_each(Localisation::leave_out);
-    if !is_confirmed(&all) {
-        let tests = journal.plan.tests.iter();
-        all.extend(tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))));
-    }
-    all.iter_mut().for_each(|found| found.waive(journal));
+    all.iter_mut().for_each(|found| {
+        found.leave_out();
+        found.waive(journal);
+    });
+    let tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &all, test));
+    let mut groups: Vec<Localisation> =
+        tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))).collect();
+    groups.iter_mut().for_each(|found| found.waive(journal));
+    all.extend(groups);
     all
 }
 
-/// Whether a part is known to be bad.
-fn is_confirmed(all: &[Localisation]) -> bool {
-    all.iter().flat_map(|test| &test.suspects).any(|suspect| suspect.standing == Standing::Confirmed)
+/// Whether a part of these pairs that is known to be bad is reason enough for a collective to be slow: one that its hosts pass. What
+/// the plan waives explains nothing else: the collective may have a fault of its own.
+fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool {
+    let runs_on = |host: &String| test.hosts.contains(host);
+    let passes = |part: &Named| {
+        let in_groups = || part.groups.iter().filter_map(|group| journal.plan.groups.get(group)).flatten().any(runs_on);
+        match (part.hosts.is_empty(), part.groups.is_empty()) {
+            (false, _) => part.hosts.iter().any(runs_on),
+            (true, false) => in_groups(),
+            (true, true) => true,
+        }
+    };
+    let mut suspects = pairs.iter().filter(|found| found.counted == "pair").flat_map(|found| &found.suspects);
+    suspects.any(|suspect| suspect.standing == Standing::Confirmed && !suspect.waived && passes(suspect))
 }
 
-/// The hosts of these cases of which none has a value, by name.
-fn unmeasured<'c>(cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Vec<String> {
-    let mut hosts: BTreeMap<&str, bool> = BTreeMap::new();
+/// The hosts of the test of which no case has a value, by name: every case failed, or none was planned.
+fn unmeasured<'c>(test: &Test, cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Vec<String> {
+    let mut hosts: BTreeMap<&str, bool> = test.hosts.iter().map(|host| (host.as_str(), false)).collect();
     for (result, has_value) in cases {
         for host in result.case.flow.hosts() {
             *hosts.entry(host).or_default() |= has_value;
@@ -212,7 +226,8 @@ fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation>
         picked.iter().filter_map(|(result, row)| Some((pair(result, row)?, row.case))).unzip();
     found.pairs = pairs.len();
     found.missing = picked.len() - pairs.len();
-    found.unmeasured = unmeasured(picked.iter().map(|(result, row)| (*result, pair(result, row).is_some())));
+    found.unmeasured =
+        unmeasured(first.test, picked.iter().map(|(result, row)| (*result, pair(result, row).is_some())));
     if found.directed && found.metric.better() == Better::Higher {
         let measured = picked.iter().filter(|(result, row)| pair(result, row).is_some());
         found.one_way = OneWay::of(measured.map(|(result, _)| *result));

@@ -185,7 +185,7 @@ impl Screen {
 /// The doubt of a judgement, as it is told.
 const fn reason(doubt: Doubt) -> OpenReason {
     match doubt {
-        Doubt::TooFew => OpenReason::TooFew,
+        Doubt::TooFew | Doubt::AllOfFew => OpenReason::TooFew,
         Doubt::NoControls => OpenReason::NoControls,
         Doubt::Unsteady => OpenReason::ControlsUnsteady,
         Doubt::Mixed => OpenReason::Mixed,

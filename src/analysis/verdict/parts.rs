@@ -91,13 +91,14 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     // Where only waived parts stand out the verdict is theirs, and does not count.
     let waived = worst(false).is_none() && worst(true).is_some();
     // Of what was not measured nobody knows whether it is worse.
-    let otherwise = if found.missing > 0 { Status::Inconclusive } else { Status::Pass };
+    let lacking = found.missing > 0 || !found.unmeasured.is_empty();
+    let otherwise = if lacking { Status::Inconclusive } else { Status::Pass };
     let status = match worst(false) {
         Some(status) => status.max(otherwise),
-        None if found.missing > 0 => otherwise,
+        None if lacking => otherwise,
         None => worst(true).unwrap_or(Status::Pass),
     };
-    let waived = waived && found.missing == 0;
+    let waived = waived && !lacking;
     let set_aside: Vec<&str> = parts.iter().filter(|part| part.waived).map(|part| part.name.as_str()).collect();
     if !set_aside.is_empty() {
         reasons.push(format!("waived by the plan: {}", set_aside.join(", ")));

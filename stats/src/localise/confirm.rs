@@ -54,6 +54,8 @@ pub enum Doubt {
     NoControls,
     /// Controls were as low as the suspect, or lay as far apart.
     Unsteady,
+    /// All results were bad, and too few to tell.
+    AllOfFew,
     /// Some results were bad and some good.
     Mixed,
     /// Neither shown to be bad nor to be good.
@@ -120,7 +122,7 @@ pub enum Judgement {
 impl Judgement {
     /// Whether further tests of the same kind may settle it.
     pub const fn wants_more(&self) -> bool {
-        matches!(self, Self::Open { doubt: Doubt::Mixed | Doubt::Unclear | Doubt::Unsteady, .. })
+        matches!(self, Self::Open { doubt: Doubt::AllOfFew | Doubt::Mixed | Doubt::Unclear | Doubt::Unsteady, .. })
     }
 }
 
@@ -417,6 +419,8 @@ impl<'a> Scene<'a> {
             return match as_controls && found.effect > enough {
                 true if suspect.part.is_shared() => open(Doubt::UnderLoad),
                 true => Judgement::Cleared { effect: found.effect, n },
+                // All of too few.
+                false if found.bad == n => open(Doubt::AllOfFew),
                 false => open(Doubt::Mixed),
             };
         }
