@@ -108,7 +108,7 @@ impl Running {
 
     /// Waits for its end.
     pub fn end(mut self) -> Ended {
-        let deadline = Instant::now() + Duration::from_secs(300);
+        let deadline = Instant::now() + Duration::from_secs(600);
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
