@@ -185,7 +185,7 @@ fn a_run_has_one_controller() {
 #[test]
 fn a_record_without_its_end_is_measured_again() {
     let scene = Scene::new();
-    scene.start(&scene.write("plan.toml", &PLAN.replace("500ms", "20ms"))).end().expect(0);
+    scene.start(&scene.write("plan.toml", &PLAN.replace("500ms", "200ms"))).end().expect(0);
     let path = scene.run_directory().join("records.jsonl");
     // First a line that lacks its newline alone, which counts; then one that lacks more, which is taken away.
     for (missing, counted) in [(0, 6), (10, 5)] {
@@ -206,7 +206,7 @@ fn a_record_without_its_end_is_measured_again() {
 #[test]
 fn a_directory_that_holds_no_run_is_begun_and_one_that_is_not_ours_is_left_alone() {
     let scene = Scene::new();
-    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "200ms"));
     let directory = scene.run_directory();
     std::fs::create_dir(&directory).unwrap();
     // As a controller leaves it that was killed before its first record was whole.
@@ -241,7 +241,7 @@ fn begun_again(scene: &Scene, plan: &Path, torn: &str) {
 #[test]
 fn a_file_that_may_not_grow_ends_the_run_and_not_the_process() {
     let scene = Scene::new();
-    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "200ms"));
     let limited = |blocks: u32| {
         let words = format!("ulimit -f {blocks}; exec \"$@\"");
         run_by(&["bash", "-c", &words, "bash"], &scene, &plan).output().unwrap()
@@ -279,7 +279,7 @@ fn nothing_is_made_for_a_run_that_cannot_start() {
 #[test]
 fn a_run_is_resumed_with_its_own_plan_only() {
     let scene = Scene::new();
-    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "200ms"));
     scene.start(&plan).end().expect(0);
     let directory = scene.run_directory();
     let resume = |plan: &str| {
@@ -306,7 +306,7 @@ fn a_dead_host_that_no_test_uses_is_no_pass() {
     );
     let command = format!("via = \"command\", command = \"sh {} {{host}}\"", there.display());
     let plan = PLAN.replace("via = \"local\"", &command).replace("\"b\"]", "\"b\", \"c\"]");
-    let plan = plan.replace("500ms", "20ms") + "pattern = \"pairs\"\npairs = [[\"a\", \"b\"]]\n";
+    let plan = plan.replace("500ms", "200ms") + "pattern = \"pairs\"\npairs = [[\"a\", \"b\"]]\n";
     let run = scene.start(&scene.write("plan.toml", &plan)).end();
     run.expect(3);
     let verdicts = scene.results().verdicts();
@@ -323,7 +323,7 @@ fn variables_are_sent_to_agents_and_not_written() {
         "via = \"local\"",
         "via = \"command\", command = \"env -i NAME={host} PATH=/usr/bin:/bin HOME=/tmp\", SENT",
     );
-    let bare = bare.replace("500ms", "20ms");
+    let bare = bare.replace("500ms", "200ms");
     let end = |sent: &str, value: Option<&str>| {
         let scene = Scene::new();
         let plan = scene.write("plan.toml", &bare.replace("SENT", sent));
@@ -368,7 +368,7 @@ fn pipe(path: &Path) {
 fn a_link_or_pipe_in_the_place_of_a_file_of_a_run_is_replaced_or_refused() {
     use std::{fs, os::unix::fs::symlink};
     let scene = Scene::new();
-    scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    scene.write("plan.toml", &PLAN.replace("500ms", "200ms"));
     let victim = scene.write("victim", "mine");
     let run = scene.run_directory();
     let place = |name: &str| run.join(name);
