@@ -8,7 +8,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File, FileType, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Write},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
@@ -17,6 +17,18 @@ use rustix::fs::OFlags;
 /// Beginning and end of the name of a temporary file.
 const PREFIX: &str = ".railgauge-";
 const SUFFIX: &str = ".new";
+
+/// Makes a directory and those above it, into which others cannot write whatever the umask.
+///
+/// # Errors
+/// One of them cannot be made.
+pub fn make_directories(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o775).create(path)
+}
+
+/// Mode of a file that is made. The umask decides who may read it and whether the group may write. Others never may: they could
+/// exchange what was measured.
+const MODE: u32 = 0o664;
 
 /// Opens a regular file for reading.
 ///
@@ -43,7 +55,7 @@ pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
         only_a_file(found.file_type())?;
     }
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = how.custom_flags(flags).open(path)?;
+    let file = how.custom_flags(flags).mode(MODE).open(path)?;
     only_a_file(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -85,8 +97,7 @@ pub fn replace<E>(
     let temporary = tempfile::Builder::new()
         .prefix(PREFIX)
         .suffix(SUFFIX)
-        // As for any file that is made, the umask decides.
-        .permissions(Permissions::from_mode(0o666))
+        .permissions(Permissions::from_mode(MODE))
         .tempfile_in(directory)
         .map_err(&failed)?;
     // Whoever sweeps sees that it is in use. File systems without locks answer with an error; there it may be swept.

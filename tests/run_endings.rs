@@ -5,6 +5,7 @@
 mod railgauge;
 
 use std::{
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -254,6 +255,29 @@ fn a_file_that_may_not_grow_ends_the_run_and_not_the_process() {
     let output = limited(16 << 10);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
     assert_eq!(scene.results().measured().len(), 6, "{output:?}");
+}
+
+#[test]
+fn others_cannot_write_into_what_a_run_makes_whatever_the_umask() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let above = scene.path("above");
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 000; exec \"$0\" run -o \"$1\" \"$2\""]).arg(program().get_program());
+    command.envs(program().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.arg(above.join("run")).arg(&plan).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    let mut seen = 0;
+    let mut look = vec![above];
+    while let Some(path) = look.pop() {
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        assert_eq!(found.permissions().mode() & 0o002, 0, "{}", path.display());
+        if found.is_dir() {
+            look.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        seen += 1;
+    }
+    assert!(seen > 5, "{seen}");
 }
 
 #[test]

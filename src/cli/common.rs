@@ -14,6 +14,7 @@ use super::Misuse;
 use crate::{
     analysis::history::RunError,
     border::text::{for_terminal, path_text},
+    files,
     plan::{self, Loaded},
     run::directory::FILES,
 };
@@ -200,7 +201,7 @@ pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> 
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", path_text(parent)))?;
+        files::make_directories(parent).with_context(|| format!("cannot make {}", path_text(parent)))?;
     }
     Ok(path)
 }

@@ -84,7 +84,7 @@ impl Directory {
     pub fn create(path: &Path) -> Result<(Self, Claim), DirectoryError> {
         let unusable = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
         if let Some(above) = path.parent() {
-            fs::create_dir_all(above).map_err(unusable)?;
+            files::make_directories(above).map_err(unusable)?;
         }
         match fs::DirBuilder::new().mode(0o750).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(unusable(error)),
