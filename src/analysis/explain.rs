@@ -3,10 +3,10 @@
 //! host has it there is nobody to compare with, and it explains nothing. It says what coincides; whether one is the cause of
 //! the other is for the reader.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use railgauge_stats::{rank::mann_whitney, robust::median};
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::terms::{Better, Fabric, Metric};
 
 use super::{
     outliers::{Link, OfTest, Outliers},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     plan::{Plan, hostlist},
-    preflight::{CHECKS, Finding, Severity, Spoils},
+    preflight::{CHECKS, Finding, Severity, Spoils, Subject},
     schedule::Flow,
 };
 
@@ -48,12 +48,11 @@ pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec
     let Some(check) = check.filter(|check| check.spoils != Spoils::Nothing) else { return Vec::new() };
     let least = plan.localise.least_percent.max(LEAST_PERCENT);
     let place = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    let exact = matches!(check.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand);
+    let about = About { finding, plan, exact, opened: opened(outliers) };
     let fit = |test: &OfTest<'_>| {
-        let (here, elsewhere): (Vec<&Link<'_>>, Vec<&Link<'_>>) = test
-            .links
-            .iter()
-            .filter(|link| link.row.is_some())
-            .partition(|link| link.row.is_some_and(|row| touches(finding, row)));
+        let (here, elsewhere): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
+            test.links.iter().filter(|link| link.row.is_some()).partition(|link| about.touches(link));
         if here.is_empty() || elsewhere.is_empty() {
             return None;
         }
@@ -96,14 +95,68 @@ impl Row {
     }
 }
 
-/// Whether a finding is about one of the ends of a row.
-fn touches(finding: &Finding, row: &Row) -> bool {
-    let end = |host: &String, device: &String, gpu: Option<u32>| {
-        let gpu = gpu.map(|gpu| format!("GPU {gpu}"));
-        let named = |name: &String| name == device || Some(name) == gpu.as_ref();
-        finding.hosts.contains(host) && (finding.devices.is_empty() || finding.devices.iter().any(named))
+/// The devices that cases opened, by host, rail and whether they are network interfaces.
+type Opened<'a> = HashMap<(&'a str, u32, bool), &'a str>;
+
+fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
+    let links = outliers.tests.iter().flat_map(|test| &test.links);
+    let of = |link: &'a Link<'a>| -> Option<[_; 2]> {
+        let (row, flow) = (link.row?, &link.result.case.flow);
+        let tcp = link.result.case.cell.fabric == Fabric::Tcp;
+        Some([
+            ((row.src_host.as_str(), flow.from.rail, tcp), row.src_device.as_str()),
+            ((row.dst_host.as_str(), flow.to.rail, tcp), row.dst_device.as_str()),
+        ])
     };
-    end(&row.src_host, &row.src_device, row.src_gpu) || end(&row.dst_host, &row.dst_device, row.dst_gpu)
+    links.filter_map(of).flatten().filter(|(_, device)| !device.is_empty()).collect()
+}
+
+/// What a finding is about.
+struct About<'a> {
+    finding: &'a Finding,
+    plan: &'a Plan,
+    /// Whether it is about ports; else about all ports of the devices that it names.
+    exact: bool,
+    opened: Opened<'a>,
+}
+
+impl About<'_> {
+    /// Whether it is about one of the ends of a link.
+    fn touches(&self, link: &Link<'_>) -> bool {
+        let Some(row) = link.row else { return false };
+        let flow = &link.result.case.flow;
+        self.is(link, (&row.src_host, flow.from.rail), &row.src_device, row.src_gpu)
+            || self.is(link, (&row.dst_host, flow.to.rail), &row.dst_device, row.dst_gpu)
+    }
+
+    /// Whether it is about an end. A case that failed before its devices were opened has none: it is about those that others
+    /// opened there or that the plan gives the host on its rail, or about any where neither tells.
+    fn is(&self, link: &Link<'_>, (host, rail): (&String, u32), device: &str, gpu: Option<u32>) -> bool {
+        if !self.finding.hosts.contains(host) || self.finding.devices.is_empty() {
+            return self.finding.hosts.contains(host);
+        }
+        if gpu.is_some_and(|gpu| self.finding.devices.contains(&format!("GPU {gpu}"))) {
+            return true;
+        }
+        let tcp = link.result.case.cell.fabric == Fabric::Tcp;
+        let planned = || {
+            let of = self.plan.hosts.iter().find(|one| one.name == *host)?;
+            let list = if tcp { &of.tcp } else { &of.devices };
+            list.get(rail as usize).map(String::as_str)
+        };
+        let opened = || self.opened.get(&(host.as_str(), rail, tcp)).copied();
+        let device = Some(device).filter(|device| !device.is_empty()).or_else(opened).or_else(planned);
+        match device {
+            Some(device) => self.finding.devices.iter().any(|named| self.names(named, device)),
+            None => !tcp && link.value.is_none(),
+        }
+    }
+
+    /// Whether a finding that names a device or port is about this one: `mlx5_0` is port 1, `mlx5_0:2` port 2.
+    fn names(&self, named: &str, device: &str) -> bool {
+        let port = device.strip_suffix(":1").unwrap_or(device);
+        named == port || !self.exact && port.split_once(':').is_some_and(|(device, _)| device == named)
+    }
 }
 
 /// `is 92.6 % of the ceiling, elsewhere 98.4 %`, if links here are worse than elsewhere by `least` percent and beyond chance.

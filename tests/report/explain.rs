@@ -80,6 +80,24 @@ fn cases_that_are_missing_are_told_of_the_host_that_lacks_them() {
     assert_eq!(fits(&journal, &finding("device-count", FAILURE, &[3])), [""; 0], "another host");
 }
 
+/// A case that fails before its devices are opened has none in its row.
+#[test]
+fn a_finding_on_a_device_is_told_of_cases_that_never_opened_it() {
+    let scenario = Scenario { down: Some(2), ..Scenario::healthy(6, 1) };
+    let mut journal = journal(&scenario);
+    journal.plan.hosts[2].devices = vec!["mlx5_0".to_owned()];
+    let of = |device: &str| Finding { devices: vec![device.to_owned()], ..finding("port-state", FAILURE, &[2]) };
+    let told = fits(&journal, &of("mlx5_0"));
+    assert!(told.contains(&"write-bw".to_owned()) && !told.contains(&"tcp-baseline".to_owned()), "{told:?}");
+    assert_eq!(fits(&journal, &of("mlx5_9")), [""; 0], "no device of the test");
+    // Of a device of which the plan has port 2, port 1 says nothing.
+    journal.plan.hosts[2].devices = vec!["mlx5_0:2".to_owned()];
+    assert_eq!((fits(&journal, &of("mlx5_0")), fits(&journal, &of("mlx5_0:2"))), (vec![], told.clone()));
+    // Where the plan leaves it to the agent, nobody knows which device it would have been.
+    journal.plan.hosts[2].devices.clear();
+    assert_eq!(fits(&journal, &of("mlx5_9")), told);
+}
+
 #[test]
 fn a_healthy_cluster_needs_no_explanation() {
     let mut told = 0;
