@@ -21,6 +21,7 @@ mod newest;
 mod nights;
 mod presence;
 mod replaced;
+mod rotation;
 mod unsteady;
 mod words;
 

@@ -62,9 +62,12 @@ fn below(place: &Path) -> Vec<PathBuf> {
     let entries: Vec<PathBuf> =
         std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let (mut runs, others): (Vec<PathBuf>, Vec<PathBuf>) = entries.into_iter().partition(|path| is_run(path));
-    // What a run leaves that was killed before its first record: a plan beside nothing, or nothing under a name like theirs.
+    // What a run leaves that was killed before its first record: a plan beside nothing, or nothing under a name like theirs. What is no
+    // directory there, as a link to an archive that is not mounted, is a run that cannot be read.
     let names: HashSet<String> = runs.iter().map(|run| shape(&run.to_string_lossy())).collect();
-    let begun = |path: &PathBuf| has_plan(path) || is_empty(path) && names.contains(&shape(&path.to_string_lossy()));
+    let begun = |path: &PathBuf| {
+        has_plan(path) || (is_empty(path) || !path.is_dir()) && names.contains(&shape(&path.to_string_lossy()))
+    };
     runs.extend(others.into_iter().filter(begun));
     // A directory that a pattern stands for.
     if runs.is_empty() && has_plan(place) {
@@ -122,7 +125,11 @@ mod tests {
         for file in ["plan.toml", "README"] {
             std::fs::write(place.path().join("project").join(file), "").unwrap();
         }
-        let all = ["a", "b", "begun", "folder", "lost", "night-1", "night-2", "odd"];
+        // Or what is no directory under such a name; a page beside its run has another.
+        std::os::unix::fs::symlink(place.path().join("away"), place.path().join("night-3")).unwrap();
+        std::fs::write(place.path().join("night-4"), "").unwrap();
+        std::fs::write(place.path().join("night-1.html"), "").unwrap();
+        let all = ["a", "b", "begun", "folder", "lost", "night-1", "night-2", "night-3", "night-4", "odd"];
         assert_eq!(run_directories(root), Ok(all.map(|name| place.path().join(name)).to_vec()));
         assert_eq!(run_directories(&format!("{root}/begun")), Ok(vec![place.path().join("begun")]));
         assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));

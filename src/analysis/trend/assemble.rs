@@ -14,7 +14,7 @@ use super::{
     history::{History, Key, Past, Watch},
     last::Reported,
     lines::Lines,
-    parts::Part,
+    parts::{Groups, Part},
     places::{self, Place},
     presence::{Presence, Standing},
     unread,
@@ -76,6 +76,8 @@ pub(super) struct Everything {
     /// Runs that were read as far as their cases, and nights of them.
     pub runs: (usize, usize),
     pub groups: BTreeMap<String, Vec<String>>,
+    /// Of every plan that rotates, by its first version: those of its last one.
+    pub groups_of: HashMap<usize, Groups>,
     pub unreadable: Vec<(String, String)>,
     pub torn: bool,
     /// Runs that were read and in which nothing has a value.
@@ -90,8 +92,8 @@ pub(super) struct Everything {
     pub disorder: Vec<(String, String)>,
     /// Whether the last night is in doubt because of dates.
     pub undated: bool,
-    /// Subjects and metrics that are measured now and never had a value, and the first night of that.
-    pub never: Vec<(usize, Metric, i64)>,
+    /// Subjects and metrics that are measured now and never had a value, and the nights on which they should have.
+    pub never: Vec<(usize, Metric, usize)>,
 }
 
 /// A series of all versions of a plan: values by their places in time.
@@ -142,10 +144,13 @@ impl History {
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
         // The newest run of every plan that was to measure a subject, by its place in time.
         let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
+        // The last version of every plan, and its last night.
+        let mut latest: HashMap<usize, (usize, i64)> = HashMap::new();
         for (at, &day) in order.days.iter().enumerate() {
             let Past { plan, planned, .. } = order.at(at);
             let line = lines.of(*plan);
             presence.run(line, (*plan, self.said.get(plan)), day, planned.as_deref());
+            latest.insert(line, (*plan, day));
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
         let joined = joined(self.series, self.about, self.points, &order, &lines);
@@ -187,23 +192,45 @@ impl History {
         }
         let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
         let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
-        presence.judge(&mut series, &plans, &subjects, &self.rotating, accepted);
+        let said = |(line, version): (&usize, &usize)| {
+            let said = self.said.get(version).filter(|_| self.rotating.contains(version))?;
+            Some((*line, Groups::new(&said.groups, said.hosts.iter().map(String::as_str))))
+        };
+        let groups_of: HashMap<usize, Groups> =
+            latest.iter().map(|(line, (version, _))| (line, version)).filter_map(said).collect();
+        presence.judge(&mut series, &plans, &subjects, (&self.rotating, &groups_of), accepted);
         // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
         for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
-            let due = newest.get(&(*plan, one.subject)).is_some_and(|newest| newest > last);
-            if one.part.is_none() && one.standing == Standing::Present && due {
+            let now = latest.get(plan).map(|(_, day)| *day);
+            let newest = newest.get(&(*plan, one.subject)).filter(|newest| *newest > last);
+            // A pair of a plan that rotates is due when it is its turn.
+            let turn = |newest: &usize| !one.rotating || Some(order.days[*newest]) == now;
+            if one.part.is_none() && one.standing == Standing::Present && newest.is_some_and(turn) {
                 one.standing = Standing::Missing(1);
             }
-            if one.standing != Standing::Present {
+            // Nights of other pairs' turns say nothing of it.
+            if one.rotating && one.part.is_none() && matches!(one.standing, Standing::Missing(_)) {
+                let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
+                one.standing = Standing::Missing(lost.max(1));
+            }
+            let of_now = !one.rotating || one.nights.last().map(|night| night.day) == now;
+            if one.standing != Standing::Present || !of_now {
                 one.unanswered = None;
             }
         }
         let measured: HashSet<(&Watch, usize)> = joined.iter().map(|one| (&one.key.watch, one.key.plan)).collect();
         let never = lost.iter().filter(|((watch, plan), _)| !measured.contains(&(watch, *plan)));
-        let mut never: Vec<(usize, Metric, i64)> = never
+        let days: BTreeSet<i64> = order.days.iter().copied().collect();
+        let nights_of = |places: &HashSet<usize>| {
+            let own: BTreeSet<i64> = places.iter().map(|&place| order.days[place]).collect();
+            let rotates = places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
+            let first = own.first().copied().unwrap_or(i64::MAX);
+            if rotates { own.len() } else { days.range(first..).count() }
+        };
+        let mut never: Vec<(usize, Metric, usize)> = never
             .filter_map(|((watch, plan), places)| match watch {
                 Watch::Subject { subject, metric } if presence.expected(*plan, *subject) => {
-                    Some((*subject, *metric, order.days[*places.iter().min()?]))
+                    Some((*subject, *metric, nights_of(places)))
                 }
                 _ => None,
             })
@@ -233,6 +260,7 @@ impl History {
             nights,
             runs,
             groups: self.groups,
+            groups_of,
             unreadable: self.unreadable,
             torn,
             silent,
@@ -301,25 +329,21 @@ fn of_nights(
     (nights, open)
 }
 
-/// Leaves out parts that say what others say: a host of one NIC is that NIC, and one rail is everything.
+/// Leaves out parts that say what others say: a host of one NIC is that NIC, one rail is everything, and so is one group.
 fn retain_telling(series: &mut Vec<Collected>) {
-    let rails = |host: Option<&str>| {
-        let of = |part: &Part| match part {
-            Part::Nic(name, rail) if host.is_none_or(|host| host == name) => Some(*rail),
-            _ => None,
-        };
-        series.iter().filter_map(|one| of(one.part.as_ref()?)).collect::<HashSet<_>>().len()
-    };
-    let several = rails(None) > 1;
-    let hosts: HashSet<String> = series
-        .iter()
-        .filter_map(|one| match &one.part {
-            Some(Part::Nic(host, _)) => Some(host.clone()),
-            _ => None,
-        })
-        .collect();
-    let single: HashSet<String> = hosts.into_iter().filter(|host| rails(Some(host)) == 1).collect();
+    let mut rails: HashMap<&str, HashSet<u32>> = HashMap::new();
+    for one in series.iter() {
+        if let Some(Part::Nic(host, rail)) = &one.part {
+            rails.entry(host).or_default().insert(*rail);
+        }
+    }
+    let several = rails.values().flatten().collect::<HashSet<_>>().len() > 1;
+    let single: HashSet<String> =
+        rails.into_iter().filter(|(_, rails)| rails.len() == 1).map(|(host, _)| host.to_owned()).collect();
+    let leave = |one: &Collected| matches!(one.part, Some(Part::Out(_) | Part::Between(..)));
+    let grouped = series.iter().any(leave);
     series.retain(|one| match &one.part {
+        Some(Part::Within(_)) => grouped,
         Some(Part::Rail(_)) => several,
         Some(Part::Nic(host, _)) => !single.contains(host),
         _ => true,

@@ -111,11 +111,12 @@ fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accep
         let last = nights.last().map_or(first, |(day, ..)| *day);
         if found.sure {
             let alert = alert(one, Rule::Intermittent, (first, last), effect, found.strength, found.nights);
-            one.suspicion = None;
+            (one.suspicion, one.suspected) = (None, None);
             one.alerts.push(alert);
         } else if one.suspicion.is_none() {
             let effect = percent(sign(one.metric) * effect);
             one.suspicion = Some(reason::suspicion(found.nights, 0, effect, &date(first)));
+            one.suspected = Some((first, effect));
         }
     }
     Ok(())

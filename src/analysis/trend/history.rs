@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{
     epochs::{Shelf, Software},
     last::Reported,
-    parts::{self, Part, sign},
+    parts::{self, Groups, Part, sign},
 };
 use crate::{
     analysis::{
@@ -64,6 +64,7 @@ pub(super) struct Past {
 pub(super) struct Said {
     pub name: String,
     pub hosts: HashSet<String>,
+    pub groups: BTreeMap<String, Vec<String>>,
     /// Every setting of every test.
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -183,7 +184,9 @@ impl History {
                 number
             })
             .collect();
-        let mut night = parts::Night::default();
+        let hosts = run.plan.hosts.iter().map(|host| host.name.as_str());
+        let groups = if pairs.is_empty() { Groups::default() } else { Groups::new(&run.plan.groups, hosts) };
+        let mut night = parts::Night::new(groups);
         for (reading, hardware) in run.readings.iter().zip(hardware) {
             // The reader of a run leaves out what was not planned.
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
@@ -276,7 +279,7 @@ impl History {
 fn said(plan: &Plan) -> Said {
     let tests = plan.tests.iter().map(|test| (test.name.clone(), settings::all(test)));
     let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();
-    Said { name: plan.name.clone(), hosts, tests: tests.collect() }
+    Said { name: plan.name.clone(), hosts, groups: plan.groups.clone(), tests: tests.collect() }
 }
 
 /// What makes two plans one: the file, or for a plan that rotates everything it says but the seed and the turn.

@@ -152,11 +152,12 @@ fn tell(
             let mut alert = alert(one, Rule::Intermittent, (first, last), effect, joint.strength, nights);
             alert.lost = lost;
             alert.reason = format!("{}; {together}", reason::alert(&alert));
-            one.suspicion = None;
+            (one.suspicion, one.suspected) = (None, None);
             one.alerts.push(alert);
         } else if one.suspicion.is_none() {
             let effect = percent(sign(one.metric) * effect);
             one.suspicion = Some(format!("{}, {together}", reason::suspicion(nights, lost, effect, &date(first))));
+            one.suspected = Some((first, effect));
         }
     }
     Ok(())

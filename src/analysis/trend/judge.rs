@@ -16,7 +16,7 @@ use railgauge_wire::terms::Metric;
 use super::{
     Alert, Change, Options, Rule, Series, State, Watched, Way,
     assemble::{Collected, Everything},
-    date, fellows, joint,
+    behind, date, fellows, joint,
     parts::sign,
     presence::Standing,
     reason, replaced,
@@ -40,6 +40,7 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
     joint::look(everything, &mut series, &marks)?;
     replaced::settle(everything, &mut series, options)?;
+    behind::settle(everything, &mut series, rules.least);
     Ok(series)
 }
 
@@ -69,6 +70,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         Standing::Gone | Standing::Replaced | Standing::Retired => (false, 0),
     };
     let alerts = watch.alerts.iter().map(|alert| of_alert(alert, metric, alive, &points));
+    let suspicion = watch.suspicious.as_ref().filter(|_| alive);
     Series {
         kind: subject.kind(metric),
         link: collected.part.as_ref().map_or_else(|| subject.flow.name(), super::parts::Part::name),
@@ -100,10 +102,10 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         alerts: alerts.collect(),
         repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
         far_off: alive && missing == 0 && watch.repeat.is_some_and(|repeat| repeat.urgent),
-        suspicion: watch
-            .suspicious
-            .filter(|_| alive)
+        suspicion: suspicion
             .map(|found| reason::suspicion(found.nights, found.lost, percent(sign * found.effect), &date(found.since))),
+        suspected: suspicion.map(|found| (found.since, percent(sign * found.effect))),
+        behind: None,
         unanswered: collected.unanswered,
         points,
     }
@@ -182,6 +184,20 @@ pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change>
         let name = format!("{}, {}", one.kind, one.link);
         changes.push(change(everything, series, name, one.alerts[alert].day, (1, 1), vec![(at, alert)]));
     }
+    let mut behind: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in series {
+        if let Some(part) = &one.behind {
+            *behind.entry((part, &one.kind)).or_default() += 1;
+        }
+    }
+    for change in &mut changes {
+        let parts: BTreeSet<(&str, &str)> =
+            change.members.iter().map(|(at, _)| (&*series[*at].link, &*series[*at].kind)).collect();
+        let explained: usize = parts.iter().filter_map(|part| behind.get(part)).sum();
+        if explained > 0 {
+            change.sentence += &format!("; it explains {explained} more series");
+        }
+    }
     changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
 }
@@ -191,7 +207,7 @@ fn words(everything: &Everything, at: usize) -> BTreeSet<String> {
     let one = &everything.series[at];
     let subject = &everything.subjects[one.subject];
     match &one.part {
-        Some(part) => part.labels(&subject.test),
+        Some(part) => part.labels(&subject.test, everything.groups_of.get(&one.line)),
         // Pairs that are measured now and then would hide how much of a host changed.
         None if one.rotating => [subject.flow.name()].into(),
         None => Labels::words(subject, &everything.groups),

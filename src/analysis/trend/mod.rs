@@ -26,6 +26,7 @@
 
 mod absent;
 mod assemble;
+mod behind;
 mod calendar;
 mod dates;
 mod epochs;
@@ -241,8 +242,14 @@ pub struct Series {
     pub repeat: Option<f64>,
     /// Whether it must be repeated: it is too far off for the night to pass.
     pub far_off: bool,
+    /// The part of a plan that rotates that explains what it has for the worse, and is told in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<String>,
     /// Why it may be intermittent, where the evidence is too weak for an alert.
     pub suspicion: Option<String>,
+    /// The first of those nights, counted in days from 1970, and by how much they are off in percent.
+    #[serde(skip)]
+    pub suspected: Option<(i64, f64)>,
     /// Runs of the last night in which it failed or had no value, and all of them, where fewer than three later ones answered.
     pub unanswered: Option<(usize, usize)>,
     /// Night (counted in days from 1970) and value of every night, for charts.

@@ -1,6 +1,6 @@
-//! Hosts, NICs and rails of plans that rotate: they are measured every night although the pairs change.
+//! Hosts, NICs, rails and groups of plans that rotate: they are measured every night although the pairs change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_wire::terms::{Better, Metric};
 
@@ -20,11 +20,63 @@ pub(super) enum Part {
     Host(String),
     /// A NIC: a rail of a host.
     Nic(String, u32),
+    /// What stays in a group of hosts: its switch.
+    Within(String),
+    /// What leaves a group: its uplinks.
+    Out(String),
+    /// What crosses from one to the other where a plan has two groups.
+    Between(String, String),
+}
+
+/// Which groups hosts are in.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    of: HashMap<String, BTreeSet<String>>,
+    two: bool,
+}
+
+impl Groups {
+    /// Of a plan's groups by name, and of its hosts. A group of all hosts is none.
+    pub(super) fn new<'h>(
+        groups: &BTreeMap<String, Vec<String>>,
+        hosts: impl Iterator<Item = &'h str> + Clone,
+    ) -> Self {
+        let mut of: HashMap<String, BTreeSet<String>> = HashMap::new();
+        let mut count = 0;
+        for (name, members) in groups {
+            let known: BTreeSet<&str> = members.iter().map(String::as_str).collect();
+            if hosts.clone().all(|host| known.contains(host)) {
+                continue;
+            }
+            members.iter().for_each(|host| _ = of.entry(host.clone()).or_default().insert(name.clone()));
+            count += 1;
+        }
+        Self { of, two: count == 2 }
+    }
+
+    /// The groups of a host, by name.
+    pub(super) fn of(&self, host: &str) -> impl Iterator<Item = &str> {
+        self.of.get(host).into_iter().flatten().map(String::as_str)
+    }
+
+    /// What a pair passes of the groups.
+    fn passed(&self, flow: &Flow) -> Vec<Part> {
+        let [from, to] = [&flow.from, &flow.to].map(|port| self.of(&port.host).collect::<BTreeSet<&str>>());
+        let name = |name: &&str| (*name).to_owned();
+        let within = from.intersection(&to).map(|group| Part::Within(name(group)));
+        let (out, into): (Vec<&str>, Vec<&str>) =
+            (from.difference(&to).copied().collect(), to.difference(&from).copied().collect());
+        if let (true, [a], [b]) = (self.two, &out[..], &into[..]) {
+            let (a, b) = (a.min(b), a.max(b));
+            return within.chain([Part::Between(name(a), name(b))]).collect();
+        }
+        within.chain(out.iter().chain(&into).map(|group| Part::Out(name(group)))).collect()
+    }
 }
 
 impl Part {
     /// The parts that a pair passes; none for a group.
-    pub(super) fn of(flow: &Flow) -> BTreeSet<Self> {
+    pub(super) fn of(flow: &Flow, groups: &Groups) -> BTreeSet<Self> {
         if !flow.members.is_empty() {
             return BTreeSet::new();
         }
@@ -33,7 +85,7 @@ impl Part {
             let host = port.host.to_string();
             [Self::Rail(port.rail), Self::Host(host.clone()), Self::Nic(host, port.rail)]
         });
-        own.chain([Self::All]).collect()
+        own.chain([Self::All]).chain(groups.passed(flow)).collect()
     }
 
     /// The part in words, as [`Labels`](crate::analysis::history::Labels) names it.
@@ -43,14 +95,26 @@ impl Part {
             Self::Rail(rail) => format!("rail {rail}"),
             Self::Host(host) => format!("host {host}"),
             Self::Nic(host, rail) => format!("rail {rail} of {host}"),
+            Self::Within(group) => format!("links within group {group}"),
+            Self::Out(group) => format!("links out of group {group}"),
+            Self::Between(a, b) => format!("links between groups {a} and {b}"),
         }
     }
 
     /// What its series has in common with others.
-    pub(super) fn labels(&self, test: &str) -> BTreeSet<String> {
+    pub(super) fn labels(&self, test: &str, groups: Option<&Groups>) -> BTreeSet<String> {
         let mut words: BTreeSet<String> = [Self::All.name(), format!("test {test}"), self.name()].into();
         if let Self::Nic(host, rail) = self {
             words.extend([Self::Host(host.clone()).name(), Self::Rail(*rail).name()]);
+        }
+        let group = |name: &str| format!("group {name}");
+        match self {
+            Self::Host(host) | Self::Nic(host, _) => {
+                words.extend(groups.into_iter().flat_map(|of| of.of(host)).map(group))
+            }
+            Self::Within(name) | Self::Out(name) => _ = words.insert(group(name)),
+            Self::Between(a, b) => words.extend([group(a), group(b)]),
+            Self::All | Self::Rail(_) => {}
         }
         words
     }
@@ -62,30 +126,41 @@ impl Part {
             Self::Rail(_) => "rail",
             Self::Host(_) => "host",
             Self::Nic(..) => "nic",
+            Self::Within(_) => "within",
+            Self::Out(_) => "out",
+            Self::Between(..) => "between",
         }
     }
 }
 
 /// The values of one run's pairs by what is measured and part.
 #[derive(Debug, Default)]
-pub(super) struct Night(BTreeMap<(String, Metric, Part), (usize, Vec<f64>)>);
+pub(super) struct Night {
+    groups: Groups,
+    values: BTreeMap<(String, Metric, Part), (usize, Vec<f64>)>,
+}
 
 impl Night {
+    /// Of a run with these groups.
+    pub(super) fn new(groups: Groups) -> Self {
+        Self { groups, values: BTreeMap::new() }
+    }
+
     /// Adds the value of a pair, on a logarithmic scale on which higher is better; `number` is the subject's. A pair without
     /// a value is the worst there is.
     pub(super) fn add(&mut self, number: usize, subject: &Subject, metric: Metric, value: Option<f64>) {
         let value = value.unwrap_or(f64::NEG_INFINITY);
         let kind = subject.kind(metric);
-        for part in Part::of(&subject.flow) {
+        for part in Part::of(&subject.flow, &self.groups) {
             let key = (kind.clone(), metric, part);
-            self.0.entry(key).or_insert_with(|| (number, Vec::new())).1.push(value);
+            self.values.entry(key).or_insert_with(|| (number, Vec::new())).1.push(value);
         }
     }
 
     /// What is measured, part, a subject of it, and its value: the better middle of its pairs. A bad part has all of them
     /// low; a partner of one has some, and half of two must not be taken for it. `None` where it is a pair without a value.
     pub(super) fn values(self) -> impl Iterator<Item = ((String, Metric, Part), usize, Option<f64>)> {
-        self.0.into_iter().map(|(key, (number, mut values))| {
+        self.values.into_iter().map(|(key, (number, mut values))| {
             let middle = values.len() / 2;
             let (_, value, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
             (key, number, Some(*value).filter(|value| value.is_finite()))
@@ -110,7 +185,8 @@ mod tests {
         values.insert(key(Part::Rail(0)), (0, vec![0.3, 1.0, 0.9]));
         values.insert(key(Part::Rail(1)), (0, vec![f64::NEG_INFINITY, 1.0]));
         values.insert(key(Part::Rail(2)), (0, vec![f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]));
-        let found: Vec<Option<f64>> = Night(values).values().map(|(_, _, value)| value).collect();
+        let found: Vec<Option<f64>> =
+            Night { values, ..Night::default() }.values().map(|(_, _, value)| value).collect();
         assert_eq!(found, [Some(1.0), Some(0.9), Some(1.0), None]);
     }
 }

@@ -4,7 +4,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_wire::terms::Metric;
 
-use super::{assemble::Collected, history::Said, parts::Part};
+use super::{
+    assemble::Collected,
+    history::Said,
+    parts::{Groups, Part},
+};
 use crate::analysis::history::Subject;
 
 /// Nights after which a part of a plan that rotates must have had its turn again.
@@ -96,7 +100,7 @@ impl Presence {
         series: &mut [Collected],
         plans: &[(usize, usize)],
         subjects: &[Subject],
-        rotating: &HashSet<usize>,
+        (rotating, groups): (&HashSet<usize>, &HashMap<usize, Groups>),
         accepted: i64,
     ) {
         let last = |one: &Collected| one.valued().next_back().map_or(i64::MIN, |night| night.day);
@@ -105,8 +109,12 @@ impl Presence {
             let known = latest.entry((one.subject, one.metric, *plan)).or_insert(i64::MIN);
             *known = last(one).max(*known);
         }
-        let parts: HashMap<usize, HashSet<Part>> =
-            self.plans.iter().map(|(plan, known)| (*plan, known.parts(subjects))).collect();
+        let none = Groups::default();
+        let parts: HashMap<usize, HashSet<Part>> = self
+            .plans
+            .iter()
+            .map(|(plan, known)| (*plan, known.parts(subjects, groups.get(plan).unwrap_or(&none))))
+            .collect();
         for (one, &(plan, version)) in series.iter_mut().zip(plans) {
             let night = last(one);
             let replaced =
@@ -128,6 +136,8 @@ impl Presence {
             let since = known.nights.range(night.saturating_add(1)..).count();
             let due = match (&one.part, &known.planned) {
                 (_, None) => true,
+                // On some nights no pair stays in a group; what fails are its pairs.
+                (Some(Part::Within(_)), Some(_)) => false,
                 (Some(part), Some(_)) => {
                     rotating.contains(&known.version) && (parts[&plan].contains(part) || since >= TURNS)
                 }
@@ -166,8 +176,8 @@ impl Plan {
         self.planned.iter().flatten().any(|&other| subjects[other] == subjects[one.subject])
     }
 
-    fn parts(&self, subjects: &[Subject]) -> HashSet<Part> {
+    fn parts(&self, subjects: &[Subject], groups: &Groups) -> HashSet<Part> {
         let planned = self.planned.iter().flatten().filter_map(|&subject| subjects.get(subject));
-        planned.flat_map(|subject| Part::of(&subject.flow)).collect()
+        planned.flat_map(|subject| Part::of(&subject.flow, groups)).collect()
     }
 }

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Change, Missing, Options, Series, State, Trend, VERSION, Watched, Way, assemble::Everything, calendar, date,
-    epochs, reason, totals,
+    Change, Missing, Options, Series, State, Trend, VERSION, Watched, Way,
+    assemble::{Collected, Everything},
+    calendar, date, epochs,
+    parts::Part,
+    reason, totals,
 };
 use crate::analysis::verdict::Status;
 
@@ -33,7 +36,9 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
     let missing = missing(&everything, &series);
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
     // A pair of a plan that rotates is measured now and then: its hosts and NICs are watched in its place.
-    let pairs = everything.series.iter().map(|one| one.rotating && one.part.is_none());
+    // So is what stays in a group.
+    let now_and_then = |one: &Collected| one.part.as_ref().is_none_or(|part| matches!(part, Part::Within(_)));
+    let pairs = everything.series.iter().map(|one| one.rotating && now_and_then(one));
     let found = Found {
         missing: missing.len(),
         left: changes.iter().filter(|change| change.state == State::Left).count(),
@@ -117,12 +122,12 @@ fn missing(everything: &Everything, series: &[Series]) -> Vec<Missing> {
         last: Some(series.span.1.clone()),
         nights: series.missing,
     });
-    let never = everything.never.iter().map(|&(subject, metric, first)| Missing {
+    let never = everything.never.iter().map(|&(subject, metric, nights)| Missing {
         kind: everything.subjects[subject].kind(metric),
         link: everything.subjects[subject].flow.name(),
         metric,
         last: None,
-        nights: everything.nights.iter().filter(|night| **night >= first).count(),
+        nights,
     });
     let mut missing: Vec<Missing> = silent.chain(never).collect();
     missing.sort_by_key(|missing| std::cmp::Reverse(missing.nights));

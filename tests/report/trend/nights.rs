@@ -17,7 +17,7 @@ use crate::support::{Dice, Scenario};
 const FIRST: &str = "2026-11-21T02:00:00Z";
 
 /// A run of some hosts as it is read from its directory; only bandwidth.
-fn template(scenario: &Scenario) -> Run {
+pub(super) fn template(scenario: &Scenario) -> Run {
     let place = tempfile::tempdir().unwrap();
     scenario.write(place.path());
     let mut run = history::read(place.path(), &[Metric::Bandwidth]).unwrap();

@@ -1,0 +1,238 @@
+//! What a bad part makes of the pairs and hosts behind it, in plans that rotate.
+//!
+//! A pair whose turn comes now and then is low since the first turn after the night on which its host became slow, and a host whose
+//! pairs mostly leave its group is low on most nights while the uplinks of the group are. Neither has changed by itself: the part has
+//! a series of its own, measured every night. What is told stays told: only a change that is listed explains others, and nothing that
+//! lasts longer, is larger, or began at another time.
+
+use std::collections::HashMap;
+
+use super::{
+    Alert, Rule, Series, State, Way,
+    assemble::{Collected, Everything},
+    day,
+    parts::{Groups, Part},
+};
+
+/// How much worse than the part something must be to be bad itself, as in localise.
+const LOWER: f64 = 1.3;
+/// Share of the effect of a part, and standard deviations of a night, by which it may move the middle of what only some of its
+/// pairs pass: there are fewer good ones.
+const SHIFTS: (f64, f64) = (0.25, 3.0);
+/// Days by which the first night of a change may be off.
+const NEAR: i64 = 3;
+/// Days by which that of a small one may be late.
+const VAGUE: i64 = 21;
+
+/// A change for the worse: its series, its days, and its effect as a positive difference of logarithms.
+#[derive(Clone, Copy)]
+struct Fall {
+    at: usize,
+    /// Whether it is so on all nights.
+    always: bool,
+    from: i64,
+    /// The day after its last; the largest number while it lasts.
+    until: i64,
+    effect: f64,
+}
+
+impl Fall {
+    fn of(at: usize, one: &Series, alert: &Alert) -> Self {
+        let last = || one.points.last().map_or(alert.day, |(day, _)| day + 1);
+        let until = match alert.state {
+            State::Open => i64::MAX,
+            _ => alert.back.or_else(|| alert.end.as_deref().and_then(|end| day(end).ok())).unwrap_or_else(last),
+        };
+        Self { at, always: alert.rule != Rule::Intermittent, from: alert.day, until, effect: effect(alert.percent) }
+    }
+
+    const fn lasts(&self) -> bool {
+        self.until == i64::MAX
+    }
+
+    /// Whether something of this size, that lasts so long, may be of it.
+    fn covers(&self, size: f64, until: i64, least: f64) -> bool {
+        size <= LOWER * self.effect + least && until <= self.until.saturating_add(NEAR)
+    }
+
+    /// Whether it made another change of what is measured every night: of the same time.
+    fn makes(&self, other: &Self, least: f64) -> bool {
+        let begins = other.from - self.from;
+        let together = if other.always { self.always && begins.abs() <= NEAR } else { begins >= -NEAR };
+        together && other.from < self.until && self.covers(other.effect, other.until, least)
+    }
+
+    /// Whether it made a change of a pair, which is measured now and then: what was before must have been better.
+    fn makes_pair(&self, other: &Self, one: &Series, least: f64) -> bool {
+        let value = |(_, value): &(i64, f64)| value.ln();
+        let side = |later: bool| -> Vec<f64> {
+            one.points.iter().filter(|(day, _)| (*day >= self.from - NEAR) == later).map(value).collect()
+        };
+        let middle = |values: &[f64]| railgauge_stats::robust::median(values).ok();
+        let fell = match (middle(&side(false)), middle(&side(true))) {
+            (Some(before), Some(after)) => (before - after).abs() >= other.effect.min(self.effect) / 2.0,
+            // Its first turn came later.
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        let last = one.points.last().map_or(other.until, |(day, _)| day + 1);
+        fell && other.from < self.until
+            && (self.always || !other.always)
+            && self.covers(other.effect, last.min(other.until), least)
+    }
+
+    /// Whether it may have moved the middle of others, some of whose pairs pass it; `scale` is their standard deviation.
+    fn shifts(&self, other: &Self, scale: f64, least: f64) -> bool {
+        let small = (SHIFTS.0 * self.effect).min(SHIFTS.1 * scale);
+        // Where so small a step is placed says little.
+        let then = (self.from - NEAR..=self.from + VAGUE).contains(&other.from);
+        self.always && then && other.effect <= small && self.covers(other.effect, other.until, least)
+    }
+}
+
+fn effect(percent: f64) -> f64 {
+    (percent / 100.0).ln_1p().abs()
+}
+
+fn falls(at: usize, one: &Series) -> impl Iterator<Item = Fall> {
+    let worse = one.alerts.iter().filter(|alert| alert.way == Way::Worse);
+    worse.map(move |alert| Fall::of(at, one, alert))
+}
+
+/// Takes from every series what a part that it passes explains: changes for the worse, suspicions and last nights that are far off.
+/// [`Series::behind`] says which part that is.
+pub(super) fn settle(everything: &Everything, series: &mut [Series], least: f64) {
+    let mut kinds: HashMap<(usize, String), Vec<usize>> = HashMap::new();
+    for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate().filter(|(_, (_, of))| of.rotating) {
+        kinds.entry((collected.line, one.kind.clone())).or_default().push(at);
+    }
+    let none = Groups::default();
+    for ((line, _), members) in kinds {
+        let groups = everything.groups_of.get(&line).unwrap_or(&none);
+        Kind { everything, groups, members, least }.settle(series);
+    }
+}
+
+/// The series of one plan, test, metric and size.
+struct Kind<'a> {
+    everything: &'a Everything,
+    groups: &'a Groups,
+    members: Vec<usize>,
+    least: f64,
+}
+
+impl Kind<'_> {
+    fn of(&self, at: usize) -> &Collected {
+        &self.everything.series[at]
+    }
+
+    /// The members that are parts of this kind.
+    fn parts(&self, is: impl Fn(&Part) -> bool) -> Vec<usize> {
+        self.members.iter().copied().filter(|&at| self.of(at).part.as_ref().is_some_and(&is)).collect()
+    }
+
+    fn settle(&self, series: &mut [Series]) {
+        let all = |of: &[usize], series: &[Series]| -> Vec<Fall> {
+            of.iter().flat_map(|&at| falls(at, &series[at]).collect::<Vec<_>>()).collect()
+        };
+        let hosts = self.parts(|part| matches!(part, Part::Host(_) | Part::Nic(..)));
+        let others = self.parts(|part| !matches!(part, Part::Host(_) | Part::Nic(..)));
+        let uplinks = self.parts(|part| matches!(part, Part::Out(_) | Part::Between(..)));
+        let taken = || others.iter().chain(&hosts).any(|&at| !series[at].alerts.is_empty());
+        if !taken() {
+            return;
+        }
+        // What hosts and other groups make of a group on some nights, when its few pairs were theirs.
+        let (of_hosts, of_groups) = (all(&hosts, series), all(&uplinks, series));
+        for &at in &others {
+            let part = self.of(at).part.as_ref();
+            let mine = of_hosts.iter().filter(|fall| self.is_in(fall.at, part)).chain(&of_groups);
+            let mine: Vec<Fall> = mine.filter(|fall| fall.always && fall.at != at).copied().collect();
+            self.take(series, at, (&[], &mine));
+        }
+        // What uplinks make of the hosts behind them, unless everything fell, or the whole group.
+        let every = all(&self.parts(|part| *part == Part::All), series);
+        let uplinks: Vec<Fall> = all(&uplinks, series)
+            .into_iter()
+            .filter(|fall| !every.iter().any(|all| all.makes(fall, self.least)) && !self.whole(fall, series))
+            .collect();
+        for &at in &hosts {
+            let mine: Vec<Fall> =
+                uplinks.iter().filter(|fall| self.is_in(at, self.of(fall.at).part.as_ref())).copied().collect();
+            self.take(series, at, (&mine, &uplinks));
+        }
+        // What all of these make of pairs.
+        let mut by_part: HashMap<&Part, Vec<Fall>> = HashMap::new();
+        for fall in all(&others, series).into_iter().chain(all(&hosts, series)) {
+            if let Some(part) = &self.everything.series[fall.at].part {
+                by_part.entry(part).or_default().push(fall);
+            }
+        }
+        for &at in self.members.iter().filter(|&&at| self.of(at).part.is_none()) {
+            let one = &series[at];
+            if one.alerts.is_empty() && one.suspicion.is_none() && !one.far_off {
+                continue;
+            }
+            let flow = &self.everything.subjects[self.of(at).subject].flow;
+            let passed = Part::of(flow, self.groups);
+            let mine: Vec<Fall> = passed.iter().filter_map(|part| by_part.get(part)).flatten().copied().collect();
+            self.take(series, at, (&mine, &[]));
+        }
+    }
+
+    /// Whether what stays in the group fell as well as what leaves it: hosts speak for themselves then.
+    fn whole(&self, fall: &Fall, series: &[Series]) -> bool {
+        let within = |group: &str| {
+            let own = self.parts(|part| *part == Part::Within(group.to_owned()));
+            own.into_iter().any(|at| falls(at, &series[at]).any(|other| other.makes(fall, self.least)))
+        };
+        match &self.of(fall.at).part {
+            Some(Part::Out(group)) => within(group),
+            Some(Part::Between(a, b)) => within(a) || within(b),
+            _ => false,
+        }
+    }
+
+    /// Whether a host's series is of a host in a group, or of any where no group is meant.
+    fn is_in(&self, host: usize, group: Option<&Part>) -> bool {
+        let Some(Part::Host(host) | Part::Nic(host, _)) = &self.of(host).part else { return false };
+        let mut own = self.groups.of(host);
+        match group {
+            Some(Part::Out(name) | Part::Within(name)) => own.any(|group| group == name),
+            Some(Part::Between(a, b)) => own.any(|group| group == a || group == b),
+            _ => true,
+        }
+    }
+
+    /// Takes from a series what changes explain that it passes, and nights now and then that any of them may have made low.
+    fn take(&self, series: &mut [Series], at: usize, (passed, any): (&[Fall], &[Fall])) {
+        let (one, pair, least) = (&series[at], self.of(at).part.is_none(), self.least);
+        let makes = |alert: &Alert| {
+            let fall = Fall::of(at, one, alert);
+            let of = if alert.rule == Rule::Intermittent && !any.is_empty() { any } else { passed };
+            let by = |cause: &&Fall| if pair { cause.makes_pair(&fall, one, least) } else { cause.makes(&fall, least) };
+            let cause = of.iter().find(by);
+            let cause =
+                cause.or_else(|| any.iter().find(|cause| cause.shifts(&fall, effect(one.scale_percent), least)));
+            cause.filter(|_| alert.way == Way::Worse).map(|cause| cause.at)
+        };
+        let made: Vec<Option<usize>> = one.alerts.iter().map(makes).collect();
+        let lasting = |size: f64, since: i64| {
+            let mut now = passed.iter().chain(any).filter(|cause| cause.lasts() && cause.always);
+            now.find(|cause| since >= cause.from - NEAR && cause.covers(size, i64::MAX, least)).map(|cause| cause.at)
+        };
+        let suspected = one.suspected.and_then(|(day, percent)| lasting(effect(percent), day));
+        let far_off = one.points.last().filter(|_| one.far_off);
+        let far_off = far_off.and_then(|(day, value)| lasting((value / one.centre).ln().abs(), *day));
+        let behind = made.iter().flatten().next().copied().or(suspected).or(far_off);
+        let name = behind.map(|part| series[part].link.clone());
+        let one = &mut series[at];
+        let mut made = made.into_iter();
+        one.alerts.retain(|_| made.next().flatten().is_none());
+        if suspected.is_some() {
+            (one.suspicion, one.suspected) = (None, None);
+        }
+        one.far_off &= far_off.is_none();
+        one.behind = name.or_else(|| one.behind.take());
+    }
+}

@@ -1,0 +1,211 @@
+//! Plans that rotate: other pairs each night, and what is told of the parts behind them.
+
+use std::sync::LazyLock;
+
+use railgauge::{
+    analysis::{
+        history::Run,
+        trend::{Options, State, Trend, day},
+    },
+    plan::model::Pattern,
+};
+
+use super::nights::{night, run, template, watch};
+use crate::support::{Dice, Scenario};
+
+/// Most nights of a test.
+const NIGHTS: u32 = 45;
+
+/// The runs of all nights: four leaves of four hosts, three random pairs a host each night.
+static TURNS: LazyLock<Vec<Run>> = LazyLock::new(|| {
+    let made = |night: u32| {
+        let mut of = template(&Scenario {
+            sizes: vec![1 << 20],
+            repeats: 1,
+            rotate: Some(u64::from(night)),
+            pattern: Some(Pattern::Random(3)),
+            ..Scenario::healthy(16, 1)
+        });
+        let cases = of.cases.clone();
+        of.readings.retain(|reading| cases[usize::try_from(reading.case).unwrap()].test == "write-bw");
+        of.plan_hash = format!("file {night}");
+        let hosts = |leaf: usize| of.plan.hosts[4 * leaf..4 * leaf + 4].iter().map(|host| host.name.clone()).collect();
+        of.plan.groups = (0..4).map(|leaf| (format!("leaf{leaf}"), hosts(leaf))).collect();
+        of
+    };
+    (0..NIGHTS).map(made).collect()
+});
+
+/// So many nights; what a pair carries, in parts of 390 Gb/s.
+fn leaves(seed: u64, nights: u32, carried: impl Fn(u32, [u32; 2]) -> Option<f64>) -> Vec<Run> {
+    let mut dice = Dice(seed);
+    let made = |(night, of): (u32, &Run)| {
+        let number = |host: &str| host.trim_start_matches("gpu").parse::<u32>().unwrap() - 1;
+        run(of, night, 0, &mut dice, |at| {
+            let flow = &of.cases[usize::try_from(of.readings[at].case).unwrap()].flow;
+            carried(night, [number(&flow.from.host), number(&flow.to.host)]).map(|share| 390.0 * share)
+        })
+    };
+    (0..nights).zip(TURNS.iter()).map(made).collect()
+}
+
+fn leaf(host: u32) -> u32 {
+    host / 4
+}
+
+/// What pairs carry of which this one is true, from a night on.
+fn since(first: u32, share: f64, bad: impl Fn([u32; 2]) -> bool) -> impl Fn(u32, [u32; 2]) -> Option<f64> {
+    move |night, ends| Some(if night >= first && bad(ends) { share } else { 1.0 })
+}
+
+/// Name, first night and percent of every change that is still so.
+fn told(found: &Trend) -> Vec<(&str, &str, f64)> {
+    let open = found.changes.iter().filter(|change| change.state == State::Open);
+    open.map(|change| (change.name.rsplit(", ").next().unwrap(), change.since.as_str(), change.effects[0].1)).collect()
+}
+
+/// Pairs whose turn comes now and then, hosts behind a slow uplink, and partners of a slow host are no changes of their own.
+#[test]
+fn one_slow_part_is_one_line_with_its_night() {
+    for (first, nights) in [(9, 13), (9, 29), (20, 40)] {
+        let host = watch(leaves(7, nights, since(first, 0.8, |ends| ends.contains(&5))), &Options::default());
+        let up = |[a, b]: [u32; 2]| leaf(a) != leaf(b) && (leaf(a) == 1 || leaf(b) == 1);
+        let uplink = watch(leaves(7, nights, since(first, 0.8, up)), &Options::default());
+        for (name, found) in [("host gpu006", host), ("links out of group leaf1", uplink)] {
+            let told = told(&found);
+            assert_eq!((found.exit_code, told.len()), (1, 1), "{first} of {nights}: {told:?}");
+            assert_eq!((told[0].0, told[0].1), (name, night(i64::from(first)).as_str()), "{nights}");
+            assert!((told[0].2 + 20.0).abs() < 1.0, "{told:?}");
+            assert_eq!((found.suspicious, found.repeats, found.missing.len()), (0, 0, 0), "{}", found.sentence);
+            let behind = found.series.iter().filter(|series| series.behind.as_deref() == Some(name)).count();
+            assert!(behind > 0 || nights < first + 5, "{first} of {nights}: no turn of a pair again");
+        }
+        let healthy = watch(leaves(7, nights, |_, _| Some(1.0)), &Options::default());
+        assert_eq!((healthy.exit_code, healthy.changes.len()), (0, 0), "{}", healthy.sentence);
+    }
+}
+
+#[test]
+fn a_whole_group_or_everything_is_told_as_that() {
+    let group =
+        watch(leaves(8, 40, since(25, 0.7, |ends| ends.iter().any(|&host| leaf(host) == 2))), &Options::default());
+    assert_eq!(told(&group)[0].0, "group leaf2", "{:?}", told(&group));
+    let all = watch(leaves(8, 40, since(25, 0.7, |_| true)), &Options::default());
+    assert_eq!(told(&all)[0].0, "every link", "{:?}", told(&all));
+}
+
+/// What is worse than the part in front of it has something of its own.
+#[test]
+fn a_host_that_is_worse_than_its_uplink_is_told_beside_it() {
+    let up = |[a, b]: [u32; 2]| leaf(a) != leaf(b) && (leaf(a) == 1 || leaf(b) == 1);
+    let carried = |night: u32, ends: [u32; 2]| {
+        Some(if night < 25 {
+            1.0
+        } else if ends.contains(&6) {
+            0.4
+        } else if up(ends) {
+            0.8
+        } else {
+            1.0
+        })
+    };
+    let found = watch(leaves(9, 45, carried), &Options::default());
+    let told = told(&found);
+    let names: std::collections::BTreeSet<&str> = told.iter().map(|one| one.0).collect();
+    assert_eq!(names, ["host gpu007", "links out of group leaf1"].into(), "{told:?}");
+}
+
+/// Nights on which it was not the turn of a pair say nothing of it.
+#[test]
+fn nights_without_a_value_are_those_of_its_turns() {
+    let mut runs = leaves(10, 30, |_, _| Some(1.0));
+    let name = |run: &Run, at: usize| run.cases[usize::try_from(run.readings[at].case).unwrap()].flow.name();
+    let pair = name(&runs[29], 0);
+    runs[29].readings[0].value = Err("no value".into());
+    let found = watch(runs, &Options::default());
+    let missing: Vec<(&str, usize)> = found.missing.iter().map(|one| (one.link.as_str(), one.nights)).collect();
+    assert_eq!(missing, [(pair.as_str(), 1)], "{}", found.sentence);
+}
+
+/// Uplinks of the second group.
+fn uplink([a, b]: [u32; 2]) -> bool {
+    leaf(a) != leaf(b) && (leaf(a) == 1 || leaf(b) == 1)
+}
+
+/// What went away, was accepted, began at another time or comes and goes, explains nothing that lasts.
+#[test]
+fn a_host_is_not_hidden_by_what_was_once_wrong_with_its_uplinks() {
+    type Carried = fn(u32, [u32; 2]) -> f64;
+    let cases: [(&str, Carried, Option<&str>); 5] = [
+        (
+            "accepted",
+            |night, ends| {
+                if night >= 32 && ends.contains(&6) {
+                    0.5
+                } else if night >= 12 && uplink(ends) {
+                    0.6
+                } else {
+                    1.0
+                }
+            },
+            Some("2026-12-11"),
+        ),
+        (
+            "over before",
+            |night, ends| {
+                if night >= 30 && ends.contains(&6) || (12..26).contains(&night) && uplink(ends) { 0.8 } else { 1.0 }
+            },
+            None,
+        ),
+        (
+            "over since",
+            |night, ends| {
+                if night >= 20 && ends.contains(&6) || (12..30).contains(&night) && uplink(ends) { 0.8 } else { 1.0 }
+            },
+            None,
+        ),
+        (
+            "on some nights",
+            |night, ends| {
+                if night >= 25 && ends.contains(&6) || night >= 15 && night.is_multiple_of(3) && uplink(ends) {
+                    0.8
+                } else {
+                    1.0
+                }
+            },
+            None,
+        ),
+        (
+            "worse than both steps",
+            |night, ends| {
+                if night >= 30 && ends.contains(&6) {
+                    0.5
+                } else if night >= 15 && uplink(ends) {
+                    0.8
+                } else {
+                    1.0
+                }
+            },
+            None,
+        ),
+    ];
+    for (what, carried, epoch) in cases {
+        let mut options = Options::default();
+        options.epochs.extend(epoch.map(|at| (day(at).unwrap(), "new level".to_owned())));
+        let found = watch(leaves(11, NIGHTS, |night, ends| Some(carried(night, ends))), &options);
+        let told = told(&found);
+        assert_eq!(found.exit_code, 1, "{what}: {}", found.sentence);
+        // Hosts behind what was accepted are low now and then for ever: their links tell which it is.
+        let is = |name: &str| if epoch.is_some() { name.contains("gpu007") } else { name == "host gpu007" };
+        assert!(told.iter().any(|one| is(one.0)), "{what}: {told:?}");
+    }
+}
+
+/// A pair that failed on its turn is missing until others had theirs: not longer.
+#[test]
+fn a_pair_that_failed_is_not_missing_on_nights_of_others() {
+    let mut runs = leaves(12, 30, |_, _| Some(1.0));
+    runs[28].readings[0].value = Err("no value".into());
+    let found = watch(runs, &Options::default());
+    assert_eq!((found.missing.len(), found.unanswered, found.exit_code), (0, 0, 0), "{}", found.sentence);
+}
