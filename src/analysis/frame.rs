@@ -284,6 +284,8 @@ pub struct Spread {
     pub quantiles: Option<[f64; 5]>,
     /// Smallest and largest ceiling; `None` where none is known.
     pub ceiling: Option<(f64, f64)>,
+    /// Median over the links of the value in parts of the link's own ceiling.
+    pub share: Option<f64>,
 }
 
 /// What a case is to [`spreads`].
@@ -324,6 +326,7 @@ pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameEr
             col("value").max().alias("q100"),
             col("ceiling").min().alias("floor"),
             col("ceiling").max().alias("top"),
+            (col("value") / col("ceiling")).median().alias("share"),
         ])
         .collect()
         .map_err(polars("summing up the frame"))?;
@@ -338,7 +341,7 @@ pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameEr
     let (links, measured) = (values!("links", idx), values!("measured", idx));
     let quantiles =
         [values!("q0", f64), values!("q5", f64), values!("q50", f64), values!("q95", f64), values!("q100", f64)];
-    let (floor, top) = (values!("floor", f64), values!("top", f64));
+    let (floor, top, share) = (values!("floor", f64), values!("top", f64), values!("share", f64));
     Ok((0..table.height())
         .filter_map(|row| {
             let all: Vec<f64> = quantiles.iter().filter_map(|column| column.get(row)).collect();
@@ -351,6 +354,7 @@ pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameEr
                 measured: measured.get(row)?,
                 quantiles: all.try_into().ok(),
                 ceiling: floor.get(row).zip(top.get(row)),
+                share: share.get(row).filter(|share| share.is_finite()),
             })
         })
         .collect())

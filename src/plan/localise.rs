@@ -102,6 +102,13 @@ fn waiver(
     rails: Option<&BTreeSet<u32>>,
 ) -> Option<Waiver> {
     let name = text.text.as_str();
+    let is_rail = |name: &str| name.strip_prefix("rail ").is_some_and(|number| number.trim().parse::<u32>().is_ok());
+    if (name == "all" || is_rail(name)) && (hosts.iter().any(|host| host.name == name) || groups.contains_key(name)) {
+        let mistake =
+            Mistake::at(text.span.clone(), format!("`{name}` is a host or group of this plan, and more here"));
+        table.book.add(mistake.help("call the host or group otherwise, so that nobody waives more than is meant"));
+        return None;
+    }
     if name == "all" {
         return Some(Waiver::All);
     }

@@ -65,9 +65,9 @@ impl Cluster {
     }
 
     fn run(&mut self, journal: &mut Journal, cases: &[Case]) {
+        let plan = journal.plan.clone();
         for case in cases {
             let started_at = "2026-11-21T02:00:00.000Z".to_owned();
-            let plan = journal.plan.clone();
             let result = self.measure(&plan, case);
             let mut link = support::group::link();
             if case.flow.members.is_empty() {

@@ -23,7 +23,7 @@ fn view(journal: &Journal) -> View {
 }
 
 /// Changes every sample of the cases that are picked.
-fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, factor: f64) {
+pub(super) fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]) -> bool, factor: f64) {
     let cases = journal.cases.clone();
     let mine = |one: &&mut Try| {
         let case = &cases[one.case as usize];
@@ -113,14 +113,16 @@ fn what_is_better_is_never_listed_as_worst() {
 #[test]
 fn a_healthy_cluster_has_nothing_that_stands_out() {
     let mut said = 0;
-    // Of an odd number the test of neighbours leaves a host out, which is told.
-    for (seed, hosts) in (0..12).zip([4, 6, 8, 10].into_iter().cycle()) {
+    for (seed, hosts) in (0..15).zip([4, 5, 6, 8, 9].into_iter().cycle()) {
         let view = view(&journal(&Scenario { seed, ..healthy(hosts) }));
         let cells = view.tests.iter().filter_map(|test| test.map.as_ref()).flat_map(|map| &map.cells);
-        said += usize::from(!view.parts.unwrap().nothing || cells.into_iter().any(|cell| cell.look.stands_out()));
+        let parts = view.parts.unwrap();
+        // Of an odd number the test of neighbours leaves a host out, which is told.
+        let silent = hosts % 2 == 1 && parts.named.is_empty() && parts.beside == 0 && !parts.noisy;
+        said += usize::from(!(parts.nothing || silent) || cells.into_iter().any(|cell| cell.look.stands_out()));
     }
     // One in a hundred for each of two tests.
-    assert!(said <= 1, "{said} of 12");
+    assert!(said <= 1, "{said} of 15");
 }
 
 #[test]

@@ -57,8 +57,10 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
             )
         })
         .collect();
-    let carried =
-        shares.iter().map(|(_, share)| share).sum::<f64>() / (0..case.cell.qps).filter(|&i| used(i)).count() as f64;
+    let crosses = case.flow.from.rail != case.flow.to.rail;
+    let less = scenario.crossed.filter(|_| crosses).unwrap_or(1.0);
+    let carried = less * shares.iter().map(|(_, share)| share).sum::<f64>()
+        / (0..case.cell.qps).filter(|&i| used(i)).count() as f64;
     let flaps = scenario.flapping.is_some_and(|(host, rail)| ends.contains(&host) && case.flow.from.rail == rail);
     let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;
     let initiator = match case.cell.aim {
@@ -71,7 +73,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
             };
             Measurement { lanes: shares.iter().map(lane).collect(), ..whole }
         }
-        Aim::Latency | Aim::Step => latency(scenario, case, slow, &mut dice),
+        Aim::Latency | Aim::Step => latency(scenario, case, (slow, less), &mut dice),
     };
     let responder = (case.cell.fabric == Fabric::Tcp).then(|| {
         let bytes = initiator.bytes - initiator.bytes / 500;
@@ -155,9 +157,9 @@ fn bandwidth(
     }
 }
 
-fn latency(scenario: &Scenario, case: &Case, slow: bool, dice: &mut Dice) -> Measurement {
+fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &mut Dice) -> Measurement {
     let base = if scenario.software { 260_000.0 } else { 1_800.0 };
-    let base = base * if slow { 1.35 } else { 1.0 } + case.cell.size as f64 / 25.0;
+    let base = base / less * if slow { 1.35 } else { 1.0 } + case.cell.size as f64 / 25.0;
     let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
     let mut all = Vec::with_capacity(4000);
     for _ in 0..4000 {

@@ -63,6 +63,8 @@ pub struct Scenario {
     pub in_turn: Option<f64>,
     /// The turn of a plan that rotates.
     pub rotate: Option<u64>,
+    /// Every rail with every rail; what pairs across rails carry, in parts of the others.
+    pub crossed: Option<f64>,
     /// Who talks to whom in the tests over verbs, if not everybody with everybody.
     pub pattern: Option<Pattern>,
     /// First host's name, to try what a page does with it.
@@ -92,6 +94,7 @@ impl Scenario {
             firmware: "28.41.1000",
             in_turn: None,
             rotate: None,
+            crossed: None,
             pattern: None,
             odd_name: None,
         }

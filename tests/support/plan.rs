@@ -33,7 +33,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         threads: 1,
         bidirectional: false,
         pattern: scenario.pattern.clone().unwrap_or(Pattern::Tournament),
-        rails: Rails::Aligned,
+        rails: if scenario.crossed.is_some() { Rails::Crossed } else { Rails::Aligned },
         hosts: hosts.clone(),
         repeats: scenario.repeats,
         window: Window::Duration(2_000_000_000),

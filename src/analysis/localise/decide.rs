@@ -1,23 +1,32 @@
-//! What decides which side is the sick one, and what links of unlike ceilings are held against.
+//! What decides which side is the sick one.
 
-use std::collections::HashMap;
-
-use railgauge_stats::localise::{Findings, Port, Settled, Suspect};
+use railgauge_stats::localise::{Findings, Pair, Port, Settled, Suspect};
 use railgauge_wire::terms::{Better, Metric};
 
-use super::{DecidedBy, Localisation, names::Names, pick::Picked};
-use crate::plan::model::{Limit, Test};
+use super::{
+    DecidedBy, Localisation,
+    crossing::Crossing,
+    names::Names,
+    pick::{self, Picked},
+    rates::Rates,
+};
+use crate::{
+    analysis::{results::CaseResult, row::Row},
+    plan::model::{Limit, Test},
+};
 
 /// Share of a ceiling that counts as reaching it: headers are counted in it, acknowledgements and memory are not.
-const REACHES: f64 = 0.9;
+pub(super) const REACHES: f64 = 0.9;
 
 /// The ceilings of a test's links, and what its plan demands.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Bounds {
-    /// Median ceiling in the metric's unit; `None` where that of any link is not known.
+    /// Ceiling in the metric's unit, of the best links where they differ; `None` where that of any measured link is not known.
     ceiling: Option<f64>,
-    /// For links whose ceilings differ: what each end can do at best, as a difference of logarithms from the median.
-    own: HashMap<Port, f64>,
+    /// What ends can carry at best, where they differ.
+    pub(super) rates: Rates,
+    /// What pairs across rails are below pairs on one rail.
+    pub(super) crossing: Crossing,
     /// Limits that the plan sets by number, in the metric's unit.
     limits: Vec<f64>,
 }
@@ -25,22 +34,21 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) fn new(picked: &Picked<'_>, names: &Names, test: &Test, least: f64) -> Self {
         let Some((_, first)) = picked.first() else { return Self::default() };
-        let ceilings: Option<Vec<f64>> = picked.iter().map(|(_, row)| row.ceiling.filter(|c| *c > 0.0)).collect();
+        // A case without a value has no link, and says nothing of a ceiling.
+        let valued = picked.iter().filter(|(result, row)| pick::logarithm(result, row).is_some());
+        let ceilings: Option<Vec<f64>> = valued.map(|(_, row)| row.ceiling.filter(|c| *c > 0.0)).collect();
         let ceiling = ceilings.as_ref().and_then(|ceilings| railgauge_stats::robust::median(ceilings).ok());
         let ceiling = ceiling.filter(|_| first.metric == Metric::Bandwidth);
-        let mut own: HashMap<Port, f64> = HashMap::new();
-        if let Some(ceiling) = ceiling {
-            for (result, row) in picked {
-                let log = row.ceiling.map_or(0.0, |own| (own / ceiling).ln());
-                for port in [&result.case.flow.from, &result.case.flow.to].into_iter().filter_map(|p| names.port(p)) {
-                    // A link is as good as its worse end: the best of an end's links is its own.
-                    own.entry(port).and_modify(|best| *best = best.max(log)).or_insert(log);
-                }
-            }
-        }
-        if own.values().all(|log| log.abs() < least) {
-            own.clear();
-        }
+        let link = |(result, row): &(&CaseResult<'_>, &Row)| {
+            let pair = pick::pair(names, result, row)?;
+            Some((pair.from, pair.to, pair.value, row.ceiling?.ln()))
+        };
+        let rates = match ceiling {
+            Some(_) => Rates::new(&picked.iter().filter_map(link).collect::<Vec<_>>(), least),
+            None => Rates::default(),
+        };
+        // What all are held against is what the best reach.
+        let ceiling = ceiling.map(|ceiling| rates.best().map_or(ceiling, f64::exp));
         let size = first.size_bytes;
         let of = test.expect.iter().filter(|one| {
             one.metric == first.metric
@@ -53,7 +61,17 @@ impl Bounds {
             Limit::PercentOfCeiling(percent) => ceiling.map(|ceiling| ceiling * percent / 100.0),
             _ => None,
         };
-        Self { ceiling, own, limits: of.filter_map(|one| limit(&one.limit)).collect() }
+        let limits = of.filter_map(|one| limit(&one.limit)).collect();
+        let mut bounds = Self { ceiling, rates, crossing: Crossing::default(), limits };
+        let pairs: Vec<Pair> = picked
+            .iter()
+            .filter_map(|(result, row)| pick::pair(names, result, row))
+            // An end that carries less takes nothing from what crosses rails.
+            .filter(|pair| ![pair.from, pair.to].into_iter().any(|port| bounds.rates.is_lesser(port)))
+            .filter_map(|pair| Some(Pair { value: bounds.as_of_best(pair.from, pair.to, pair.value)?, ..pair }))
+            .collect();
+        bounds.crossing = Crossing::new(&pairs, &names.groups, least);
+        bounds
     }
 
     /// The share of the ceiling that a value reaches, if that is not nearly all and no limit of the plan says whether it is enough.
@@ -62,10 +80,10 @@ impl Bounds {
         (share < REACHES).then_some(share)
     }
 
-    /// By how much a link's ceiling differs from the median one, as a difference of logarithms.
-    pub(super) fn offset(&self, from: Port, to: Port) -> f64 {
-        let of = |port: Port| self.own.get(&port).copied().unwrap_or(0.0);
-        of(from).min(of(to))
+    /// The logarithm of a value as it would be if all ends could carry the same and no pair crossed rails.
+    /// `None` where a link reaches its own lower ceiling and has no peers.
+    pub(super) fn as_of_best(&self, from: Port, to: Port, value: f64) -> Option<f64> {
+        Some(self.rates.as_of_best(from, to, value)? + self.crossing.of(from, to))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod clusters;
 mod conditions;
+mod crossing;
 mod decide;
 mod elsewhere;
 mod further;
@@ -16,6 +17,7 @@ mod noisy;
 mod one_way;
 mod pick;
 mod probe;
+mod rates;
 mod told;
 mod waived;
 mod words;
@@ -43,10 +45,12 @@ pub use noisy::TooNoisy;
 pub use one_way::OneWay;
 pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
+pub use rates::Lesser;
 pub use told::{
     Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
     TwoClusters,
 };
+pub(in crate::analysis) use waived::waives_flow;
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -90,7 +94,8 @@ pub struct Localisation {
     pub unexplained: Option<String>,
     /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
     pub unjudged: Vec<String>,
-    /// For every case that was judged: the position in `good` of what it was compared with.
+    /// For every case that was judged: the position in `good` of what it was compared with, or without any
+    /// its kind.
     #[serde(skip)]
     pub level_of: BTreeMap<u64, usize>,
     /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
@@ -106,11 +111,18 @@ pub struct Localisation {
     /// What the results of the test came to, before anything was measured again.
     #[serde(skip)]
     screen: Option<Arc<Screen>>,
-    /// What was said of each suspect that was measured again.
     /// The share of their ceiling that good pairs reach, if that is less than 90 % and no limit of the plan says whether it is
     /// enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_of_ceiling: Option<f64>,
+    /// Ends that carry less than others at best, so that their links cannot reach what others do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lesser: Vec<Lesser>,
+    /// By how much pairs across rails are worse than pairs on one rail, in percent of the metric, where all of them are alike: within
+    /// groups, between them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub across_rails_percent: Vec<f64>,
+    /// What was said of each suspect that was measured again.
     #[serde(skip)]
     judgements: Vec<Judgement>,
     #[serde(skip)]
@@ -217,25 +229,26 @@ fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation>
     let mut found = Localisation::of(journal, first, row, "pair");
     found.remarks.extend(names.remark.iter().cloned());
     found.bounds = decide::Bounds::new(picked, &names, first.test, found.least);
+    found.lesser = found.bounds.rates.lesser(&names, &journal.plan);
     found.conditions = conditions::Conditions::new(journal);
     let pair = |result: &CaseResult<'_>, row: &Row| {
         let pair = pick::pair(&names, result, row)?;
-        Some(Pair { value: pair.value - found.bounds.offset(pair.from, pair.to), ..pair })
+        Some(Pair { value: found.bounds.as_of_best(pair.from, pair.to, pair.value)?, ..pair })
     };
     let (pairs, cases): (Vec<Pair>, Vec<u64>) =
         picked.iter().filter_map(|(result, row)| Some((pair(result, row)?, row.case))).unzip();
     found.pairs = pairs.len();
-    found.missing = picked.len() - pairs.len();
-    found.unmeasured =
-        unmeasured(first.test, picked.iter().map(|(result, row)| (*result, pair(result, row).is_some())));
+    let measured = |(result, row): &(&CaseResult<'_>, &Row)| pick::logarithm(result, row).is_some();
+    found.missing = picked.iter().filter(|one| !measured(one)).count();
+    found.unmeasured = unmeasured(first.test, picked.iter().map(|one| (one.0, measured(one))));
     if found.directed && found.metric.better() == Better::Higher {
-        let measured = picked.iter().filter(|(result, row)| pair(result, row).is_some());
+        let measured = picked.iter().filter(|one| measured(one));
         found.one_way = OneWay::of(measured.map(|(result, _)| *result));
     }
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
-        noise: pick::noise(picked).unwrap_or_default(),
+        noise: pick::noise(picked).unwrap_or_default().max(found.bounds.rates.scatter),
         directed: found.directed,
         // More switches on the way take time; they take no bandwidth.
         two_levels: found.metric.better() == Better::Lower,
@@ -250,6 +263,13 @@ fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation>
         Err(Refusal::TooFew { need, got }) => {
             let got = count(got, "host");
             found.remarks.push(format!("no part can be told from the others among {got}, {need} are needed"));
+            let of_plan =
+                |(result, _): &&(&CaseResult<'_>, &Row)| !waived::waives_flow(&journal.plan, &result.case.flow);
+            let counted = picked.iter().filter(of_plan);
+            let few: Vec<(u64, Pair)> =
+                counted.filter_map(|(result, row)| Some((row.case, pair(result, row)?))).collect();
+            let farther = found.tell_few(&few, pick::scatter(picked), &names);
+            found.tell_kinds(&cases, &pairs, farther);
         }
         Err(refusal) => found.remarks.push(format!("no part can be told from the others: {refusal}")),
     }
@@ -283,6 +303,8 @@ impl Localisation {
             raw: Vec::new(),
             screen: None,
             short_of_ceiling: None,
+            lesser: Vec::new(),
+            across_rails_percent: Vec::new(),
             judgements: Vec::new(),
             bounds: decide::Bounds::default(),
             conditions: conditions::Conditions::default(),
@@ -306,6 +328,8 @@ impl Localisation {
         };
         self.good = findings.levels.iter().enumerate().map(good).collect();
         self.level_of = cases.iter().copied().zip(findings.level_of.iter().copied()).collect();
+        let crossing = self.bounds.crossing.clone();
+        self.tell_crossing(&crossing, cases, pairs);
         self.suspects =
             findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
         self.tell_clusters(&findings, names, cases, pairs);
@@ -363,7 +387,8 @@ impl Localisation {
         let names::Words { kind, name, hosts, groups, rail } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
-        let level = &self.good[findings.level_of[pairs[0]].min(self.good.len() - 1)];
+        let level = self.level_of.get(&cases[pairs[0]]).map_or(0, |&level| level.min(self.good.len() - 1));
+        let level = &self.good[level];
         let good = format!("{} {}", number(level.centre), self.unit);
         let apart =
             format!("{} (good pairs reach {good})", worse(suspect.effect, self.metric.better() == Better::Higher));

@@ -65,6 +65,12 @@ impl Names {
         Some(Port { host: *self.numbers.get(&*port.host)?, rail: port.rail })
     }
 
+    /// Whether both ends are in one group; not without groups.
+    pub(super) fn is_within(&self, a: Port, b: Port) -> bool {
+        let group = |port: Port| self.groups.get(port.host as usize);
+        group(a).is_some() && group(a) == group(b)
+    }
+
     pub(super) fn host(&self, number: u32) -> &str {
         &self.hosts[number as usize]
     }

@@ -62,12 +62,12 @@ impl Localisation {
         let higher = self.metric.better() == Better::Higher;
         let log = |raw: localise::Probe, value: f64| {
             let value = if higher { value.ln() } else { -value.ln() };
-            (raw, value - self.bounds.offset(raw.from, raw.to))
+            Some((raw, self.bounds.as_of_best(raw.from, raw.to, value)?))
         };
         let all: Vec<(localise::Probe, f64)> = results
             .iter()
             .filter(|(_, value)| *value > 0.0 && value.is_finite())
-            .filter_map(|(probe, value)| Some(log(self.probes.get(*probe)?.raw, *value)))
+            .filter_map(|(probe, value)| log(self.probes.get(*probe)?.raw, *value))
             .collect();
         let mut judgements = Vec::new();
         for at in 0..self.suspects.len() {

@@ -5,7 +5,8 @@ use serde::Serialize;
 /// What good pairs reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Good {
-    /// Which pairs: `all pairs`, `pairs within a group`, `pairs between groups`.
+    /// Which pairs: `all pairs`, `pairs within a group`, `pairs between groups`; with `on one rail` or `across rails` where these
+    /// differ.
     pub which: String,
     /// Centre in the metric's unit.
     pub centre: f64,

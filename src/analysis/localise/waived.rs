@@ -1,7 +1,11 @@
 //! Parts that the plan waives: they are told, and do not count.
 
 use super::{Localisation, Named};
-use crate::{analysis::journal::Journal, plan::model::Waiver};
+use crate::{
+    analysis::journal::Journal,
+    plan::{Plan, model::Waiver},
+    schedule::Flow,
+};
 
 impl Localisation {
     /// Notes for every part whether the plan waives it, and which waived rail no case has: a plan does not always say how many
@@ -28,4 +32,17 @@ fn waives(waiver: &Waiver, named: &Named) -> bool {
     // One NIC on a rail is its host's, and what a group has on it the group's.
     let rail = named.rail.filter(|_| named.hosts.is_empty() && named.groups.is_empty());
     waiver.covers(&words(&named.hosts), &words(&named.groups), rail.as_slice())
+}
+
+/// Whether the plan waives what flows between two ends: a host of it, a group of these, or its rail.
+pub(in crate::analysis) fn waives_flow(plan: &Plan, flow: &Flow) -> bool {
+    let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
+    let waives = |waiver: &Waiver| waiver.covers(&hosts, &groups_of(plan, &hosts), &[flow.from.rail, flow.to.rail]);
+    plan.localise.waive.iter().any(waives)
+}
+
+/// The plan's groups that have one of these hosts.
+pub(super) fn groups_of<'p>(plan: &'p Plan, hosts: &[&str]) -> Vec<&'p str> {
+    let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
+    plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect()
 }

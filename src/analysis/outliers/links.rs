@@ -228,7 +228,7 @@ fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Optio
 
 /// Which level of its test's localisation each link was compared with; empty where all share one.
 fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize> {
-    let Some(found) = found.filter(|found| found.good.len() > 1) else { return HashMap::new() };
+    let Some(found) = found.filter(|found| found.good.len() != 1) else { return HashMap::new() };
     let of = |result: &&'a CaseResult<'a>| Some((&result.case.flow, *found.level_of.get(&result.case.id)?));
     results.iter().filter_map(of).collect()
 }

@@ -3,7 +3,7 @@
 use super::{Kind, Status, Tally, Verdict};
 use crate::{
     analysis::{
-        localise::{Localisation, Named, SeparatedBy, Standing},
+        localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
         outliers::Link,
         words::count,
     },
@@ -17,6 +17,9 @@ const NOISE: &str = "parts that noise hides";
 
 /// Name of what stands in the place of the part that makes a collective slow.
 const UNEXPLAINED: &str = "what makes the collective slow";
+
+/// Name of what stands in the place of ends that carry less than others by their ports or slots.
+const LESSER: &str = "ports or slots that carry less";
 
 /// Name of what stands in the place of links that belong to no part.
 pub(super) const LINKS: &str = "links that stand out by themselves";
@@ -37,7 +40,7 @@ pub struct Part {
 /// hosts are too few for parts.
 pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> Option<Verdict> {
     let nothing = found.suspects.is_empty() && found.two_clusters.is_none() && found.unexplained.is_none();
-    if found.good.is_empty() && nothing && beside.is_empty() {
+    if found.good.is_empty() && nothing && found.lesser.is_empty() && beside.is_empty() {
         return None;
     }
     let waivers = &plan.localise.waive;
@@ -75,6 +78,12 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         reasons.push(words);
     }
     reasons.extend(found.unlike_words());
+    if !found.lesser.is_empty() {
+        reasons.extend(found.lesser_words());
+        let waived = found.lesser.iter().all(|end| end.waived);
+        parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived });
+        in_order(&mut parts);
+    }
     if let Some(words) = &found.unexplained {
         reasons.push(words.clone());
         parts.push(apart(UNEXPLAINED));
@@ -115,6 +124,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         reasons
             .push(format!("not compared: {} without a value that may be trusted", count(found.missing, found.counted)));
     }
+    reasons.extend(found.across_rails_words());
     reasons.extend(found.one_way.words());
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     Some(Verdict {
@@ -145,16 +155,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
 
 /// Whether the plan waives a link.
 pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
-    plan.localise.waive.iter().any(|waiver| waives(waiver, link, plan))
-}
-
-/// Whether a waiver is about a link: one of its hosts, a group of these or its rail.
-fn waives(waiver: &Waiver, link: &Link<'_>, plan: &Plan) -> bool {
-    let flow = &link.result.case.flow;
-    let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
-    let holds = |members: &[String]| members.iter().any(|member| hosts.contains(&member.as_str()));
-    let groups: Vec<&str> = plan.groups.iter().filter(|(_, of)| holds(of)).map(|(name, _)| name.as_str()).collect();
-    waiver.covers(&hosts, &groups, &[flow.from.rail, flow.to.rail])
+    waives_flow(plan, &link.result.case.flow)
 }
 
 /// Links that stand out and that nothing further was measured of; `None` without any.

@@ -63,7 +63,7 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
             && !outliers.any()
             && outliers.noisy.is_empty()
             && unmeasured(found).is_none()
-            && found.iter().all(|test| test.unexplained.is_none()),
+            && found.iter().all(|test| test.unexplained.is_none() && test.lesser_words().is_none()),
         noisy: !outliers.noisy.is_empty(),
         tests: found.iter().map(looked_at).collect(),
     })
@@ -171,6 +171,9 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         let hidden = test.noise_words();
         words.extend(hidden.map(|hidden| format!("Too noisy to tell in {}: {hidden}.", test.test)));
     }
+    for test in found {
+        words.extend(test.lesser_words().map(|what| format!("In {} some carry {what}.", test.test)));
+    }
     let none = words.is_empty();
     words.extend(beside(outliers, none));
     // Of a host without any value nobody knows whether it stands out.
@@ -184,6 +187,9 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         words.extend(test.one_way.words().map(|what| format!("{} in {}.", capital(&what), test.test)));
     }
     // What all have in common stands out nowhere.
+    for test in found {
+        words.extend(test.across_rails_words().map(|what| format!("In {} {what}.", test.test)));
+    }
     for (test, share) in found.iter().filter_map(|test| Some((test, test.short_of_ceiling?))) {
         words.push(format!(
             "Good pairs of {} reach {} of what their links can carry, and no limit of the plan says whether that is enough.",

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::{
     Part, Probe, Role, Setting, Suspect, TESTS, Way,
     shaky::{at_least, at_most},
-    states::{UNSTEADY, states_apart},
+    states::states_apart,
 };
 use crate::{
     rank::mann_whitney,
@@ -40,6 +40,8 @@ pub(super) const LIKE: f64 = 1.0 / 3.0;
 const TELLS: f64 = 4.0;
 /// Share of results that must be bad for the part to be bad throughout.
 const NEARLY_ALL: f64 = 0.8;
+/// Share of controls that may be as low as the suspect, or in a lower state, before the controls are worth nothing.
+pub(super) const UNSTEADY: f64 = 0.2;
 /// Results without a bad one that clear a part that is bad in some: with half of them bad, once in a thousand times.
 const CLEARS: usize = 10;
 /// How many times farther than the controls lie apart an effect must be to be far beyond them.
@@ -201,7 +203,7 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         return settled;
     }
     settled.moved = median_in_place(&mut raw.iter().map(|(_, r)| *r).collect::<Vec<_>>());
-    let scene = Scene { states, ..Scene::new(suspect, &all, &controls, setting) };
+    let scene = Scene::new(suspect, &all, (&controls, states), setting);
     let chosen = scene.which_part(&mut settled, &all, setting);
     let own: Vec<(Probe, f64)> = all
         .iter()
@@ -272,7 +274,12 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    fn new(suspect: &Suspect, all: &[(Probe, f64)], controls: &'a [f64], setting: &Setting<'_>) -> Self {
+    fn new(
+        suspect: &Suspect,
+        all: &[(Probe, f64)],
+        (controls, states): (&'a [f64], Option<f64>),
+        setting: &Setting<'_>,
+    ) -> Self {
         let mut away: Vec<f64> = controls.iter().map(|control| control.abs()).collect();
         let small = controls.len() as f64 / (controls.len() - 1) as f64;
         let now = MAD_TO_SIGMA * median_in_place(&mut away) * small;
@@ -286,7 +293,7 @@ impl<'a> Scene<'a> {
         };
         let suspected = (effect - suspect.explained).min(-setting.least);
         // Results that are worse than what was suspected are as bad as they are: half of a small effect is no limit for them.
-        Self { controls, scale: now.max(before).max(setting.noise), effect: suspected, states: None }
+        Self { controls, scale: now.max(before).max(setting.noise), effect: suspected, states }
     }
 
     /// Whether single results can be told apart.

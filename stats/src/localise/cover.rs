@@ -308,13 +308,11 @@ impl Cover {
             parts.push(Part::GroupRail { group: a, rail: cell.from.rail });
         }
         if a != b {
-            parts.push(Part::Group(b));
-            let across = if a < b { Way::Send } else { Way::Receive };
-            for (out, into, across) in [(Way::Both, Way::Both, Way::Both), (Way::Send, Way::Receive, across)]
-                .into_iter()
-                .take(1 + usize::from(directed))
-            {
-                parts.extend([Part::Uplink(a, out), Part::Uplink(b, into), Part::Boundary(a.min(b), a.max(b), across)]);
+            let boundary = |way: Way| Part::Boundary(a.min(b), a.max(b), way);
+            parts.extend([Part::Group(b), Part::Uplink(a, Way::Both), Part::Uplink(b, Way::Both), boundary(Way::Both)]);
+            if directed {
+                let across = if a < b { Way::Send } else { Way::Receive };
+                parts.extend([Part::Uplink(a, Way::Send), Part::Uplink(b, Way::Receive), boundary(across)]);
             }
         }
         if self.several_rails && (a != b || !aligned) {

@@ -17,10 +17,8 @@ pub(super) fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
     // What lies between groups, as both directions of it.
     let mut across: BTreeSet<Part> = BTreeSet::new();
     for draft in drafts {
-        match draft.part {
-            Part::Uplink(group, _) => across.extend([Part::Uplink(group, Way::Both)]),
-            Part::Boundary(a, b, _) => across.extend([Part::Boundary(a, b, Way::Both)]),
-            _ => {}
+        if matches!(draft.part, Part::Uplink(..) | Part::Boundary(..)) {
+            across.insert(draft.part.clone().only(Way::Both));
         }
         alternatives.insert(draft.part.clone(), draft.alternatives);
         by_part.entry(draft.part).or_default().extend(draft.cells);
@@ -48,12 +46,7 @@ pub(super) fn join(drafts: Vec<Draft>, table: &Table) -> Vec<Draft> {
         merge(&[Part::Host(host, Way::Send), Part::Host(host, Way::Receive)], Part::Host(host, Way::Both));
     }
     for both in across {
-        let one = |way: Way| match both {
-            Part::Uplink(group, _) => Part::Uplink(group, way),
-            Part::Boundary(a, b, _) => Part::Boundary(a, b, way),
-            ref part => part.clone(),
-        };
-        merge(&[one(Way::Send), one(Way::Receive)], both.clone());
+        merge(&[both.clone().only(Way::Send), both.clone().only(Way::Receive)], both);
     }
     // What is low within a group and what leaves it are the group.
     let groups: Vec<u32> =

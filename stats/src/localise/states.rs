@@ -1,10 +1,10 @@
 //! Whether good pairs are in one of two states by chance.
 
-use super::{confirm::FEWEST, split::split};
+use super::{
+    confirm::{FEWEST, UNSTEADY},
+    split::split,
+};
 use crate::robust::median_in_place;
-
-/// Share of the controls in the rarer state from which on it is a state, and no glitch.
-pub(super) const UNSTEADY: f64 = 0.2;
 
 /// How far the two states of controls lie apart, where these are in two: the largest distance among the samples given. Pairs
 /// within groups and pairs between groups are samples of their own. Each is held against its own median, and where that lies
@@ -14,14 +14,12 @@ pub(super) fn states_apart<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Opti
 }
 
 fn apart(controls: &[f64]) -> Option<f64> {
-    if controls.len() < 12 {
-        return None;
-    }
     let mut sorted = controls.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let found = split(&sorted, FEWEST)?;
     let at = sorted.partition_point(|control| *control < found.from);
     let (low, high) = sorted.split_at_mut(at);
+    // A glitch or two are no second state.
     let rarer = low.len().min(high.len()) as f64;
     (rarer > UNSTEADY * controls.len() as f64).then(|| median_in_place(high) - median_in_place(low))
 }

@@ -218,7 +218,10 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
     let chosen: Vec<usize> = touched.into_iter().filter(most).collect();
     let named: BTreeSet<&Part> = chosen.iter().map(|&part| &cover.parts[part]).collect();
     // Where both directions are low, or only one was measured, further pairs tell which.
-    let needless = |part: &Part| *part != part.clone().only(Way::Both) && named.contains(&part.clone().only(Way::Both));
+    let needless = |part: &Part| {
+        let both = part.clone().only(Way::Both);
+        *part != both && named.contains(&both)
+    };
     let chosen = chosen.iter().filter(|&&part| !needless(&cover.parts[part]));
     chosen.map(|&part| (cover.parts[part].clone(), cover.cells[part].iter().copied().collect())).collect()
 }

@@ -7,9 +7,12 @@ use railgauge_wire::terms::{Aim, Metric};
 
 use super::{Data, Figure, headline};
 use crate::{
-    analysis::{outliers::Link, percentile, words::count},
+    analysis::{frame::Spread, outliers::Link, percentile, words::count},
     report::chart::curve::{Point, curve},
 };
+
+/// How many times the lowest ceiling the highest must be for the line to be called the lowest.
+const UNLIKE: f64 = 1.01;
 
 /// The figures of a test; none where it has only one size.
 pub(super) fn curves(data: &Data<'_>) -> Result<Vec<Figure>, String> {
@@ -70,7 +73,10 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
         legend.push(("k-worst".to_owned(), format!("slowest: {}", link.result.link_name())));
     }
     if points.iter().any(|point| point.ceiling.is_some()) {
-        legend.push(("k-limit".to_owned(), "ceiling".to_owned()));
+        let here = |spread: &&&Spread| (spread.metric, spread.variant) == (metric, variant);
+        let unlike = |spread: &&Spread| spread.ceiling.is_some_and(|(low, high)| high > UNLIKE * low);
+        let unlike = data.spreads.iter().filter(here).any(unlike);
+        legend.push(("k-limit".to_owned(), if unlike { "lowest ceiling" } else { "ceiling" }.to_owned()));
     }
     let name = match metric {
         Metric::Bandwidth => "Bandwidth",

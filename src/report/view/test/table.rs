@@ -95,9 +95,8 @@ pub(super) fn table(data: &Data<'_>) -> Table {
         }));
         if ceiling {
             let whole = if test.at_once() { find(Metric::TotalBandwidth) } else { Some(head) };
-            let share = whole
-                .and_then(|spread| spread.quantiles.zip(spread.ceiling))
-                .map(|(q, (low, _))| percent_of(q[2], low));
+            // Each link by its own: ceilings may differ.
+            let share = whole.and_then(|spread| spread.share).map(|share| percent_of(share, 1.0));
             row.push(share.unwrap_or_else(|| "–".to_owned()));
         }
         row

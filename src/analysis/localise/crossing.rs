@@ -1,0 +1,204 @@
+//! Pairs across rails beside pairs on one rail.
+//!
+//! Where every rail has a switch of its own, what crosses from one rail to another passes one more layer of switches: it takes
+//! longer and may get less. All pairs across rails are alike then, and low beside those on one rail. That is how the
+//! fabric is built, and no fault of each of these paths.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_stats::{
+    localise::{Pair, Port},
+    robust::{MAD_TO_SIGMA, median},
+};
+use railgauge_wire::terms::Better;
+
+use super::{Good, Localisation};
+use crate::analysis::words::worse;
+
+/// Share of the pairs of hosts whose difference must lie about the median one.
+const ALIKE: f64 = 0.9;
+/// Share of the hosts that may have differences of their own: bad ones, which are left out.
+const ODD: f64 = 1.0 / 3.0;
+/// How many standard errors the difference must be.
+const SURE: f64 = 5.0;
+/// With fewer values than this the spread is not taken to be below the least effect, as in [`localise`](mod@super).
+const FEW: usize = 12;
+
+/// By how much pairs across rails are below those on one rail, as differences of logarithms; 0 where they are not.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Crossing {
+    /// Within groups, or without any, and between groups.
+    below: [f64; 2],
+    /// The group of each host, by its number.
+    groups: Vec<u32>,
+}
+
+impl Crossing {
+    /// Of the pairs of a test; `least` is the least effect.
+    pub(super) fn new(pairs: &[Pair], groups: &[u32], least: f64) -> Self {
+        let mut crossing = Self { below: [0.0; 2], groups: groups.to_vec() };
+        let below = [0, 1].map(|kind| {
+            let of = pairs.iter().filter(|pair| crossing.kind(pair.from, pair.to) == kind);
+            let table = Table::new(of);
+            (!table.differences.is_empty()).then(|| table.alike(least).unwrap_or_default())
+        });
+        // Of a kind without any it is what the other kind shows.
+        crossing.below = [below[0].or(below[1]), below[1].or(below[0])].map(Option::unwrap_or_default);
+        crossing
+    }
+
+    fn kind(&self, from: Port, to: Port) -> usize {
+        let group = |port: Port| self.groups.get(port.host as usize);
+        usize::from(group(from) != group(to))
+    }
+
+    /// By how much a pair is below others because it crosses rails.
+    pub(super) fn of(&self, from: Port, to: Port) -> f64 {
+        if from.rail == to.rail { 0.0 } else { self.below[self.kind(from, to)] }
+    }
+}
+
+/// Two hosts, and what is between them.
+struct Difference {
+    hosts: [u32; 2],
+    /// Median of what pairs across rails are below the worse of the two rails that they cross.
+    below: f64,
+    /// Variance of that in units of the variance of a value.
+    variance: f64,
+    /// Median of the pairs on one rail.
+    straight: f64,
+}
+
+/// What pairs on one rail reach more than pairs across rails of the same two hosts.
+struct Table {
+    differences: Vec<Difference>,
+    /// Standard deviation of the values of one kind and two hosts.
+    scale: f64,
+    /// Values.
+    n: usize,
+}
+
+/// Standard error of a median of normal values over that of their mean.
+const MEDIAN_ERROR: f64 = 1.2533;
+
+impl Table {
+    fn new<'p>(pairs: impl Iterator<Item = &'p Pair>) -> Self {
+        let mut of: BTreeMap<[u32; 2], Vec<&Pair>> = BTreeMap::new();
+        for pair in pairs {
+            let hosts = [pair.from.host.min(pair.to.host), pair.from.host.max(pair.to.host)];
+            of.entry(hosts).or_default().push(pair);
+        }
+        let (mut differences, mut away, mut n) = (Vec::new(), Vec::new(), 0);
+        for (hosts, pairs) in of {
+            let (straight, crossed): (Vec<&Pair>, Vec<&Pair>) =
+                pairs.into_iter().partition(|pair| pair.from.rail == pair.to.rail);
+            let mut rails: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+            straight.iter().for_each(|pair| rails.entry(pair.from.rail).or_default().push(pair.value));
+            let rails: BTreeMap<u32, f64> =
+                rails.into_iter().filter_map(|(rail, values)| Some((rail, median(&values).ok()?))).collect();
+            // What a slow rail takes, it takes from its own pairs, too.
+            let below = |pair: &&Pair| {
+                let (from, to) = (rails.get(&pair.from.rail)?, rails.get(&pair.to.rail)?);
+                Some(from.min(*to) - pair.value)
+            };
+            let all: Vec<f64> = crossed.iter().filter_map(below).collect();
+            let Ok(below) = median(&all) else { continue };
+            let variance = MEDIAN_ERROR.powi(2) * (1.0 / straight.len() as f64 + 1.0 / all.len() as f64);
+            let values: Vec<f64> = straight.iter().map(|pair| pair.value).collect();
+            let straight = median(&values).unwrap_or_default();
+            differences.push(Difference { hosts, below, variance, straight });
+            n += values.len() + all.len();
+            for values in [rails.into_values().collect(), all] {
+                spread(&values, &mut away);
+            }
+        }
+        let scale = MAD_TO_SIGMA * median(&away).unwrap_or_default();
+        Self { differences, scale, n }
+    }
+
+    /// The median difference, if nearly all are alike but those of a few hosts, and it is beyond doubt and the least effect.
+    fn alike(&self, least: f64) -> Option<f64> {
+        let mut of: Vec<&Difference> = self.differences.iter().collect();
+        let hosts: BTreeSet<u32> = of.iter().flat_map(|one| one.hosts).collect();
+        let scale = if self.n < FEW { self.scale.max(least) } else { self.scale };
+        let odd = ((hosts.len() as f64 * ODD) as usize).max(1);
+        for _ in 0..=odd {
+            let middle = median(&of.iter().map(|one| one.below).collect::<Vec<_>>()).ok()?;
+            let of_one = scale * (of.iter().map(|one| one.variance).sum::<f64>() / of.len() as f64).sqrt();
+            let error = MEDIAN_ERROR * of_one / (of.len() as f64).sqrt();
+            let near = (middle / 2.0).max(SURE * of_one);
+            let apart: Vec<&Difference> = of.iter().copied().filter(|one| (one.below - middle).abs() > near).collect();
+            if apart.len() as f64 <= (1.0 - ALIKE) * of.len() as f64 {
+                return (middle > (SURE * error).max(least)).then_some(middle);
+            }
+            // The host that is bad by itself is low on one rail, too.
+            let low = |host: u32| {
+                let own: Vec<f64> = of.iter().filter(|one| one.hosts.contains(&host)).map(|one| one.straight).collect();
+                (median(&own).unwrap_or_default(), host)
+            };
+            let hosts: BTreeSet<u32> = of.iter().flat_map(|one| one.hosts).collect();
+            let (_, worst) = hosts.into_iter().map(low).min_by(|a, b| a.0.total_cmp(&b.0))?;
+            of.retain(|one| !one.hosts.contains(&worst));
+        }
+        None
+    }
+}
+
+/// Adds how far values lie from their mean, as single values would.
+fn spread(values: &[f64], away: &mut Vec<f64>) {
+    if values.len() > 1 {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let of_mean = (values.len() as f64 / (values.len() - 1) as f64).sqrt();
+        away.extend(values.iter().map(|value| (value - mean).abs() * of_mean));
+    }
+}
+
+impl Localisation {
+    /// Gives pairs across rails levels of their own, where they are below those on one rail.
+    pub(super) fn tell_crossing(&mut self, crossing: &Crossing, cases: &[u64], pairs: &[Pair]) {
+        let mut levels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for (case, pair) in cases.iter().zip(pairs) {
+            let below = crossing.of(pair.from, pair.to);
+            let Some(level) = self.level_of.get_mut(case).filter(|_| below > 0.0) else { continue };
+            let next = self.good.len();
+            let own = *levels.entry((*level, crossing.kind(pair.from, pair.to))).or_insert(next);
+            let usual = self.good[*level].clone();
+            *level = own;
+            if own == next {
+                let change = self.percent(-below);
+                let which = format!("{} across rails", usual.which.trim_start_matches("all "));
+                self.good.push(Good { which, centre: usual.centre * (1.0 + change / 100.0), ..usual });
+                self.across_rails_percent.push(change);
+            }
+        }
+        let usual: BTreeSet<usize> = levels.into_keys().map(|(level, _)| level).collect();
+        for level in usual {
+            let which = &mut self.good[level].which;
+            *which = format!("{} on one rail", which.trim_start_matches("all "));
+        }
+    }
+
+    /// Notes which pairs are alike among hosts so few that no level is known of any; `farther` says whether latencies between groups are
+    /// higher.
+    pub(super) fn tell_kinds(&mut self, cases: &[u64], pairs: &[Pair], farther: bool) {
+        let crossing = &self.bounds.crossing;
+        let farther = |pair: &Pair| farther && crossing.kind(pair.from, pair.to) == 1;
+        let kind = |pair: &Pair| usize::from(farther(pair)) + 2 * usize::from(crossing.of(pair.from, pair.to) > 0.0);
+        self.level_of = cases.iter().copied().zip(pairs.iter().map(kind)).collect();
+        let mut below: Vec<f64> = pairs.iter().map(|pair| crossing.of(pair.from, pair.to)).collect();
+        below.retain(|below| *below > 0.0);
+        below.sort_unstable_by(f64::total_cmp);
+        below.dedup();
+        self.across_rails_percent = below.into_iter().map(|below| self.percent(-below)).collect();
+    }
+
+    /// By how much pairs across rails are worse than pairs on one rail, all alike; `None` where they are not.
+    pub fn across_rails_words(&self) -> Option<String> {
+        let higher = self.metric.better() == Better::Higher;
+        let by = self.across_rails_percent.iter().map(|percent| worse(-(percent / 100.0).ln_1p().abs(), higher));
+        let mut by: Vec<String> = by.collect();
+        by.dedup();
+        (!by.is_empty())
+            .then(|| format!("pairs across rails are {} than pairs on one rail, all alike", by.join(" and ")))
+    }
+}
