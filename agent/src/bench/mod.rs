@@ -29,8 +29,9 @@
 //!
 //! ```text
 //! let mut recorder = Recorder::new();
-//! let mut window = Window::begin(timing.window, size, clock::now());
+//! let mut window = Window::ready(timing.window, size);
 //! let mut before = clock::now();
+//! window.start(before);
 //! while window.running() && done < window.quota() {
 //!     one operation, there and back
 //!     let now = clock::now();

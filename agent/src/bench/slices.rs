@@ -21,6 +21,11 @@ impl Slices {
         Self { origin, mark: origin + FINE, current: 0, full: Vec::with_capacity(6_000) }
     }
 
+    /// The same slices, nothing in them yet, from `origin` on.
+    pub fn start(&mut self, origin: u64) {
+        (self.origin, self.mark) = (origin, origin + FINE);
+    }
+
     /// Adds what was completed by `now`. `now` never runs backwards.
     #[inline]
     pub fn add(&mut self, now: u64, amount: u64) {

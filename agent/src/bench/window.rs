@@ -38,11 +38,23 @@ pub struct Tally {
 impl Window {
     /// Starts a window at `now`; `size` is the payload of one operation in bytes.
     pub fn begin(rule: step::Window, size: u64, now: u64) -> Self {
-        let slices = Slices::new(now);
-        let mut window =
-            Self { rule, size, started: now, operations: 0, slices, mark: 0, running: true, interval: None };
-        window.set_mark();
+        let mut window = Self::ready(rule, size);
+        window.start(now);
         window
+    }
+
+    /// A window with its memory, to be started by [`start`](Self::start).
+    pub fn ready(rule: step::Window, size: u64) -> Self {
+        let slices = Slices::new(0);
+        Self { rule, size, started: 0, operations: 0, slices, mark: 0, running: true, interval: None }
+    }
+
+    /// Starts it at `now`. A latency loop takes the same reading for the start of its first operation: whatever happens
+    /// between two readings (the host may run something else for milliseconds) would be in the window and in no time.
+    pub fn start(&mut self, now: u64) {
+        self.started = now;
+        self.slices.start(now);
+        self.set_mark();
     }
 
     /// Operations each queue pair may post in all.

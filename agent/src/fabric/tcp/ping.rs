@@ -41,11 +41,12 @@ pub fn ping(
     let (there, back) = there_and_back(&shared.pass);
     let rule = shared.rule.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a latency pass without end"))?;
     let mut recorder = Recorder::new();
+    let mut window = Window::ready(rule, shared.pass.size);
     shared.wait_at_gate();
     let deadline = clock::at(shared.control.deadline());
     let before = cpu::thread();
     let first = clock::now();
-    let mut window = Window::begin(rule, shared.pass.size, first);
+    window.start(first);
     let mut last = first;
     while window.running() && recorder.samples() < window.quota() {
         if let Some(stage) = stage.as_mut().filter(|_| shared.pass.op != Op::Read) {

@@ -239,9 +239,10 @@ pub fn serve_first(
     (rule, size): (Rule, u64),
     recorder: &mut Recorder,
 ) -> Result<Tally, Failure> {
-    let mut window = Window::begin(rule, size, clock::now());
+    let mut window = Window::ready(rule, size);
     let (quota, mut done) = (window.quota(), 0);
     let (mut before, mut sample) = (clock::now(), None);
+    window.start(before);
     while window.running() && done < quota {
         paddle.hit()?;
         // The message is on its way: now there is time to keep the last sample.
@@ -295,6 +296,49 @@ pub fn return_all(
         returned += 1;
         if paddle.empty_handed() {
             waiter.rest()?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::Arc,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::fabric::Control;
+
+    /// Answers every message at the third look.
+    #[derive(Default)]
+    struct ThirdLook(u32);
+
+    impl Paddle for ThirdLook {
+        fn hit(&mut self) -> Result<(), Failure> {
+            self.0 = 0;
+            Ok(())
+        }
+
+        fn back(&mut self) -> Result<bool, Failure> {
+            self.0 += 1;
+            Ok(self.0 == 3)
+        }
+
+        fn put_down(&mut self) -> Result<bool, Failure> {
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn the_times_of_the_operations_are_the_window() {
+        let control = Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_secs(60));
+        for rule in [Rule::Iterations(1), Rule::Iterations(7), Rule::Duration(2_000_000)] {
+            let (mut waiter, mut recorder) = (Waiter::polling(&control, Stage::Measure), Recorder::new());
+            let tally = serve_first(&mut ThirdLook::default(), &mut waiter, (rule, 8), &mut recorder).unwrap();
+            let latency = recorder.finish(1);
+            let sum = (latency.mean * latency.samples as f64).round() as u64;
+            assert_eq!((latency.samples, sum), (tally.operations, tally.elapsed), "{rule:?}");
         }
     }
 }
