@@ -7,6 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[path = "architecture/words.rs"]
+mod words;
+
 /// Longest file in lines, tests included.
 const LONGEST: usize = 500;
 

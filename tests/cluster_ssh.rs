@@ -169,7 +169,7 @@ async fn an_address_is_never_an_option() {
     let sshd = sshd!("");
     let bad = host("gpu3", "-oProxyCommand=touch /tmp/owned");
     let failure = one(launch(sshd.launcher()), bad, &Log::default()).await.unwrap_err();
-    assert!(failure.cause.contains("is no address"), "{failure}");
+    assert!(failure.cause.contains("is not an address"), "{failure}");
 }
 
 #[tokio::test]

@@ -25,8 +25,7 @@ pub fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], case
         // A fast wrong answer is worse than a slow right one, so it is said first.
         Status::Fail => {
             // Among the troubles are those of further cases too.
-            let word = State::Wrong.word();
-            let wrong = match troubles.iter().filter(|trouble| trouble.state == word).count() {
+            let wrong = match troubles.iter().filter(|trouble| trouble.state == State::Wrong).count() {
                 0 => String::new(),
                 n => format!("Wrong bytes arrived in {}.", count(n, "case")),
             };
@@ -55,7 +54,7 @@ fn unmeasured(troubles: &[Trouble], cases: Cases) -> String {
     let not_run = if cases.not_run > 0 { format!(", {} not run", cases.not_run) } else { String::new() };
     let none = if cases.measured_any() { "" } else { "No case was measured: " };
     let failed = format!("{none}{} of {} failed{not_run}.", cases.failed, count(cases.planned, "case"));
-    let cause = troubles.iter().find(|trouble| trouble.state == State::Failed.word());
+    let cause = troubles.iter().find(|trouble| trouble.state == State::Failed);
     match cause {
         Some(Trouble { error, .. }) if !error.is_empty() => format!("{failed} The first: {error}."),
         _ => failed,

@@ -181,7 +181,7 @@ fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>, threa
 /// A start that is no moment.
 fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
     let started_at = &result.attempt(sample)?.started_at;
-    started_at.parse::<Timestamp>().is_err().then(|| format!("it began at `{started_at}`, which is no time"))
+    started_at.parse::<Timestamp>().is_err().then(|| format!("it began at `{started_at}`, which is not a time"))
 }
 
 /// An operation or a window that took longer than the controller waited for it.

@@ -8,6 +8,7 @@ use railgauge_wire::{
     failure::{Failure, Kind},
     terms::{Algorithm, Fabric, Transport},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     journal::{End, Journal, Try},
@@ -55,25 +56,34 @@ pub struct CaseResult<'a> {
 }
 
 /// What to make of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
     /// Measured as often as planned, verified, and nothing speaks against it.
+    #[serde(rename = "measured")]
     Measured,
     /// Measured, but less often than planned.
+    #[serde(rename = "too few repeats")]
     Short,
     /// Measured and asked to be verified, but no bytes were compared.
+    #[serde(rename = "not verified")]
     Unverified,
     /// Measured, and something disturbed it, or it is not what was asked for.
+    #[serde(rename = "contaminated")]
     Contaminated,
     /// A sample says what cannot be true.
+    #[serde(rename = "impossible value")]
     Impossible,
     /// A sample is there, and a value that its metrics need is not.
+    #[serde(rename = "no value")]
     NoValue,
     /// Never tried.
+    #[serde(rename = "not run")]
     NotRun,
     /// Tried and not measured.
+    #[serde(rename = "failed")]
     Failed,
     /// The bytes that arrived are not those that were sent.
+    #[serde(rename = "wrong bytes")]
     Wrong,
 }
 
@@ -225,42 +235,17 @@ impl CaseResult<'_> {
     }
 }
 
-/// A failure of a case with its host in front: `gpu02: join: …`. The agent's or loop's words name the host where
-/// only one is to blame; otherwise both ends stand there.
+/// A failure of a case with its host in front: `gpu02: join: …`; with both ends where none is known.
 pub fn describe(failure: &Failure, case: &Case) -> String {
-    let ends: [&str; 2] = [&case.flow.from.host, &case.flow.to.host];
-    let pair = failure.cause.split_once(": ").filter(|(front, _)| front.contains('→'));
-    if let Some((_, cause)) = pair.filter(|(front, _)| ends.into_iter().all(|host| names(front, host))) {
-        return format!("{} → {}: {}: {cause}", ends[0], ends[1], failure.stage);
-    }
-    let mut hosts = case.flow.hosts().into_iter().map(|host| &**host);
-    if let Some(host) = hosts.find(|host| own_cause(host, failure).is_some()) {
+    if let Some(host) = &failure.host {
         return of_host(host, failure);
     }
-    let cause = &failure.cause;
-    let mut named = ends.into_iter().filter(|host| names(&failure.cause, host));
-    match (named.next(), named.next()) {
-        (Some(host), None) => format!("{host}: {}: {cause}", failure.stage),
-        _ => format!("{} → {}: {}: {cause}", ends[0], ends[1], failure.stage),
-    }
+    format!("{} → {}: {}: {}", case.flow.from.host, case.flow.to.host, failure.stage, failure.cause)
 }
 
-/// A failure of a host, with its name in front once.
+/// A failure of a host, with its name in front, and without the next step.
 pub fn of_host(host: &str, failure: &Failure) -> String {
-    let cause = own_cause(host, failure).unwrap_or(&failure.cause);
-    format!("{host}: {}: {cause}", failure.stage)
-}
-
-/// The cause without the host's name, where it starts with it.
-fn own_cause<'f>(host: &str, failure: &'f Failure) -> Option<&'f str> {
-    failure.cause.strip_prefix(host)?.strip_prefix(": ")
-}
-
-/// Whether `host` stands in `text` as a word of its own: `gpu1` does not stand in `gpu10`.
-fn names(text: &str, host: &str) -> bool {
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
-    text.match_indices(host)
-        .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + host.len()..].chars().next()))
+    Failure { help: String::new(), ..failure.clone() }.at(host).to_string()
 }
 
 /// Joins planned cases and tries, in the order of the cases.

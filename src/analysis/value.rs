@@ -71,7 +71,7 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
         | Metric::TotalBandwidth => Ok(None),
     }?;
     match value {
-        Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is no measurement")),
+        Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is not a measurement")),
         value => Ok(value),
     }
 }

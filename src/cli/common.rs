@@ -150,7 +150,7 @@ pub fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
     only_ours(path, "page of railgauge", is_page)
 }
 
-/// Refuses to replace a file that is no baseline.
+/// Refuses to replace a file that is not a baseline.
 ///
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
@@ -164,8 +164,8 @@ fn only_ours(path: &Path, name: &str, ours: fn(&[u8]) -> bool) -> anyhow::Result
     let what = match fs::symlink_metadata(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
         Ok(found) if found.is_dir() => "that is a directory".to_owned(),
-        // A stream that is no file is not replaced by anything.
-        Ok(_) if !path.is_file() => "that is no file".to_owned(),
+        // A stream that is not a file is not replaced by anything.
+        Ok(_) if !path.is_file() => "that is not a file".to_owned(),
         _ => {
             let mut head = Vec::new();
             let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be looked at", path_text(path)))?;
@@ -248,7 +248,7 @@ mod tests {
     fn a_file_of_a_run_is_never_overwritten() {
         let run = tempfile::tempdir().unwrap();
         let refused = |name: &str| no_file_of_a_run(&run.path().join(name)).is_err();
-        assert!(!FILES.iter().any(|name| refused(name)), "this is no run directory yet");
+        assert!(!FILES.iter().any(|name| refused(name)), "this is not a run directory yet");
         fs::write(run.path().join("records.jsonl"), "").unwrap();
         assert!(FILES.iter().all(|name| refused(name)));
         assert!(!refused("compare.html"));

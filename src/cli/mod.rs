@@ -23,7 +23,7 @@ pub use exit::{Exit, Misuse};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "railgauge", version, about, after_help = exit::HELP, disable_help_subcommand = true)]
+#[command(name = "railgauge", version, about, after_help = exit::HELP)]
 struct CommandLine {
     #[command(flatten)]
     common: Common,
@@ -69,7 +69,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
     }
 }
 
-/// Runs the command line and answers with its exit code.
+/// Runs the command line. Returns its exit code.
 pub fn main() -> ExitCode {
     // clap itself prints help and mistakes, on stdout and stderr, and honours NO_COLOR.
     let line = match CommandLine::try_parse() {

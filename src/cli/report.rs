@@ -22,11 +22,11 @@ pub struct Args {
 /// Draws the report; the summary, or the verdicts as JSON, go to stdout.
 ///
 /// # Errors
-/// The directory is no run directory, its journal cannot be read, or a file cannot be written.
+/// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.run.join("records.jsonl").symlink_metadata().is_err() {
         let run = path_text(&args.run);
-        return Err(Misuse(format!("{run} is no run directory: it holds no records.jsonl")).into());
+        return Err(Misuse(format!("{run} is not a run directory: it holds no records.jsonl")).into());
     }
     let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;
     written_out(&written, args.json, common)
@@ -44,7 +44,7 @@ fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
     }
 }
 
-/// Shows what was written of a run; answers with what its verdicts make of the process.
+/// Shows what was written of a run. Returns the exit code that its verdicts ask for.
 ///
 /// # Errors
 /// stdout cannot be written.

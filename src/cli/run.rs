@@ -109,7 +109,7 @@ fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
 /// How long drawing the report may take once the run is interrupted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Draws the report, says what the run came to, and answers with the exit code.
+/// Draws the report, says what the run came to. Returns the exit code.
 async fn finish(directory: &Directory, end: End, args: &Args, common: &Common, spine: &Spine) -> anyhow::Result<Exit> {
     let place = path_text(directory.path());
     let quoted = path_quoted(directory.path());

@@ -44,7 +44,7 @@ fn epoch(said: &str) -> Result<(i64, String), String> {
     let (date, what) = said.split_once(' ').unwrap_or((said, ""));
     if date.len() != "2026-11-21".len() {
         let date = text::printable(date);
-        return Err(format!("`{date}` is no day; write it as 2026-11-21, and a reason behind a space"));
+        return Err(format!("`{date}` is not a day; write it as 2026-11-21, and a reason behind a space"));
     }
     let what = text::printable(what.trim());
     let day = day(date).map_err(|why| text::printable(&why))?;

@@ -23,10 +23,11 @@ use super::{
     conversation::{self, Conversation, skip_to_magic},
     deploy::Deployed,
     explain,
+    gone::Gone,
     log::{LastWords, drain},
     pipe::{End, Pipe},
     script,
-    trouble::{Trouble, named},
+    trouble::Trouble,
 };
 
 /// Time for the exit status and the last lines after a pipe broke: they travel beside it and come a little later.
@@ -89,18 +90,18 @@ impl Agent {
     /// What the agent answers; after `limit` [`Kind::Deadline`]; [`Kind::Lost`] as soon as the pipe breaks;
     /// [`Kind::Aborted`] after [`Agent::close`]. The cause names the host.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
-        self.0.conversation.ask(ask, limit).await.map_err(|failure| named(self.host(), failure))
+        self.0.conversation.ask(ask, limit).await.map_err(|failure| failure.at(self.host()))
     }
 
     /// Set once the pipe is gone: the agent or the way to it died, or what came was not the protocol. The cause tells
     /// how the process ended and its last words, where they are known.
     pub fn lost(&self) -> Option<Failure> {
-        self.0.conversation.lost().map(|failure| named(self.host(), failure))
+        self.0.conversation.lost().map(|failure| failure.at(self.host()))
     }
 
     /// Resolves when [`Agent::lost`] is set.
     pub async fn gone(&self) -> Failure {
-        named(self.host(), self.0.conversation.gone().await)
+        explain::lost(&self.0.conversation.gone().await).at(self.host())
     }
 
     /// Says goodbye, waits for the agent's end (and forces it where possible), takes its file off the host unless it
@@ -209,7 +210,7 @@ impl Agent {
 
 /// Why an agent that never greeted is gone.
 async fn start_failed(conversation: &Conversation) -> Trouble {
-    explain::start(conversation.gone().await)
+    explain::start(&conversation.gone().await)
 }
 
 fn skew(protocol: u32, version: &str) -> Trouble {
@@ -272,7 +273,7 @@ impl Watch {
         }
         // The last lines may still be on their way; a grandchild that holds the stream open must not hold us up.
         let _ = timeout(AFTERMATH, words).await;
-        self.conversation.lose(explain::lost(&why, ended.as_ref(), &self.last.text()));
+        self.conversation.lose(Gone { why, end: ended.clone(), last: self.last.text() });
         // The process may outlive its broken pipe; only now may its end be forgotten.
         if ended.is_none() {
             let _ = end.await;

@@ -49,7 +49,7 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     Ok(bounded(serde_json::from_value(value)?))
 }
 
-/// A reply, unless it is the facts of a host that there cannot be.
+/// A reply, unless it is the facts of a host that there cannot be; a failure in it names no host.
 fn bounded(reply: FromAgent) -> FromAgent {
     match reply {
         FromAgent::Reply { id, outcome: Ok(Answer::Facts(facts)) } => {
@@ -62,6 +62,10 @@ fn bounded(reply: FromAgent) -> FromAgent {
                 None => Ok(Answer::Facts(facts)),
             };
             FromAgent::Reply { id, outcome }
+        }
+        // Whose failure it is the controller knows; an agent could only name others.
+        FromAgent::Reply { id, outcome: Err(failure) } => {
+            FromAgent::Reply { id, outcome: Err(Failure { host: None, peer: None, ..failure }) }
         }
         other => other,
     }

@@ -17,7 +17,11 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
 };
 
-use super::{border, pipe::Sink};
+use super::{
+    border, explain,
+    gone::{Gone, Why},
+    pipe::Sink,
+};
 use crate::border::text;
 
 /// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
@@ -30,7 +34,7 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     state: Mutex<State>,
-    lost: watch::Sender<Option<Failure>>,
+    lost: watch::Sender<Option<Gone>>,
 }
 
 #[derive(Debug)]
@@ -105,8 +109,9 @@ impl Conversation {
     }
 
     /// Ends the conversation for everybody who waits.
-    pub fn lose(&self, failure: Failure) {
-        self.lost.send_replace(Some(failure.clone()));
+    pub fn lose(&self, gone: Gone) {
+        let failure = explain::lost(&gone);
+        self.lost.send_replace(Some(gone));
         let mut state = self.state();
         state.frames = None;
         for (_, waiting) in state.waiting.drain() {
@@ -117,25 +122,23 @@ impl Conversation {
 
     /// Why the conversation ended, once it has.
     pub fn lost(&self) -> Option<Failure> {
-        self.lost.borrow().clone()
+        self.lost.borrow().as_ref().map(explain::lost)
     }
 
     /// Resolves when the conversation has ended.
-    pub async fn gone(&self) -> Failure {
+    pub async fn gone(&self) -> Gone {
         let mut lost = self.lost.subscribe();
-        match lost.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
-            Ok(Some(failure)) => failure,
-            // The sender lives in `self`, so the wait cannot be cut short.
-            _ => closed(),
-        }
+        // The sender lives in `self`, so the wait cannot be cut short.
+        let gone = lost.wait_for(Option::is_some).await;
+        gone.ok().and_then(|gone| gone.clone()).unwrap_or_default()
     }
 
     /// Gives a reply to whoever waits for it.
-    fn deliver(&self, reply: FromAgent) -> Result<(), String> {
+    fn deliver(&self, reply: FromAgent) -> Result<(), Why> {
         let FromAgent::Reply { id, outcome } = reply;
         let mut state = self.state();
         if id == 0 || id >= state.next {
-            return Err(format!("it answered request {id}, which was never sent"));
+            return Err(Why::Unasked(id));
         }
         // A reply to a request whose time ran out finds nobody.
         if let Some(waiting) = state.waiting.remove(&id) {
@@ -144,8 +147,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Delivers replies until the stream ends; answers why it ended.
-    pub async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> String {
+    /// Delivers replies until the stream ends. Returns why it ended.
+    pub async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> Why {
         loop {
             match next(from).await {
                 Ok(Some(reply)) => {
@@ -153,8 +156,8 @@ impl Conversation {
                         return why;
                     }
                 }
-                Ok(None) => return String::new(),
-                Err(error) => return format!("what it said is not this protocol: {error}"),
+                Ok(None) => return Why::Closed,
+                Err(error) => return Why::NotProtocol(error.to_string()),
             }
         }
     }
@@ -210,17 +213,14 @@ const NOISE: usize = 64 << 10;
 ///
 /// # Errors
 /// The stream ends first, or more than [`NOISE`] bytes come first.
-pub(crate) async fn skip_to_magic(
-    from: &mut (impl AsyncRead + Unpin),
-    mut noise: impl FnMut(&str),
-) -> Result<(), String> {
+pub(crate) async fn skip_to_magic(from: &mut (impl AsyncRead + Unpin), mut noise: impl FnMut(&str)) -> Result<(), Why> {
     let mut seen = Vec::new();
     let mut matched = 0;
     let mut byte = [0];
     let outcome = loop {
         match from.read(&mut byte).await {
-            Ok(0) => break Err("it ended before its greeting".to_owned()),
-            Err(error) => break Err(format!("its output broke off before its greeting: {error}")),
+            Ok(0) => break Err(Why::ClosedEarly),
+            Err(error) => break Err(Why::BrokeEarly(error.to_string())),
             Ok(_) => {}
         }
         seen.push(byte[0]);
@@ -235,7 +235,7 @@ pub(crate) async fn skip_to_magic(
             break Ok(());
         }
         if seen.len() > NOISE {
-            break Err(format!("more than {NOISE} bytes of other text came before its greeting"));
+            break Err(Why::OtherText(NOISE));
         }
     };
     seen.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty()).for_each(|line| noise(&line));
@@ -259,6 +259,7 @@ fn describe(ask: &Ask) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::pipe::End;
 
     #[tokio::test]
     async fn noise_before_the_greeting_is_skipped_and_told() {
@@ -275,7 +276,7 @@ mod tests {
     #[tokio::test]
     async fn endless_noise_is_cut_off() {
         let why = skip_to_magic(&mut tokio::io::repeat(b'y'), |_| {}).await.unwrap_err();
-        assert!(why.contains("other text"), "{why}");
+        assert_eq!(why, Why::OtherText(NOISE));
     }
 
     #[tokio::test]
@@ -287,10 +288,11 @@ mod tests {
             if closed {
                 conversation.hang_up();
             }
-            let reason = Failure::new(Stage::Converse, Kind::Lost, "the agent was killed");
+            let gone = Gone { end: Some(End::Signal(Some(9))), ..Gone::default() };
+            let reason = explain::lost(&gone);
             let found = async {
                 tokio::time::sleep(Duration::from_millis(20)).await;
-                conversation.lose(reason.clone());
+                conversation.lose(gone);
             };
             let (told, ()) = tokio::join!(conversation.ask(Ask::Facts, Duration::from_secs(60)), found);
             assert_eq!(told, Err(reason));

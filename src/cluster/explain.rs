@@ -3,6 +3,7 @@
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::{
+    gone::{Gone, Why},
     launch::Way,
     pipe::{End, Output},
     trouble::Trouble,
@@ -13,27 +14,33 @@ use crate::border::text;
 pub(crate) const REBUILD: &str =
     "rebuild both from one source: `cargo build && cargo build -p railgauge-agent --profile agent`";
 
-/// An agent that is gone: why its stream ended (empty if it just ended), how the process ended, its last words.
-pub(crate) fn lost(why: &str, end: Option<&End>, last: &str) -> Failure {
-    let mut cause = "the agent is gone".to_owned();
-    match end {
-        Some(end) => cause += &format!(": {end}"),
-        None if why.is_empty() => cause += ": it closed its output",
-        None => {}
-    }
-    if !why.is_empty() {
-        cause += &format!("; {why}");
-    }
-    if !last.is_empty() {
-        cause += &format!("; its last words: {}", shortened(last));
-    }
-    Failure::new(Stage::Converse, Kind::Lost, cause).help(match end {
+/// The failure of an agent that is gone.
+pub(crate) fn lost(gone: &Gone) -> Failure {
+    let cause = told("the agent is gone", gone);
+    Failure::new(Stage::Converse, Kind::Lost, cause).help(match gone.end {
         Some(End::Signal(Some(9) | None)) => {
             "somebody or the kernel's out-of-memory killer ended it: see `dmesg` on the host"
         }
         Some(End::Unknown(_)) => "see whether the host is up and reachable",
         _ => "log.txt holds everything it wrote",
     })
+}
+
+/// How it ended, in words.
+fn told(what: &str, Gone { why, end, last }: &Gone) -> String {
+    let mut cause = what.to_owned();
+    match end {
+        Some(end) => cause += &format!(": {end}"),
+        None if *why == Why::Closed => cause += &format!(": {why}"),
+        None => {}
+    }
+    if *why != Why::Closed {
+        cause += &format!("; {why}");
+    }
+    if !last.is_empty() {
+        cause += &format!("; its last words: {}", shortened(last));
+    }
+    cause
 }
 
 /// Signs of a known cause in the words of loaders and shells: all parts occur, ignoring case.
@@ -89,25 +96,25 @@ const START: &[Sign] = &[
         passing: false,
         help: "the agent's directory does not allow programs (mounted noexec?): name another in launch.agent_dir",
     },
-    Sign { parts: &["not this protocol"], passing: false, help: REBUILD },
-    Sign {
-        parts: &["other text came before"],
-        passing: false,
-        help: "something that is not the agent writes to its standard output: see log.txt and the start-up files of \
-               the login shell",
-    },
 ];
 
-/// The failure of an agent that never greeted, with a next step where its words are known.
-pub(crate) fn start(gone: Failure) -> Trouble {
-    let cause = gone.cause.replacen("the agent is gone", "the agent did not start", 1);
-    match sign(START, &cause) {
-        Some(sign) => {
-            let failure = Failure::new(Stage::Start, Kind::Configuration, cause).help(sign.help);
-            Trouble { failure, passing: sign.passing }
-        }
-        None => Trouble { failure: Failure { stage: Stage::Start, cause, ..gone }, passing: false },
+/// The failure of an agent that never greeted, with a next step where the words of the host's loader or shell, or what came in
+/// place of the greeting, are known.
+pub(crate) fn start(gone: &Gone) -> Trouble {
+    let cause = told("the agent did not start", gone);
+    let known = |help: &str| Failure::new(Stage::Start, Kind::Configuration, cause.clone()).help(help);
+    if let Some(sign) = sign(START, &gone.last) {
+        return Trouble { failure: known(sign.help), passing: sign.passing };
     }
+    let failure = match gone.why {
+        Why::NotProtocol(_) => known(REBUILD),
+        Why::OtherText(_) => known(
+            "something that is not the agent writes to its standard output: see log.txt and the start-up files of the \
+             login shell",
+        ),
+        _ => Failure { stage: Stage::Start, cause, ..lost(gone) },
+    };
+    Trouble { failure, passing: false }
 }
 
 /// Why a script on a host failed. The first match counts.
@@ -169,7 +176,8 @@ mod tests {
 
     #[test]
     fn a_lost_agent_tells_its_end_and_its_last_words() {
-        let failure = lost("", Some(&End::Signal(Some(9))), "reading counters");
+        let end = Some(End::Signal(Some(9)));
+        let failure = lost(&Gone { why: Why::Closed, end, last: "reading counters".into() });
         assert_eq!(failure.cause, "the agent is gone: killed by signal 9 (SIGKILL); its last words: reading counters");
         assert_eq!(failure.kind, Kind::Lost);
         assert!(failure.help.contains("dmesg"));
@@ -179,13 +187,19 @@ mod tests {
     fn loaders_are_understood() {
         let words =
             "railgauge-agent: error while loading shared libraries: libfoo.so.1: cannot open shared object file";
-        let trouble = start(lost("it ended before its greeting", Some(&End::Code(127)), words));
+        let gone = |code, last: &str| Gone { why: Why::ClosedEarly, end: Some(End::Code(code)), last: last.into() };
+        let trouble = start(&gone(127, words));
         assert_eq!(trouble.failure.stage, Stage::Start);
         assert!(trouble.failure.cause.starts_with("the agent did not start: exit status 127"), "{trouble:?}");
         assert!(trouble.failure.help.contains("install the library"), "{trouble:?}");
         let words = "./agent: /lib64/libc.so.6: version `GLIBC_2.34' not found (required by ./agent)";
-        let trouble = start(lost("", Some(&End::Code(1)), words));
+        let trouble = start(&gone(1, words));
         assert!(trouble.failure.help.contains("oldest"), "{trouble:?}");
         assert!(!trouble.passing);
+        let noise = start(&Gone { why: Why::OtherText(65_536), ..gone(0, "Welcome") });
+        assert_eq!((noise.failure.kind, noise.passing), (Kind::Configuration, false));
+        assert!(noise.failure.help.contains("login shell"), "{noise:?}");
+        let foreign = start(&Gone { why: Why::NotProtocol("EOF".into()), ..gone(0, "") });
+        assert_eq!(foreign.failure.help, REBUILD);
     }
 }

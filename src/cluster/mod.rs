@@ -11,6 +11,7 @@
 //! | `deploy`, `script` | the agent's file on a host: looked for, sent, started, taken away |
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
+//! | `gone` | how a conversation ended: the stream, the process, the last words |
 //! | `explain`, `explain_ssh` | the words of loaders, shells and ssh, turned into a cause and a next step |
 //! | [`LogSink`] | where the words of remote processes go, line by line |
 //!
@@ -24,6 +25,7 @@ mod conversation;
 mod deploy;
 mod explain;
 mod explain_ssh;
+mod gone;
 mod group;
 mod launch;
 mod local;

@@ -41,7 +41,7 @@ impl Launcher {
     /// Connects to a host.
     pub async fn open(&self, host: &Host) -> Result<Way, Trouble> {
         if host.address.is_empty() || host.address.starts_with('-') {
-            let cause = format!("\"{}\" is no address for ssh", host.address);
+            let cause = format!("\"{}\" is not an address for ssh", host.address);
             return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause)
                 .help("an address must not be empty or begin with `-`"));
         }

@@ -5,7 +5,7 @@ use railgauge_wire::failure::{Failure, Kind, Stage};
 /// A failure, and whether another try may end differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// What is told. The cause does not name the host yet: [`Trouble::at`] does.
+    /// What is told. It names no host yet: [`Trouble::at`] does.
     pub failure: Failure,
     /// Whether the cause is of the kind that passes by itself.
     pub passing: bool,
@@ -31,12 +31,6 @@ impl Trouble {
 
     /// The failure, naming its host.
     pub fn at(self, host: &str) -> Failure {
-        named(host, self.failure)
+        self.failure.at(host)
     }
-}
-
-/// The same failure with the host's name before its cause.
-pub(crate) fn named(host: &str, mut failure: Failure) -> Failure {
-    failure.cause = format!("{host}: {}", failure.cause);
-    failure
 }

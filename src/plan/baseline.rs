@@ -121,7 +121,7 @@ impl Baseline {
         struct Versioned {
             version: u32,
         }
-        let foreign = |error: serde_json::Error| format!("is no baseline: {error}");
+        let foreign = |error: serde_json::Error| format!("is not a baseline: {error}");
         let found = serde_json::from_str::<Versioned>(text).map_err(foreign)?.version;
         if found != VERSION {
             return Err(format!("is a baseline of version {found}, and this railgauge reads version {VERSION}"));
@@ -136,7 +136,7 @@ impl Baseline {
         };
         match baseline.entries.iter().find(|entry| !sound(entry)) {
             Some(Entry { class: Class { test, metric, .. }, .. }) => {
-                Err(format!("is no sound baseline: an entry of {metric} of test {test} has no value or unknown ends"))
+                Err(format!("is not a usable baseline: an entry of {metric} of test {test} has no value or unknown ends"))
             }
             None => Ok(baseline),
         }

@@ -133,7 +133,7 @@ fn waiver(
     if groups.contains_key(name) {
         return Some(Waiver::Group(name.to_owned()));
     }
-    let mistake = Mistake::at(text.span.clone(), format!("`{name}` is no part that can be waived"));
+    let mistake = Mistake::at(text.span.clone(), format!("`{name}` is not a part that can be waived"));
     table.book.add(mistake.help("name a host or a group of this plan, `rail 0`, or `all`"));
     None
 }

@@ -1,11 +1,85 @@
-//! The facts of a host that can be held against those of another host, or of another day, in words.
+//! The facts of a host that can be held against those of another host, or of another day.
 
 use railgauge_wire::facts::{Bond, Gpu, HostFacts, Interface, PciFunction, RdmaDevice, RdmaPort, Sriov};
 
-/// Facts that should be equal on equal hosts, by name. Addresses, names and counters are not among them.
+/// What of a host a fact is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactOf<'f> {
+    /// The host itself.
+    Host,
+    /// An RDMA device, or a port of it.
+    Nic {
+        /// Name of the device.
+        device: &'f str,
+        /// Number of the port.
+        port: Option<u32>,
+    },
+    /// A GPU, by its number there.
+    Gpu(u32),
+    /// Its huge pages of this many bytes.
+    HugePages(u64),
+    /// A module of the kernel.
+    Module(&'f str),
+    /// A library or program.
+    Library,
+}
+
+/// A fact of a host that can be held against that of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparable<'f> {
+    /// What it is about.
+    pub of: FactOf<'f>,
+    /// What of it: `firmware`, `PCIe link`, …; empty for modules and huge pages, for a library its name.
+    pub fact: &'f str,
+    /// What it was found to be.
+    pub value: String,
+}
+
+impl Comparable<'_> {
+    /// Its name, which stands once in a host: `kernel`, `mlx5_0 firmware`, `mlx5_0 port 1 MTU`, `GPU 2 ECC`.
+    pub fn name(&self) -> String {
+        let fact = self.fact;
+        match self.of {
+            FactOf::Host | FactOf::Library => fact.to_owned(),
+            FactOf::Nic { device, port: None } => format!("{device} {fact}"),
+            FactOf::Nic { device, port: Some(port) } => format!("{device} port {port} {fact}"),
+            FactOf::Gpu(index) => format!("GPU {index} {fact}"),
+            FactOf::HugePages(bytes) => format!("huge pages of {} KiB", bytes >> 10),
+            FactOf::Module(module) => format!("module {module}"),
+        }
+    }
+
+    /// Its name without that of the device: `NIC firmware`, `NIC port 1 MTU`. Others have the same name as ever.
+    pub fn of_any(&self) -> String {
+        match self.of {
+            FactOf::Nic { port, .. } => Comparable { of: FactOf::Nic { device: "NIC", port }, ..self.clone() }.name(),
+            _ => self.name(),
+        }
+    }
+
+    /// Whether somebody changes it on purpose, and new levels come with it: system, kernel, drivers, firmware, libraries.
+    fn is_software(&self) -> bool {
+        match self.of {
+            FactOf::Host => [OS, KERNEL].contains(&self.fact),
+            FactOf::Nic { .. } => [DRIVER, FIRMWARE, INTERFACE_DRIVER].contains(&self.fact),
+            FactOf::Gpu(_) => self.fact == DRIVER,
+            FactOf::HugePages(_) => false,
+            FactOf::Module(_) => true,
+            FactOf::Library => self.fact.starts_with("lib"),
+        }
+    }
+}
+
+const OS: &str = "operating system";
+const KERNEL: &str = "kernel";
+const DRIVER: &str = "driver";
+const FIRMWARE: &str = "firmware";
+const INTERFACE_DRIVER: &str = "interface driver";
+
+/// Facts that should be equal on equal hosts. Addresses, names and counters are not among them.
 ///
 /// Every name stands once.
-pub fn comparable(facts: &HostFacts) -> Vec<(String, String)> {
+pub fn comparable(facts: &HostFacts) -> Vec<Comparable<'_>> {
     let mut list = List::default();
     machine(facts, &mut list);
     for device in &facts.rdma {
@@ -16,41 +90,43 @@ pub fn comparable(facts: &HostFacts) -> Vec<(String, String)> {
         graphics(facts, gpu, &mut list);
     }
     for (name, version) in &facts.modules {
-        list.add(&format!("module {name}"), Some(if version.is_empty() { "loaded".into() } else { version.clone() }));
+        let version = if version.is_empty() { "loaded".into() } else { version.clone() };
+        list.of(FactOf::Module(name), "", Some(version));
     }
     // The directory differs with the distribution and is not the version; the loader's words have none.
     let file = |path: &String| path.starts_with('/').then(|| path.rsplit('/').next().unwrap_or(path).to_owned());
     for (name, path) in &facts.libraries {
-        list.add(name, Some(file(path).unwrap_or_else(|| "not found".into())));
+        list.of(FactOf::Library, name, Some(file(path).unwrap_or_else(|| "not found".into())));
     }
     list.0
 }
 
-/// Those that somebody changes on purpose, and with which new levels come: system, kernel, drivers, firmware, libraries.
+/// Those that somebody changes on purpose, and with which new levels come, by their names.
 pub fn software(facts: &HostFacts) -> Vec<(String, String)> {
-    let chosen = |name: &str| {
-        ["operating system", "kernel"].contains(&name)
-            || ["module ", "lib"].iter().any(|start| name.starts_with(start))
-            || [" driver", " firmware"].iter().any(|end| name.ends_with(end))
-    };
-    comparable(facts).into_iter().filter(|(name, _)| chosen(name)).collect()
+    let software = comparable(facts).into_iter().filter(Comparable::is_software);
+    software.map(|fact| (fact.name(), fact.value)).collect()
 }
 
-/// Names and values as they are gathered.
+/// Facts as they are gathered.
 #[derive(Default)]
-struct List(Vec<(String, String)>);
+struct List<'f>(Vec<Comparable<'f>>);
 
-impl List {
-    fn add(&mut self, fact: &str, value: Option<String>) {
-        self.0.extend(value.map(|value| (fact.to_owned(), value)));
+impl<'f> List<'f> {
+    /// A fact of the host.
+    fn add(&mut self, fact: &'f str, value: Option<String>) {
+        self.of(FactOf::Host, fact, value);
+    }
+
+    fn of(&mut self, of: FactOf<'f>, fact: &'f str, value: Option<String>) {
+        self.0.extend(value.map(|value| Comparable { of, fact, value }));
     }
 }
 
-fn machine(facts: &HostFacts, list: &mut List) {
+fn machine<'f>(facts: &'f HostFacts, list: &mut List<'f>) {
     let on = |flag: Option<bool>| flag.map(|on| if on { "on" } else { "off" }.to_owned());
     let (cpu, around) = (&facts.cpu, &facts.surroundings);
-    list.add("operating system", facts.os.clone());
-    list.add("kernel", Some(facts.kernel.clone()));
+    list.add(OS, facts.os.clone());
+    list.add(KERNEL, Some(facts.kernel.clone()));
     list.add("kernel parameters", facts.command_line.as_deref().map(parameters));
     list.add("architecture", Some(facts.architecture.clone()));
     list.add("machine", around.product.clone());
@@ -64,7 +140,7 @@ fn machine(facts: &HostFacts, list: &mut List) {
     // To the GiB: what the kernel keeps for itself differs by some MiB on equal machines.
     list.add("memory", facts.memory_bytes.map(|bytes| format!("{} GiB", bytes.saturating_add(1 << 29) >> 30)));
     for pages in &facts.huge_pages {
-        list.add(&format!("huge pages of {} KiB", pages.bytes >> 10), Some(pages.total.to_string()));
+        list.of(FactOf::HugePages(pages.bytes), "", Some(pages.total.to_string()));
     }
     list.add("transparent huge pages", facts.transparent_huge_pages.clone());
     list.add("NUMA balancing", on(facts.numa_balancing));
@@ -86,21 +162,22 @@ fn parameters(line: &str) -> String {
     kept.collect::<Vec<_>>().join(" ")
 }
 
-fn rdma(facts: &HostFacts, device: &RdmaDevice, list: &mut List) {
-    let name = &device.name;
-    let mut add = |fact: &str, value: Option<String>| list.add(&format!("{name} {fact}"), value);
-    add("driver", device.driver.clone());
-    add("firmware", device.firmware.clone());
+fn rdma<'f>(facts: &'f HostFacts, device: &'f RdmaDevice, list: &mut List<'f>) {
+    let name = device.name.as_str();
+    let mut add = |fact: &'f str, value: Option<String>| list.of(FactOf::Nic { device: name, port: None }, fact, value);
+    add(DRIVER, device.driver.clone());
+    add(FIRMWARE, device.firmware.clone());
     add("board", device.board.clone());
     add("PCIe link", device.pcie.map(|(speed, width)| format!("{speed} GT/s x{width}")));
     add("NUMA node", device.numa.map(|node| node.to_string()));
     function(&device.function, &mut add);
     for port in &device.ports {
-        of_port(facts, port, &mut |fact, value| list.add(&format!("{name} port {} {fact}", port.number), value));
+        let subject = FactOf::Nic { device: name, port: Some(port.number) };
+        of_port(facts, port, &mut |fact, value| list.of(subject, fact, value));
     }
 }
 
-fn function(function: &PciFunction, add: &mut impl FnMut(&str, Option<String>)) {
+fn function(function: &PciFunction, add: &mut impl FnMut(&'static str, Option<String>)) {
     let bytes = |value: Option<u32>| value.map(|bytes| format!("{bytes} B"));
     let on = |flag: Option<bool>| flag.map(|on| if on { "on" } else { "off" }.to_owned());
     add("read requests", bytes(function.max_read_request));
@@ -120,7 +197,7 @@ fn function(function: &PciFunction, add: &mut impl FnMut(&str, Option<String>)) 
     add("bridges with ACS", known.then(|| controlled.count().to_string()));
 }
 
-fn of_port(facts: &HostFacts, port: &RdmaPort, add: &mut impl FnMut(&str, Option<String>)) {
+fn of_port(facts: &HostFacts, port: &RdmaPort, add: &mut impl FnMut(&'static str, Option<String>)) {
     let number = |value: Option<u32>| value.map(|number| number.to_string());
     add("state", port.state.clone());
     add("link layer", port.link_layer.clone());
@@ -136,13 +213,13 @@ fn of_port(facts: &HostFacts, port: &RdmaPort, add: &mut impl FnMut(&str, Option
     }
 }
 
-fn ethernet(interface: &Interface, add: &mut impl FnMut(&str, Option<String>)) {
+fn ethernet(interface: &Interface, add: &mut impl FnMut(&'static str, Option<String>)) {
     let priorities = |list: &[u8]| match list {
         [] => "none".to_owned(),
         list => list.iter().map(u8::to_string).collect::<Vec<_>>().join(", "),
     };
     add("interface MTU", interface.mtu.map(|mtu| mtu.to_string()));
-    add("interface driver", interface.driver.as_ref().map(|(name, version)| format!("{name} {version}")));
+    add(INTERFACE_DRIVER, interface.driver.as_ref().map(|(name, version)| format!("{name} {version}")));
     add(
         "bond",
         interface.bond.as_ref().map(|bond| match bond {
@@ -171,11 +248,11 @@ fn ethernet(interface: &Interface, add: &mut impl FnMut(&str, Option<String>)) {
     }
 }
 
-fn graphics(facts: &HostFacts, gpu: &Gpu, list: &mut List) {
-    let mut add = |fact: &str, value: Option<String>| list.add(&format!("GPU {} {fact}", gpu.index), value);
+fn graphics<'f>(facts: &'f HostFacts, gpu: &'f Gpu, list: &mut List<'f>) {
+    let mut add = |fact: &'f str, value: Option<String>| list.of(FactOf::Gpu(gpu.index), fact, value);
     let on = |flag: Option<bool>| flag.map(|on| if on { "on" } else { "off" }.to_owned());
     add("model", gpu.name.clone());
-    add("driver", gpu.driver.clone());
+    add(DRIVER, gpu.driver.clone());
     add("CUDA", gpu.cuda.clone());
     add("PCIe at best", gpu.pcie_max.map(|(generation, width)| format!("gen {generation} x{width}")));
     add("PCIe width", gpu.pcie.map(|(_, width)| format!("x{width}")));

@@ -38,8 +38,8 @@ impl Drift {
 pub fn drift(hosts: &BTreeMap<String, HostFacts>) -> Vec<Drift> {
     let mut values: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
     for (host, facts) in hosts {
-        for (fact, value) in comparable(facts) {
-            values.entry(fact).or_default().insert(host, value);
+        for fact in comparable(facts) {
+            values.entry(fact.name()).or_default().insert(host, fact.value);
         }
     }
     let absent = || "absent".to_owned();
@@ -77,15 +77,16 @@ pub fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, Ho
     let mut changes: BTreeMap<(String, Option<String>, Option<String>), Vec<String>> = BTreeMap::new();
     for (host, then) in before {
         let Some(now) = after.get(host) else { continue };
-        let mut then: BTreeMap<String, String> = comparable(then).into_iter().collect();
+        let mut then: BTreeMap<String, String> =
+            comparable(then).into_iter().map(|fact| (fact.name(), fact.value)).collect();
         let mut add = |fact: String, was: Option<String>, is: Option<String>| {
             if was != is {
                 changes.entry((fact, was, is)).or_default().push(host.clone());
             }
         };
-        for (fact, is) in comparable(now) {
-            let was = then.remove(&fact);
-            add(fact, was, Some(is));
+        for fact in comparable(now) {
+            let was = then.remove(&fact.name());
+            add(fact.name(), was, Some(fact.value));
         }
         for (fact, was) in then {
             add(fact, Some(was), None);

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::facts::HostFacts;
 
 pub use check::{CHECKS, Check, Spoils, Subject};
-pub use comparable::{comparable, software};
+pub use comparable::{Comparable, FactOf, comparable, software};
 pub use demand::{Demand, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};

@@ -10,6 +10,7 @@ use crate::{
     analysis::{
         journal::Journal,
         localise::{Localisation, Named},
+        results::State,
         verdict::{Kind, PREFLIGHT, RUN, Status, Trouble, Verdict, Verdicts},
         words::size,
     },
@@ -130,8 +131,8 @@ fn kind(kind: NonSuccessKind, word: &str) -> TestCaseStatus {
 }
 
 fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
-    let wrong = trouble.state == "wrong bytes";
-    let mut status = kind(if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error }, &trouble.state);
+    let wrong = trouble.state == State::Wrong;
+    let mut status = kind(if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error }, trouble.state.word());
     status.set_message(trouble.error.clone());
     let mut name = format!(
         "case {}: {} {} {}: {}",

@@ -128,18 +128,19 @@ async fn change(plan: &Plan, standing: &Standing, undo: bool, hosts: &Hosts, spi
 
 fn told((host, cause): &(String, String), others: &[(String, String)], undo: bool) -> Failure {
     let key = if undo { "undo" } else { "apply" };
-    let named = if host.is_empty() { String::new() } else { format!("{host}: ") };
     let others = match others {
         [] => String::new(),
         others => {
             format!("; so did those of {}", others.iter().map(|(host, _)| &**host).collect::<Vec<_>>().join(", "))
         }
     };
-    Failure::new(Stage::Configure, Kind::Configuration, format!("{named}`{key}` of the test failed: {cause}{others}"))
-        .help("run the command by hand; [test.configure] of the plan has it")
+    let cause = format!("`{key}` of the test failed: {cause}{others}");
+    let failure = Failure::new(Stage::Configure, Kind::Configuration, cause)
+        .help("run the command by hand; [test.configure] of the plan has it");
+    if host.is_empty() { failure } else { failure.at(host) }
 }
 
-/// Runs a command for every host, so many at the same time; answers with the hosts where it failed and why, in their order.
+/// Runs a command for every host, so many at the same time. Returns the hosts where it failed and why, in their order.
 async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight: usize) -> Vec<(String, String)> {
     let turns = Arc::new(Semaphore::new(in_flight.max(1)));
     let mut running = JoinSet::new();

@@ -10,7 +10,7 @@ use super::{
     rounds::Floor,
 };
 
-/// Answers with the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
+/// Returns the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
 /// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run.
 pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, String> + Send + Sync>;
 

@@ -48,7 +48,7 @@ fn record(joined: Option<Result<Measured, tokio::task::JoinError>>, spine: &Spin
     let Some(Ok((host, measured))) = joined else { return };
     match measured {
         Ok(all) => all.into_iter().for_each(|copies| spine.emit(Event::Copies { host: host.clone(), copies })),
-        Err(failure) => spine.emit(Event::Note { host, text: format!("copies of its GPUs: {failure}") }),
+        Err(failure) => spine.emit(Event::Note { host, text: format!("copies of its GPUs: {}", failure.unnamed()) }),
     }
 }
 

@@ -29,7 +29,7 @@ pub const FILES: [&str; 9] = [
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
 const EARLY: [&str; 4] = ["plan.toml", JOURNAL, "log.txt", ".reserve"];
 
-/// Why there is no run directory to write to.
+/// Why there is not a run directory to write to.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// It holds a run already.

@@ -21,6 +21,9 @@ use crate::{
 /// Version of the journal's lines. A reader refuses lines of another version.
 pub const VERSION: u32 = 2;
 
+/// Setting of a [`LinkRecord`]: it is there where switches of the network reduce (CollNet, SHARP).
+pub const COLLNET: &str = "collnet";
+
 /// What a journal line says; [`super::line`] writes and reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {

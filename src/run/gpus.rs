@@ -53,12 +53,13 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
     if let (None, Some(wanted)) = (found, test.gpu_distance) {
         let all: Vec<String> = near().map(|known| format!("{} {}", known.gpu, known.distance)).collect();
         let cause = format!(
-            "{}: no GPU is {wanted} from {} (there: {})",
-            port.host,
+            "no GPU is {wanted} from {} (there: {})",
             device.unwrap_or("the rail's NIC"),
             if all.is_empty() { "none known".to_owned() } else { all.join(", ") }
         );
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).help("see `nvidia-smi topo -m` there"));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+            .at(&*port.host)
+            .help("see `nvidia-smi topo -m` there"));
     }
     Ok(Some(found.map_or(port.rail, |known| known.gpu)))
 }
@@ -71,8 +72,9 @@ pub fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
         return Ok(());
     }
     let gpu = end.settings.get("gpu").map_or("?", String::as_str);
-    let cause = format!("{host}: the plan asks for a GPU {wanted} from its NIC, and GPU {gpu} is {found}");
+    let cause = format!("the plan asks for a GPU {wanted} from its NIC, and GPU {gpu} is {found}");
     Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+        .at(host)
         .help("CUDA counts GPUs by speed: set env = { CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" } in [launch]"))
 }
 

@@ -148,15 +148,15 @@ pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
         let half = (after - before) / 2;
         // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
         let (Ok(monotonic), Ok(realtime)) = (i64::try_from(monotonic), i64::try_from(realtime)) else {
-            let cause = format!("{}: its clock cannot be: {monotonic} ns, and {realtime} ns since 1970", agent.host());
-            return Err(Failure::new(Stage::Facts, Kind::Internal, cause));
+            let cause = format!("its clock cannot be: {monotonic} ns, and {realtime} ns since 1970");
+            return Err(Failure::new(Stage::Facts, Kind::Internal, cause).at(agent.host()));
         };
         let offset = monotonic - (before + half) as i64;
         if best.is_none_or(|best| half < best.half) {
             best = Some(Clocks { offset, half, wall: realtime - (here as i64 - half as i64) });
         }
     }
-    best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, format!("{}: no clock reading", agent.host())))
+    best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, "no clock reading").at(agent.host()))
 }
 
 /// The responder's monotonic clock minus the initiator's now, in nanoseconds.
@@ -185,7 +185,8 @@ pub fn wall_clock() -> u64 {
 pub fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     let text = format!("{answer:?}");
     let text: String = text.chars().take(80).collect();
-    Failure::new(stage, Kind::Internal, format!("{host}: the agent answered something else: {text}"))
+    Failure::new(stage, Kind::Internal, format!("the agent answered something else: {text}"))
+        .at(host)
         .help("controller and agent are of different builds; build both again")
 }
 

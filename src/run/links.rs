@@ -89,7 +89,7 @@ impl Links {
         self.idle.remove(&Key { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
     }
 
-    /// Keeps a link for later; answers with those that have to go for it.
+    /// Keeps a link for later. Returns those that have to go for it.
     pub fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
         self.clock += 1;
         let key = Key { flow: flow.clone(), class: self.classes[test], qps };
@@ -235,9 +235,10 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
     if from.transport == to.transport {
         return Ok((from, to));
     }
-    let cause =
-        format!("{from_host} says that {} joins it with {to_host}, which says {}", from.transport, to.transport);
+    let cause = format!("it says that {} joins it with {to_host}, which says {}", from.transport, to.transport);
     Err(Failure::new(Stage::Join, Kind::Internal, cause)
+        .at(from_host)
+        .with(to_host)
         .help("one of the agents is broken: measure again without that host"))
 }
 
@@ -257,7 +258,7 @@ async fn open_end(agent: &Agent, link: LinkId, spec: LinkSpec, limit: Duration) 
     }
 }
 
-/// Joins one end with its peer; answers with what the end is now that both are known.
+/// Joins one end with its peer. Returns what the end is now that both are known.
 async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) -> Result<Opened, Failure> {
     match agent.ask(Ask::Join { link, peer }, limit).await? {
         Answer::Joined(opened) => Ok(*opened),
@@ -272,7 +273,7 @@ async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) 
 pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
-        Failure::new(Stage::Open, Kind::Internal, format!("{name}: the schedule names a host the plan does not have"))
+        Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(name)
     })?;
     let devices = devices(host, Some(facts), test.fabric);
     let chosen = devices.get(port.rail as usize);
@@ -285,13 +286,14 @@ pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> 
             return Err(Failure::new(
                 Stage::Open,
                 Kind::Configuration,
-                format!("{name}: no TCP address is given for rail {}", port.rail),
-            ));
+                format!("no TCP address is given for rail {}", port.rail),
+            )
+            .at(name));
         }
         (Fabric::Verbs, Some(text)) => {
             if let Some((before, after)) = text.rsplit_once(':') {
                 number = after.parse().map_err(|_| {
-                    Failure::new(Stage::Open, Kind::Configuration, format!("{name}: {text} names no port of a device"))
+                    Failure::new(Stage::Open, Kind::Configuration, format!("{text} names no port of a device")).at(name)
                 })?;
                 device = Some(before.to_owned());
             }
@@ -334,7 +336,8 @@ fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Fail
         (false, true) => format!("has {} active RDMA ports ({})", devices.len(), devices.join(", ")),
         (false, false) => format!("has only {} active ({}; {})", devices.len(), devices.join(", "), idle.join(", ")),
     };
-    Failure::new(Stage::Open, Kind::Configuration, format!("{host} {have}; rail {rail} does not exist there"))
+    Failure::new(Stage::Open, Kind::Configuration, format!("it {have}; rail {rail} does not exist there"))
+        .at(host)
         .help("see `rdma link` and `ibv_devinfo` on that host, or name its devices in the plan")
 }
 

@@ -207,7 +207,7 @@ fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
 }
 
 fn nothing(link: &Link, why: &str) -> Failure {
-    Failure::new(Stage::Measure, Kind::Internal, format!("{} → {}: {why}", link.from.host(), link.to.host()))
+    Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host())
 }
 
 /// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named. So
@@ -215,10 +215,12 @@ fn nothing(link: &Link, why: &str) -> Failure {
 pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
     let misfit = failure.stage == Stage::Join && failure.kind == Kind::Configuration;
     let known = !misfit && !matches!(failure.kind, Kind::Fabric | Kind::Deadline);
-    if known || (failure.cause.contains(from) && failure.cause.contains(to)) {
+    if known || failure.peer.is_some() {
         return failure;
     }
-    Failure { cause: format!("{} (between {from} and {to})", failure.cause), ..failure }
+    let noticed = failure.host.clone().unwrap_or_else(|| from.to_owned());
+    let peer = if noticed == from { to } else { from };
+    failure.at(noticed).with(peer)
 }
 
 /// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.

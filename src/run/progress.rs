@@ -65,10 +65,7 @@ impl Progress {
                     facts.rdma.len()
                 ));
             }
-            Event::HostLost { host, failure } => {
-                let named = if failure.cause.contains(host.as_str()) { String::new() } else { format!("{host}: ") };
-                self.warn(&format!("lost {named}{failure}"));
-            }
+            Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
             Event::Round { test, round, repeat } => {
                 if let Some(bar) = &self.bar {
                     bar.set_message(format!("{test}, round {}, repeat {}", round + 1, repeat + 1));

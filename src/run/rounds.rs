@@ -415,9 +415,10 @@ async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
     if kind != Kind::Deadline || agent.ask(Ask::Clock, PULSE_LIMIT).await.is_ok() {
         return None;
     }
-    let cause =
-        format!("{}: the agent is connected but has not answered for {} s", agent.host(), PULSE_LIMIT.as_secs());
+    let cause = format!("the agent is connected but has not answered for {} s", PULSE_LIMIT.as_secs());
     Some(agent.lost().unwrap_or_else(|| {
-        Failure::new(Stage::Converse, Kind::Lost, cause).help("the host may hang: look at its console and load")
+        Failure::new(Stage::Converse, Kind::Lost, cause)
+            .at(agent.host())
+            .help("the host may hang: look at its console and load")
     }))
 }

@@ -88,8 +88,7 @@ impl Planned {
         let mut clocks = BTreeMap::new();
         for link in sound(members) {
             for agent in [&link.from, &link.to] {
-                let unread =
-                    || Failure::new(Stage::Measure, Kind::Internal, format!("{}: no clock reading", agent.host()));
+                let unread = || Failure::new(Stage::Measure, Kind::Internal, "no clock reading").at(agent.host());
                 if clocks.insert(agent.host().to_owned(), Err(unread())).is_none() {
                     let agent = agent.clone();
                     reading.spawn(async move { (agent.host().to_owned(), hosts::clocks(&agent).await) });
@@ -110,7 +109,7 @@ impl Planned {
         let moment = |host: &str| match self.clocks.get(host) {
             Some(Ok(clocks)) => Ok(Moment { at: self.moment.saturating_add_signed(clocks.offset), error: clocks.half }),
             Some(Err(failure)) => Err(failure.clone()),
-            None => Err(Failure::new(Stage::Measure, Kind::Internal, format!("{host}: its clock was not compared"))),
+            None => Err(Failure::new(Stage::Measure, Kind::Internal, "its clock was not compared").at(host)),
         };
         Ok(Together { start: self.start, from: moment(link.from.host())?, to: moment(link.to.host())? })
     }

@@ -63,6 +63,7 @@ fn found(alerts: &[Alert], start: usize) -> Option<i64> {
 /// Everything beyond `least` counts, so that the smallest effect does not hide false alerts.
 const RULES: Rules = Rules { least: 0.0, within_share: None };
 
+/// The short form of `bench/judgement --only trend`.
 #[test]
 fn few_false_alerts_and_steps_found_within_eight_nights() {
     println!(
@@ -70,7 +71,7 @@ fn few_false_alerts_and_steps_found_within_eight_nights() {
     );
     let mut noise = Noise::new(FRESH);
     for kind in KINDS {
-        let (series, length) = (500, HISTORY + 200);
+        let (series, length) = (200, HISTORY + 200);
         let mut raised = 0;
         for _ in 0..series {
             let values = quiet(kind, length, &mut noise);
@@ -78,7 +79,7 @@ fn few_false_alerts_and_steps_found_within_eight_nights() {
         }
         let years = (series * (length - HISTORY)) as f64 / 365.0;
         let rate = raised as f64 / years;
-        let trials = 400;
+        let trials = 160;
         let mut steps = |history: usize| {
             [2.0, 3.0, 5.0].map(|sigma| {
                 let first = |noise: &mut Noise| {

@@ -101,7 +101,7 @@ fn other_hardware_is_inconclusive_and_named() {
         "{}",
         verdict.reason
     );
-    // One host of six is enough: the others are judged, and the whole is no pass.
+    // One host of six is enough: the others are judged, and the whole is not a pass.
     let mut one = journal(&small());
     one.hosts.get_mut("gpu002").unwrap().facts.cpu.model = Some("another".into());
     let verdict = held(&mut one, 0, Metric::Bandwidth, 50.0, &baseline);
@@ -214,14 +214,14 @@ fn runs_with_other_settings_and_foreign_documents_are_refused() {
     let error = learn(vec![run(&small()), other]).unwrap_err();
     assert!(error.contains("measured test write-bw with other settings"), "{error}");
     for (text, words) in [
-        ("hello", "is no baseline"),
+        ("hello", "is not a baseline"),
         (r#"{"version": 9}"#, "is a baseline of version 9, and this railgauge reads version 1"),
-        (r#"{"version": 1}"#, "is no baseline: missing field"),
+        (r#"{"version": 1}"#, "is not a baseline: missing field"),
     ] {
         assert!(Baseline::parse(text).unwrap_err().contains(words), "{text}");
     }
     let mut broken = learned(&[small()]);
     broken.entries[0].centre = 0.0;
     let error = Baseline::parse(&serde_json::to_string(&broken).unwrap()).unwrap_err();
-    assert!(error.contains("is no sound baseline"), "{error}");
+    assert!(error.contains("is not a usable baseline"), "{error}");
 }

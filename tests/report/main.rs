@@ -4,6 +4,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/reworded.rs"]
+mod reworded;
+
 mod agreement;
 mod baseline;
 mod bisect;
@@ -25,6 +28,7 @@ mod one_way;
 mod outliers;
 mod pages;
 mod rates;
+mod rewording;
 mod scale;
 mod texts;
 mod trend;

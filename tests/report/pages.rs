@@ -53,7 +53,7 @@ fn the_page_needs_no_network_and_names_every_case_in_trouble() {
         let hits: Vec<&str> = page
             .match_indices(foreign)
             .map(|(at, _)| &page[at..(at + 40).min(page.len())])
-            // The name of SVG's own namespace is no address that anybody visits.
+            // The name of SVG's own namespace is not an address that anybody visits.
             .filter(|hit| !hit.starts_with("http://www.w3.org/2000/svg") && !hit.starts_with("url(data:"))
             .collect();
         assert!(hits.is_empty(), "{foreign}: {hits:?}");

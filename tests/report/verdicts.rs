@@ -89,7 +89,10 @@ fn what_is_missing_is_inconclusive_and_named() {
     );
     assert!(verdicts.sentence.contains("gpu006: connect: "), "{}", verdicts.sentence);
     assert!(
-        verdicts.troubles.iter().all(|t| t.state == "not run" && (t.src_host == "gpu006" || t.dst_host == "gpu006"))
+        verdicts
+            .troubles
+            .iter()
+            .all(|t| t.state == State::NotRun && (t.src_host == "gpu006" || t.dst_host == "gpu006"))
     );
 }
 

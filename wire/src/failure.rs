@@ -67,9 +67,16 @@ pub enum Kind {
     Internal,
 }
 
-/// A failure in words a person on call can use.
+/// What failed: of which host, where, of what kind, and the words for a person on call. Programs decide by the fields; nothing
+/// is decided by the words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
+    /// Name in the plan of the host it is about. Agents do not know what they are called: the controller sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Name in the plan of the other end, where either end may have caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
     /// Where it happened.
     pub stage: Stage,
     /// What kind of trouble it is.
@@ -84,7 +91,28 @@ pub struct Failure {
 impl Failure {
     /// A failure without advice.
     pub fn new(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
-        Self { stage, kind, cause: cause.into(), help: String::new() }
+        Self { host: None, peer: None, stage, kind, cause: cause.into(), help: String::new() }
+    }
+
+    /// The same failure, about this host.
+    #[must_use]
+    pub fn at(mut self, host: impl Into<String>) -> Self {
+        self.host = Some(host.into());
+        self
+    }
+
+    /// The same failure without its host, for a text that has named it.
+    #[must_use]
+    pub fn unnamed(mut self) -> Self {
+        self.host = None;
+        self
+    }
+
+    /// The same failure, which either this host or its own may have caused.
+    #[must_use]
+    pub fn with(mut self, peer: impl Into<String>) -> Self {
+        self.peer = Some(peer.into());
+        self
     }
 
     /// The same failure with the next thing to do.
@@ -97,7 +125,13 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(host) = &self.host {
+            write!(f, "{host}: ")?;
+        }
         write!(f, "{}: {}", self.stage, self.cause)?;
+        if let (Some(host), Some(peer)) = (&self.host, &self.peer) {
+            write!(f, " (between {host} and {peer})")?;
+        }
         if !self.help.is_empty() {
             write!(f, " ({})", self.help)?;
         }

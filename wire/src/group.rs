@@ -181,6 +181,12 @@ pub struct Carried {
     pub gpu_path: GpuPath,
     /// The evidence, in the library's own words, and how often it stands there.
     pub evidence: BTreeMap<String, u64>,
+    /// Whether some connection of this rank goes over a network.
+    #[serde(default)]
+    pub networked: bool,
+    /// Whether switches of the network reduce (CollNet, SHARP).
+    #[serde(default)]
+    pub collnet: bool,
     /// Channels the library works with, by the kind of operation they are for; empty where it does not say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub channels: BTreeMap<String, u64>,

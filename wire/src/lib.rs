@@ -36,4 +36,4 @@ pub mod terms;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;

@@ -12,7 +12,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Carried, Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
     link::{Footprint, Opened},
-    terms::{Fabric, GpuPath},
+    terms::{Fabric, GpuPath, LinkLayer},
 };
 
 use super::{
@@ -75,7 +75,7 @@ impl Rank {
         let seat: Box<dyn Seat> = match self.spec.fabric {
             Fabric::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks, self.spec.siblings)?),
             Fabric::Verbs => Box::new(VerbsSeat::open(&place.link, self.spec.rank, self.spec.ranks)?),
-            Fabric::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is no thread")),
+            Fabric::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
         };
         // After the seat, which moves the thread: pages are taken near the port.
         let memory = Memory::new(self.spec.max_size, self.spec.siblings, huge)?;
@@ -129,6 +129,8 @@ impl Rank {
                 transport: opened.transport,
                 link_layer: Some(opened.link_layer),
                 gpu_path: GpuPath::None,
+                networked: opened.link_layer != LinkLayer::Loopback,
+                collnet: false,
                 evidence: [].into(),
                 channels: [].into(),
                 nics: Vec::new(),

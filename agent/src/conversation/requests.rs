@@ -31,7 +31,7 @@ pub fn answer_all(inlet: File, outlet: &Outlet) -> ! {
             Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members),
             Err(error) => match value["id"].as_u64() {
                 Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
-                None => end::lost(&format!("stdin carries something that is no request: {error}")),
+                None => end::lost(&format!("stdin carries something that is not a request: {error}")),
             },
         }
     }

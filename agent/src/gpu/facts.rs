@@ -8,7 +8,7 @@ use nvml_wrapper::{
     error::NvmlError,
     structs::device::FieldId,
 };
-use railgauge_wire::facts::{Gpu, MemoryFaults, PciFunction};
+use railgauge_wire::facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction};
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
 const NVLINKS: u32 = 18;
@@ -85,7 +85,7 @@ fn watts(milliwatts: Result<u32, NvmlError>) -> Option<f64> {
 /// Reasons that hold clocks down, in words. An idle GPU and clocks that somebody set are none.
 fn throttled(reasons: ThrottleReasons) -> Vec<String> {
     let words = [
-        (ThrottleReasons::SW_POWER_CAP, "power cap"),
+        (ThrottleReasons::SW_POWER_CAP, POWER_CAP),
         (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
         (ThrottleReasons::SYNC_BOOST, "sync boost"),
         (ThrottleReasons::SW_THERMAL_SLOWDOWN, "too hot (driver)"),

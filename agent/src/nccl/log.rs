@@ -53,7 +53,8 @@ pub fn read(text: &str) -> Option<Carried> {
         _ => None,
     };
     let nics = nics(text, evidence.keys()).unwrap_or_default();
-    Some(Carried { transport, link_layer, gpu_path, evidence, channels: channels(text), nics })
+    let (networked, collnet) = (any("via NET/"), any("via COLLNET"));
+    Some(Carried { transport, link_layer, gpu_path, networked, collnet, evidence, channels: channels(text), nics })
 }
 
 /// Channels of the communicator, by kind; of several lines the last counts.
@@ -102,13 +103,17 @@ mod tests {
         let carried = read(p2p).unwrap();
         assert_eq!((carried.transport, carried.gpu_path), (Transport::NcclP2p, GpuPath::None));
         assert_eq!(carried.evidence["via P2P/CUMEM"], 2);
+        assert!(!carried.networked && !carried.collnet);
+        let sharp =
+            read(&format!("{p2p}h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 2[0] via COLLNET/SHARP/0\n")).unwrap();
+        assert!(!sharp.networked && sharp.collnet);
         let ib = format!(
             "{p2p}h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n\
              h:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA\n"
         );
         let carried = read(&ib).unwrap();
         assert_eq!((carried.transport, carried.link_layer), (Transport::NcclIb, Some(LinkLayer::RoceV2)));
-        assert_eq!(carried.gpu_path, GpuPath::GdrPeermem);
+        assert_eq!((carried.gpu_path, carried.networked), (GpuPath::GdrPeermem, true));
         let socket = "h:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0\n";
         assert_eq!(read(socket).unwrap().transport, Transport::NcclSocket);
         let shared = "h:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";

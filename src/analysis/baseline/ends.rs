@@ -5,7 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use railgauge_wire::{facts::HostFacts, terms::Memory};
 use sha2::{Digest, Sha256};
 
-use crate::{analysis::row::Reading, plan::baseline::End, preflight::comparable, run::event::Case};
+use crate::{
+    analysis::row::Reading,
+    plan::baseline::End,
+    preflight::{FactOf, comparable},
+    run::event::Case,
+};
 
 /// Facts of a machine that make it another one if they differ.
 const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
@@ -74,22 +79,19 @@ fn end(facts: &HostFacts, device: &str, cuda: bool) -> End {
     // A link's record names a port only where it is not the first.
     let device = device.split(':').next().unwrap_or_default();
     let mut end = End::default();
-    for (fact, value) in comparable(facts) {
-        let of = |name: &str| fact.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')).map(str::to_owned);
-        let own = of(device).filter(|_| !device.is_empty());
-        let other = facts.rdma.iter().any(|known| known.name != device && of(&known.name).is_some());
-        let gpu = fact.strip_prefix("GPU ").map(|rest| rest.split_once(' ').map_or(rest, |(_, rest)| rest).to_owned());
-        let (name, hardware) = match (own, gpu) {
-            (Some(own), _) => (format!("NIC {own}"), NIC.contains(&own.as_str())),
-            _ if other && !device.is_empty() => continue,
-            (None, Some(_)) if !cuda => continue,
-            (None, Some(gpu)) => (fact, GPU.contains(&gpu.as_str())),
-            (None, None) => {
-                let hardware = MACHINE.contains(&fact.as_str());
-                (fact, hardware)
+    for known in comparable(facts) {
+        let (name, hardware) = match known.of {
+            FactOf::Nic { .. } if device.is_empty() => (known.name(), false),
+            FactOf::Nic { device: of, port } if of == device => {
+                (known.of_any(), port.is_none() && NIC.contains(&known.fact))
             }
+            FactOf::Nic { .. } => continue,
+            FactOf::Gpu(_) if !cuda => continue,
+            FactOf::Gpu(_) => (known.name(), GPU.contains(&known.fact)),
+            FactOf::Host => (known.name(), MACHINE.contains(&known.fact)),
+            FactOf::HugePages(_) | FactOf::Module(_) | FactOf::Library => (known.name(), false),
         };
-        if hardware { &mut end.hardware } else { &mut end.configuration }.insert(name, value);
+        if hardware { &mut end.hardware } else { &mut end.configuration }.insert(name, known.value);
     }
     // TCP runs over an interface, of which nothing stands among the facts above.
     if let Some(interface) = facts.interface(device) {

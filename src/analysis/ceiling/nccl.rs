@@ -9,7 +9,10 @@ use railgauge_wire::{
 };
 
 use super::{End, Group, Link, Pcie, Traffic, bandwidth, busbw, case::STREAM};
-use crate::{run::event::LinkRecord, schedule::Cell};
+use crate::{
+    run::event::{COLLNET, LinkRecord},
+    schedule::Cell,
+};
 
 /// One rank of a collective, and what is known of its host.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +30,7 @@ pub fn of_nccl(record: &LinkRecord, seats: &[Seat<'_>], cell: &Cell) -> Option<f
     let channels = |kind: &str| record.settings.get(&format!("channels: {kind}"))?.parse::<u64>().ok();
     // Without the number nothing says that switches do not reduce; NCCL before 2.17 cannot let those of NVLink do so.
     let outside = channels("coll").is_some() && channels("nvls").unwrap_or(0) == 0;
-    let sharp = record.settings.keys().any(|key| key.starts_with("carried: via COLLNET"));
+    let sharp = record.settings.contains_key(COLLNET);
     if cell.aim != Aim::Bandwidth || sharp {
         return None;
     }

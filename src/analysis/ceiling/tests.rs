@@ -8,7 +8,10 @@ use railgauge_wire::{
 };
 
 use super::{Group, Limit, Link, Pcie, Seat, Traffic, bandwidth, busbw, of_case, of_nccl, wire};
-use crate::{run::event::LinkRecord, schedule::Cell};
+use crate::{
+    run::event::{COLLNET, LinkRecord},
+    schedule::Cell,
+};
 
 fn link(layer: LinkLayer, rate: f64, mtu: u32) -> Link {
     Link { layer, rate_gbps: Some(rate), mtu, ipv6: false, vlan: false, from_pcie: None, to_pcie: None }
@@ -328,7 +331,7 @@ fn collectives_of_nccl_over_a_network() {
     // A port nobody knows, and reduction inside the switches.
     assert_eq!(of_nccl(&LinkRecord { settings: settings("mlx5_7:1"), ..both.clone() }, &seats(&b), &cell), None);
     let mut sharp = both.clone();
-    sharp.settings.insert("carried: via COLLNET/SHARP/0".into(), "4".into());
+    sharp.settings.insert(COLLNET.into(), "true".into());
     assert_eq!(of_nccl(&sharp, &seats(&b), &cell), None);
 }
 

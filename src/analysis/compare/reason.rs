@@ -64,7 +64,7 @@ pub(super) fn cell(told: &Told<'_>) -> String {
         }
         (_, Some(Obstacle::Missing)) => {
             let missing = missing.as_deref().unwrap_or("a run after has no value");
-            format!("{seen}: {missing}, and a missing value is no pass{}", also(strays.as_ref(), None))
+            format!("{seen}: {missing}, and a missing value is not a pass{}", also(strays.as_ref(), None))
         }
         (_, Some(Obstacle::Few)) => {
             format!("{seen}: the absence of a change cannot be shown below {}{beside}{more}", fewest(design))

@@ -41,7 +41,7 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
         let (Some(case), Some(word)) = (case, metric) else {
             return Err(foreign("column `case` or `metric` holds a null".to_owned()));
         };
-        let metric = Metric::from_word(word).ok_or_else(|| foreign(format!("`{word}` is no metric of ours")))?;
+        let metric = Metric::from_word(word).ok_or_else(|| foreign(format!("`{word}` is not a known metric")))?;
         if metrics.contains(&metric) {
             found.push(Reading {
                 case,

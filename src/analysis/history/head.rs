@@ -49,7 +49,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
                 return Err(foreign(what).into());
             }
             let started: Timestamp =
-                line.at.parse().map_err(|_| foreign(format!("`{}` is no time of day", line.at)))?;
+                line.at.parse().map_err(|_| foreign(format!("`{}` is not a time of day", line.at)))?;
             run = Some(Run {
                 path: directory.to_owned(),
                 run_id,

@@ -20,7 +20,7 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, String> {
     let places = if plain.exists() {
         vec![plain.to_owned()]
     } else {
-        let matches = glob::glob(word).map_err(|error| format!("`{word}` is no pattern of names: {error}"))?;
+        let matches = glob::glob(word).map_err(|error| format!("`{word}` is not a pattern of names: {error}"))?;
         // A directory that cannot be looked into is found missing below, where it is named.
         matches.filter_map(Result::ok).collect()
     };

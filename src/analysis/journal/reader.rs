@@ -157,7 +157,7 @@ impl<'p> Reader<'p> {
             Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
             Event::HostUp { host, facts, clock, wall } => {
                 if let Some(failure) = journal.lost.remove(&host) {
-                    journal.notes.push((host.clone(), format!("was lost ({failure}) and came back")));
+                    journal.notes.push((host.clone(), format!("was lost ({}) and came back", failure.unnamed())));
                 }
                 journal.hosts.insert(host, HostUp { facts: *facts, clock, wall });
             }

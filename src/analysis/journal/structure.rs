@@ -42,7 +42,7 @@ impl Structure {
     fn time(&mut self, line: usize, at: &str) -> Option<Timestamp> {
         let time = at.parse().ok();
         if time.is_none() {
-            self.contradicts(line, format!("it was written at `{at}`, which is no time"));
+            self.contradicts(line, format!("it was written at `{at}`, which is not a time"));
         }
         time
     }

@@ -166,15 +166,15 @@ impl Localisation {
             *level = own;
             if own == next {
                 let change = self.percent(-below);
-                let which = format!("{} across rails", usual.which.trim_start_matches("all "));
-                self.good.push(Good { which, centre: usual.centre * (1.0 + change / 100.0), ..usual });
+                let (which, centre) = (usual.which.on_rails(true), usual.centre * (1.0 + change / 100.0));
+                self.good.push(Good { which, centre, ..usual });
                 self.across_rails_percent.push(change);
             }
         }
         let usual: BTreeSet<usize> = levels.into_keys().map(|(level, _)| level).collect();
         for level in usual {
             let which = &mut self.good[level].which;
-            *which = format!("{} on one rail", which.trim_start_matches("all "));
+            *which = which.on_rails(false);
         }
     }
 

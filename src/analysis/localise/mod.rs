@@ -48,7 +48,7 @@ pub use probe::Probe;
 pub use rates::Lesser;
 pub use told::{
     Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
-    TwoClusters,
+    TwoClusters, Which,
 };
 pub(in crate::analysis) use waived::waives_flow;
 
@@ -316,12 +316,11 @@ impl Localisation {
 
     fn tell(&mut self, findings: Findings, names: &Names, cases: &[u64], pairs: &[Pair], setting: &Setting<'_>) {
         let which = |at: usize| match (findings.levels.len(), at) {
-            (1, _) => "all pairs",
-            (_, 0) => "pairs within a group",
-            _ => "pairs between groups",
+            (1, _) => Which::ALL,
+            (_, at) => Which::Pairs { between_groups: Some(at > 0), across_rails: None },
         };
         let good = |(at, level): (usize, &Level)| Good {
-            which: which(at).to_owned(),
+            which: which(at),
             centre: self.metric_value(level.centre),
             spread_percent: 100.0 * level.scale.exp_m1(),
             n: level.n,

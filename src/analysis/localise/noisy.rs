@@ -7,7 +7,7 @@ use railgauge_stats::{
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
-use super::{Good, Localisation};
+use super::{Good, Localisation, Which};
 use crate::analysis::words::{scatter, share};
 
 /// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of
@@ -21,7 +21,7 @@ const FEW: usize = 6;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TooNoisy {
     /// Which pairs, as in [`Good::which`].
-    pub which: String,
+    pub which: Which,
     /// How many of them are good.
     pub n: usize,
     /// Standard deviation among good ones in percent of their centre.
@@ -43,13 +43,13 @@ impl Localisation {
         let worst = used.map(|(_, (good, level))| (good, seen_from(level))).max_by(|a, b| a.1.total_cmp(&b.1));
         let (Good { which, spread_percent, n, .. }, seen_from) = worst.filter(|(_, seen_from)| *seen_from > HALF)?;
         let seen_from_percent = self.percent(-seen_from);
-        Some(TooNoisy { which: which.clone(), n: *n, spread_percent: *spread_percent, seen_from_percent })
+        Some(TooNoisy { which: *which, n: *n, spread_percent: *spread_percent, seen_from_percent })
     }
 
     /// What noise hides, as part of a sentence; `None` where it hides nothing that must be seen.
     pub fn noise_words(&self) -> Option<String> {
         let TooNoisy { which, n, spread_percent, seen_from_percent } = self.too_noisy.as_ref()?;
-        let which = if which == "all pairs" { "pairs" } else { which };
+        let which = if *which == Which::ALL { "pairs".to_owned() } else { which.to_string() };
         let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
         // Of few the spread is hardly known, however close together they lie.
         let scatter = if *n < FEW { format!("{scatter} and only {n} are good") } else { scatter };

@@ -1,13 +1,70 @@
 //! What is told of a test and of a part that stands out.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::analysis::words::count;
+
+/// Which pairs, or groups, a level is of. Written as its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Pairs of hosts.
+    Pairs {
+        /// Whether between groups of hosts or within one; `None` for both.
+        between_groups: Option<bool>,
+        /// Whether across rails or on one; `None` for both.
+        across_rails: Option<bool>,
+    },
+    /// Groups of a collective, by their count of hosts.
+    Groups(usize),
+}
+
+impl Which {
+    /// Every pair.
+    pub const ALL: Self = Self::Pairs { between_groups: None, across_rails: None };
+
+    /// Those of these pairs that are on one rail, or that are across rails.
+    #[must_use]
+    pub fn on_rails(self, across: bool) -> Self {
+        match self {
+            Self::Pairs { between_groups, .. } => Self::Pairs { between_groups, across_rails: Some(across) },
+            Self::Groups(_) => self,
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (between_groups, across_rails) = match self {
+            Self::Pairs { between_groups, across_rails } => (between_groups, across_rails),
+            Self::Groups(hosts) => return write!(f, "good groups of {}", count(*hosts, "host")),
+        };
+        f.write_str(match (between_groups, across_rails) {
+            (None, None) => "all pairs",
+            (None, Some(_)) => "pairs",
+            (Some(false), _) => "pairs within a group",
+            (Some(true), _) => "pairs between groups",
+        })?;
+        f.write_str(match across_rails {
+            None => "",
+            Some(false) => " on one rail",
+            Some(true) => " across rails",
+        })
+    }
+}
+
+impl Serialize for Which {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
 
 /// What good pairs reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Good {
-    /// Which pairs: `all pairs`, `pairs within a group`, `pairs between groups`; with `on one rail` or `across rails` where these
-    /// differ.
-    pub which: String,
+    /// Which pairs.
+    pub which: Which,
     /// Centre in the metric's unit.
     pub centre: f64,
     /// Standard deviation in percent of the centre.

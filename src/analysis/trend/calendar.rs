@@ -45,7 +45,7 @@ pub fn date(day: i64) -> String {
 /// # Errors
 /// It is no date, in words.
 pub fn day(date: &str) -> Result<i64, String> {
-    let parsed: Date = date.parse().map_err(|_| format!("`{date}` is no date such as 2026-11-21"))?;
+    let parsed: Date = date.parse().map_err(|_| format!("`{date}` is not a date such as 2026-11-21"))?;
     let start = Date::constant(1970, 1, 1);
     let days = start.until(parsed).map_err(|error| error.to_string())?;
     Ok(i64::from(days.get_days()))

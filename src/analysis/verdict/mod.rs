@@ -23,7 +23,7 @@ pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use whole::NAME as RUN;
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{failure::Failure, terms::Metric};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -232,7 +232,10 @@ pub struct Trouble {
     /// Rail of the responder.
     pub dst_rail: u32,
     /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
-    pub state: String,
+    pub state: State,
+    /// What failed, where something did: host, stage and kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
     /// Which host, stage and cause.
     pub error: String,
     /// The next thing to look at or do; empty where none is known.
@@ -388,7 +391,8 @@ fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
         src_rail: case.flow.from.rail,
         dst_host: case.flow.to.host.to_string(),
         dst_rail: case.flow.to.rail,
-        state: result.state.word().to_owned(),
+        state: result.state,
+        failure: result.failure.cloned(),
         error: result.error().unwrap_or_default(),
         help: result.help().to_owned(),
         counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },

@@ -50,7 +50,7 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), ..whole })
 }
 
-/// A cluster that a run leaves changed is no pass, whatever it measured.
+/// A cluster that a run leaves changed is not a pass, whatever it measured.
 fn configured(journal: &Journal) -> Option<Verdict> {
     let test = journal.configured.as_ref().filter(|_| journal.end != End::Running)?;
     let why = match &journal.unconfigured {

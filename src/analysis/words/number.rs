@@ -69,17 +69,25 @@ pub fn signed(value: f64) -> String {
 
 /// The most that nearly all is said to be.
 const NEARLY: f64 = 99.99;
+/// Percent above which a ratio is told as so many times.
+const TIMES: f64 = 200.0;
 
 /// A part of something, from a ratio: `73.8 %`, `0.42 %`, `4.7 times`. A share that is not the whole is never rounded to it.
 pub fn share(ratio: f64) -> String {
     let percent = 100.0 * ratio;
     match percent {
         p if !p.is_finite() => ratio.to_string(),
-        p if p > 200.0 => format!("{} times", brief(ratio)),
+        p if p > TIMES => format!("{} times", brief(ratio)),
         p if (99.95..100.0).contains(&p) => format!("{:.2} %", p.min(NEARLY)),
         p if p.abs() < 0.995 && p != 0.0 => format!("{} %", significant(p, 2)),
         p => format!("{p:.1} %"),
     }
+}
+
+/// The same in front of what it is a part of: `73.8 % of`, `4.7 times`.
+pub fn share_of(ratio: f64) -> String {
+    let times = ratio.is_finite() && 100.0 * ratio > TIMES;
+    if times { share(ratio) } else { format!("{} of", share(ratio)) }
 }
 
 /// A standard deviation in percent of its centre: `±0.60 %`, `a factor of 2.4`.

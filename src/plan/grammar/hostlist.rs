@@ -44,8 +44,8 @@ fn valid(name: &str) -> Result<(), String> {
     match name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
         _ if name.is_empty() => Err("an empty host name".into()),
         Some(' ') => Err(format!("`{name}` holds a space: names in a list are separated by commas")),
-        Some(other) => Err(format!("`{name}` is no host name: it holds {other:?}")),
-        None if name.starts_with('-') => Err(format!("`{name}` is no host name: it begins with `-`")),
+        Some(other) => Err(format!("`{name}` is not a host name: it holds {other:?}")),
+        None if name.starts_with('-') => Err(format!("`{name}` is not a host name: it begins with `-`")),
         None if name.len() > 253 => Err("a host name of more than 253 characters".into()),
         None => Ok(()),
     }

@@ -91,7 +91,7 @@ pub fn percent(text: &str) -> Result<f64, Wrong> {
     let (number, unit, at) = split(text, help)?;
     match unit {
         "" | "%" => float(number, text, help),
-        _ => Err(Wrong::new(at, format!("`{unit}` is no unit of a percentage"), help)),
+        _ => Err(Wrong::new(at, format!("`{unit}` is not a unit of a percentage"), help)),
     }
 }
 
@@ -156,7 +156,7 @@ pub fn limit(text: &str, metric: Metric) -> Result<(f64, Written), Wrong> {
                 Some(near) => format!("did you mean \"{number} {near}\"?"),
                 None => help,
             };
-            Err(Wrong::new(at, format!("`{unit}` is no unit of {metric}"), help))
+            Err(Wrong::new(at, format!("`{unit}` is not a unit of {metric}"), help))
         }
     }
 }

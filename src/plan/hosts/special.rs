@@ -92,7 +92,7 @@ impl Override {
         if let Some(address) = &address {
             let host_name = |c: char| c.is_ascii_alphanumeric() || "._-:%".contains(c);
             if !address.value.chars().all(host_name) || address.value.starts_with('-') {
-                let mistake = Mistake::at(address.span.clone(), format!("\"{}\" is no address", address.value));
+                let mistake = Mistake::at(address.span.clone(), format!("\"{}\" is not an address", address.value));
                 entry.book.add(mistake.help("write a name, an IPv4 address or an IPv6 address without brackets"));
             } else if matched > 1 {
                 let mistake = Mistake::at(address.span.clone(), format!("one address for {matched} hosts"));
@@ -141,7 +141,7 @@ fn ports(table: &Table<'_>, key: &str) -> Vec<String> {
         let simple = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
         if words.text.is_empty() || words.text.starts_with('-') || !words.text.chars().all(simple) {
             let mistake =
-                Mistake::at(words.span.clone(), format!("\"{}\" is no device, interface or address", words.text));
+                Mistake::at(words.span.clone(), format!("\"{}\" is not a device, interface or address", words.text));
             table.book.add(mistake.help("for example \"mlx5_0\", \"mlx5_0:2\", \"eth0\", \"10.0.0.1\" or \"fd00::1\""));
         } else if list.iter().any(|known| rail(key, known) == rail(key, &words.text)) {
             let mistake = Mistake::at(words.span.clone(), format!("{} is listed twice in `{key}`", words.text));

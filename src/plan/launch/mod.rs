@@ -76,7 +76,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 fn no_variable(name: &str, span: std::ops::Range<usize>) -> Mistake {
-    Mistake::at(span, format!("`{name}` is no name of an environment variable"))
+    Mistake::at(span, format!("`{name}` is not the name of an environment variable"))
         .help("names are letters, digits and `_`, and do not begin with a digit")
 }
 

@@ -22,7 +22,7 @@ pub fn read(table: &Table<'_>) -> Ssh {
     for hop in &jump {
         let bad = hop.text.is_empty() || hop.text.starts_with('-') || hop.text.contains([',', ' ', '\t', '\n', '\0']);
         if bad {
-            let mistake = Mistake::at(hop.span.clone(), format!("\"{}\" is no jump host", hop.text));
+            let mistake = Mistake::at(hop.span.clone(), format!("\"{}\" is not a jump host", hop.text));
             table.book.add(mistake.help("each element is one hop: [user@]host[:port]"));
         }
     }

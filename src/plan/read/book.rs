@@ -41,7 +41,7 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Adds a text that mistakes can be about, and answers with its number.
+    /// Adds a text that mistakes can be about. Returns its number.
     pub fn source(&self, name: String, text: String) -> usize {
         let mut sources = self.sources.borrow_mut();
         sources.push(Source { name, text });

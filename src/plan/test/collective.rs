@@ -252,7 +252,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
             Some(Grouping::Every(size.value))
         }
         _ if count < 2 && ranks_per_host < 2 && count > 0 => {
-            wrong("one rank alone is no group".into(), "add hosts, or ranks_per_host or gpus")
+            wrong("one rank alone is not a group".into(), "add hosts, or ranks_per_host or gpus")
         }
         _ => Some(Grouping::All),
     }
@@ -308,7 +308,7 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
             if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
                 let message = match op.is_divided() {
                     true => format!("{size} bytes do not divide into {datatype} elements for {ranks} ranks"),
-                    false => format!("{size} bytes are no whole number of {datatype} elements"),
+                    false => format!("{size} bytes are not a whole number of {datatype} elements"),
                 };
                 let help = format!("take multiples of {unit} bytes");
                 test.book.add(Mistake::at(span, message).help(help));

@@ -20,7 +20,7 @@ pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
         let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
         let shape = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(shape) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            add(format!("`{name}` is no name of an environment variable"), "letters, digits and underscores");
+            add(format!("`{name}` is not the name of an environment variable"), "letters, digits and underscores");
             continue;
         }
         if name.starts_with("NCCL_DEBUG") || name == "NCCL_COMM_ID" {

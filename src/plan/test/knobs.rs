@@ -182,7 +182,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     }
     let mtu = whole("mtu");
     if let Some(mtu) = mtu.as_ref().filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu.value)) {
-        let mistake = Mistake::at(mtu.span.clone(), format!("there is no path MTU of {} bytes", mtu.value));
+        let mistake = Mistake::at(mtu.span.clone(), format!("there is not a path MTU of {} bytes", mtu.value));
         book.add(mistake.help("it is 256, 512, 1024, 2048 or 4096: the RDMA payload, not the MTU of Ethernet"));
     }
     let retry_count = byte("retry_count");

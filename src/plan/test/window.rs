@@ -60,7 +60,7 @@ fn text(text: &str) -> Result<Window, Wrong> {
     if let Some(number) = text.strip_suffix("iterations").or_else(|| text.strip_suffix("iteration")) {
         let count = number.trim().parse().ok().filter(|count| (1..=1_000_000_000_000_u64).contains(count));
         return count.map(Window::Iterations).ok_or_else(|| {
-            Wrong::new(whole, format!("`{}` is no number of iterations", number.trim()), "it is from 1 to 10^12")
+            Wrong::new(whole, format!("`{}` is not a number of iterations", number.trim()), "it is from 1 to 10^12")
         });
     }
     match quantity::duration(text) {

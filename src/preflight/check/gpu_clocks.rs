@@ -1,7 +1,7 @@
 //! GPUs that are held below their clocks.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject};
-use railgauge_wire::facts::Gpu;
+use railgauge_wire::facts::{Gpu, POWER_CAP};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-clocks",
@@ -18,7 +18,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let one = |(host, gpu): (&str, &Gpu)| {
         // A power cap under load is how a GPU works; everything else is heat, power supply or a neighbour.
         let severity =
-            if gpu.throttled.iter().all(|reason| reason == "power cap") { Severity::Notice } else { Severity::Warning };
+            if gpu.throttled.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
         let what = format!("its clocks are held down: {}", gpu.throttled.join(", "));
         Found::host(
             severity,

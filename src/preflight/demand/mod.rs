@@ -37,6 +37,9 @@ pub struct Holding {
     pub seen: String,
     /// The answer.
     pub state: Held,
+    /// Whether it could not be read because the host did not answer at all.
+    #[serde(default)]
+    pub silent: bool,
 }
 
 /// One value that the plan wants, and how every host stands to it.
@@ -46,6 +49,9 @@ pub struct Demand {
     pub key: String,
     /// What is wanted, in the plan's unit.
     pub wanted: String,
+    /// Whether it is a check that the plan escalates, and no value that it wants.
+    #[serde(default)]
+    pub escalated: bool,
     /// The check that finds departures from it, by which plans waive it.
     pub check: String,
     /// Whether the plan waives that check: the answer is told and does not count.
@@ -120,7 +126,7 @@ fn of_wish(plan: &Plan, cluster: &Cluster, wish: Wish<'_>, overruled: &Preflight
     };
     let holdings = plan.hosts.iter().flat_map(|host| of(&host.name)).collect();
     let waived = overruled.waive.iter().any(|name| name == check);
-    Demand { key, wanted, check: check.to_owned(), waived, holdings }
+    Demand { key, wanted, escalated: false, check: check.to_owned(), waived, holdings }
 }
 
 /// A check whose findings the plan calls failures: every host without one is as wanted.
@@ -131,20 +137,30 @@ fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -
         }
         let own = findings.iter().filter(|finding| finding.check == check && finding.hosts.contains(name));
         let found: Vec<Holding> = own
-            .map(|finding| Holding { host: name.clone(), device: None, seen: finding.what.clone(), state: Held::Unmet })
+            .map(|finding| Holding {
+                host: name.clone(),
+                device: None,
+                seen: finding.what.clone(),
+                state: Held::Unmet,
+                silent: false,
+            })
             .collect();
-        let nothing = || Holding { host: name.clone(), device: None, seen: "no finding".into(), state: Held::Met };
+        let nothing =
+            || Holding { host: name.clone(), device: None, seen: "no finding".into(), state: Held::Met, silent: false };
         let blind = cluster.facts.get(name).and_then(|facts| blind::blind(plan, check, name, facts));
         match (found.is_empty(), blind) {
             (false, _) => found,
             // A check that saw nothing has not found that all is well.
-            (true, Some(why)) => vec![Holding { host: name.clone(), device: None, seen: why, state: Held::Unread }],
+            (true, Some(why)) => {
+                vec![Holding { host: name.clone(), device: None, seen: why, state: Held::Unread, silent: false }]
+            }
             (true, None) => vec![nothing()],
         }
     };
     Demand {
         key: format!("escalate.{check}"),
         wanted: "no finding".into(),
+        escalated: true,
         check: check.to_owned(),
         waived: false,
         holdings: plan.hosts.iter().flat_map(|host| of(&host.name)).collect(),
@@ -152,13 +168,14 @@ fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -
 }
 
 fn silent(host: &str) -> Holding {
-    Holding { host: host.to_owned(), device: None, seen: "the host did not answer".into(), state: Held::Unread }
+    let seen = "the host did not answer".to_owned();
+    Holding { host: host.to_owned(), device: None, seen, state: Held::Unread, silent: true }
 }
 
 /// Departures from what is wanted that no check says: of plans whose tests do not use the part in question.
 pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, Found)> {
     let mut found = Vec::new();
-    for demand in demands.iter().filter(|demand| !demand.key.starts_with("escalate.")) {
+    for demand in demands.iter().filter(|demand| !demand.escalated) {
         for one in demand.holdings.iter().filter(|one| one.state != Held::Met) {
             let said = |finding: &&Finding| finding.check == demand.check && finding.hosts.contains(&one.host);
             if findings.iter().any(|finding| said(&finding) && (finding.severity > Severity::Notice || finding.waived))
@@ -177,7 +194,7 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
                 None => departure,
             };
             // A host that did not answer is told as lost.
-            if one.seen != silent(&one.host).seen {
+            if !one.silent {
                 found.push((check.clone(), departure));
             }
         }

@@ -172,7 +172,7 @@ fn unread(why: &str) -> (String, Held) {
 }
 
 fn whole(host: &str, seen: String, state: Held) -> Holding {
-    Holding { host: host.to_owned(), device: None, seen, state }
+    Holding { host: host.to_owned(), device: None, seen, state, silent: false }
 }
 
 fn nothing(host: &str, why: &str) -> Holding {
@@ -188,7 +188,7 @@ fn without(host: &str) -> Vec<Holding> {
 fn of_ports(plan: &Plan, host: &str, facts: &HostFacts, of: impl Fn(&Port<'_>) -> (String, Held)) -> Vec<Holding> {
     let one = |port: Port<'_>| {
         let (seen, state) = of(&port);
-        Holding { host: host.to_owned(), device: Some(port.name()), seen, state }
+        Holding { host: host.to_owned(), device: Some(port.name()), seen, state, silent: false }
     };
     let all: Vec<Holding> = ports_of_plan(plan, host, facts).into_iter().map(one).collect();
     if all.is_empty() { without(host) } else { all }
@@ -200,7 +200,7 @@ fn of_devices(plan: &Plan, host: &str, facts: &HostFacts, of: impl Fn(&Port<'_>)
     let ports = ports_of_plan(plan, host, facts);
     let one = |port: &Port<'_>| {
         let (seen, state) = of(port);
-        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state }
+        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state, silent: false }
     };
     let all: Vec<Holding> = ports.iter().filter(|port| known.insert(&port.device.name)).map(one).collect();
     if all.is_empty() { without(host) } else { all }
@@ -279,7 +279,7 @@ fn firmware_of(
             Some(found) => (found.clone(), equal(found, version)),
             None => unread("the device does not tell"),
         };
-        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state }
+        Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state, silent: false }
     };
     let found: Vec<Holding> = of_entry.map(one).collect();
     if !found.is_empty() {

@@ -121,7 +121,7 @@ fn marked(out: &mut String, status: Status, colour: bool, text: &str) -> Result 
 /// What did not get measured, by cause.
 fn troubles(out: &mut String, groups: &[TroubleGroup]) -> Result {
     for group in groups.iter().take(TROUBLES) {
-        wrap(out, "", "    ", &format!("{} ({}): {}", group.state, count(group.cases, "case"), group.error))?;
+        wrap(out, "", "    ", &format!("{} ({}): {}", group.state.word(), count(group.cases, "case"), group.error))?;
         if !group.help.is_empty() {
             wrap(out, "    ", "    ", &format!("help: {}", group.help))?;
         }

@@ -117,7 +117,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, String> {
             }
             Status::Inconclusive | Status::NotRun if trend.undated => "a date is wrong",
             Status::Inconclusive | Status::NotRun if trend.reported.iter().any(|one| one.status != Status::Pass) => {
-                "the last run is no pass"
+                "the last run is not a pass"
             }
             Status::Inconclusive | Status::NotRun if trend.repeats > 0 => "to be repeated",
             Status::Inconclusive | Status::NotRun if trend.suspicious + trend.unanswered + trend.stopped > 0 => {
@@ -207,7 +207,7 @@ fn remarks(trend: &Trend) -> Vec<String> {
     let odd = trend.series.iter().filter(|series| series.repeat.is_some() && !series.far_off).count();
     if odd > 0 {
         remarks.push(format!(
-            "{} more than 3 standard deviations below the level in the last night, which is no finding yet: three more runs this \
+            "{} more than 3 standard deviations below the level in the last night, which is not a finding yet: three more runs this \
              night would tell noise from change.",
             are(odd, "series")
         ));

@@ -26,7 +26,7 @@ use crate::{
         results::CaseResult,
         row::Row,
         verdict::{Cases, Status, Verdict, Verdicts},
-        words::{self, held_against, number, share, size},
+        words::{self, held_against, number, share_of, size},
     },
     plan::model::Expectation,
 };
@@ -272,10 +272,7 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         value: offender.value.map_or_else(|| offender.error.clone().unwrap_or_default(), text),
         limit: offender.limit.map_or_else(String::new, limit),
         share: match (offender.value, offender.limit) {
-            (Some(value), Some(limit)) if limit != 0.0 => match share(value / limit) {
-                times if times.ends_with("times") => times,
-                percent => percent + " of",
-            },
+            (Some(value), Some(limit)) if limit != 0.0 => share_of(value / limit),
             _ => String::new(),
         },
     });

@@ -244,7 +244,7 @@ fn looked_at(test: &Localisation) -> String {
     let mut words =
         vec![format!("{} at {} by {}", count(test.pairs, test.counted), size(test.size_bytes), test.metric.word())];
     for good in &test.good {
-        let which = if good.which == "all pairs" { "good pairs" } else { &good.which };
+        let which = if good.which == Which::ALL { "good pairs".to_owned() } else { good.which.to_string() };
         let centre = spread(good.centre, Some(good.centre * good.spread_percent / 100.0));
         words.push(format!("{which} reach {centre} {}, {}", test.unit, scatter(good.spread_percent)));
     }

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::{sizes, test::telling};
-use crate::analysis::verdict::Trouble;
+use crate::analysis::{results::State, verdict::Trouble};
 
 /// Cases with the same fate and cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleGroup {
     /// What became of them.
-    pub state: String,
+    pub state: State,
+    /// Whether bytes arrived wrong.
+    pub wrong: bool,
     /// Which host, stage and cause.
     pub error: String,
     /// The next thing to look at or do; empty where none is known.
@@ -39,21 +41,22 @@ pub struct TroubleLink {
 
 /// Groups troubles: wrong bytes first, then by the number of cases.
 pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
-    let mut order: Vec<(&str, &str, Vec<&Trouble>)> = Vec::new();
-    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut order: Vec<(State, &str, Vec<&Trouble>)> = Vec::new();
+    let mut known: HashMap<(State, &str), usize> = HashMap::new();
     for trouble in troubles {
-        let key = (trouble.state.as_str(), trouble.error.as_str());
+        let key = (trouble.state, trouble.error.as_str());
         let place = *known.entry(key).or_insert_with(|| {
             order.push((key.0, key.1, Vec::new()));
             order.len() - 1
         });
         order[place].2.push(trouble);
     }
-    order.sort_by_key(|(state, _, cases)| (*state != "wrong bytes", std::cmp::Reverse(cases.len())));
+    order.sort_by_key(|(state, _, cases)| (*state != State::Wrong, std::cmp::Reverse(cases.len())));
     order
         .into_iter()
         .map(|(state, error, cases)| TroubleGroup {
-            state: state.to_owned(),
+            state,
+            wrong: state == State::Wrong,
             error: error.to_owned(),
             help: cases.first().map(|case| case.help.clone()).unwrap_or_default(),
             cases: cases.len(),

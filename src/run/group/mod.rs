@@ -78,9 +78,10 @@ pub async fn open(
 ) -> Result<Group, Failure> {
     let mut group = Group { members: Vec::new(), env: env.clone(), record: None };
     for port in &flow.members {
-        let (agent, facts) = ends.get(&*port.host).cloned().ok_or_else(|| {
-            Failure::new(Stage::Open, Kind::Internal, format!("{}: the host is not there", port.host))
-        })?;
+        let (agent, facts) = ends
+            .get(&*port.host)
+            .cloned()
+            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the host is not there").at(&*port.host))?;
         let gpu = test.gpus.get(port.rail as usize).copied().unwrap_or(port.rail);
         let gpu = (test.fabric == Fabric::Nccl).then_some(gpu);
         group.members.push(Member { agent, facts, link: fresh_id(), port: port.clone(), gpu, opened: None });
@@ -175,14 +176,11 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
         None => Ok(()),
         Some((other, member)) => {
             let words = |version: Option<String>| version.unwrap_or_else(|| "of an unknown version".into());
-            let cause = format!(
-                "{}: NCCL {} here, and {} at {}",
-                member.port.host,
-                words(version(other)),
-                words(first),
-                group.members[0].port.host
-            );
+            let one = &*group.members[0].port.host;
+            let cause = format!("NCCL {} here, and {} at {one}", words(version(other)), words(first));
             Err(Failure::new(Stage::Open, Kind::Configuration, cause)
+                .at(&*member.port.host)
+                .with(one)
                 .help("install one version on all hosts, or name one with `library`"))
         }
     }
@@ -194,9 +192,8 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
 /// The failure of the rank to blame, with its host's name.
 pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
-    let host = group.members[0].port.host.clone();
-    let wrong = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, format!("{host}: {cause}"));
-    let Some(manner) = &cell.manner else { return Err(wrong("the case is no collective".into())) };
+    let wrong = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
+    let Some(manner) = &cell.manner else { return Err(wrong("the case is not a collective".into())) };
     let exercise = Exercise {
         op: cell.op,
         aim: cell.aim,
@@ -228,7 +225,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     let waited = super::pair::nanoseconds(asked.elapsed());
     let record = record(group, &accounts)?;
     if let Some(wanted) = test.collective.as_ref().and_then(|c| c.carried_by).filter(|w| *w != record.transport) {
-        let cause = format!("{host}: the plan demands {wanted}, and {} carried the bytes", record.transport);
+        let cause = format!("the plan demands {wanted}, and {} carried the bytes", record.transport);
         group.record = Some(record);
         return Err(Failure::new(Stage::Measure, Kind::Configuration, cause)
             .help("NCCL's choice and its reasons are in its log: NCCL_DEBUG=INFO; see NCCL_IB_HCA and NCCL_NET"));
@@ -241,7 +238,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, 
     let all: Vec<&[u64]> = accounts.iter().map(|account| account.times.as_slice()).collect();
     let batch = accounts.iter().map(|account| account.batch).max().unwrap_or(0);
     let slowest = times::slowest(&all).filter(|_| batch > 0).ok_or_else(|| {
-        let cause = format!("{}: the ranks do not agree on what was timed", group.members[0].port.host);
+        let cause = "the ranks do not agree on what was timed";
         Failure::new(Stage::Measure, Kind::Internal, cause)
     })?;
     let alone: Vec<&[u64]> = accounts.iter().map(|account| account.alone.as_slice()).collect();

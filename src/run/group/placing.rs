@@ -30,7 +30,7 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) 
     let mut seen: BTreeMap<&str, &Port> = BTreeMap::new();
     for Placed { port, facts, gpu } in ranks.filter(|rank| counts_all(rank.facts)) {
         let Some(gpu) = gpu else { continue };
-        let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, format!("{}: {cause}", port.host));
+        let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).at(&*port.host);
         let Some(found) = facts.gpus.get(gpu as usize) else {
             let count = facts.gpus.len();
             return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))

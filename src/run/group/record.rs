@@ -9,7 +9,7 @@ use railgauge_wire::{
 };
 
 use super::{Group, Member};
-use crate::run::event::LinkRecord;
+use crate::run::event::{COLLNET, LinkRecord};
 
 /// What carried the bytes of the group: the slowest kind any rank has evidence of.
 pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord, Failure> {
@@ -22,7 +22,7 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
     };
     let first = &group.members[0];
     let Some(carried) = accounts.iter().filter_map(|account| account.carried.as_ref()).max_by_key(slowness) else {
-        let cause = format!("{}: NCCL's log does not say what carried the bytes", first.port.host);
+        let cause = "NCCL's log does not say what carried the bytes";
         return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause)
             .help("the library may be built without its log, or an environment file of NCCL turns it off"));
     };
@@ -50,6 +50,9 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
         for (words, count) in account.carried.iter().flat_map(|carried| &carried.evidence) {
             settings.insert(format!("carried: {words}"), count.to_string());
         }
+    }
+    if accounts.iter().filter_map(|account| account.carried.as_ref()).any(|carried| carried.collnet) {
+        settings.insert(COLLNET.to_owned(), "true".to_owned());
     }
     for (kind, count) in accounts.iter().filter_map(|account| account.carried.as_ref()).flat_map(|c| &c.channels) {
         settings.insert(format!("channels: {kind}"), count.to_string());
@@ -82,8 +85,7 @@ fn nics_of(group: &Group, accounts: &[Exercised], host: &str) -> Option<String> 
     let mut names = BTreeSet::new();
     for (_, account) in group.members.iter().zip(accounts).filter(|(member, _)| *member.port.host == *host) {
         let carried = account.carried.as_ref()?;
-        let networked = carried.evidence.keys().any(|words| words.starts_with("via NET/"));
-        if networked && carried.nics.is_empty() {
+        if carried.networked && carried.nics.is_empty() {
             return None;
         }
         names.extend(carried.nics.iter().map(String::as_str));

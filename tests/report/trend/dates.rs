@@ -80,7 +80,7 @@ fn a_start_that_is_no_time_names_its_run_and_leaves_the_last_night_unknown() {
     let torn = |name: &str, after: &[(&str, u32)]| {
         let mut collected = History::until(NOW.parse().unwrap());
         nights().into_iter().for_each(|(_, run)| collected.add(Run { path: "runs/nightly-000".into(), ..run }));
-        let cause = "`yesterday` is no time of day".to_owned();
+        let cause = "`yesterday` is not a time of day".to_owned();
         let path = Path::new(name).join("records.jsonl");
         collected.unreadable(Path::new(name), &RunError::Journal(JournalError::Foreign { path, line: 1, cause }));
         for (name, night) in after {

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::PciFunction;
 
+/// Word of [`Gpu::throttled`] for a clock that is held down to keep the GPU within its power limit.
+pub const POWER_CAP: &str = "power cap";
+
 /// A GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -46,7 +49,7 @@ pub struct Gpu {
     pub clock_mhz: Option<(u32, u32)>,
     /// Clock of the memory and its maximum, in MHz.
     pub memory_clock_mhz: Option<(u32, u32)>,
-    /// Why clocks are lower than they could be; empty if they are not.
+    /// Why clocks are lower than they could be, [`POWER_CAP`] among others; empty if they are not.
     pub throttled: Vec<String>,
     /// What is wrong with its memory.
     pub memory_faults: MemoryFaults,

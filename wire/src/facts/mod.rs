@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gpu::{Gpu, GpuDistance, MemoryFaults};
+pub use gpu::{Gpu, GpuDistance, MemoryFaults, POWER_CAP};
 pub use machine::{Cpu, HugePages, Load, Surroundings, Traffic, Xid};
 pub use network::{Bond, Dcb, Ecn, Interface, Pause};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};

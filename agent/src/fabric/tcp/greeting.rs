@@ -241,7 +241,7 @@ pub fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Re
                 format!("the responder at {to} closed the connection instead of welcoming it"),
             )
             .help("its own join failed, the two ends have different tokens, or something else listens there")),
-            Ok(_) => Err(failure(Kind::Configuration, format!("what listens at {to} is no railgauge agent"))),
+            Ok(_) => Err(failure(Kind::Configuration, format!("what listens at {to} is not a railgauge agent"))),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(failure(
                 Kind::Configuration,
                 format!("the responder at {to} closed the connection instead of welcoming it"),

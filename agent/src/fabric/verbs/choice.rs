@@ -86,7 +86,7 @@ fn parse(named: &str, port: u8) -> Result<(String, u8), Failure> {
         None => Ok((named.to_owned(), port.max(1))),
         Some((name, number)) => match number.parse::<u8>() {
             Ok(number) if number > 0 => Ok((name.to_owned(), number)),
-            _ => Err(Failure::new(Stage::Open, Kind::Configuration, format!("{named}: {number} is no port number"))
+            _ => Err(Failure::new(Stage::Open, Kind::Configuration, format!("{named}: {number} is not a port number"))
                 .help("write the device as name or name:port, such as mlx5_0:1")),
         },
     }

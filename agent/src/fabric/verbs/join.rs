@@ -93,7 +93,7 @@ impl End {
         psn: u32,
         reads: u8,
     ) -> Result<(), Failure> {
-        let mtu = mtu_code(mtu).ok_or_else(|| unfit(format!("{mtu} is no path MTU"), "use 256 to 4096"))?;
+        let mtu = mtu_code(mtu).ok_or_else(|| unfit(format!("{mtu} is not a path MTU"), "use 256 to 4096"))?;
         let accepted = self.settings.reads;
         pair.change(&Change::Receive { path: *path, mtu, peer, psn: peer_psn, reads: accepted })?;
         let (retries, timeout) = (self.settings.retries, self.settings.timeout);

@@ -5,7 +5,7 @@ use railgauge_stats::robust::{Level, median};
 use super::{LOW, Played};
 use crate::{
     analysis::{
-        localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing},
+        localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Which},
         words::{self, count},
     },
     plan::hostlist,
@@ -80,7 +80,7 @@ impl Localisation {
     pub(super) fn tell_groups(&mut self, played: &Played, demanded: bool) {
         let result = played.search.found();
         let good = |(size, level): (&usize, &Level)| Good {
-            which: format!("good groups of {}", count(*size, "host")),
+            which: Which::Groups(*size),
             centre: self.metric_value(level.centre),
             spread_percent: 100.0 * level.scale.exp_m1(),
             n: level.n,

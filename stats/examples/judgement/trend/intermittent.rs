@@ -85,7 +85,7 @@ pub fn rows(options: &Options) -> Vec<Row> {
             fails(&found) || found.suspicious.is_some() || found.blind
         };
         let hits = (0..trials).filter(|&trial| doubted(trial)).count();
-        let what = format!("trend: what was intermittent is no pass after 15 good nights, {name}");
+        let what = format!("trend: what was intermittent is not a pass after 15 good nights, {name}");
         rows.push(Row::share(what, hits, trials, Bar::AtMost(0.05)));
         rows.extend(quiet(options, name, kind));
     }

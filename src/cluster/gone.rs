@@ -1,0 +1,47 @@
+//! How a conversation with an agent ended.
+
+use std::fmt;
+
+use super::pipe::End;
+
+/// Why nothing more comes from an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Its output ended.
+    #[default]
+    Closed,
+    /// Its output ended before its greeting.
+    ClosedEarly,
+    /// Its output could not be read before its greeting; the system's words.
+    BrokeEarly(String),
+    /// So many bytes of something else came before its greeting.
+    OtherText(usize),
+    /// It sent bytes that are no reply; why not.
+    NotProtocol(String),
+    /// It answered a request that was never sent.
+    Unasked(u64),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("it closed its output"),
+            Self::ClosedEarly => f.write_str("it ended before its greeting"),
+            Self::BrokeEarly(error) => write!(f, "its output broke off before its greeting: {error}"),
+            Self::OtherText(bytes) => write!(f, "more than {bytes} bytes of other text came before its greeting"),
+            Self::NotProtocol(error) => write!(f, "what it said is not this protocol: {error}"),
+            Self::Unasked(id) => write!(f, "it answered request {id}, which was never sent"),
+        }
+    }
+}
+
+/// An agent that is gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Gone {
+    /// Why nothing more comes.
+    pub why: Why,
+    /// How its process ended, where that is known.
+    pub end: Option<End>,
+    /// The last lines it wrote beside its replies.
+    pub last: String,
+}

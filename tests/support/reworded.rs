@@ -1,0 +1,105 @@
+//! A journal whose words for people are replaced by ids, and what judging the two says differently: nothing may.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::journal,
+    report::{Drawn, draw},
+    run::{
+        event::{Event, Outcome},
+        line,
+    },
+};
+use railgauge_wire::failure::Failure;
+use serde_json::Value;
+
+/// Keys of verdicts.json whose values are words for people.
+const WORDS: [&str; 6] = ["cause", "error", "help", "reason", "reasons", "sentence"];
+
+/// Equal words get the same id.
+fn id(words: &mut String) {
+    if !words.is_empty() {
+        *words = format!("t{:08x}", crc32fast::hash(words.as_bytes()));
+    }
+}
+
+fn failure(failure: &mut Failure) {
+    id(&mut failure.cause);
+    id(&mut failure.help);
+}
+
+/// The same journal, with an id in place of every text that is made for people. What stands in damaged lines stays.
+pub fn reworded(text: &[u8]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(text.len());
+    for bytes in text.split_inclusive(|byte| *byte == b'\n') {
+        let Ok(line::Numbered { n, mut line }) = line::decode(bytes) else {
+            all.extend_from_slice(bytes);
+            continue;
+        };
+        match &mut line.event {
+            Event::Started { controller, launcher, .. } => [controller, launcher].into_iter().for_each(id),
+            Event::HostLost { failure: words, .. } | Event::Configured { failure: Some(words), .. } => failure(words),
+            Event::Outcome(outcome) => {
+                if let Outcome { result: Err(words), .. } = &mut **outcome {
+                    failure(words);
+                }
+            }
+            Event::Note { text, .. } => id(text),
+            Event::Prevented { why } => id(why),
+            _ => {}
+        }
+        all.extend(line::encode(n, &line.at, &line.event).unwrap());
+    }
+    all
+}
+
+fn drawn(text: &[u8]) -> Result<Drawn, String> {
+    let path = Path::new("records.jsonl");
+    let journal = journal::parse(text, path).map_err(|error| error.to_string())?;
+    draw(&journal, path).map_err(|error| error.to_string())
+}
+
+/// Takes words for people out of a document.
+fn without_words(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_words),
+        Value::Object(fields) => {
+            fields.retain(|name, _| !WORDS.contains(&name.as_str()));
+            fields.values_mut().for_each(without_words);
+        }
+        _ => {}
+    }
+}
+
+/// What the reworded journal changes besides words: frames, verdicts, exit codes, groups of failures. `Ok(0)` words are a
+/// comparison that shows nothing.
+///
+/// # Errors
+/// What differs.
+pub fn changes(text: &[u8]) -> Result<usize, String> {
+    let other = reworded(text);
+    let words = text.split(|b| *b == b'\n').zip(other.split(|b| *b == b'\n')).filter(|(a, b)| a != b).count();
+    let (a, b) = match (drawn(text), drawn(&other)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(_), Err(_)) => return Ok(words),
+        (a, b) => return Err(format!("one can be judged: {:?}, {:?}", a.err(), b.err())),
+    };
+    let frame = |drawn: &Drawn| drawn.frame.drop("error").unwrap();
+    if !frame(&a).equals_missing(&frame(&b)) {
+        return Err("another frame".to_owned());
+    }
+    let document = |drawn: &Drawn| {
+        let mut document: Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
+        without_words(&mut document);
+        document
+    };
+    let (one, two) = (document(&a), document(&b));
+    if one != two {
+        return Err(format!("other verdicts: {one:#}\n{two:#}"));
+    }
+    let groups = |drawn: &Drawn| drawn.view.troubles.iter().map(|group| (group.state, group.cases)).collect::<Vec<_>>();
+    if groups(&a) != groups(&b) {
+        return Err(format!("other groups of failures: {:?}, {:?}", groups(&a), groups(&b)));
+    }
+    Ok(words)
+}
