@@ -98,7 +98,8 @@ async fn a_command_that_is_not_there_or_fails_is_told() {
     let missing = command(&["no-such-program", "{host}"]);
     let failure = one(launch(missing), host("gpu1", "x"), &Log::default()).await.unwrap_err();
     assert_eq!(failure.stage, Stage::Connect);
-    assert!(failure.cause.contains("gpu1: cannot start no-such-program"), "{failure}");
+    assert_eq!(failure.host.as_deref(), Some("gpu1"));
+    assert!(failure.cause.contains("cannot start no-such-program"), "{failure}");
     let fails = command(&["sh", "-c", "echo \"no such pod: {host}\" >&2; exit 1"]);
     let failure = one(launch(fails), host("gpu1", "pod-7"), &Log::default()).await.unwrap_err();
     assert!(failure.cause.contains("exit status 1: no such pod: pod-7"), "{failure}");

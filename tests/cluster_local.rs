@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use railgauge::{cluster::raise, plan::model::Launcher};
 use railgauge_wire::{
+    PROTOCOL,
     failure::{Kind, Stage},
     message::{Answer, Ask},
 };
@@ -38,7 +39,7 @@ async fn several_hosts_come_up_answer_and_go() {
         agent.close().await;
         assert!(!is_alive(agent.pid()));
         let after = agent.ask(Ask::Clock, SOON).await.unwrap_err();
-        assert!(after.cause.starts_with(agent.host()), "{after}");
+        assert_eq!(after.host.as_deref(), Some(agent.host()), "{after}");
         agent.close().await;
     }
 }
@@ -57,7 +58,8 @@ async fn a_killed_agent_is_lost_at_once_for_everybody_who_waits() {
     let failure = waiting.await.unwrap().unwrap_err();
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Lost));
-    assert!(failure.cause.starts_with("gpu7: the agent is gone: killed by signal 9"), "{failure}");
+    assert_eq!(failure.host.as_deref(), Some("gpu7"));
+    assert!(failure.cause.starts_with("the agent is gone: killed by signal 9"), "{failure}");
     assert!(failure.cause.contains("fake agent"), "last words are told: {failure}");
     assert_eq!(agent.lost(), Some(failure.clone()));
     assert_eq!(agent.gone().await, failure);
@@ -89,7 +91,8 @@ async fn time_running_out_names_host_request_and_time() {
     let agent = one(failing(Launcher::Local, "mute"), host("gpu9", ""), &Log::default()).await.unwrap();
     let failure = agent.ask(Ask::Close { link: 4 }, Duration::from_millis(200)).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Deadline);
-    assert_eq!(failure.cause, "gpu9: no answer to `close link 4` within 0.2 s");
+    assert_eq!(failure.host.as_deref(), Some("gpu9"));
+    assert_eq!(failure.cause, "no answer to `close link 4` within 0.2 s");
     assert_eq!(agent.lost(), None);
     agent.close().await;
 }
@@ -113,7 +116,9 @@ async fn dropping_an_agent_closes_its_input() {
 async fn another_protocol_is_told_as_such() {
     let failure = one(failing(Launcher::Local, "skew"), host("gpu1", ""), &Log::default()).await.unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Start, Kind::Configuration));
-    assert!(failure.cause.contains("gpu1: the agent (version 0.0.0-fake) speaks protocol 2"), "{failure}");
+    assert_eq!(failure.host.as_deref(), Some("gpu1"));
+    let skewed = format!("the agent (version 0.0.0-fake) speaks protocol {}", PROTOCOL + 1);
+    assert!(failure.cause.contains(&skewed), "{failure}");
     assert!(failure.help.contains("cargo build"), "{failure}");
 }
 

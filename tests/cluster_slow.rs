@@ -47,7 +47,8 @@ async fn a_host_that_is_slower_than_its_time_is_told_with_its_step() {
     launch.timeout = Duration::from_secs(5);
     let failure = one(launch, host("gpu3", "127.0.0.1"), &Log::default()).await.unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Deploy, Kind::Deadline), "{failure}");
-    let cause = "gpu3: no result within 5.0 s while looking for the agent on the host";
+    assert_eq!(failure.host.as_deref(), Some("gpu3"));
+    let cause = "no result within 5.0 s while looking for the agent on the host";
     assert!(failure.cause.starts_with(cause), "{failure}");
     assert!(failure.help.contains("launch.timeout"), "{failure}");
 }

@@ -34,7 +34,7 @@ macro_rules! sshd {
 /// The failure of one host that must not come up.
 async fn refused(via: Launcher) -> Failure {
     let failure = one(launch(via), host("gpu3", "127.0.0.1"), &Log::default()).await.unwrap_err();
-    assert!(failure.cause.starts_with("gpu3: "), "{failure}");
+    assert_eq!(failure.host.as_deref(), Some("gpu3"), "{failure}");
     failure
 }
 
@@ -202,7 +202,8 @@ async fn an_agent_killed_by_hand_is_lost_with_its_hosts_name() {
     assert!(Command::new("kill").args(["-9", &agent.pid().to_string()]).status().unwrap().success());
     let failure = tokio::time::timeout(SOON, waiting).await.unwrap().unwrap().unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Lost));
-    assert!(failure.cause.starts_with("gpu7: the agent is gone: killed by a signal"), "{failure}");
+    assert_eq!(failure.host.as_deref(), Some("gpu7"));
+    assert!(failure.cause.starts_with("the agent is gone: killed by a signal"), "{failure}");
     agent.close().await;
     assert_eq!(sshd.left(), [""; 0], "its file is taken away all the same");
 }
@@ -215,7 +216,8 @@ async fn a_host_that_goes_away_is_lost_in_sshs_words() {
     let server = ancestors(agent.pid()).into_iter().find(|(_, name)| name.starts_with("sshd")).unwrap();
     assert!(Command::new("kill").args(["-9", &server.0.to_string()]).status().unwrap().success());
     let failure = tokio::time::timeout(SOON, agent.gone()).await.unwrap();
-    assert!(failure.cause.starts_with("gpu7: the agent is gone: ssh lost the host: "), "{failure}");
+    assert_eq!(failure.host.as_deref(), Some("gpu7"));
+    assert!(failure.cause.starts_with("the agent is gone: ssh lost the host: "), "{failure}");
     assert!(comes(Duration::from_secs(2), || !is_alive(agent.pid())).await, "no agent outlives its controller");
 }
 

@@ -65,7 +65,9 @@ impl Conversation {
             Ok(posted) => posted,
             // The way to the agent has ended and why is being found out: whoever asks now is told the reason too.
             Err(failure) if failure.kind != Kind::Internal && self.lost().is_none() => {
-                return Err(tokio::time::timeout(limit.min(REASON), self.gone()).await.unwrap_or(failure));
+                return Err(tokio::time::timeout(limit.min(REASON), self.gone())
+                    .await
+                    .map_or(failure, |gone| explain::lost(&gone)));
             }
             Err(failure) => return Err(failure),
         };

@@ -135,9 +135,9 @@ impl Baseline {
                 && entry.ends.iter().all(|end| baseline.ends.contains_key(end))
         };
         match baseline.entries.iter().find(|entry| !sound(entry)) {
-            Some(Entry { class: Class { test, metric, .. }, .. }) => {
-                Err(format!("is not a usable baseline: an entry of {metric} of test {test} has no value or unknown ends"))
-            }
+            Some(Entry { class: Class { test, metric, .. }, .. }) => Err(format!(
+                "is not a usable baseline: an entry of {metric} of test {test} has no value or unknown ends"
+            )),
             None => Ok(baseline),
         }
     }

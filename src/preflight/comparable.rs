@@ -12,7 +12,7 @@ pub enum FactOf<'f> {
         /// Name of the device.
         device: &'f str,
         /// Number of the port.
-        port: Option<u32>,
+        port: Option<u8>,
     },
     /// A GPU, by its number there.
     Gpu(u32),
@@ -164,7 +164,8 @@ fn parameters(line: &str) -> String {
 
 fn rdma<'f>(facts: &'f HostFacts, device: &'f RdmaDevice, list: &mut List<'f>) {
     let name = device.name.as_str();
-    let mut add = |fact: &'f str, value: Option<String>| list.of(FactOf::Nic { device: name, port: None }, fact, value);
+    let mut add =
+        |fact: &'static str, value: Option<String>| list.of(FactOf::Nic { device: name, port: None }, fact, value);
     add(DRIVER, device.driver.clone());
     add(FIRMWARE, device.firmware.clone());
     add("board", device.board.clone());
@@ -249,7 +250,7 @@ fn ethernet(interface: &Interface, add: &mut impl FnMut(&'static str, Option<Str
 }
 
 fn graphics<'f>(facts: &'f HostFacts, gpu: &'f Gpu, list: &mut List<'f>) {
-    let mut add = |fact: &'f str, value: Option<String>| list.of(FactOf::Gpu(gpu.index), fact, value);
+    let mut add = |fact: &'static str, value: Option<String>| list.of(FactOf::Gpu(gpu.index), fact, value);
     let on = |flag: Option<bool>| flag.map(|on| if on { "on" } else { "off" }.to_owned());
     add("model", gpu.name.clone());
     add(DRIVER, gpu.driver.clone());

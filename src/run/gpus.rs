@@ -58,7 +58,7 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
             if all.is_empty() { "none known".to_owned() } else { all.join(", ") }
         );
         return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-            .at(&*port.host)
+            .at(&port.host)
             .help("see `nvidia-smi topo -m` there"));
     }
     Ok(Some(found.map_or(port.rail, |known| known.gpu)))
@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(of("gpus = [3, 5]", 1, Some("mlx5_1")).unwrap(), Some(5));
         assert_eq!(of("gpu_distance = \"SYS\"", 0, Some("mlx5_0")).unwrap(), Some(1));
         let refused = of("gpu_distance = \"NODE\"", 0, Some("mlx5_0")).unwrap_err();
-        assert!(refused.cause.contains("a: no GPU is NODE from mlx5_0 (there: 0 PHB, 1 SYS, 2 PIX)"), "{refused}");
+        assert_eq!(refused.host.as_deref(), Some("a"));
+        assert!(refused.cause.contains("no GPU is NODE from mlx5_0 (there: 0 PHB, 1 SYS, 2 PIX)"), "{refused}");
         assert_eq!(of("", 7, None).unwrap(), Some(7));
     }
 

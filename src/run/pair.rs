@@ -220,7 +220,7 @@ pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
     }
     let noticed = failure.host.clone().unwrap_or_else(|| from.to_owned());
     let peer = if noticed == from { to } else { from };
-    failure.at(noticed).with(peer)
+    failure.at(&noticed).with(peer)
 }
 
 /// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.

@@ -9,7 +9,7 @@ use railgauge::{
         journal::{Journal, parse},
         localise::{Standing, further, localise},
         outliers::{Look, OfTest, Outliers, outliers},
-        results::results,
+        results::{State, results},
         rows::rows,
         verdict::Status,
     },

@@ -37,8 +37,8 @@ fn time(algorithm: &str, size: u64) -> f64 {
 fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
     let algorithm = &case.cell.manner.as_ref().unwrap().env["NCCL_ALGO"];
     if algorithm == "PAT" {
-        let cause = "h1: rank 0 (GPU 0): a collective: NCCL error 5 (invalid usage)";
-        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause));
+        let cause = "rank 0 (GPU 0): a collective: NCCL error 5 (invalid usage)";
+        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).at("h1"));
     }
     // Repeats scatter by 1 %.
     let p50 = (1e3 * time(algorithm, case.cell.size) * (1.0 + 0.01 * dice.normal())) as u64;

@@ -68,7 +68,7 @@ fn the_value_is_the_median_of_the_repeats() {
 fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
     let scenario = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) };
     let whole = scenario.lines();
-    let failure = Failure::new(Stage::Measure, Kind::Deadline, "gpu002: did not answer in 10 s");
+    let failure = Failure::new(Stage::Measure, Kind::Deadline, "did not answer in 10 s").at("gpu002");
     let (case, repeat, started_at) = (0, 0, "x".to_owned());
     let failed = Event::Outcome(Box::new(Outcome { case, repeat, started_at, link: None, result: Err(failure) }));
     let first = whole.iter().position(|line| matches!(line.event, Event::Outcome(_))).unwrap();

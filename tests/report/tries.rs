@@ -57,14 +57,14 @@ fn wrong_bytes_stay_wrong_whatever_another_try_of_the_repeat_says() {
         let row = &rows(&journal, &results(&journal).unwrap(), &|_, _| None)[0];
         assert_eq!((row.wrong, row.error.is_some()), (8, true));
     }
-    let corrupt = Failure::new(Stage::Verify, Kind::Corruption, "gpu001: an atomic brought back another word");
+    let corrupt = Failure::new(Stage::Verify, Kind::Corruption, "an atomic brought back another word").at("gpu001");
     for journal in with(|tried| tried.result = Err(corrupt.clone())) {
         let (verdicts, states) = judge(&journal);
         assert_eq!((states[0], verdicts.exit_code), (State::Wrong, 1), "{}", verdicts.sentence);
         assert!(verdicts.troubles[0].error.contains("another word"), "{:?}", verdicts.troubles);
     }
     // Any other failure is made good by a later try.
-    let lost = Failure::new(Stage::Measure, Kind::Lost, "gpu001: gone");
+    let lost = Failure::new(Stage::Measure, Kind::Lost, "gone").at("gpu001");
     for journal in with(|tried| tried.result = Err(lost.clone())) {
         assert_eq!(judge(&journal).1[0], State::Measured);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use railgauge::{
     analysis::{
         journal::{self, End, Journal, Try},
-        results::results,
+        results::{State, results},
         row::Row,
         rows::rows,
         verdict::{Kind, Status, Verdict, Verdicts, verdicts},

@@ -208,8 +208,8 @@ impl Scenario {
                     // What was never up is not tried at all.
                     Some(host) if self.down == Some(host) => continue,
                     Some(host) => {
-                        let cause = format!("{}: the agent's connection ended (ssh: broken pipe)", self.name(host));
-                        let failure = Failure::new(Stage::Measure, Kind::Lost, cause);
+                        let cause = "the agent's connection ended (ssh: broken pipe)";
+                        let failure = Failure::new(Stage::Measure, Kind::Lost, cause).at(&self.name(host));
                         if !died {
                             died = true;
                             writer.push(Event::HostLost { host: self.name(host), failure: failure.clone() });

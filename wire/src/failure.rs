@@ -96,8 +96,8 @@ impl Failure {
 
     /// The same failure, about this host.
     #[must_use]
-    pub fn at(mut self, host: impl Into<String>) -> Self {
-        self.host = Some(host.into());
+    pub fn at(mut self, host: &str) -> Self {
+        self.host = Some(host.to_owned());
         self
     }
 
@@ -110,8 +110,8 @@ impl Failure {
 
     /// The same failure, which either this host or its own may have caused.
     #[must_use]
-    pub fn with(mut self, peer: impl Into<String>) -> Self {
-        self.peer = Some(peer.into());
+    pub fn with(mut self, peer: &str) -> Self {
+        self.peer = Some(peer.to_owned());
         self
     }
 

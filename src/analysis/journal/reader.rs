@@ -162,6 +162,7 @@ impl<'p> Reader<'p> {
                 journal.hosts.insert(host, HostUp { facts: *facts, clock, wall });
             }
             Event::HostLost { host, failure } => {
+                let failure = failure.at(&host);
                 journal.lost.insert(host, failure);
             }
             Event::Planned { cases } => {

@@ -23,7 +23,10 @@ pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use whole::NAME as RUN;
 
-use railgauge_wire::{failure::Failure, terms::Metric};
+use railgauge_wire::{
+    failure::{self, Failure, Stage},
+    terms::Metric,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -233,9 +236,9 @@ pub struct Trouble {
     pub dst_rail: u32,
     /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
     pub state: State,
-    /// What failed, where something did: host, stage and kind.
+    /// What failed, where something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Failure>,
+    pub failure: Option<Failed>,
     /// Which host, stage and cause.
     pub error: String,
     /// The next thing to look at or do; empty where none is known.
@@ -243,6 +246,28 @@ pub struct Trouble {
     /// Counters that moved while it was measured, where it is contaminated: host, name and change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, String, u64)>,
+}
+
+/// A failure without its words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The host of the plan that it is about; `None` where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The other end, where either end may have caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Where it happened.
+    pub stage: Stage,
+    /// What kind of trouble it is.
+    pub kind: failure::Kind,
+}
+
+impl Failed {
+    fn of(failure: &Failure) -> Self {
+        let Failure { host, peer, stage, kind, .. } = failure.clone();
+        Self { host, peer, stage, kind }
+    }
 }
 
 /// Cases by what became of them.
@@ -392,7 +417,7 @@ fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
         dst_host: case.flow.to.host.to_string(),
         dst_rail: case.flow.to.rail,
         state: result.state,
-        failure: result.failure.cloned(),
+        failure: result.failure.map(Failed::of),
         error: result.error().unwrap_or_default(),
         help: result.help().to_owned(),
         counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },

@@ -35,7 +35,7 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     if let Some((_, first)) = journal.lost.iter().next() {
         let hosts = hostlist::fold(journal.lost.keys().map(String::as_str));
         reasons.push(match journal.lost.len() {
-            1 => format!("{hosts}: {first}"),
+            1 => first.to_string(),
             n => format!("{}: {hosts}; the first: {first}", count(n, "host")),
         });
     }

@@ -372,13 +372,13 @@ mod tests {
         for (rest, words) in [
             ("gpus = [1, 1]", "GPU 1 is listed twice"),
             ("ranks_per_host = 3\ngpus = [0, 1]", "3 ranks per host on 2 GPUs"),
-            ("sizes = 6", "no whole number of f32 elements"),
+            ("sizes = 6", "not a whole number of f32 elements"),
             ("groups = \"every\"", "needs `group_size`"),
             ("groups = \"every\"\ngroup_size = 3", "do not divide into groups of 3"),
             ("groups = \"each\"", "the plan has no groups"),
             ("group_size = 2", "only with groups"),
             ("env = { NCCL_DEBUG = \"WARN\" }", "set by railgauge itself"),
-            ("env = { \"A B\" = \"1\" }", "no name of an environment variable"),
+            ("env = { \"A B\" = \"1\" }", "not the name of an environment variable"),
             ("pattern = \"ring\"", "belongs to pairs"),
             ("qps = 2", "belongs to pairs"),
             ("memory = \"host\"", "NCCL works on GPU memory"),
@@ -422,7 +422,7 @@ mod tests {
             ("datatype = \"fp8\"", "`datatype` cannot be"),
             ("reduction = \"avg\"", "no avg of f32 over host memory"),
             ("datatype = \"f8e4m3\"", "no sum of f8e4m3 over host memory"),
-            ("sizes = 6", "no whole number of f32 elements"),
+            ("sizes = 6", "not a whole number of f32 elements"),
             ("knobs = { depth = 4 }", "no meaning for TCP"),
         ] {
             let refused = format!("{:?}", read(rest).expect_err(rest));

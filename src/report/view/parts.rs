@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
-        localise::{Further, Localisation, Named, Standing},
+        localise::{Further, Localisation, Named, Standing, Which},
         outliers::{Link, Outliers, Part},
         words::{between, change, count, number, scatter, share as share_of, size, spread},
     },

@@ -84,10 +84,10 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
     let gave_up = others + 1;
     if let (Kind::Deadline, Some(rank)) = (failure.kind, silent.first().filter(|_| silent.len() < gave_up)) {
         let host = &group.members[*rank].port.host;
-        let cause =
-            format!("rank {rank} does not answer, {gave_up} of {} gave up: {}", group.members.len(), failure.cause);
+        let first = Failure { help: String::new(), ..failure };
+        let cause = format!("rank {rank} does not answer, {gave_up} of {} gave up: {first}", group.members.len());
         return Failure::new(Stage::Converse, Kind::Deadline, cause)
-            .at(&**host)
+            .at(host)
             .help("the host or its agent is stopped or hangs: look at its console and load");
     }
     if others > 0 && failure.kind == Kind::Deadline {

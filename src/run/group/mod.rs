@@ -81,7 +81,7 @@ pub async fn open(
         let (agent, facts) = ends
             .get(&*port.host)
             .cloned()
-            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the host is not there").at(&*port.host))?;
+            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the host is not there").at(&port.host))?;
         let gpu = test.gpus.get(port.rail as usize).copied().unwrap_or(port.rail);
         let gpu = (test.fabric == Fabric::Nccl).then_some(gpu);
         group.members.push(Member { agent, facts, link: fresh_id(), port: port.clone(), gpu, opened: None });
@@ -179,7 +179,7 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
             let one = &*group.members[0].port.host;
             let cause = format!("NCCL {} here, and {} at {one}", words(version(other)), words(first));
             Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-                .at(&*member.port.host)
+                .at(&member.port.host)
                 .with(one)
                 .help("install one version on all hosts, or name one with `library`"))
         }

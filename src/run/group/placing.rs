@@ -30,7 +30,7 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) 
     let mut seen: BTreeMap<&str, &Port> = BTreeMap::new();
     for Placed { port, facts, gpu } in ranks.filter(|rank| counts_all(rank.facts)) {
         let Some(gpu) = gpu else { continue };
-        let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).at(&*port.host);
+        let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).at(&port.host);
         let Some(found) = facts.gpus.get(gpu as usize) else {
             let count = facts.gpus.len();
             return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))
@@ -81,12 +81,13 @@ mod tests {
     #[test]
     fn every_rank_has_a_gpu_of_its_own() {
         assert_eq!(checked(&[("a1", 0, 0), ("a1", 1, 1), ("b1", 0, 0)], 1 << 29), Ok(()));
-        for (ranks, words) in [
-            (&[("a1", 0, 0), ("a1", 1, 2)][..], "a1: rank 1 wants GPU 2, and the host has 2"),
-            (&[("a1", 0, 0), ("a2", 0, 0)], "a2: rank 0 and rank 0 of a1 are on one GPU (GPU-a-0)"),
-            (&[("a1", 0, 1), ("a1", 1, 1)], "a1: rank 1 and rank 0 of a1 are on one GPU (GPU-a-1)"),
+        for (ranks, host, words) in [
+            (&[("a1", 0, 0), ("a1", 1, 2)][..], "a1", "rank 1 wants GPU 2, and the host has 2"),
+            (&[("a1", 0, 0), ("a2", 0, 0)], "a2", "rank 0 and rank 0 of a1 are on one GPU (GPU-a-0)"),
+            (&[("a1", 0, 1), ("a1", 1, 1)], "a1", "rank 1 and rank 0 of a1 are on one GPU (GPU-a-1)"),
         ] {
             let failure = checked(ranks, 8).unwrap_err();
+            assert_eq!(failure.host.as_deref(), Some(host));
             assert!(failure.cause.contains(words) && !failure.help.is_empty(), "{failure}");
         }
     }
