@@ -32,7 +32,7 @@ const IMPORTS: &[(&str, &[&str])] = &[
     ("border", &["border"]),
     ("plan", &["plan", "border"]),
     ("schedule", &["schedule", "plan"]),
-    ("preflight", &["preflight", "plan"]),
+    ("preflight", &["preflight", "plan", "border"]),
     ("cluster", &["cluster", "plan", "border"]),
     ("run", &["run", "plan", "preflight", "schedule", "cluster", "files", "border"]),
     // The journal's lines hold the run's events: analysis reads them and nothing else of the run.
@@ -125,6 +125,14 @@ fn files_can_be_read_in_one_sitting() {
         for (file, text) in sources(folder) {
             assert!(text.lines().count() <= LONGEST, "{file} has {} lines", text.lines().count());
         }
+    }
+}
+
+/// People and tools take a folder of that name for tests of something.
+#[test]
+fn no_room_of_product_code_is_called_test() {
+    for (file, _) in ["src", "agent/src", "wire/src", "stats/src"].into_iter().flat_map(sources) {
+        assert!(!file.contains("/test/"), "{file}");
     }
 }
 

@@ -4,10 +4,12 @@ QEMU itself stays in the machine's namespace, so that the guests' sshd can be re
 an open file, made inside the namespace; the tap lives as long as QEMU holds it.
 """
 import ctypes
+import errno
 import fcntl
 import os
 import re
 import struct
+import time
 from pathlib import Path
 
 from .errors import LabError, Unavailable
@@ -17,6 +19,8 @@ LARGEST_MTU = 9000
 CLONE_NEWNET = 0x40000000
 # linux/if_tun.h
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
+# How long a tap may still be held by a process that was killed.
+RELEASE_SECONDS = 10
 
 
 class Fabric:
@@ -118,6 +122,20 @@ def rate_in_bits(rate):
     return int(match[1]) * {"k": 10**3, "m": 10**6, "g": 10**9}[match[2]]
 
 
+def attach(tap, name):
+    """Bind an opened descriptor to the tap of this name. A process that was just killed may hold it for another moment:
+    its threads let go of their descriptors one after the other."""
+    until = time.monotonic() + RELEASE_SECONDS
+    while True:
+        try:
+            fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
 def open_tap(namespace, name):
     """Create a tap interface in a namespace; the returned file descriptor keeps it alive."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -132,7 +150,7 @@ def open_tap(namespace, name):
         enter(inside)
         try:
             tap = os.open("/dev/net/tun", os.O_RDWR)
-            fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
+            attach(tap, name)
         except OSError as error:
             raise LabError(f"cannot make tap {name}: {error}") from error
         finally:

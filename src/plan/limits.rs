@@ -7,7 +7,7 @@ use super::{
     Plan,
     grammar::{hostlist, sweep},
     model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
-    test::LAST_RAIL,
+    test_table::LAST_RAIL,
 };
 
 /// Measurements of one test, and of one run with everything that hosts told: a journal of more than ten million lines helps

@@ -12,7 +12,7 @@ use super::{
     mistakes::Mistake,
     model::{Host, Localise, Rails, Test, Waiver},
     read::{Table, Words},
-    test::LAST_RAIL,
+    test_table::LAST_RAIL,
 };
 
 /// Keys of `[localise]`.

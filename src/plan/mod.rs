@@ -33,7 +33,7 @@ mod plan_table;
 mod preflight;
 mod read;
 mod render;
-mod test;
+mod test_table;
 
 use std::path::{Path, PathBuf};
 

@@ -13,7 +13,7 @@ use super::{
     model::{Launcher, Plan},
     preflight::{self, PREFLIGHT},
     read::{Book, Table},
-    test::{self, DEFAULTS, TEST},
+    test_table::{self, DEFAULTS, TEST},
 };
 
 /// Keys of the top of the file.
@@ -93,7 +93,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     {
         launch::judge_command(&launch_table, words, &hosts.list);
     }
-    let mut tests = test::read(&top, &hosts);
+    let mut tests = test_table::read(&top, &hosts);
     let interleave = interleave::read(&top, &mut tests);
     let localise = localise::read(&top, &hosts.list, &hosts.groups, &tests);
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));

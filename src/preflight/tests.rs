@@ -181,6 +181,23 @@ fn a_waived_check_is_a_notice_and_an_escalated_one_a_failure() {
 }
 
 #[test]
+fn names_that_hosts_tell_are_words_of_a_command_and_no_commands() {
+    let evil = "eth1; touch $(id)";
+    let spoiled = |facts: &mut HostFacts| {
+        facts.interfaces[0].name = evil.to_owned();
+        facts.rdma[0].ports[0].netdev = Some(evil.to_owned());
+        facts.interfaces[0].mtu = Some(1500);
+        facts.modules.insert(evil.to_owned(), "1".to_owned());
+    };
+    let found = judge(&plan(), &cluster(spoiled));
+    let with = |command: &str| found.iter().find(|found| found.remedy.contains(command)).map(|found| &found.remedy);
+    for command in ["ip link set ", "modinfo "] {
+        let remedy = with(command).unwrap_or_else(|| panic!("{command}: {found:#?}"));
+        assert!(remedy.contains(&format!("{command}'{evil}'")), "{remedy}");
+    }
+}
+
+#[test]
 fn equal_findings_of_devices_and_hosts_are_one() {
     let mut cluster = cluster(|_| {});
     for facts in cluster.facts.values_mut() {

@@ -1,7 +1,7 @@
 //! The plan format for people: the tables of docs/plan-format.md, from the tables of keys.
 
 use super::{Preset, Section, sections};
-use crate::plan::test::{WINDOW, pattern};
+use crate::plan::test_table::{WINDOW, pattern};
 
 /// All tables, each between the marks that docs/plan-format.md has around it.
 pub fn markdown() -> String {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Key, Preset, Section, Shape};
 use crate::plan::{
     plan_table::PLAN,
-    test::{LAST_RAIL, WINDOW},
+    test_table::{LAST_RAIL, WINDOW},
 };
 
 /// The schema of a plan. It knows names, types and bounds; what needs the whole plan is left to `railgauge check`.

@@ -1,6 +1,7 @@
 //! Congestion control that is off where flow control is on.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "ecn",
@@ -20,7 +21,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         for (point, file, on) in [("notification", "roce_np", &ecn.notifies), ("reaction", "roce_rp", &ecn.reacts)] {
             for priority in dcb.pfc.iter().filter(|priority| !on.contains(priority)) {
                 let what = format!("ECN {point} is off for priority {priority}, which has PFC");
-                let remedy = format!("`echo 1 > /sys/class/net/{}/ecn/{file}/enable/{priority}`", interface.name);
+                let switch = format!("/sys/class/net/{}/ecn/{file}/enable/{priority}", interface.name);
+                let remedy = format!("`echo 1 > {}`", quoted(&switch));
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
             }
         }

@@ -1,6 +1,7 @@
 //! Interfaces whose MTU is not that of the others.
 
 use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "mtu",
@@ -25,7 +26,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(mtu), Some(usual)) if mtu != usual.value => {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
-                let remedy = format!("`ip link set {name} mtu {}`, and in the network configuration", usual.value);
+                let remedy =
+                    format!("`ip link set {} mtu {}`, and in the network configuration", quoted(name), usual.value);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {

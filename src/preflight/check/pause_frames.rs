@@ -1,6 +1,7 @@
 //! Global pause frames that are not as on the others, or beside PFC.
 
 use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "pause-frames",
@@ -19,7 +20,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in ports() {
         let Some(pause) = of(&port) else { continue };
-        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+        let interface = quoted(port.interface.map_or("INTERFACE", |interface| &interface.name));
         let pfc = port.interface.and_then(|interface| interface.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty());
         if pfc && pause != (false, false) {
             let what = format!("pause frames are {} although PFC is on", shown(&pause));

@@ -1,6 +1,7 @@
 //! NICs on a PCIe path below what it could be.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "pcie-link",
@@ -17,7 +18,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for port in scene.devices() {
         let device = port.device;
         let say = |what, address: &str| {
-            let remedy = format!("reseat the card; `lspci -vv -s {address}` shows LnkSta against LnkCap");
+            let remedy = format!("reseat the card; `lspci -vv -s {}` shows LnkSta against LnkCap", quoted(address));
             Found::host(Severity::Warning, port.host, what, remedy).device(&device.name)
         };
         if let Some((now, best)) =

@@ -1,6 +1,7 @@
 //! Flow control per priority that is not as on the others.
 
 use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "pfc",
@@ -19,7 +20,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let usual = Usual::of(wanted, ports().filter_map(|port| of(&port)));
     let mut found = Vec::new();
     for port in ports() {
-        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+        let interface = quoted(port.interface.map_or("INTERFACE", |interface| &interface.name));
         match (of(&port), &usual) {
             (Some(on), Some(usual)) if on != usual.value => {
                 let what = format!("PFC is on for {}, {}", shown(&on), usual.words(|list| shown(list)));

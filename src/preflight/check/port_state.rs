@@ -1,6 +1,7 @@
 //! Ports that are not active.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "port-state",
@@ -19,7 +20,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let physical = port.port.physical.as_deref().map(|p| format!(", physically {p}")).unwrap_or_default();
         let remedy = match port.interface {
             Some(interface) => {
-                format!("look at cable and switch port; `ip link set {} up` if it was taken down", interface.name)
+                format!(
+                    "look at cable and switch port; `ip link set {} up` if it was taken down",
+                    quoted(&interface.name)
+                )
             }
             None => "look at cable and switch port; `ibstat` and the subnet manager's log".into(),
         };

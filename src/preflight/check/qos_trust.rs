@@ -1,6 +1,7 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
 use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
     name: "qos-trust",
@@ -18,13 +19,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let usual = Usual::of(scene.wanted().trust.clone(), ports().filter_map(|port| of(&port)));
     let mut found = Vec::new();
     for port in ports() {
-        let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
+        let interface = quoted(port.interface.map_or("INTERFACE", |interface| &interface.name));
         let mapped =
             port.interface.and_then(|i| i.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty() && !dcb.dscp.is_empty());
         match (of(&port), &usual) {
             (Some(trust), Some(usual)) if trust != usual.value => {
                 let what = format!("packets are sorted by {trust}, {}", usual.words(Clone::clone));
-                let remedy = format!("`mlnx_qos -i {interface} --trust {}`", usual.value);
+                let remedy = format!("`mlnx_qos -i {interface} --trust {}`", quoted(&usual.value));
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(trust), _) if trust == "pcp" && mapped => {

@@ -1,6 +1,7 @@
 //! Kernels and modules that are not those of the others.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
+use crate::border::text::quoted;
 use railgauge_wire::facts::{HostFacts, MODULES as LOOKED_AT};
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 usual.severity(Severity::Notice),
                 host,
                 what,
-                format!("`modinfo {name}`, `dkms status`"),
+                format!("`modinfo {}`, `dkms status`", quoted(name)),
             ));
         }
     }

@@ -3,7 +3,7 @@
 mod carriers;
 mod hosts;
 mod parts;
-mod test;
+mod section;
 mod troubles;
 
 use std::collections::BTreeMap;
@@ -34,8 +34,8 @@ use crate::{
 pub use carriers::Carrier;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
-pub use test::{Column, Figure, Flapping, Map, MapCell, Table, TestView};
-pub(super) use test::{number_column, text_column};
+pub use section::{Column, Figure, Flapping, Map, MapCell, Table, TestView};
+pub(super) use section::{number_column, text_column};
 pub use troubles::{TroubleGroup, TroubleLink};
 
 /// A whole report.
@@ -165,7 +165,7 @@ pub fn view(
         troubles: troubles::groups(&verdicts.troubles),
         notes: notes(journal, &hosts.findings),
         hosts,
-        tests: test::tests(journal, results, rows, frame, outliers)?,
+        tests: section::tests(journal, results, rows, frame, outliers)?,
     })
 }
 

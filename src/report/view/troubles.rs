@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::{sizes, test::telling};
+use super::{section::telling, sizes};
 use crate::analysis::{results::State, verdict::Trouble};
 
 /// Cases with the same fate and cause.
