@@ -214,7 +214,12 @@ impl CaseResult<'_> {
 
     /// What carried the bytes is not what the plan asked for.
     fn contradiction(&self) -> Option<String> {
-        let link = self.link.filter(|_| !self.samples.is_empty())?;
+        let own = self.samples.iter().filter_map(|(_, sample)| self.attempt(sample)?.link.as_deref());
+        own.chain(self.link.filter(|_| !self.samples.is_empty())).find_map(|link| self.contradicts(link))
+    }
+
+    /// What one link is that the plan did not ask for.
+    fn contradicts(&self, link: &LinkRecord) -> Option<String> {
         let host = &self.case.flow.from.host;
         let carried = match link.transport {
             Transport::VerbsRc | Transport::VerbsUc | Transport::VerbsUd => Fabric::Verbs,
@@ -360,7 +365,9 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
             *slot = attempt;
         }
     }
-    let link = tries.iter().rev().find_map(|attempt| attempt.link.as_deref());
+    // What the values came by; a later try that failed may have opened another link.
+    let measured = counted.values().rev().filter(|attempt| attempt.result.is_ok());
+    let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
     let started_at = tries.iter().map(|attempt| attempt.started_at.as_str()).min();
     let mut samples = Vec::new();
     let mut failures = Vec::new();

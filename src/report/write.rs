@@ -17,7 +17,7 @@ use crate::{
         outliers::outliers,
         results::{further, results},
         rows::{ceilings, rows},
-        verdict::{Verdicts, verdicts},
+        verdict::{Sums, Verdicts, verdicts},
     },
     border::text::path_text,
     files,
@@ -87,14 +87,19 @@ pub struct Drawn {
 /// The journal cannot be read or contradicts itself, or a file cannot be written.
 pub fn write(run: &Path) -> Result<Written, ReportError> {
     let path = run.join("records.jsonl");
+    // Before it is read: lines that are written meanwhile make it another journal.
+    let sum = files::read(&path).map(|bytes| Sums::of(&bytes)).unwrap_or_default();
     let journal = journal::read(&path)?;
-    let Drawn { mut frame, verdicts, view } = draw(&journal, &path)?;
+    let Drawn { mut frame, mut verdicts, view } = draw(&journal, &path)?;
     let parquet = run.join("records.parquet");
     files::replace(
         &parquet,
         |file| frame::write_parquet(&mut frame, file, &parquet).map_err(ReportError::from),
         |cause| ReportError::File { path: parquet.clone(), cause },
     )?;
+    let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
+    let whole = journal.unhealed().next().is_none();
+    verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
     let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
     text_file(&run.join("verdicts.json"), &json)?;
     text_file(

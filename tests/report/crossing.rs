@@ -106,3 +106,20 @@ fn hosts_with_a_cap_hide_no_crossing() {
         assert_eq!(found, expected, "{hosts}");
     }
 }
+
+/// Only what leaves one rail for another is slow, or only one direction: no crossing that is alike everywhere.
+#[test]
+fn what_only_one_rail_or_direction_shows_is_no_crossing() {
+    let leaves_the_last = |flow: &Flow| flow.from.rail == 2 && flow.to.rail != 2;
+    let upwards = |flow: &Flow| flow.from.rail < flow.to.rail;
+    for (hosts, rails, slow) in [(8, 3, &leaves_the_last as &dyn Fn(&Flow) -> bool), (16, 2, &upwards)] {
+        let mut journal = parse(fabric(hosts, rails, 1.0).jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+        carry(&mut journal, |flow| if slow(flow) { 0.5 } else { 1.0 });
+        let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+        let of = drawn.verdicts.localisation.iter().find(|test| test.test == "write-bw").unwrap();
+        assert!(of.across_rails_percent.is_empty(), "{hosts} {rails}: {:?}", of.across_rails_percent);
+        assert_ne!(drawn.verdicts.exit_code, 0, "{hosts} {rails}: {}", drawn.verdicts.sentence);
+        let best = of.good.iter().map(|good| good.centre).fold(0.0, f64::max);
+        assert!(best < 205.0, "{hosts} {rails}: good pairs reach {best}");
+    }
+}

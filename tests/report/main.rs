@@ -30,6 +30,7 @@ mod pages;
 mod rates;
 mod rewording;
 mod scale;
+mod sums;
 mod texts;
 mod trend;
 mod tries;

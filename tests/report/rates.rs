@@ -6,7 +6,7 @@ use railgauge::{
     analysis::{
         journal::{Journal, parse},
         localise::{Localisation, localise},
-        results::results,
+        results::{CaseResult, results},
         rows::{ceilings, rows},
         verdict::{Kind, Status, Verdict, verdicts},
     },
@@ -177,4 +177,25 @@ fn links_that_a_ceiling_limits_do_not_hide_how_others_scatter() {
         assert!(found.suspects.is_empty() && found.two_clusters.is_none(), "{lower:?}: {}", verdict.reason);
         assert_eq!(found.lesser.len(), lower.len());
     }
+}
+
+/// What was read of a slot is wrong where its links reach more.
+#[test]
+fn a_ceiling_that_is_exceeded_is_not_believed() {
+    let judged = |share: f64| {
+        let journal = journal(one(200.0, 200.0), one(share, 1.0));
+        let results = results(&journal).unwrap();
+        let slot = |result: &CaseResult<'_>, _| {
+            let misread = result.case.flow.hosts().into_iter().any(|host| **host == *HOST);
+            Some(if misread { 120.0 } else { 196.0 })
+        };
+        let rows = rows(&journal, &results, &slot);
+        localise(&journal, &results, &rows).into_iter().find(|found| found.test == "write-bw").unwrap()
+    };
+    let found = judged(1.0);
+    assert!(found.lesser.is_empty() && found.suspects.is_empty(), "{:?} {:?}", found.lesser, found.suspects);
+    assert_eq!(found.pairs, 28);
+    // Nor does it hide that the host is slow.
+    let named: Vec<String> = judged(0.75).suspects.into_iter().map(|suspect| suspect.name).collect();
+    assert_eq!(named, [format!("host {HOST}")]);
 }

@@ -98,3 +98,17 @@ fn what_was_measured_on_a_host_that_never_answered_cannot_be_true() {
     assert!(error.contains("gpu002: connect: the host never answered in this run"), "{error}");
     assert!(draw(&nobody, Path::new("records.jsonl")).is_ok());
 }
+
+#[test]
+fn every_sample_that_counts_must_have_come_by_what_the_plan_asks_for() {
+    use railgauge_wire::terms::Transport;
+
+    // One of two repeats came over TCP; the last one, and a failed try behind it, by what was asked for.
+    let mut journal = journal();
+    let of_first = |tried: &&mut Try| (tried.case, tried.repeat) == (0, 0);
+    let link = journal.tries.iter_mut().find(of_first).and_then(|tried| tried.link.as_mut()).unwrap();
+    std::sync::Arc::make_mut(link).transport = Transport::Tcp;
+    let (verdicts, states) = judge(&journal);
+    assert_eq!(states[0], State::Contaminated, "{}", verdicts.sentence);
+    assert_ne!(verdicts.exit_code, 0);
+}

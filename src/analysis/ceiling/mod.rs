@@ -78,6 +78,10 @@ pub enum Limit {
     Pcie,
 }
 
+/// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/ceilings.md), and
+/// clocks and windows add little.
+pub const DISPROVED: f64 = 1.05;
+
 /// The ceiling of `traffic` over `link`. `None` if the rate is unknown, if no wire is involved (loopback, NVLink), or
 /// for a collective.
 pub fn bandwidth(link: &Link, traffic: &Traffic) -> Option<Ceiling> {

@@ -34,7 +34,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             Ok(read) => read.line,
             // The plan is in the first line: without it the run is nothing to compare.
             Err(LineError::Damaged(why)) if number == 1 => return Err(foreign(why.to_owned()).into()),
-            // What a damaged line held is missing, as in a report.
+            // Whether that matters is found when the values are read.
             Err(LineError::Damaged(_)) => continue,
             Err(LineError::Unknown(why)) => return Err(foreign(why).into()),
             Err(LineError::Version(found)) => {

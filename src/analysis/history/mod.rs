@@ -11,7 +11,8 @@
 //! | `causes` | changes at the same time become one line: what they have in common |
 //!
 //! Identity comes from the head of the journal, values from `records.parquet`, of which only the needed columns are
-//! read. Where that is missing or older than the journal, they are computed from the journal again.
+//! read, if the sums in `verdicts.json` say that both are as they were written and belong together. Otherwise the values are
+//! computed from the journal again.
 
 mod causes;
 mod head;
@@ -23,7 +24,6 @@ mod subject;
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -36,8 +36,9 @@ use super::{
     results::results,
     row::Reading,
     rows::rows,
+    verdict::Sums,
 };
-use crate::{border::text::path_text, plan::Plan, run::event::Case};
+use crate::{border::text::path_text, files, plan::Plan, run::event::Case};
 
 pub use causes::{Cause, EVERY, Labels, Moved, common};
 pub use names::{numbers, shape};
@@ -90,6 +91,18 @@ pub enum RunError {
         /// In words.
         cause: String,
     },
+    /// Lines of the journal are damaged or missing, so that what they said is unknown.
+    #[error(
+        "{}: line {line} is damaged or missing, and what it said is unknown: `railgauge report` tells which cases that cost, \
+         `railgauge run --resume` measures them again; leave the run out meanwhile",
+        path_text(path)
+    )]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// The first such line.
+        line: usize,
+    },
     /// It ended before anything was planned.
     #[error("{}: no case was planned: the run ended before it measured", path_text(path))]
     Unplanned {
@@ -117,23 +130,35 @@ pub enum RunError {
 pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
     let journal = directory.join("records.jsonl");
     let mut run = head::read(directory, &journal)?;
-    let frame = directory.join("records.parquet");
-    run.readings =
-        if fresh(&frame, &journal) { frame::readings(&frame, metrics)? } else { recompute(&journal, metrics)? };
+    run.readings = match stored(directory, &journal) {
+        Some(frame) => frame::readings(&frame, metrics)?,
+        None => recompute(&journal, metrics)?,
+    };
     // Cases that were added later confirm suspects; they are no part of the matrix that runs have in common.
     let planned = run.cases.len() as u64;
     run.readings.retain(|reading| reading.case < planned);
     Ok(run)
 }
 
-/// Whether the frame was written after the last line of the journal.
-fn fresh(frame: &Path, journal: &Path) -> bool {
-    let time = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok();
-    time(frame).zip(time(journal)).is_some_and(|(frame, journal)| frame >= journal)
+/// The frame of a run, if it was made of the journal as it is, is as it was written, and lacks nothing.
+fn stored(directory: &Path, journal: &Path) -> Option<PathBuf> {
+    /// The part of `verdicts.json` that is wanted.
+    #[derive(serde::Deserialize)]
+    struct Document {
+        sums: Sums,
+    }
+    let document = files::read(&directory.join("verdicts.json")).ok()?;
+    let Document { sums } = serde_json::from_slice(&document).ok()?;
+    let frame = directory.join("records.parquet");
+    let is = |path: &Path, sum: &str| files::read(path).is_ok_and(|bytes| Sums::of(&bytes) == sum);
+    (sums.whole && is(&frame, &sums.frame) && is(journal, &sums.journal)).then_some(frame)
 }
 
 fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> {
     let journal = journal::read(path)?;
+    if let Some(damage) = journal.unhealed().next() {
+        return Err(RunError::Damaged { path: path.to_owned(), line: damage.line });
+    }
     let results = results(&journal).map_err(|cause| RunError::Contradiction { path: path.to_owned(), cause })?;
     let rows = rows(&journal, &results, &|_, _| None);
     Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())

@@ -67,6 +67,8 @@ struct Difference {
     variance: f64,
     /// Median of the pairs on one rail.
     straight: f64,
+    /// What each pair across rails is below, by the rails of its ends in their order.
+    by_rails: Vec<((u32, u32), f64)>,
 }
 
 /// What pairs on one rail reach more than pairs across rails of the same two hosts.
@@ -101,12 +103,14 @@ impl Table {
                 let (from, to) = (rails.get(&pair.from.rail)?, rails.get(&pair.to.rail)?);
                 Some(from.min(*to) - pair.value)
             };
-            let all: Vec<f64> = crossed.iter().filter_map(below).collect();
+            let known = crossed.iter().filter_map(|pair| Some(((pair.from.rail, pair.to.rail), below(pair)?)));
+            let known: Vec<((u32, u32), f64)> = known.collect();
+            let all: Vec<f64> = known.iter().map(|(_, below)| *below).collect();
             let Ok(below) = median(&all) else { continue };
             let variance = MEDIAN_ERROR.powi(2) * (1.0 / straight.len() as f64 + 1.0 / all.len() as f64);
             let values: Vec<f64> = straight.iter().map(|pair| pair.value).collect();
             let straight = median(&values).unwrap_or_default();
-            differences.push(Difference { hosts, below, variance, straight });
+            differences.push(Difference { hosts, below, variance, straight, by_rails: known });
             n += values.len() + all.len();
             for values in [rails.into_values().collect(), all] {
                 spread(&values, &mut away);
@@ -129,7 +133,8 @@ impl Table {
             let near = (middle / 2.0).max(SURE * of_one);
             let apart: Vec<&Difference> = of.iter().copied().filter(|one| (one.below - middle).abs() > near).collect();
             if apart.len() as f64 <= (1.0 - ALIKE) * of.len() as f64 {
-                return (middle > (SURE * error).max(least)).then_some(middle);
+                let sure = middle > (SURE * error).max(least);
+                return (sure && is_of_all_rails(&of, middle, scale)).then_some(middle);
             }
             // The host that is bad by itself is low on one rail, too.
             let low = |host: u32| {
@@ -142,6 +147,18 @@ impl Table {
         }
         None
     }
+}
+
+/// Whether every rail and every direction shows it: what only one of them shows is a fault of that one, or of what lies behind it.
+fn is_of_all_rails(of: &[&Difference], middle: f64, scale: f64) -> bool {
+    let mut by_rails: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+    for (rails, below) in of.iter().flat_map(|one| &one.by_rails) {
+        by_rails.entry(*rails).or_default().push(*below);
+    }
+    by_rails.values().all(|values| {
+        let error = MEDIAN_ERROR * scale * (2.0 / values.len() as f64).sqrt();
+        median(values).is_ok_and(|own| (own - middle).abs() <= (middle / 2.0).max(SURE * error))
+    })
 }
 
 /// Adds how far values lie from their mean, as single values would.

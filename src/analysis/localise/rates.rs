@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{Localisation, decide::REACHES, names::Names, waived::groups_of};
 use crate::{
-    analysis::words::number,
+    analysis::{ceiling::DISPROVED, words::number},
     plan::{Plan, hostlist, model::Waiver},
 };
 
@@ -65,10 +65,18 @@ impl Rates {
     /// Of the links of a test; `least` is the least effect.
     pub(super) fn new(links: &[Link], least: f64) -> Self {
         let mut own: HashMap<Port, f64> = HashMap::new();
-        for &(from, to, _, ceiling) in links {
+        let mut best: HashMap<Port, f64> = HashMap::new();
+        for &(from, to, value, ceiling) in links {
             for port in [from, to] {
-                own.entry(port).and_modify(|best| *best = best.max(ceiling)).or_insert(ceiling);
+                own.entry(port).and_modify(|known| *known = known.max(ceiling)).or_insert(ceiling);
+                best.entry(port).and_modify(|known| *known = known.max(value)).or_insert(value);
             }
+        }
+        // Who reaches more than its ceiling has another one, which nobody knows: what was read of its slot or port is wrong.
+        let top = own.values().copied().fold(f64::NEG_INFINITY, f64::max);
+        for (port, ceiling) in &mut own {
+            let disproved = best.get(port).is_some_and(|best| *best > *ceiling + DISPROVED.ln());
+            *ceiling = if disproved { top } else { *ceiling };
         }
         let (low, high) = own
             .values()

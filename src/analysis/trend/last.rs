@@ -40,8 +40,8 @@ impl History {
         runs.sort_by_key(|run| run.started);
         let days = super::calendar::nights(&runs.iter().map(|run| run.started).collect::<Vec<_>>());
         let last = runs.iter().zip(&days).filter(|(_, day)| Some(*day) == days.last());
-        let name = |run: &Past| self.said.get(&run.plan).map(|said| said.name.clone());
-        let newest: BTreeMap<Option<String>, &Past> = last.map(|(run, _)| (name(run), *run)).collect();
+        // By the plan and not by its name: two clusters may be watched by plans of one name.
+        let newest: BTreeMap<_, &Past> = last.map(|(run, _)| (&run.plan, *run)).collect();
         newest.into_values().collect()
     }
 }

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     analysis::{
         baseline::Held,
+        ceiling::DISPROVED,
         journal::Journal,
         percentile,
         results::{CaseResult, State},
@@ -37,10 +38,6 @@ struct Judged<'r> {
 
 /// Why a row has no ceiling.
 const NO_CEILING: &str = "no ceiling is known for the link (its rate is not reported, or it is emulated in software)";
-
-/// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/ceilings.md), and
-/// clocks and windows add little.
-const DISPROVED: f64 = 1.05;
 
 /// What is said of a ceiling that a value passes.
 fn disproved(value: f64, ceiling: f64, row: &Row) -> String {

@@ -325,6 +325,27 @@ pub struct Verdicts {
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
+    /// What it was made of and with, once it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sums: Option<Sums>,
+}
+
+/// By what a reader of a run directory knows that journal, frame and verdicts belong together and are as they were written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sums {
+    /// CRC-32 of `records.jsonl`, eight hexadecimal digits.
+    pub journal: String,
+    /// CRC-32 of `records.parquet`.
+    pub frame: String,
+    /// Whether no line of the journal is damaged or missing, but for those that were made good.
+    pub whole: bool,
+}
+
+impl Sums {
+    /// CRC-32 as it stands here.
+    pub fn of(bytes: &[u8]) -> String {
+        format!("{:08x}", crc32fast::hash(bytes))
+    }
 }
 
 impl Verdicts {
@@ -388,6 +409,7 @@ pub fn verdicts(
         troubles,
         localisation,
         interleaved,
+        sums: None,
     }
 }
 

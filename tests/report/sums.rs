@@ -1,0 +1,56 @@
+//! Comparisons and trends take values from a frame only where it is what the journal as it is came to.
+
+use std::{fs, path::Path};
+
+use railgauge::{
+    analysis::history::{self, METRICS, RunError},
+    report::write,
+};
+
+use crate::support::Scenario;
+
+fn run(place: &Path) {
+    Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(4, 1) }.write(place);
+    write(place).unwrap();
+}
+
+#[test]
+fn no_bit_of_a_frame_changes_what_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    run(place.path());
+    let whole = history::read(place.path(), &METRICS).unwrap();
+    let frame = place.path().join("records.parquet");
+    let bytes = fs::read(&frame).unwrap();
+    for at in (0..bytes.len()).step_by(bytes.len() / 60) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x10;
+        fs::write(&frame, flipped).unwrap();
+        assert_eq!(history::read(place.path(), &METRICS).unwrap().readings, whole.readings, "byte {at}");
+    }
+    // That of another run.
+    let other = tempfile::tempdir().unwrap();
+    Scenario { slow: Some(1), sizes: vec![65536], repeats: 1, ..Scenario::healthy(4, 1) }.write(other.path());
+    write(other.path()).unwrap();
+    fs::copy(other.path().join("records.parquet"), &frame).unwrap();
+    assert_eq!(history::read(place.path(), &METRICS).unwrap().readings, whole.readings);
+}
+
+#[test]
+fn a_run_whose_journal_is_damaged_is_refused_by_name_also_with_a_frame() {
+    let place = tempfile::tempdir().unwrap();
+    run(place.path());
+    let journal = place.path().join("records.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
+    let at = lines.len() - 2;
+    lines[at] = lines[at].replacen("Outcome", "Outcame", 1);
+    fs::write(&journal, lines.concat()).unwrap();
+    // Before the report is drawn again, and after: the frame then holds what is left.
+    for again in [false, true] {
+        if again {
+            write(place.path()).unwrap();
+        }
+        let error = history::read(place.path(), &METRICS).unwrap_err();
+        assert!(matches!(error, RunError::Damaged { line, .. } if line == at + 1), "{again}: {error}");
+    }
+}
