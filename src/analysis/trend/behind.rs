@@ -62,23 +62,28 @@ impl Fall {
         together && other.from < self.until && self.covers(other.effect, other.until, least)
     }
 
-    /// Whether it made a change of a pair, which is measured now and then: what was before must have been better.
+    /// Whether it made a change of a pair, which is measured now and then: what was before must have been better, and what came
+    /// after its end, too.
     fn makes_pair(&self, other: &Self, one: &Series, least: f64) -> bool {
         let value = |(_, value): &(i64, f64)| value.ln();
-        let side = |later: bool| -> Vec<f64> {
-            one.points.iter().filter(|(day, _)| (*day >= self.from - NEAR) == later).map(value).collect()
+        let on = |from: i64, until: i64| -> Vec<f64> {
+            one.points.iter().filter(|(day, _)| (from..until).contains(day)).map(value).collect()
         };
         let middle = |values: &[f64]| railgauge_stats::robust::median(values).ok();
-        let fell = match (middle(&side(false)), middle(&side(true))) {
-            (Some(before), Some(after)) => (before - after).abs() >= other.effect.min(self.effect) / 2.0,
+        let before = middle(&on(i64::MIN, self.from - NEAR));
+        let Some(during) = middle(&on(self.from - NEAR, self.until)) else { return false };
+        let half = other.effect.min(self.effect) / 2.0;
+        let fell = before.is_none_or(|before| (before - during).abs() >= half);
+        let is_low = |value: f64| match before {
+            Some(before) => (before - value).abs() >= half,
             // Its first turn came later.
-            (None, Some(_)) => true,
-            (_, None) => false,
+            None => (value - during).abs() < half,
         };
-        let last = one.points.last().map_or(other.until, |(day, _)| day + 1);
-        fell && other.from < self.until
+        let still = on(self.until, i64::MAX).into_iter().any(is_low);
+        fell && !still
+            && other.from < self.until
             && (self.always || !other.always)
-            && self.covers(other.effect, last.min(other.until), least)
+            && self.covers(other.effect, self.until, least)
     }
 
     /// Whether it may have moved the middle of others, some of whose pairs pass it; `scale` is their standard deviation.

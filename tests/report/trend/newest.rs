@@ -242,3 +242,23 @@ fn an_epoch_that_accepts_nothing_is_said_and_its_reason_steers_no_terminal() {
     let (code, text) = told(place.path(), &["--epoch", "2026-10-05 new\u{1b}[2J switches"]);
     assert!(code.is_some() && text.contains("switches") && !text.contains('\u{1b}'), "{text}");
 }
+
+/// Two clusters, watched by plans of one name: the newest run of each is asked.
+#[test]
+fn the_report_of_every_plan_is_asked_also_where_two_have_one_name() {
+    let (of, mut dice) = (cluster(4), Dice(3));
+    let mut collected = History::default();
+    for night in 0..20 {
+        for (again, pod) in [(0, "pod-b"), (1, "pod-a")] {
+            let mut run = run(&of, night, again, &mut dice, |_| Some(390.0));
+            run.path = format!("runs/{pod}-{night}").into();
+            run.plan_hash = pod.into();
+            collected.add(run);
+        }
+    }
+    collected.report_last();
+    let found = trend(collected, &Options::default()).unwrap();
+    let mut asked: Vec<&str> = found.reported.iter().map(|one| one.directory.as_str()).collect();
+    asked.sort_unstable();
+    assert_eq!(asked, ["runs/pod-a-19", "runs/pod-b-19"]);
+}

@@ -85,6 +85,38 @@ fn one_slow_part_is_one_line_with_its_night() {
     }
 }
 
+/// A host is bad for two weeks and well again: its pairs are well with it, but for one that stays as it was.
+#[test]
+fn a_pair_ends_with_its_part_where_its_own_values_do() {
+    let bad = |night: u32, ends: [u32; 2]| ends.contains(&5) && (12..26).contains(&night);
+    for nights in [30, 33, 37, NIGHTS] {
+        let healed = leaves(7, nights, |night, ends| Some(if bad(night, ends) { 0.5 } else { 1.0 }));
+        let healed = watch(healed, &Options::default());
+        assert!(told(&healed).is_empty(), "{nights}: {:?}", told(&healed));
+    }
+    // One whose turn came since.
+    let turns = |ends: [u32; 2]| {
+        let of = TURNS.iter().enumerate().filter(|(_, of)| {
+            let flows = of.cases.iter().filter(|case| case.test == "write-bw").map(|case| &case.flow);
+            let name = |host: u32| format!("gpu{:03}", host + 1);
+            let mut pairs = flows.map(|flow| [flow.from.host.to_string(), flow.to.host.to_string()]);
+            pairs.any(|pair| ends.iter().all(|&end| pair.contains(&name(end))))
+        });
+        of.map(|(night, _)| night as u32).collect::<Vec<_>>()
+    };
+    let lasting = (0..16).filter(|&host| host != 5).find(|&host| {
+        let of = turns([host, 5]);
+        of.iter().any(|&night| night < 12)
+            && of.iter().filter(|night| (12..26).contains(*night)).count() > 1
+            && of.iter().filter(|night| **night >= 26).count() > 1
+    });
+    let pair = [lasting.expect("a pair with turns before, during and after"), 5];
+    let stays = |night: u32, ends: [u32; 2]| night >= 12 && pair.iter().all(|end| ends.contains(end));
+    let carried = |night, ends| Some(if bad(night, ends) || stays(night, ends) { 0.5 } else { 1.0 });
+    let found = watch(leaves(7, NIGHTS, carried), &Options::default());
+    assert_ne!(found.exit_code, 0, "{}", found.sentence);
+}
+
 #[test]
 fn a_whole_group_or_everything_is_told_as_that() {
     let group =
