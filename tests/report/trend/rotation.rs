@@ -92,7 +92,8 @@ fn a_pair_ends_with_its_part_where_its_own_values_do() {
     for nights in [30, 33, 37, NIGHTS] {
         let healed = leaves(7, nights, |night, ends| Some(if bad(night, ends) { 0.5 } else { 1.0 }));
         let healed = watch(healed, &Options::default());
-        assert!(told(&healed).is_empty(), "{nights}: {:?}", told(&healed));
+        let pairs: Vec<_> = told(&healed).into_iter().filter(|(name, ..)| name.contains('→')).collect();
+        assert!(pairs.is_empty(), "{nights}: {pairs:?}");
     }
     // One whose turn came since.
     let turns = |ends: [u32; 2]| {
