@@ -19,7 +19,9 @@ QEMU = "qemu-system-x86_64"
 KERNEL_LINE = ("console=ttyS0 quiet oops=panic panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable "
                "net.ifnames=0")
 # What a guest's console says when the guest, and not what runs on it, is at fault.
-TROUBLE = re.compile(r"Kernel panic|BUG: |Oops: |NETDEV WATCHDOG|Out of memory: |lab: .*")
+# Programs of the guest's own crash under an interpreter of processors too; one of railgauge's is its own fault.
+TROUBLE = re.compile(r"Kernel panic|BUG: |Oops: |NETDEV WATCHDOG|Out of memory: |lab: .*"
+                     r"|\b(?:sshd(?:-\w+)?|bash|busybox)\[\d+\]:? (?:segfault|general protection)")
 NO_TROUBLE = re.compile(r"lab: booted")
 
 

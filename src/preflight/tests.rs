@@ -1,4 +1,4 @@
-use railgauge_wire::facts::{Gid, Gpu, Interface, RdmaDevice, RdmaPort, Xid};
+use railgauge_wire::facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid};
 
 use super::*;
 use crate::plan::Plan;
@@ -330,7 +330,8 @@ fn a_check_that_could_not_look_has_not_found_that_all_is_well() {
     let plan = planned("transport = \"tcp\"\n[preflight]\nescalate = [\"governor\", \"gpu-memory\"]\n");
     let seeing = |facts: &mut HostFacts| {
         facts.cpu.governor = Some("performance".into());
-        facts.gpus = vec![Gpu::default()];
+        let memory_faults = MemoryFaults { uncorrected: Some(0), pending: Some(false), ..MemoryFaults::default() };
+        facts.gpus = vec![Gpu { memory_faults, ..Gpu::default() }];
     };
     let mut cluster = cluster(|_| {});
     cluster.facts.values_mut().for_each(seeing);
@@ -342,6 +343,46 @@ fn a_check_that_could_not_look_has_not_found_that_all_is_well() {
     blind.cpu.governor = None;
     blind.unreadable.insert("gpus".into(), "no NVML".into());
     assert_eq!(held(&cluster), [Held::Unread, Held::Unread]);
+}
+
+/// Facts that name devices and GPUs and tell nothing else of them.
+fn untold(link_layer: &str) -> Cluster {
+    let port = RdmaPort { number: 1, link_layer: Some(link_layer.into()), ..RdmaPort::default() };
+    let device = RdmaDevice { name: "mlx5_0".into(), ports: vec![port], ..RdmaDevice::default() };
+    let facts = HostFacts { rdma: vec![device], gpus: vec![Gpu::default()], ..HostFacts::default() };
+    let mut cluster = cluster(|_| {});
+    cluster.facts.values_mut().for_each(|host| *host = facts.clone());
+    cluster.clocks.clear();
+    cluster
+}
+
+#[test]
+fn no_check_passes_a_host_that_tells_it_nothing() {
+    // What is counted was read, or is among what was not; that no limit holds is told by saying none; and no test asks
+    // for huge pages.
+    let answered = ["device-count", "gpu-count", "iommu", "locked-memory", "huge-pages"];
+    for check in CHECKS.iter().filter(|check| !answered.contains(&check.name)) {
+        let layer = if check.subject == Subject::InfiniBand { "InfiniBand" } else { "Ethernet" };
+        let plan = planned(&format!("transport = \"tcp\"\n[preflight]\nescalate = \"{}\"\n", check.name));
+        let cluster = untold(layer);
+        for demand in demands(&plan, &cluster, &judge(&plan, &cluster)) {
+            assert!(demand.holdings.iter().all(|one| one.state != Held::Met), "{demand:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_and_gpus_that_cannot_be_read_are_not_as_wanted() {
+    let plan = planned("transport = \"tcp\"\n[preflight]\nescalate = [\"locked-memory\", \"gpu-count\", \"iommu\"]\n");
+    let mut cluster = untold("Ethernet");
+    for facts in cluster.facts.values_mut() {
+        facts.unreadable.insert(LIMITS.into(), "not there".into());
+        facts.unreadable.insert(GPUS.into(), "no NVML".into());
+        facts.unreadable.insert(IOMMUS.into(), "not permitted".into());
+    }
+    for demand in demands(&plan, &cluster, &judge(&plan, &cluster)) {
+        assert_eq!(demand.held(), Held::Unread, "{demand:#?}");
+    }
 }
 
 #[test]
@@ -358,7 +399,7 @@ fn a_check_that_had_nothing_to_look_at_has_not_found_that_all_is_well() {
 #[test]
 fn an_escalated_check_looks_also_at_what_no_test_uses() {
     let xid = Xid { pci: "0000:01:00".into(), code: 79, text: "GPU has fallen off the bus".into(), at: 5 };
-    let cluster = cluster(|facts| facts.xids = vec![xid.clone()]);
+    let cluster = cluster(|facts| facts.xids = Some(vec![xid.clone()]));
     let plan = planned("transport = \"tcp\"\n[preflight]\nescalate = \"gpu-xid\"\n");
     let all = demands(&plan, &cluster, &judge(&plan, &cluster));
     assert_eq!(with(&all[0], Held::Unmet), ["gpu3"]);

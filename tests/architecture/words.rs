@@ -45,7 +45,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/plan", "plan files"),
     ("src/preflight/check", "the kernel's words for GIDs and modules"),
     ("src/preflight/comparable.rs", "names of libraries"),
-    ("src/preflight/demand/blind.rs", "names of checks"),
     ("src/report/chart/plot.rs", "SVG"),
     ("src/run/counters.rs", "names of counters"),
     ("src/run/hosts.rs", "the kernel's state of a port"),

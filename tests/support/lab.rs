@@ -51,6 +51,11 @@ impl Drop for Borrowed {
             if !status.status.success() {
                 eprintln!("this failure is the lab's, not railgauge's: {}", text(&status.stderr));
             }
+            // Whoever reads of a lost connection asks what the other end saw.
+            for host in (1..=self.hosts).filter(|_| status.status.success()) {
+                let said = self.ssh(host, "tail -n 8 /run/lab/sshd.log; dmesg | tail -n 5");
+                eprintln!("--- lab{host}: end of sshd's log, and of the kernel's\n{}", text(&said.stdout));
+            }
             if status.status.code() == Some(FAILURE) {
                 LAB_FAILED.set(true);
                 boot_troubled();

@@ -16,13 +16,13 @@ const MOST: usize = 64 << 20;
 /// Xids that are kept: the last ones.
 const KEPT: usize = 64;
 
-/// The last Xids since boot, oldest first. Where the log must not be read, that is noted.
-pub fn xids(tree: &Tree) -> Vec<Xid> {
+/// The last Xids since boot, oldest first; `None` where the log is not there or must not be read, and noted then.
+pub fn xids(tree: &Tree) -> Option<Vec<Xid>> {
     let mut file = match tree.open(LOG) {
         Ok(file) => file,
         Err(error) => {
             tree.failed(Path::new(LOG), &error);
-            return Vec::new();
+            return None;
         }
     };
     let (mut text, mut buffer) = (Vec::new(), vec![0; RECORD]);
@@ -35,13 +35,13 @@ pub fn xids(tree: &Tree) -> Vec<Xid> {
             Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
             Err(error) => {
                 tree.failed(Path::new(LOG), &error);
-                break;
+                return None;
             }
         }
     }
     let mut found: Vec<Xid> = String::from_utf8_lossy(&text).lines().filter_map(xid).collect();
     found.drain(..found.len().saturating_sub(KEPT));
-    found
+    Some(found)
 }
 
 /// `4,1234,98765432,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=x, GPU has fallen off the bus.`
@@ -71,6 +71,6 @@ mod tests {
                    4,3,1,-;NVRM: Xid (PCI:0000:1b:00): many\n4,4\n";
         std::fs::write(root.path().join(LOG), log).unwrap();
         let text = "pid=1, name=x, GPU has fallen off the bus.".to_owned();
-        assert_eq!(xids(&Tree::new(root.path())), [Xid { pci: "0000:1b:00".into(), code: 79, at: 98, text }]);
+        assert_eq!(xids(&Tree::new(root.path())).unwrap(), [Xid { pci: "0000:1b:00".into(), code: 79, at: 98, text }]);
     }
 }

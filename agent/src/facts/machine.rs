@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::facts::{Cpu, HostFacts, HugePages};
+use railgauge_wire::facts::{Cpu, HostFacts, HugePages, IOMMUS, LIMITS};
 
 use super::{
     surroundings,
@@ -28,7 +28,7 @@ pub fn facts(tree: &Tree) -> HostFacts {
         open_files: limit(tree, "Max open files"),
         clock_source: tree.expected("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         tcp_ecn: tree.value("proc/sys/net/ipv4/tcp_ecn"),
-        iommus: u32::try_from(tree.names("sys/class/iommu").len()).unwrap_or(u32::MAX),
+        iommus: u32::try_from(tree.names(IOMMUS).len()).unwrap_or(u32::MAX),
         ..HostFacts::default()
     }
 }
@@ -111,7 +111,7 @@ fn chosen(text: Option<String>) -> Option<String> {
 
 /// A soft limit of this process, which its links live under; `None` if there is none.
 fn limit(tree: &Tree, name: &str) -> Option<u64> {
-    let text = tree.expected("proc/self/limits")?;
+    let text = tree.expected(LIMITS)?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }

@@ -28,7 +28,7 @@ pub mod rdma;
 pub mod surroundings;
 pub mod tree;
 
-use railgauge_wire::facts::{Gpu, HostFacts};
+use railgauge_wire::facts::{GPUS, Gpu, HostFacts};
 use std::collections::BTreeMap;
 
 use crate::{
@@ -101,7 +101,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             }
         }
         Err(why) => {
-            facts.unreadable.insert("gpus".into(), why);
+            facts.unreadable.insert(GPUS.into(), why);
         }
     }
     facts.unreadable.extend(tree.unreadable());

@@ -61,7 +61,7 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
         mig: device.mig_mode().ok().map(|mode| mode.current == 1),
         clock_mhz: clock(Clock::SM),
         memory_clock_mhz: clock(Clock::Memory),
-        throttled: device.current_throttle_reasons().map(throttled).unwrap_or_default(),
+        throttled: device.current_throttle_reasons().ok().map(throttled),
         memory_faults: memory_faults(device),
         temperature: device.temperature(TemperatureSensor::Gpu).ok(),
         power_watts: watts(device.power_usage()).zip(watts(device.power_management_limit())),

@@ -1,6 +1,6 @@
 //! Access control between GPUs and NICs.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "acs",
@@ -9,6 +9,10 @@ pub(super) const CHECK: Check = Check {
     source: "PCI Express Base Specification, Access Control Services; NCCL user guide, troubleshooting, PCI Access Control Services",
     spoils: Spoils::GpuMemory,
     subject: Subject::GpuBesideNic,
+    needs: &[Need::Port(
+        |port| port.device.function.max_read_request.is_some() && !port.device.function.bridges.is_empty(),
+        "PCIe settings of the bridges above its devices",
+    )],
     find,
 };
 

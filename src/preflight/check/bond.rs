@@ -1,6 +1,6 @@
 //! Ports behind a bond.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use railgauge_wire::facts::Bond;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/networking/bonding.rst",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,
+    needs: &[Need::Port(|port| port.is_infiniband() || port.interface.is_some(), "the interfaces of its ports")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Wall clocks that are off.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "clock",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "clock readings at the greeting, the one with the shortest round trip",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[Need::Clock],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Clocks that are slow to read.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use railgauge_wire::terms::Aim;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/timers/timekeeping.rst; the agent's own reading time stands in every latency record",
     spoils: Spoils::Latency,
     subject: Subject::Host,
+    needs: &[Need::Host(|facts| facts.clock_source.is_some(), "its clock source")],
     find,
 };
 

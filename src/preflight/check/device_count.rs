@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
     subject: Subject::Host,
+    needs: &[],
     find,
 };
 

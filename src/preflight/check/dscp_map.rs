@@ -1,6 +1,6 @@
 //! Traffic classes that are not mapped to a priority with flow control.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,10 @@ pub(super) const CHECK: Check = Check {
     source: "`dcb app show dev INTERFACE`; DSCP is the upper six bits of the traffic class",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
+    needs: &[Need::Port(
+        |port| port.interface.is_some_and(|interface| interface.dcb.is_some()),
+        "data centre bridging of its ports",
+    )],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Congestion control that is off where flow control is on.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,13 @@ pub(super) const CHECK: Check = Check {
     source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (DCQCN)",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
+    needs: &[
+        Need::Port(|port| port.interface.is_some_and(|interface| interface.ecn.is_some()), "ECN of RoCE"),
+        Need::Port(
+            |port| port.interface.is_some_and(|interface| interface.dcb.is_some()),
+            "data centre bridging of its ports",
+        ),
+    ],
     find,
 };
 

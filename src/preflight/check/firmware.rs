@@ -1,6 +1,6 @@
 //! Firmware that is not that of the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
     subject: Subject::Nic,
+    needs: &[Need::Port(|port| port.device.firmware.is_some(), "the firmware of its devices")],
     find,
 };
 

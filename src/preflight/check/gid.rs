@@ -1,6 +1,6 @@
 //! Ports without a GID that the others' GIDs fit.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,13 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband, gid_attrs/types",
     spoils: Spoils::Everything,
     subject: Subject::Port,
+    needs: &[
+        Need::Port(|port| port.port.link_layer.is_some(), "the link layer of its ports"),
+        Need::Port(
+            |port| !port.is_roce() || port.port.gids.iter().all(|gid| gid.kind.is_some()),
+            "the types of its GIDs",
+        ),
+    ],
     find,
 };
 

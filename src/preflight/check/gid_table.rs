@@ -1,6 +1,6 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
 use railgauge_wire::facts::Gid;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,6 +14,10 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband; NCCL_IB_GID_INDEX, perftest --gid-index",
     spoils: Spoils::Nothing,
     subject: Subject::RocePort,
+    needs: &[
+        Need::Port(|port| port.port.gids.iter().all(|gid| gid.kind.is_some()), "the types of its GIDs"),
+        Need::Port(|port| port.interface.is_some(), "the interfaces of its ports"),
+    ],
     find,
 };
 

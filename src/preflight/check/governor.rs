@@ -1,6 +1,6 @@
 //! Processors that save power.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, unread};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, unread};
 use railgauge_wire::terms::Aim;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/admin-guide/pm/cpufreq.rst",
     spoils: Spoils::Latency,
     subject: Subject::Host,
+    needs: &[Need::Host(|facts| facts.cpu.governor.is_some(), "its frequency governor")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs that somebody uses, or that are split.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-busy",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVML",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(|gpu| gpu.processes.is_some(), "what runs on its GPUs")],
     find,
 };
 

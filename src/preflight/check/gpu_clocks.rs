@@ -1,6 +1,6 @@
 //! GPUs that are held below their clocks.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use railgauge_wire::facts::{Gpu, POWER_CAP};
 
 pub(super) const CHECK: Check = Check {
@@ -10,16 +10,19 @@ pub(super) const CHECK: Check = Check {
     source: "NVML, nvmlClocksEventReasons",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(|gpu| gpu.throttled.is_some(), "what holds down the clocks of its GPUs")],
     find,
 };
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let held = scene.gpus().filter(|(_, gpu)| !gpu.throttled.is_empty());
-    let one = |(host, gpu): (&str, &Gpu)| {
+    let held = scene
+        .gpus()
+        .filter_map(|(host, gpu)| Some((host, gpu, gpu.throttled.as_deref().filter(|reasons| !reasons.is_empty())?)));
+    let one = |(host, gpu, reasons): (&str, &Gpu, &[String])| {
         // A power cap under load is how a GPU works; everything else is heat, power supply or a neighbour.
         let severity =
-            if gpu.throttled.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
-        let what = format!("its clocks are held down: {}", gpu.throttled.join(", "));
+            if reasons.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
+        let what = format!("its clocks are held down: {}", reasons.join(", "));
         Found::host(
             severity,
             host,

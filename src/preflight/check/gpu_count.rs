@@ -1,6 +1,8 @@
 //! Hosts with fewer GPUs than the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
+use railgauge_wire::facts::GPUS;
+
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-count",
@@ -9,6 +11,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVML; a GPU that fell off the bus leaves Xid 79 in the kernel's log",
     spoils: Spoils::GpuMemory,
     subject: Subject::Host,
+    needs: &[Need::Readable(GPUS)],
     find,
 };
 

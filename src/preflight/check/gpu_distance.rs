@@ -1,7 +1,7 @@
 //! GPUs that are far from every NIC the plan uses.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
-use railgauge_wire::terms::Distance;
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use railgauge_wire::{facts::HostFacts, terms::Distance};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -11,6 +11,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVIDIA GPUDirect RDMA guide; `nvidia-smi topo -m`",
     spoils: Spoils::GpuMemory,
     subject: Subject::GpuBesideNic,
+    needs: &[Need::Host(has_distances, "where its GPUs and RDMA devices are in the PCI tree")],
     find,
 };
 
@@ -35,4 +36,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// Whether the place of every GPU is known, seen from some device.
+fn has_distances(facts: &HostFacts) -> bool {
+    facts.gpus.iter().all(|gpu| facts.gpu_distances.iter().any(|row| row.gpu == gpu.index))
 }

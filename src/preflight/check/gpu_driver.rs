@@ -1,6 +1,6 @@
 //! GPU drivers that are not those of the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
 use railgauge_wire::facts::HostFacts;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVML",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(|gpu| gpu.driver.is_some(), "the driver of its GPUs")],
     find,
 };
 

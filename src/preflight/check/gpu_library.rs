@@ -1,6 +1,6 @@
 //! Hosts without CUDA or NCCL.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
 use railgauge_wire::terms::Fabric;
 
@@ -11,6 +11,10 @@ pub(super) const CHECK: Check = Check {
     source: "the loader's own words",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[Need::Host(
+        |facts| ["libcuda.so.1", "libnccl.so.2"].iter().all(|name| facts.libraries.contains_key(*name)),
+        "which libraries it has",
+    )],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPU memory that errs.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-memory",
@@ -9,6 +9,10 @@ pub(super) const CHECK: Check = Check {
     source: "NVIDIA GPU Memory Error Management (deployment guide)",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(
+        |gpu| gpu.memory_faults.uncorrected.is_some() && gpu.memory_faults.pending.is_some(),
+        "faults of its GPUs' memory",
+    )],
     find,
 };
 

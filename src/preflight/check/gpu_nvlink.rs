@@ -1,6 +1,6 @@
 //! GPUs with NVLinks that are down.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-nvlink",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVML, nvmlDeviceGetNvLinkState",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(|gpu| gpu.nvlinks.is_some(), "the NVLinks of its GPUs")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs on fewer PCIe lanes than they could have.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-pcie",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVML; an idle GPU lowers the generation of its link but never the width",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(|gpu| gpu.pcie.is_some() && gpu.pcie_max.is_some(), "the PCIe links of its GPUs")],
     find,
 };
 

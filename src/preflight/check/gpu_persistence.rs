@@ -1,6 +1,6 @@
 //! GPUs whose driver sleeps between jobs.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-persistence",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVIDIA driver persistence (deployment guide)",
     spoils: Spoils::Nothing,
     subject: Subject::Gpu,
+    needs: &[Need::Gpu(|gpu| gpu.persistence.is_some(), "the persistence mode of its GPUs")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! GPUs that the driver complained about.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVIDIA, XID Errors",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
+    needs: &[Need::Host(|facts| facts.xids.is_some(), "Xids of the kernel's log")],
     find,
 };
 
@@ -20,7 +21,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, facts) in scene.hosts().filter(|_| scene.needs_gpus()) {
         let mut counts: BTreeMap<(&str, u32), (usize, &str)> = BTreeMap::new();
-        for xid in &facts.xids {
+        for xid in facts.xids.iter().flatten() {
             let entry = counts.entry((&xid.pci, xid.code)).or_insert((0, ""));
             *entry = (entry.0 + 1, &xid.text);
         }

@@ -1,6 +1,6 @@
 //! Hosts on which NICs cannot reach GPU memory.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use railgauge_wire::terms::GpuPath;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVIDIA GPUDirect RDMA guide; kernel Documentation/driver-api/dma-buf.rst (RDMA since 5.12)",
     spoils: Spoils::GpuMemory,
     subject: Subject::GpuBesideNic,
+    needs: &[Need::Host(|facts| !facts.modules.is_empty(), "its kernel's modules")],
     find,
 };
 

@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/admin-guide/mm/hugetlbpage.rst",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[],
     find,
 };
 

@@ -1,6 +1,8 @@
 //! Hosts and NICs that are busy with something else.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use railgauge_wire::facts::Traffic;
+
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "idle",
@@ -9,6 +11,10 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/filesystems/proc.rst",
     spoils: Spoils::Everything,
     subject: Subject::Host,
+    needs: &[
+        Need::Host(|facts| facts.load.busy.is_some() && facts.load.average.is_some(), "its load"),
+        Need::Port(carries_known, "the traffic or the rate of its links"),
+    ],
     find,
 };
 
@@ -29,8 +35,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         }
     }
     for port in scene.ports() {
-        let traffic = port.port.traffic.or(port.interface.and_then(|interface| interface.traffic));
-        let Some((traffic, rate)) = traffic.zip(port.port.rate_gbps) else { continue };
+        let Some((traffic, rate)) = traffic(&port).zip(port.port.rate_gbps) else { continue };
         let share = traffic.received.max(traffic.sent) / (rate * 1e9);
         if share > CARRIED {
             let what = format!("{:.0} % of its rate is taken before anything is measured", 100.0 * share);
@@ -40,4 +45,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// Whether it can be told how busy a link is. Nobody knows the rate of a device that is software.
+fn carries_known(port: &Port<'_>) -> bool {
+    port.device.software || (traffic(port).is_some() && port.port.rate_gbps.is_some())
+}
+
+fn traffic(port: &Port<'_>) -> Option<Traffic> {
+    port.port.traffic.or(port.interface.and_then(|interface| interface.traffic))
 }

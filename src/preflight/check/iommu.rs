@@ -1,6 +1,8 @@
 //! IOMMUs that translate what devices read and write.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, unread};
+use railgauge_wire::facts::IOMMUS;
+
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "iommu",
@@ -9,6 +11,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/testing/sysfs-kernel-iommu_groups; NVIDIA GPUDirect RDMA guide, supported systems",
     spoils: Spoils::Everything,
     subject: Subject::Nic,
+    needs: &[Need::Readable(IOMMUS), Need::Port(|port| iommu_mode(port).is_some(), "the mode of its IOMMU")],
     find,
 };
 

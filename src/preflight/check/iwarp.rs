@@ -1,6 +1,6 @@
 //! Tests that iWARP and eRDMA devices cannot run.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
 use railgauge_wire::terms::{Fabric, Service};
 
@@ -11,6 +11,7 @@ pub(super) const CHECK: Check = Check {
     source: "RFC 5040 (RDMAP) and RFC 7306; rdma-core's rdma_cm(7)",
     spoils: Spoils::Nothing,
     subject: Subject::Port,
+    needs: &[Need::Port(|port| port.device.kind.is_some(), "what its devices speak")],
     find,
 };
 

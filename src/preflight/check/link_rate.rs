@@ -1,6 +1,6 @@
 //! Ports that run slower than they should.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "link-rate",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,
+    needs: &[Need::Port(|port| port.device.software || port.port.rate_gbps.is_some(), "the rate of its links")],
     find,
 };
 

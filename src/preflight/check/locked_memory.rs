@@ -1,6 +1,8 @@
 //! Limits on locked memory that are too small for the buffers.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use railgauge_wire::facts::LIMITS;
+
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
 use railgauge_wire::terms::Fabric;
 
@@ -11,6 +13,7 @@ pub(super) const CHECK: Check = Check {
     source: "rdma-core Documentation/libibverbs.md, locked memory",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[Need::Readable(LIMITS)],
     find,
 };
 

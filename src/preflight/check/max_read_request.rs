@@ -1,6 +1,6 @@
 //! NICs that read in small pieces.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, unread};
 
 pub(super) const CHECK: Check = Check {
     name: "max-read-request",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "PCI Express Base Specification, Device Control; NVIDIA, \"Understanding PCIe Configuration for Maximum Performance\"",
     spoils: Spoils::Bandwidth,
     subject: Subject::Nic,
+    needs: &[Need::Port(|port| port.device.function.max_read_request.is_some(), "PCIe settings of its devices")],
     find,
 };
 

@@ -47,6 +47,8 @@ mod virtual_machine;
 
 pub(super) use iommu::iommu_mode;
 
+use railgauge_wire::facts::{Gpu, HostFacts};
+
 use super::{
     finding::{Found, Severity},
     scene::{Port, Scene},
@@ -68,6 +70,8 @@ pub struct Check {
     pub spoils: Spoils,
     /// What a host must have for the check to say anything of it.
     pub subject: Subject,
+    /// What it must be able to read of each subject: where one of them is missing, nothing found says nothing.
+    pub(super) needs: &'static [Need],
     find: fn(&Scene<'_>) -> Vec<Found>,
 }
 
@@ -107,6 +111,21 @@ pub enum Subject {
     NicOrGpu,
     /// An RDMA device and a GPU.
     GpuBesideNic,
+}
+
+/// Something that a check reads, and what a host that lacks it does not tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Need {
+    /// Of the host itself.
+    Host(fn(&HostFacts) -> bool, &'static str),
+    /// Of every port that the check looks at.
+    Port(fn(&Port<'_>) -> bool, &'static str),
+    /// Of every GPU; that GPUs can be read at all goes without saying.
+    Gpu(fn(&Gpu) -> bool, &'static str),
+    /// That nothing of this name is among the facts' `unreadable`.
+    Readable(&'static str),
+    /// The host's clock against the controller's.
+    Clock,
 }
 
 impl Check {

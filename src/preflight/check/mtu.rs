@@ -1,6 +1,6 @@
 //! Interfaces whose MTU is not that of the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "docs/ceilings.md: payload per packet; rdma-core's ibv_query_port(3)",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,
+    needs: &[Need::Port(has_mtu, "MTUs")],
     find,
 };
 
@@ -64,4 +65,11 @@ fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
             .device(port.name())
     };
     small.map(one).collect()
+}
+
+fn has_mtu(port: &Port<'_>) -> bool {
+    match port.is_infiniband() {
+        true => port.port.mtu.is_some(),
+        false => port.interface.is_some_and(|interface| interface.mtu.is_some()),
+    }
 }

@@ -1,6 +1,6 @@
 //! NICs whose place nobody knows.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "numa",
@@ -9,6 +9,10 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
     spoils: Spoils::Everything,
     subject: Subject::Nic,
+    needs: &[Need::Port(
+        |port| port.device.pci.is_some() && port.facts.cpu.numa_nodes > 0,
+        "where its devices are in the PCI tree, or its NUMA nodes",
+    )],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! InfiniBand ports in other partitions than the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const CHECK: Check = Check {
     name: "partition",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "InfiniBand Architecture Specification, volume 1, section 10.9",
     spoils: Spoils::Everything,
     subject: Subject::InfiniBand,
+    needs: &[Need::Port(|port| !port.port.partitions.is_empty(), "the partitions of its ports")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Global pause frames that are not as on the others, or beside PFC.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "IEEE 802.3 annex 31B; `ethtool -a INTERFACE`",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
+    needs: &[Need::Port(|port| port.interface.is_some_and(|interface| interface.pause.is_some()), "pause frames")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! PCIe links that make errors.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use railgauge_wire::facts::PciErrors;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,10 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/PCI/pcieaer-howto.rst",
     spoils: Spoils::Everything,
     subject: Subject::NicOrGpu,
+    needs: &[
+        Need::Port(|port| port.device.function.errors.is_some(), "errors of its PCIe links"),
+        Need::Gpu(|gpu| gpu.function.errors.is_some(), "errors of the PCIe links of its GPUs"),
+    ],
     find,
 };
 

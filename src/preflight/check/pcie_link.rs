@@ -1,6 +1,6 @@
 //! NICs on a PCIe path below what it could be.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
     spoils: Spoils::Bandwidth,
     subject: Subject::Nic,
+    needs: &[Need::Port(has_links, "the PCIe links of its devices and of the bridges above")],
     find,
 };
 
@@ -47,4 +48,9 @@ fn capacity((speed, width): (f64, u32)) -> f64 {
 
 fn shown((speed, width): (f64, u32)) -> String {
     format!("{speed} GT/s x{width}")
+}
+
+fn has_links(port: &Port<'_>) -> bool {
+    let Some(above) = port.device.function.bridges.split_last().map(|(_, above)| above) else { return false };
+    port.device.pcie.is_some() && port.device.pcie_max.is_some() && above.iter().all(|bridge| bridge.link.is_some())
 }

@@ -1,6 +1,6 @@
 //! Flow control per priority that is not as on the others.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,10 @@ pub(super) const CHECK: Check = Check {
     source: "IEEE 802.1Qbb; `dcb pfc show dev INTERFACE`, `mlnx_qos -i INTERFACE`",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
+    needs: &[Need::Port(
+        |port| port.interface.is_some_and(|interface| interface.dcb.is_some()),
+        "data centre bridging of its ports",
+    )],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Ports that are not active.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
     subject: Subject::Port,
+    needs: &[Need::Port(|port| port.port.state.is_some(), "the state of its ports")],
     find,
 };
 

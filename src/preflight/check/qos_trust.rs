@@ -1,6 +1,6 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
 use crate::border::text::quoted;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "`mlnx_qos -i INTERFACE --trust dscp`",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
+    needs: &[Need::Port(|port| port.interface.is_some_and(|interface| interface.trust.is_some()), "the trusted field")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! RDMA devices that are programs.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "software-device",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "rdma-core Documentation/rxe.md",
     spoils: Spoils::Nothing,
     subject: Subject::Port,
+    needs: &[Need::Port(|port| port.device.software || port.device.driver.is_some(), "the driver of its devices")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! InfiniBand ports without a subnet manager.
 
-use super::{Check, Found, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "subnet-manager",
@@ -9,6 +9,10 @@ pub(super) const CHECK: Check = Check {
     source: "InfiniBand Architecture Specification, volume 1, chapter 14; kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
     subject: Subject::InfiniBand,
+    needs: &[Need::Port(
+        |port| port.port.subnet_manager.is_some() && port.port.lid.is_some(),
+        "the addresses of its ports",
+    )],
     find,
 };
 

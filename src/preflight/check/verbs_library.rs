@@ -1,6 +1,6 @@
 //! Hosts without libibverbs.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use railgauge_wire::link::Joining;
 
 pub(super) const CHECK: Check = Check {
@@ -10,6 +10,7 @@ pub(super) const CHECK: Check = Check {
     source: "the loader's own words",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[Need::Host(|facts| facts.libraries.contains_key("libibverbs.so.1"), "which libraries it has")],
     find,
 };
 

@@ -1,6 +1,6 @@
 //! Kernels and modules that are not those of the others.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
 use crate::border::text::quoted;
 use railgauge_wire::facts::{HostFacts, MODULES as LOOKED_AT};
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ pub(super) const CHECK: Check = Check {
     source: "kernel Documentation/ABI/stable/sysfs-module",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[Need::Host(|facts| !facts.kernel.is_empty(), "its kernel")],
     find,
 };
 

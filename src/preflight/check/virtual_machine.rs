@@ -1,6 +1,6 @@
 //! Virtual machines and containers.
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 
 pub(super) const CHECK: Check = Check {
     name: "virtual-machine",
@@ -9,6 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "CPUID leaf 1, ECX bit 31",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
+    needs: &[Need::Host(|facts| facts.surroundings.virtual_machine.is_some(), "whether it is a virtual machine")],
     find,
 };
 

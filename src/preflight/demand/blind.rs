@@ -1,66 +1,76 @@
 //! Why a check that found nothing on a host has not seen that all is well there.
 
-use railgauge_wire::facts::{HostFacts, Interface};
+use railgauge_wire::facts::{GPUS, HostFacts};
 
 use crate::{
     plan::Plan,
     preflight::{
-        CHECKS, Subject,
+        CHECKS, Cluster, Subject,
+        check::Need,
         scene::{Port, ports_of_plan},
     },
 };
 
 /// What a check looks at and a host does not have, or does not tell; `None` where the check could look.
-pub(super) fn blind(plan: &Plan, check: &str, host: &str, facts: &HostFacts) -> Option<String> {
+pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> Option<String> {
+    let facts = cluster.facts.get(host)?;
+    let check = CHECKS.iter().find(|known| known.name == check)?;
     let ports: Vec<Port<'_>> = ports_of_plan(plan, host, facts);
-    let subject = CHECKS.iter().find(|known| known.name == check)?.subject;
-    unread(check, facts, &ports).or_else(|| lacks_subject(subject, facts, &ports))
+    let untold = |what: &str| format!("the host does not tell {what}");
+    let seen: Vec<Port<'_>> = ports.iter().copied().filter(|port| looks_at(check.subject, port)).collect();
+    let unread = check.needs.iter().find_map(|need| match need {
+        Need::Host(known, what) => (!known(facts)).then(|| untold(what)),
+        Need::Port(known, what) => seen.iter().any(|port| !known(port)).then(|| untold(what)),
+        Need::Gpu(known, what) => {
+            hidden_gpus(facts).or_else(|| facts.gpus.iter().any(|gpu| !known(gpu)).then(|| untold(what)))
+        }
+        Need::Readable(name) => unreadable(facts, name),
+        Need::Clock => (!cluster.clocks.contains_key(host)).then(|| untold("its time")),
+    });
+    // A GPU that cannot be read is none in the facts.
+    let gpus =
+        || matches!(check.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten();
+    unread.or_else(gpus).or_else(|| lacks_subject(check.subject, facts, &ports))
 }
 
+/// That GPUs cannot be read where a driver says that there are some.
+fn hidden_gpus(facts: &HostFacts) -> Option<String> {
+    unreadable(facts, GPUS).filter(|_| facts.modules.contains_key("nvidia"))
+}
+
+fn unreadable(facts: &HostFacts, name: &str) -> Option<String> {
+    facts.unreadable.get(name).map(|why| format!("{name}: {why}"))
+}
+
+/// Whether a check of this subject looks at a port.
+fn looks_at(subject: Subject, port: &Port<'_>) -> bool {
+    match subject {
+        Subject::Host | Subject::Port | Subject::Gpu => true,
+        Subject::RocePort => port.is_roce(),
+        Subject::Nic | Subject::NicOrGpu | Subject::GpuBesideNic => port.is_hardware(),
+        Subject::RoceNic => port.is_hardware() && port.is_roce(),
+        Subject::InfiniBand => port.is_infiniband(),
+    }
+}
+
+/// What a host has none of, or may have one of without telling.
 fn lacks_subject(subject: Subject, facts: &HostFacts, ports: &[Port<'_>]) -> Option<String> {
-    let any = |wanted: &dyn Fn(&Port<'_>) -> bool| ports.iter().any(wanted);
+    let by_layer = matches!(subject, Subject::RocePort | Subject::RoceNic | Subject::InfiniBand);
+    if by_layer && ports.iter().any(|port| port.port.link_layer.is_none()) {
+        return Some("the host does not tell the link layer of its ports".into());
+    }
     let gpus = !facts.gpus.is_empty();
-    let nic = || any(&|port| port.is_hardware());
+    let nic = ports.iter().any(Port::is_hardware);
     let (has, what) = match subject {
         Subject::Host => return None,
-        Subject::Port => (any(&|_| true), "RDMA port"),
-        Subject::RocePort => (any(&|port| port.is_roce()), "RoCE port"),
-        Subject::Nic => (nic(), "hardware RDMA device"),
-        Subject::RoceNic => (any(&|port| port.is_hardware() && port.is_roce()), "RoCE port of a hardware device"),
-        Subject::InfiniBand => (any(&|port| port.is_infiniband()), "InfiniBand port"),
+        Subject::Port => (!ports.is_empty(), "RDMA port"),
+        Subject::RocePort => (ports.iter().any(|port| looks_at(subject, port)), "RoCE port"),
+        Subject::Nic => (nic, "hardware RDMA device"),
+        Subject::RoceNic => (ports.iter().any(|port| looks_at(subject, port)), "RoCE port of a hardware device"),
+        Subject::InfiniBand => (ports.iter().any(|port| looks_at(subject, port)), "InfiniBand port"),
         Subject::Gpu => (gpus, "GPU"),
-        Subject::NicOrGpu => (gpus || nic(), "hardware RDMA device and no GPU"),
-        Subject::GpuBesideNic => (gpus && nic(), if gpus { "hardware RDMA device" } else { "GPU" }),
+        Subject::NicOrGpu => (gpus || nic, "hardware RDMA device and no GPU"),
+        Subject::GpuBesideNic => (gpus && nic, if gpus { "hardware RDMA device" } else { "GPU" }),
     };
     (!has).then(|| format!("the host has no {what} that the plan can use"))
-}
-
-/// What a check needs of a host's facts and does not find there.
-fn unread(check: &str, facts: &HostFacts, ports: &[Port<'_>]) -> Option<String> {
-    let lacks = |missing: bool, what: &str| missing.then(|| format!("the host does not tell {what}"));
-    let nics = || ports.iter().filter(|port| port.is_hardware());
-    let of_interfaces = |known: &dyn Fn(&Interface) -> bool, what: &str| {
-        lacks(nics().filter_map(|port| port.interface).any(|interface| !known(interface)), what)
-    };
-    let of_nics = |known: &dyn Fn(&Port<'_>) -> bool, what: &str| lacks(nics().any(|port| !known(port)), what);
-    let unreadable = |key: &str| facts.unreadable.get(key).map(|why| format!("{key}: {why}"));
-    match check {
-        "governor" => lacks(facts.cpu.governor.is_none(), "its frequency governor"),
-        "clock-source" => lacks(facts.clock_source.is_none(), "its clock source"),
-        "idle" => lacks(facts.load.busy.is_none(), "its load"),
-        "pfc" | "dscp-map" => of_interfaces(&|interface| interface.dcb.is_some(), "data centre bridging"),
-        "qos-trust" => of_interfaces(&|interface| interface.trust.is_some(), "the trusted field"),
-        "ecn" => of_interfaces(&|interface| interface.ecn.is_some(), "ECN of RoCE"),
-        "pause-frames" => of_interfaces(&|interface| interface.pause.is_some(), "pause frames"),
-        "mtu" => of_interfaces(&|interface| interface.mtu.is_some(), "MTUs"),
-        "link-rate" => of_nics(&|port| port.port.rate_gbps.is_some(), "the rate of its links"),
-        "port-state" => of_nics(&|port| port.port.state.is_some(), "the state of its ports"),
-        "firmware" => of_nics(&|port| port.device.firmware.is_some(), "the firmware of its devices"),
-        "pcie-errors" => of_nics(&|port| port.device.function.errors.is_some(), "errors of PCIe links"),
-        "gpu-xid" => unreadable("xids").or_else(|| unreadable("gpus")),
-        "acs" => unreadable("acs").or_else(|| unreadable("PCIe settings")),
-        "max-read-request" => unreadable("PCIe settings"),
-        name if name.starts_with("gpu") => unreadable("gpus"),
-        _ => None,
-    }
 }

@@ -49,8 +49,8 @@ pub struct Gpu {
     pub clock_mhz: Option<(u32, u32)>,
     /// Clock of the memory and its maximum, in MHz.
     pub memory_clock_mhz: Option<(u32, u32)>,
-    /// Why clocks are lower than they could be, [`POWER_CAP`] among others; empty if they are not.
-    pub throttled: Vec<String>,
+    /// Why clocks are lower than they could be, [`POWER_CAP`] among others; empty if they are not, `None` where it cannot be read.
+    pub throttled: Option<Vec<String>>,
     /// What is wrong with its memory.
     pub memory_faults: MemoryFaults,
     /// Temperature in °C.

@@ -44,6 +44,13 @@ pub const MODULES: [&str; 22] = [
     "siw",
 ];
 
+/// Key of [`HostFacts::unreadable`] for the GPUs, where the driver's library does not answer.
+pub const GPUS: &str = "gpus";
+/// Folder of the IOMMUs, and key of [`HostFacts::unreadable`] for them.
+pub const IOMMUS: &str = "sys/class/iommu";
+/// File of the limits that the agent runs under, and key of [`HostFacts::unreadable`] for them.
+pub const LIMITS: &str = "proc/self/limits";
+
 /// Everything known of one host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -92,8 +99,8 @@ pub struct HostFacts {
     pub cuda_visible: Option<String>,
     /// How far each GPU is from each RDMA device on the PCIe tree.
     pub gpu_distances: Vec<GpuDistance>,
-    /// Messages of the NVIDIA driver in the kernel's log since boot, oldest first.
-    pub xids: Vec<Xid>,
+    /// Messages of the NVIDIA driver in the kernel's log since boot, oldest first; `None` where it cannot be read.
+    pub xids: Option<Vec<Xid>>,
     /// Network interfaces, in the order of their names.
     pub interfaces: Vec<Interface>,
     /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
