@@ -62,3 +62,21 @@ fn a_host_that_no_case_measures_is_never_a_pass() {
     }
     assert!(told > 0);
 }
+
+/// Among two or three hosts no parts are judged: the verdict on the hosts says it, for flows at once too.
+#[test]
+fn a_host_that_no_case_of_a_small_plan_measures_is_never_a_pass() {
+    let pairs = vec![("gpu001".to_owned(), "gpu002".to_owned())];
+    let of = |hosts: usize| {
+        let scenario = Scenario { pattern: Some(Pattern::Pairs(pairs.clone())), ..Scenario::healthy(hosts, 1) };
+        let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+        let results = results(&journal).unwrap();
+        let rows = rows(&journal, &results, &|_, _| None);
+        verdicts(&journal, &results, &rows, Vec::new())
+    };
+    let judged = of(3);
+    let hosts = judged.verdicts.iter().find(|one| one.kind == Kind::Hosts).unwrap();
+    assert!(hosts.reason.contains("gpu003") && !hosts.reason.contains("gpu002"), "{hosts:?}");
+    assert_eq!((hosts.status, judged.status), (Status::Inconclusive, Status::Inconclusive));
+    assert!(of(2).verdicts.iter().all(|one| one.kind != Kind::Hosts));
+}

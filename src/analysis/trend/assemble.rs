@@ -24,6 +24,10 @@ use crate::analysis::history::Subject;
 /// Later runs of the same night with a value that answer one without.
 const ANSWERS: usize = 3;
 
+/// Turns without a value after which a pair of a plan that rotates is missing also on nights of others. One may be a night
+/// that failed, and turns are far apart.
+const LOST_TURNS: usize = 2;
+
 /// A series with all its nights.
 pub(super) struct Collected {
     /// What it is about, or an example of what the part is in.
@@ -203,14 +207,14 @@ impl History {
         for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
             let now = latest.get(plan).map(|(_, day)| *day);
             let newest = newest.get(&(*plan, one.subject)).filter(|newest| *newest > last);
-            // A pair of a plan that rotates is due when it is its turn.
-            let turn = |newest: &usize| !one.rotating || Some(order.days[*newest]) == now;
+            let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
+            // A pair of a plan that rotates is due when it is its turn, and once it has lost several until one has a value.
+            let turn = |newest: &usize| !one.rotating || lost >= LOST_TURNS || Some(order.days[*newest]) == now;
             if one.part.is_none() && one.standing == Standing::Present && newest.is_some_and(turn) {
                 one.standing = Standing::Missing(1);
             }
             // Nights of other pairs' turns say nothing of it.
             if one.rotating && one.part.is_none() && matches!(one.standing, Standing::Missing(_)) {
-                let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
                 one.standing = Standing::Missing(lost.max(1));
             }
             let of_now = !one.rotating || one.nights.last().map(|night| night.day) == now;
@@ -228,11 +232,13 @@ impl History {
             if rotates { own.len() } else { days.range(first..).count() }
         };
         let mut never: Vec<(usize, Metric, usize)> = never
-            .filter_map(|((watch, plan), places)| match watch {
-                Watch::Subject { subject, metric } if presence.expected(*plan, *subject) => {
-                    Some((*subject, *metric, nights_of(places)))
-                }
-                _ => None,
+            .filter_map(|((watch, plan), places)| {
+                let Watch::Subject { subject, metric } = watch else { return None };
+                let nights = nights_of(places);
+                let turns = places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
+                let due = presence.expected(*plan, *subject)
+                    || turns && nights >= LOST_TURNS && presence.has_hosts(*plan, &subjects[*subject]);
+                due.then_some((*subject, *metric, nights))
             })
             .collect();
         never.sort_unstable();

@@ -93,6 +93,12 @@ impl Presence {
         self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
     }
 
+    /// Whether a plan that is still measured has the hosts of a subject, so that its turn will come again.
+    pub(super) fn has_hosts(&self, plan: usize, subject: &Subject) -> bool {
+        let has = |known: &Plan| subject.flow.hosts().iter().all(|host| known.hosts.contains(&***host));
+        self.lives(plan) && self.plans.get(&plan).is_some_and(has)
+    }
+
     /// Sets the standing of every series; `plans` are the numbers of their plans, and of the last version that measured each.
     /// What stopped before the day `accepted` is as it should be.
     pub(super) fn judge(

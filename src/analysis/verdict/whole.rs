@@ -2,6 +2,8 @@
 //! have changed any of the others, and on one whose records are damaged, for the same reason; on hosts that were lost, also
 //! where no test uses them; and on a cluster that was left configured for a test.
 
+use std::collections::BTreeSet;
+
 use super::{Kind, Status, Tally, Verdict};
 use crate::{
     analysis::{
@@ -45,9 +47,22 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
         let hosts = hostlist::fold(silent());
         reasons.push(format!("{hosts}: the records say neither that it answered nor why it did not"));
     }
+    let unused = unused(journal);
+    if !unused.is_empty() {
+        reasons.push(format!("no case measures {}", hostlist::fold(unused)));
+    }
     let why = (!reasons.is_empty()).then(|| reasons.join("; "))?;
-    let whole = verdict(Kind::Hosts, "every host of the plan answered and stayed", why);
+    let whole = verdict(Kind::Hosts, "every host of the plan answered, stayed and is measured", why);
     Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), ..whole })
+}
+
+/// Hosts that answered and that no planned case is about, of a run that came as far as its cases: nothing is known of them
+/// but their facts. Every test with a pattern that leaves out hosts says so in a note; the whole may still measure them.
+fn unused(journal: &Journal) -> Vec<&str> {
+    let used: BTreeSet<&str> = journal.cases.iter().flat_map(|case| case.flow.hosts()).map(|host| &**host).collect();
+    let answered =
+        journal.plan.hosts.iter().map(|host| host.name.as_str()).filter(|host| !journal.lost.contains_key(*host));
+    answered.filter(|host| !used.is_empty() && !used.contains(host)).collect()
 }
 
 /// A cluster that a run leaves changed is not a pass, whatever it measured.

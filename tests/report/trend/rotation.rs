@@ -242,3 +242,31 @@ fn a_pair_that_failed_is_not_missing_on_nights_of_others() {
     let found = watch(runs, &Options::default());
     assert_eq!((found.missing.len(), found.unanswered, found.exit_code), (0, 0, 0), "{}", found.sentence);
 }
+
+/// One that has lost several turns is, until one of its turns has a value: whether it had values before or never.
+#[test]
+fn a_pair_that_failed_turn_after_turn_is_missing_on_nights_of_others() {
+    let of = leaves(12, 30, |_, _| Some(1.0));
+    let pair = |run: &Run, at: usize| run.cases[usize::try_from(run.readings[at].case).unwrap()].flow.name();
+    let turns = |name: &str| -> Vec<usize> {
+        let has = |night: &usize| (0..of[*night].readings.len()).any(|at| pair(&of[*night], at) == name);
+        (0..of.len()).filter(has).collect()
+    };
+    let others: Vec<String> = (0..of[28].readings.len()).map(|at| pair(&of[28], at)).collect();
+    let name = others.iter().find(|name| turns(name).len() > 4 && !turns(name).contains(&29)).unwrap().clone();
+    let turns = turns(&name);
+    let missing = |failed: &[usize]| {
+        let mut runs = leaves(12, 30, |_, _| Some(1.0));
+        for &night in failed {
+            let at = (0..runs[night].readings.len()).find(|&at| pair(&runs[night], at) == name).unwrap();
+            runs[night].readings[at].value = Err("no value".into());
+        }
+        let found = watch(runs, &Options::default());
+        let missing: Vec<(String, usize)> = found.missing.iter().map(|one| (one.link.clone(), one.nights)).collect();
+        (missing, found.exit_code)
+    };
+    let (last, all) = (turns.len() - 2, turns.len());
+    assert_eq!(missing(&turns[last..]), (vec![(name.clone(), 2)], 3));
+    assert_eq!(missing(&turns), (vec![(name.clone(), all)], 3));
+    assert_eq!(missing(&turns[..last]), (Vec::new(), 0), "a turn with a value ends it");
+}
