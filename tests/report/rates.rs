@@ -10,7 +10,7 @@ use railgauge::{
         rows::{ceilings, rows},
         verdict::{Kind, Status, Verdict, verdicts},
     },
-    plan::model::Waiver,
+    plan::model::{Pattern, Waiver},
     report::draw,
     run::event::Case,
 };
@@ -198,4 +198,27 @@ fn a_ceiling_that_is_exceeded_is_not_believed() {
     // Nor does it hide that the host is slow.
     let named: Vec<String> = judged(0.75).suspects.into_iter().map(|suspect| suspect.name).collect();
     assert_eq!(named, [format!("host {HOST}")]);
+}
+
+/// How links scatter is not learned from hosts that are bad, each in its own way.
+#[test]
+fn several_bad_hosts_are_named_beside_a_lesser_port() {
+    let bad = [("gpu006", 0.5), ("gpu007", 0.7), ("gpu008", 0.85)];
+    for rounds in [7, 6, 5, 4, 3] {
+        let share = |host: &str| match host {
+            HOST => 0.49,
+            host => bad.iter().find(|(name, _)| *name == host).map_or(1.0, |(_, share)| *share),
+        };
+        let pattern = Some(Pattern::Random(rounds));
+        let scenario = Scenario { sizes: vec![1 << 20], pattern, ..Scenario::healthy(8, 1) };
+        let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+        change(&mut journal, &|host, _| one(100.0, 200.0)(host), &|host, _| share(host));
+        journal.plan.localise.waive = vec![Waiver::Host(HOST.to_owned())];
+        let (found, verdict) = judged(&journal);
+        let named: Vec<&str> = found.suspects.iter().flat_map(|part| &part.hosts).map(String::as_str).collect();
+        // Of three or four links of a host, some with bad hosts and one with the lesser port, too little can be learned.
+        let told = rounds < 5 || bad.iter().all(|(host, _)| named.contains(host));
+        assert!(told, "{rounds}: {named:?}: {}", verdict.reason);
+        assert!(verdict.status != Status::Pass && !verdict.waived, "{}", verdict.reason);
+    }
 }

@@ -24,6 +24,9 @@ const FEWEST: usize = 3;
 /// Fewest ends of a ceiling that are peers of each other: as many as hosts that a part can be told among.
 const PEERS: usize = 4;
 
+/// Fewest links of an end, in the mean, from which it is learned what the end does.
+const LINKS_AN_END: usize = 4;
+
 /// An end that carries less than others at best, so that its links cannot reach what other links reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lesser {
@@ -59,6 +62,32 @@ pub(super) struct Rates {
     pub(super) scatter: f64,
     /// The least effect, by which ceilings differ.
     least: f64,
+}
+
+/// Standard deviation of links about what they should reach: what the worse of their ends does, where ends have links enough
+/// to tell, so that bad ends are no scatter; else `most`. An end does what the better half of its links reach, for the
+/// others may be the other end's.
+fn scatter(links: &[(Port, Port, f64)], most: f64) -> f64 {
+    let mut of: HashMap<Port, Vec<f64>> = HashMap::new();
+    for &(from, to, value) in links {
+        of.entry(from).or_default().push(value);
+        of.entry(to).or_default().push(value);
+    }
+    let ends = of.len();
+    let does: HashMap<Port, f64> = of
+        .into_iter()
+        .map(|(end, mut values)| {
+            values.sort_by(|a, b| b.total_cmp(a));
+            values.truncate(values.len().div_ceil(2));
+            (end, median(&values).unwrap_or(most))
+        })
+        .collect();
+    let told = links.len() >= LINKS_AN_END * ends / 2;
+    let should = |from: &Port, to: &Port| if told { does[from].min(does[to]) } else { most };
+    let away: Vec<f64> = links.iter().map(|(from, to, value)| (value - should(from, to)).abs()).collect();
+    // What an end does was learned from the same links.
+    let learned = if told { (links.len() as f64 / (links.len() - ends) as f64).sqrt() } else { 1.0 };
+    learned * MAD_TO_SIGMA * median(&away).unwrap_or_default()
 }
 
 impl Rates {
@@ -110,9 +139,11 @@ impl Rates {
         let enough = classes.values().map(|(values, _)| values.len()).max().unwrap_or_default().min(FEWEST);
         classes.retain(|_, (values, _)| values.len() >= enough);
         rates.most = classes.values().map(|(values, _)| middle(values)).fold(f64::NEG_INFINITY, f64::max);
-        if let Some((values, _)) = classes.values().find(|(values, _)| middle(values) >= rates.most) {
-            let away: Vec<f64> = values.iter().map(|value| (value - rates.most).abs()).collect();
-            rates.scatter = MAD_TO_SIGMA * median(&away).unwrap_or_default();
+        if let Some((class, _)) = classes.iter().find(|(_, (values, _))| middle(values) >= rates.most) {
+            let of_class = |(from, to, ..): &&Link| rates.class(rates.ceiling(*from, *to)) == *class;
+            let of: Vec<(Port, Port, f64)> =
+                links.iter().filter(of_class).map(|(from, to, value, _)| (*from, *to, *value)).collect();
+            rates.scatter = scatter(&of, rates.most);
         }
         let best = classes.values().map(|(_, shares)| middle(shares)).fold(f64::NEG_INFINITY, f64::max);
         rates.share = best.min(0.0);
