@@ -144,6 +144,7 @@ mod tests {
             check: "mtu".into(),
             severity: Severity::Warning,
             waived: false,
+            unread: false,
             devices: Vec::new(),
             hosts: vec!["gpu01".into(), "gpu02".into()],
             what: "MTU is 1500, others 9000".into(),

@@ -25,6 +25,9 @@ impl Severity {
     }
 }
 
+/// What it means that a value which the plan wants cannot be read.
+pub(super) const UNKNOWN: &str = "whether the host is as the plan wants is not known";
+
 /// One finding, about every host and device that shares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -34,6 +37,9 @@ pub struct Finding {
     pub severity: Severity,
     /// Whether the plan waives the check: it would be more serious otherwise.
     pub waived: bool,
+    /// Whether a value that the plan wants could not be read: nobody knows whether something is wrong.
+    #[serde(default)]
+    pub unread: bool,
     /// Hosts it is about, in the plan's order.
     pub hosts: Vec<String>,
     /// Devices it is about, as plans name them; empty if it is about whole hosts.
@@ -52,6 +58,7 @@ pub struct Finding {
 #[derive(Debug, Clone)]
 pub struct Found {
     pub(super) severity: Severity,
+    pub(super) unread: bool,
     pub(super) host: String,
     pub(super) device: Option<String>,
     pub(super) what: String,
@@ -63,13 +70,20 @@ impl Found {
     /// Something about a host, and what to do.
     pub fn host(severity: Severity, host: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         let (what, remedy) = (what.into(), remedy.into());
-        Self { severity, host: host.to_owned(), device: None, what, meaning: None, remedy }
+        Self { severity, unread: false, host: host.to_owned(), device: None, what, meaning: None, remedy }
     }
 
     /// Says that it is about one device.
     #[must_use]
     pub fn device(mut self, name: impl Into<String>) -> Self {
         self.device = Some(name.into());
+        self
+    }
+
+    /// Says that it is about a value that could not be read.
+    #[must_use]
+    pub const fn unread(mut self) -> Self {
+        self.unread = true;
         self
     }
 

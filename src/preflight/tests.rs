@@ -317,6 +317,22 @@ fn what_is_not_as_wanted_is_a_finding_too_and_waived_alike() {
     assert!(demands(&waived, &spoiled(), &[]).iter().all(|demand| demand.waived && demand.held() == Held::Unmet));
 }
 
+/// A value that is wanted and cannot be read is no more wrong for its check being escalated.
+#[test]
+fn what_cannot_be_read_is_not_unmet_where_its_check_is_escalated() {
+    let plan = planned("transport = \"verbs\"\n[preflight]\nlink_rate = \"400 Gb/s\"\nescalate = \"link-rate\"\n");
+    let mut cluster = cluster(|_| {});
+    for facts in cluster.facts.values_mut() {
+        facts.rdma[0].ports[0].rate_gbps = Some(400.0);
+    }
+    cluster.facts.get_mut("gpu3").expect("gpu3 is one of them").rdma[0].ports[0].rate_gbps = None;
+    let findings = judge(&plan, &cluster);
+    for demand in demands(&plan, &cluster, &findings) {
+        assert_eq!((demand.held(), with(&demand, Held::Unread)), (Held::Unread, vec!["gpu3"]), "{demand:#?}");
+    }
+    assert!(findings.iter().all(|finding| finding.severity < Severity::Failure), "{findings:?}");
+}
+
 #[test]
 fn an_escalated_check_fails_where_it_finds_something() {
     let plan = planned("transport = \"verbs\"\n[preflight]\nescalate = [\"mtu\"]\n");

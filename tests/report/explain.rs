@@ -25,6 +25,7 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
         check: check.into(),
         severity,
         waived: false,
+        unread: false,
         hosts: hosts.iter().map(|host| format!("gpu{:03}", host + 1)).collect(),
         devices: Vec::new(),
         what: String::new(),

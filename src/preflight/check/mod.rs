@@ -50,7 +50,7 @@ pub(super) use iommu::iommu_mode;
 use railgauge_wire::facts::{Gpu, HostFacts};
 
 use super::{
-    finding::{Found, Severity},
+    finding::{Found, Severity, UNKNOWN},
     scene::{Port, Scene},
     usual::Usual,
 };
@@ -187,5 +187,6 @@ pub const CHECKS: &[Check] = &[
 fn unread(host: &str, what: &str, wanted: &str) -> Found {
     let what = format!("{what} cannot be read, the plan wants {wanted}");
     Found::host(Severity::Warning, host, what, "`unreadable` of the host's facts may say why; root reads more")
-        .meaning("whether the host is as the plan wants is not known")
+        .meaning(UNKNOWN)
+        .unread()
 }

@@ -11,7 +11,10 @@ use std::collections::BTreeSet;
 use railgauge_wire::facts::HostFacts;
 use serde::{Deserialize, Serialize};
 
-use super::{Cluster, Finding, Severity, finding::Found};
+use super::{
+    Cluster, Finding, Severity,
+    finding::{Found, UNKNOWN},
+};
 use crate::plan::{Plan, hostlist, model::Preflight};
 
 /// How a host or one of its devices stands to a demand.
@@ -141,7 +144,7 @@ fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -
                 host: name.clone(),
                 device: None,
                 seen: finding.what.clone(),
-                state: Held::Unmet,
+                state: if finding.unread { Held::Unread } else { Held::Unmet },
                 silent: false,
             })
             .collect();
@@ -188,7 +191,11 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
                 _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan wants {wanted}", one.seen)),
             };
             let remedy = "bring the host to what the plan wants, or change `[preflight]` of the plan";
-            let departure = Found::host(severity, &one.host, what, remedy).meaning("the host is not as the plan wants");
+            let departure = Found::host(severity, &one.host, what, remedy);
+            let departure = match one.state {
+                Held::Unread => departure.meaning(UNKNOWN).unread(),
+                _ => departure.meaning("the host is not as the plan wants"),
+            };
             let departure = match &one.device {
                 Some(device) => departure.device(device),
                 None => departure,
