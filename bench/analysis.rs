@@ -6,8 +6,8 @@
 //! analysis localise      seconds that naming the bad parts among 12,288 pairs takes, worst of five, as JSON
 //! ```
 //!
-//! Runs are made by the real plan reader, scheduler, event types and frame writer; only the values are drawn. A made
-//! journal ends after the planned cases: the readers of many runs take outcomes from the frame.
+//! Runs are made by the real plan reader, scheduler, event types, journal and frame writer, with the sums by which readers
+//! of many runs know that frame and journal are as they were written; only the values are drawn.
 
 use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Instant};
 
@@ -15,14 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use railgauge::{
-    analysis::{
-        frame,
-        journal::{self, Journal},
-        localise::localise,
-        results::results,
-        row::Row,
-        rows::rows,
-    },
+    analysis::{frame, journal, localise::localise, results::results, rows::rows, verdict::Sums},
     plan::{self, Plan},
     run::{
         event::{Case, Event, Line, LinkRecord, Outcome, Sample},
@@ -34,7 +27,7 @@ use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
     measure::{Latency, Measurement},
     step::Checked,
-    terms::{Aim, Better, Fabric, GpuPath, LinkLayer, Transport},
+    terms::{Aim, Fabric, GpuPath, LinkLayer, Transport},
 };
 
 type Outcomes = Result<(), Box<dyn Error>>;
@@ -95,26 +88,26 @@ impl Cluster {
         events.map(|event| Line { at: at.to_owned(), event }).collect()
     }
 
-    /// The whole journal of one run, every case measured once.
-    fn journal(&self, rails: u32, slow: &[&str]) -> Result<Journal, Box<dyn Error>> {
-        let mut dice = Dice::new(1);
-        let mut lines = self.head("made", "2026-01-01T02:00:00.000Z", rails, "28.43");
+    /// The whole journal of one run, every case measured once; `factor` makes each better or worse.
+    fn journal(&self, run: &Made<'_>, mut factor: impl FnMut(&Case) -> f64) -> Result<String, Box<dyn Error>> {
+        let at = || run.at.to_owned();
+        let mut lines = self.head(run.id, run.at, run.rails, run.firmware);
         for case in &self.cases {
-            let low = slow.iter().any(|host| *case.flow.from.host == **host || *case.flow.to.host == **host);
-            let factor = if low { 0.7 } else { 1.0 } * (0.02 * dice.normal()).exp();
-            let outcome = Outcome {
-                case: case.id,
-                repeat: 0,
-                started_at: "2026-01-01T02:00:01.000Z".to_owned(),
-                link: Some(link(case)),
-                result: Ok(sample(case, factor)),
-            };
-            let event = Event::Outcome(Box::new(outcome));
-            lines.push(Line { at: "2026-01-01T02:00:02.000Z".to_owned(), event });
+            let result = Ok(sample(case, factor(case)));
+            let outcome = Outcome { case: case.id, repeat: 0, started_at: at(), link: Some(link(case)), result };
+            lines.push(Line { at: at(), event: Event::Outcome(Box::new(outcome)) });
         }
-        lines.push(Line { at: "2026-01-01T02:00:02.000Z".to_owned(), event: Event::Finished });
-        Ok(journal::parse(text(&lines)?.as_bytes(), Path::new("made"))?)
+        lines.push(Line { at: at(), event: Event::Finished });
+        text(&lines)
     }
+}
+
+/// What tells a run from others of its cluster.
+struct Made<'a> {
+    id: &'a str,
+    at: &'a str,
+    rails: u32,
+    firmware: &'a str,
 }
 
 fn text(lines: &[Line]) -> Result<String, Box<dyn Error>> {
@@ -126,21 +119,19 @@ fn text(lines: &[Line]) -> Result<String, Box<dyn Error>> {
 fn make(place: &Path) -> Outcomes {
     // 33 hosts of 8 rails: 4,224 links, three bandwidths and two latencies each.
     let wide = Cluster::new(33, 8, &tests("64KiB..16MiB x16", "8"))?;
-    let template = template(&wide, 8)?;
     for (side, first) in [("before", 0), ("after", 10)] {
         for run in first..first + 10 {
             let slow = (side == "after").then_some("gpu007");
-            write(&wide, &template, &place.join(side).join(format!("run-{run:02}")), run, 8, "28.43", slow)?;
+            write(&wide, &place.join(side).join(format!("run-{run:02}")), run, (8, "28.43"), slow)?;
         }
     }
     // 16 hosts of 3 rails: 360 links, two bandwidths and four latencies each.
     let nightly = Cluster::new(16, 3, &tests("64KiB..1MiB x16", "8..64 x8"))?;
-    let template = self::template(&nightly, 3)?;
     for night in 0..365 {
         let slow = (night >= 300).then_some("gpu011");
         let firmware = if night >= 120 { "28.44" } else { "28.43" };
         let directory = place.join("nights").join(format!("night-{night:03}"));
-        write(&nightly, &template, &directory, night, 3, firmware, slow)?;
+        write(&nightly, &directory, night, (3, firmware), slow)?;
     }
     println!("made");
     Ok(())
@@ -168,44 +159,44 @@ pattern = "random"
 rounds = 6
 "#;
 
-/// The rows of a run, whose values are drawn anew for every run that is made.
-fn template(cluster: &Cluster, rails: u32) -> Result<Vec<Row>, Box<dyn Error>> {
-    let journal = cluster.journal(rails, &[])?;
-    Ok(rows(&journal, &results(&journal)?, &|_, _| None))
-}
-
+/// Writes what readers of many runs read of one: the journal, the frame, and the sums of both.
 fn write(
     cluster: &Cluster,
-    template: &[Row],
     directory: &Path,
     day: u32,
-    rails: u32,
-    firmware: &str,
+    (rails, firmware): (u32, &str),
     slow: Option<&str>,
 ) -> Outcomes {
     fs::create_dir_all(directory)?;
     let date = jiff::civil::date(2025, 11, 1) + jiff::Span::new().days(day);
-    let at = format!("{date}T02:00:00.000Z");
-    let run_id = format!("made-{date}");
-    fs::write(directory.join("records.jsonl"), text(&cluster.head(&run_id, &at, rails, firmware))?)?;
+    let (id, at) = (format!("made-{date}"), format!("{date}T02:00:00.000Z"));
     let mut dice = Dice::new(u64::from(day) + 77);
-    let drawn: Vec<Row> = template
-        .iter()
-        .map(|row| {
-            let low = slow.is_some_and(|host| row.src_host == host || row.dst_host == host);
-            let worse = if row.better == Better::Higher { 0.9 } else { 1.1 };
-            let factor = if low { worse } else { 1.0 } * (0.01 * dice.normal()).exp();
-            Row { run_id: run_id.clone(), value: row.value.map(|value| value * factor), ..row.clone() }
-        })
-        .collect();
+    let factor = |case: &Case| {
+        let low = slow.is_some_and(|host| case.flow.hosts().into_iter().any(|of| **of == *host));
+        let share = if low { 0.9 } else { 1.0 };
+        share * (0.01 * dice.normal()).exp()
+    };
+    let records = cluster.journal(&Made { id: &id, at: &at, rails, firmware }, factor)?;
+    fs::write(directory.join("records.jsonl"), &records)?;
+    let journal = journal::parse(records.as_bytes(), Path::new("records.jsonl"))?;
+    let all = rows(&journal, &results(&journal)?, &|_, _| None);
     let parquet = directory.join("records.parquet");
-    Ok(frame::write_parquet(&mut frame::frame(&drawn)?, &fs::File::create(&parquet)?, &parquet)?)
+    frame::write_parquet(&mut frame::frame(&all)?, &fs::File::create(&parquet)?, &parquet)?;
+    let sums = Sums { journal: Sums::of(records.as_bytes()), frame: Sums::of(&fs::read(&parquet)?), whole: true };
+    Ok(fs::write(directory.join("verdicts.json"), serde_json::json!({ "sums": sums }).to_string())?)
 }
 
 fn time_localisation() -> Outcomes {
     // 512 hosts of 8 rails in 6 rounds: 256 · 8 · 6 = 12,288 pairs.
     let cluster = Cluster::new(512, 8, TESTS_SCREEN)?;
-    let journal = cluster.journal(8, &["gpu100", "gpu333"])?;
+    let mut dice = Dice::new(1);
+    let factor = |case: &Case| {
+        let low = case.flow.hosts().into_iter().any(|host| ["gpu100", "gpu333"].contains(&&**host));
+        let share = if low { 0.7 } else { 1.0 };
+        share * (0.02 * dice.normal()).exp()
+    };
+    let run = Made { id: "made", at: "2026-01-01T02:00:00.000Z", rails: 8, firmware: "28.43" };
+    let journal = journal::parse(cluster.journal(&run, factor)?.as_bytes(), Path::new("made"))?;
     let results = results(&journal)?;
     let rows = rows(&journal, &results, &|_, _| None);
     let mut times: Vec<f64> = Vec::new();
@@ -257,31 +248,49 @@ fn link(case: &Case) -> LinkRecord {
     }
 }
 
-/// A window of 350 Gb/s, or of operations that take 1.8 µs, times a factor for the better.
+/// A window of 350 Gb/s, or of operations that all take 1.8 µs one way, times a factor for the better.
 fn sample(case: &Case, factor: f64) -> Sample {
-    let bytes = (350e9 / 8.0 * factor) as u64;
-    let time = |ns: f64| (ns / factor) as u64;
-    let latency = (case.cell.aim == Aim::Latency).then(|| Latency {
-        samples: 500_000,
-        min: time(1_600.0),
-        p50: time(1_800.0),
-        p90: time(1_900.0),
-        p99: time(2_400.0),
-        p999: time(4_000.0),
-        max: time(20_000.0),
-        mean: 1_850.0 / factor,
-        stdev: 100.0,
-        timer: 20,
-        histogram: Vec::new(),
-    });
-    let operations = bytes / case.cell.size.max(1);
-    let initiator =
-        Measurement { started: 1, elapsed: 1_000_000_000, operations, bytes, latency, ..Measurement::default() };
+    let initiator = match case.cell.aim {
+        Aim::Latency => latency((1_800.0 / factor) as u64, case.cell.size),
+        _ => bandwidth((350e9 / 8.0 * factor) as u64, case.cell.size),
+    };
     Sample {
         initiator,
         // A message before the window and one after it.
         checked: Checked { verified: 2 * case.cell.size, wrong: 0, first_wrong: None },
         ..Sample::default()
+    }
+}
+
+fn bandwidth(bytes: u64, size: u64) -> Measurement {
+    let operations = bytes / size;
+    Measurement { started: 1, elapsed: 1_000_000_000, operations, bytes: operations * size, ..Measurement::default() }
+}
+
+fn latency(time: u64, size: u64) -> Measurement {
+    let operations = 700_000;
+    let latency = Latency {
+        samples: operations,
+        min: time,
+        p50: time,
+        p90: time,
+        p99: time,
+        p999: time,
+        max: time,
+        mean: time as f64,
+        stdev: 0.0,
+        timer: 20,
+        histogram: vec![(time, operations)],
+    };
+    // Half round trips, one after the other.
+    let elapsed = 2 * operations * time;
+    Measurement {
+        started: 1,
+        elapsed,
+        operations,
+        bytes: operations * size,
+        latency: Some(latency),
+        ..Measurement::default()
     }
 }
 

@@ -62,22 +62,26 @@ impl Null {
         Self::new(counts)
     }
 
-    /// Sums of all subsets of `parts` that have `size` members.
+    /// Sums of all subsets of `parts` that have `size` members; at most [`EXACT_TIED`] parts, whose subsets of a size
+    /// 64 bits can count: C(50, 25) < 2⁴⁷.
     pub(super) fn subset_sums_of(parts: &[usize], size: usize) -> Self {
         let mut largest = parts.to_vec();
         largest.sort_unstable_by(|a, b| b.cmp(a));
-        let top: usize = largest[..size].iter().sum();
-        let mut counts = vec![vec![0_u128; top + 1]; size + 1];
-        counts[0][0] = 1;
+        let mut top = 0;
+        let mut counts = vec![vec![1_u64]];
+        for part in &largest[..size] {
+            top += part;
+            counts.push(vec![0; top + 1]);
+        }
         for (seen, &part) in parts.iter().enumerate() {
             for members in (1..=size.min(seen + 1)).rev() {
                 let (fewer, same) = counts.split_at_mut(members);
-                for at in part..=top {
-                    same[0][at] += fewer[members - 1][at - part];
-                }
+                // No sum of so many parts is above that of the largest, so that what `zip` leaves out is zero.
+                same[0][part..].iter_mut().zip(&fewer[members - 1]).for_each(|(to, from)| *to += from);
             }
         }
-        Self::new(counts.swap_remove(size))
+        let counts = counts.swap_remove(size);
+        Self::new(counts.into_iter().map(u128::from).collect())
     }
 
     /// Probability of `value` or less.
