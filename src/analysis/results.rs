@@ -240,12 +240,16 @@ impl CaseResult<'_> {
     }
 }
 
-/// A failure of a case with its host in front: `gpu02: join: …`; with both ends where none is known.
+/// A failure of a case with its host in front: `gpu02: join: …`; with both ends, or all ranks, where none is known.
 pub fn describe(failure: &Failure, case: &Case) -> String {
     if let Some(host) = &failure.host {
         return of_host(host, failure);
     }
-    format!("{} → {}: {}: {}", case.flow.from.host, case.flow.to.host, failure.stage, failure.cause)
+    let ends = match case.flow.members.is_empty() {
+        true => format!("{} → {}", case.flow.from.host, case.flow.to.host),
+        false => case.flow.name(),
+    };
+    format!("{ends}: {}: {}", failure.stage, failure.cause)
 }
 
 /// A failure of a host, with its name in front, and without the next step.

@@ -79,24 +79,16 @@ const START: &[Sign] = &[
         passing: false,
         help: "the agent was built for another processor: build it for this host's",
     },
-    Sign {
-        parts: &["exit status 75"],
-        passing: true,
-        help: "another run on the host took the agent's file away in this moment, or the host cannot make links or \
-               copies in the agent's directory",
-    },
     Sign { parts: &["text file busy"], passing: true, help: "another process still writes the agent's file" },
-    Sign {
-        parts: &["exit status 126"],
-        passing: false,
-        help: "the agent's directory does not allow programs (mounted noexec?): name another in launch.agent_dir",
-    },
-    Sign {
-        parts: &["permission denied"],
-        passing: false,
-        help: "the agent's directory does not allow programs (mounted noexec?): name another in launch.agent_dir",
-    },
+    Sign { parts: &["permission denied"], passing: false, help: NO_PROGRAMS },
 ];
+
+/// The status with which a script of ours gives up what may go well another time (`EX_TEMPFAIL` of sysexits.h).
+const TAKEN: i32 = 75;
+/// The status of a shell for a program that it may not run.
+const REFUSED: i32 = 126;
+const NO_PROGRAMS: &str =
+    "the agent's directory does not allow programs (mounted noexec?): name another in launch.agent_dir";
 
 /// The failure of an agent that never greeted, with a next step where the words of the host's loader or shell, or what came in
 /// place of the greeting, are known.
@@ -105,6 +97,15 @@ pub(crate) fn start(gone: &Gone) -> Trouble {
     let known = |help: &str| Failure::new(Stage::Start, Kind::Configuration, cause.clone()).help(help);
     if let Some(sign) = sign(START, &gone.last) {
         return Trouble { failure: known(sign.help), passing: sign.passing };
+    }
+    match gone.end {
+        Some(End::Code(TAKEN)) => {
+            let help = "another run on the host took the agent's file away in this moment, or the host cannot make links \
+                        or copies in the agent's directory";
+            return Trouble { failure: known(help), passing: true };
+        }
+        Some(End::Code(REFUSED)) => return Trouble { failure: known(NO_PROGRAMS), passing: false },
+        _ => {}
     }
     let failure = match gone.why {
         Why::NotProtocol(_) => known(REBUILD),
@@ -181,6 +182,16 @@ mod tests {
         assert_eq!(failure.cause, "the agent is gone: killed by signal 9 (SIGKILL); its last words: reading counters");
         assert_eq!(failure.kind, Kind::Lost);
         assert!(failure.help.contains("dmesg"));
+    }
+
+    #[test]
+    fn a_status_of_our_scripts_tells_what_to_do() {
+        let gone = |code| Gone { why: Why::ClosedEarly, end: Some(End::Code(code)), last: String::new() };
+        let taken = start(&gone(TAKEN));
+        assert!(taken.passing && taken.failure.kind == Kind::Configuration, "{taken:?}");
+        let refused = start(&gone(REFUSED));
+        assert!(!refused.passing && refused.failure.help.contains("agent_dir"), "{refused:?}");
+        assert_eq!(start(&gone(1)).failure.kind, Kind::Lost);
     }
 
     #[test]

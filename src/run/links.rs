@@ -235,7 +235,7 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
     if from.transport == to.transport {
         return Ok((from, to));
     }
-    let cause = format!("it says that {} joins it with {to_host}, which says {}", from.transport, to.transport);
+    let cause = format!("it says that {} joins it with the other end, which says {}", from.transport, to.transport);
     Err(Failure::new(Stage::Join, Kind::Internal, cause)
         .at(from_host)
         .with(to_host)

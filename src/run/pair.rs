@@ -42,8 +42,11 @@ pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
     if before.wrong == 0 {
         return failure;
     }
-    let cause = format!("{} of {} bytes arrived wrong; then: {}", before.wrong, before.verified, failure.cause);
-    Failure { stage: Stage::Verify, kind: Kind::Corruption, cause, ..failure }
+    let help = failure.help.clone();
+    let then = Failure { help: String::new(), ..failure };
+    // Who noticed what came then has not corrupted anything for that.
+    let cause = format!("{} of {} bytes arrived wrong; then: {then}", before.wrong, before.verified);
+    Failure::new(Stage::Verify, Kind::Corruption, cause).help(help)
 }
 
 async fn timed_and_verified(
@@ -237,7 +240,8 @@ pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
     if failure.kind == Kind::Lost {
         return lost;
     }
-    Failure { cause: format!("{}; seen from the other end as: {}", lost.cause, failure.cause), ..lost }
+    let seen = Failure { help: String::new(), ..failure };
+    Failure { cause: format!("{}; seen as: {seen}", lost.cause), ..lost }
 }
 
 pub(super) fn add(sum: &mut Checked, more: Checked) {
@@ -266,11 +270,12 @@ mod tests {
 
     #[test]
     fn wrong_bytes_are_told_whatever_comes_after_them() {
-        let cut = Failure::new(Stage::Measure, Kind::Fabric, "cut").help("look at the cable");
+        let cut = Failure::new(Stage::Measure, Kind::Fabric, "cut").at("gpu1").help("look at the cable");
         let wrong = Checked { verified: 4096, wrong: 5, ..Checked::default() };
         let told = corrupted(wrong, cut.clone());
         assert_eq!((told.stage, told.kind, told.help.as_str()), (Stage::Verify, Kind::Corruption, "look at the cable"));
-        assert!(told.cause.contains("5 of 4096") && told.cause.ends_with("cut"), "{told}");
+        assert!(told.cause.contains("5 of 4096") && told.cause.ends_with("gpu1: measure: cut"), "{told}");
+        assert_eq!((told.host, told.peer), (None, None), "who noticed the cut corrupted nothing");
         assert_eq!(corrupted(Checked { verified: 4096, ..Checked::default() }, cut.clone()), cut);
     }
 }

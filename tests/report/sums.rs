@@ -54,3 +54,33 @@ fn a_run_whose_journal_is_damaged_is_refused_by_name_also_with_a_frame() {
         assert!(matches!(error, RunError::Damaged { line, .. } if line == at + 1), "{again}: {error}");
     }
 }
+
+#[test]
+fn a_run_whose_cases_cannot_be_read_is_damaged_and_not_unmeasured() {
+    let place = tempfile::tempdir().unwrap();
+    run(place.path());
+    let journal = place.path().join("records.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.contains("\"Planned\"")).unwrap();
+    fs::write(&journal, text.replacen("\"Planned\"", "\"Planmed\"", 1)).unwrap();
+    let error = history::read(place.path(), &METRICS).unwrap_err();
+    assert!(matches!(error, RunError::Damaged { line, .. } if line == at + 1), "{error}");
+    // One that broke off before it was written was not damaged.
+    fs::write(&journal, lines[..at].join("\n") + "\n" + &lines[at][..40]).unwrap();
+    let error = history::read(place.path(), &METRICS).unwrap_err();
+    assert!(matches!(error, RunError::Unplanned { .. }), "{error}");
+}
+
+#[test]
+fn what_is_there_twice_cannot_be_resumed() {
+    let place = tempfile::tempdir().unwrap();
+    run(place.path());
+    let journal = place.path().join("records.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(lines.len() - 3, lines[lines.len() - 4]);
+    fs::write(&journal, lines.join("\n") + "\n").unwrap();
+    let error = history::read(place.path(), &METRICS).unwrap_err();
+    assert!(matches!(error, RunError::Damaged { resumable: false, .. }), "{error}");
+}

@@ -22,7 +22,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
     let mut file = BufReader::with_capacity(1 << 18, files::open(path).map_err(unreadable)?);
     let mut run: Option<Run> = None;
-    let (mut text, mut number) = (Vec::new(), 0);
+    let (mut text, mut number, mut damaged) = (Vec::new(), 0, None);
     loop {
         text.clear();
         number += 1;
@@ -34,8 +34,12 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             Ok(read) => read.line,
             // The plan is in the first line: without it the run is nothing to compare.
             Err(LineError::Damaged(why)) if number == 1 => return Err(foreign(why.to_owned()).into()),
-            // Whether that matters is found when the values are read.
-            Err(LineError::Damaged(_)) => continue,
+            // Whether that matters is found when the values are read, if it is not the line with the cases. A last line
+            // without an end is one that was not written to its end.
+            Err(LineError::Damaged(_)) => {
+                damaged = damaged.or(text.ends_with(b"\n").then_some(number));
+                continue;
+            }
             Err(LineError::Unknown(why)) => return Err(foreign(why).into()),
             Err(LineError::Version(found)) => {
                 return Err(JournalError::Version { path: path.to_owned(), line: number, found }.into());
@@ -71,6 +75,9 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             }
             _ => {}
         }
+    }
+    if let (Some(line), true) = (damaged, run.as_ref().is_some_and(|run| run.cases.is_empty())) {
+        return Err(RunError::Damaged { path: path.to_owned(), line, resumable: true });
     }
     match run {
         Some(run) if run.cases.is_empty() => Err(RunError::Unplanned { path: path.to_owned(), run: Box::new(run) }),

@@ -93,15 +93,22 @@ pub enum RunError {
     },
     /// Lines of the journal are damaged or missing, so that what they said is unknown.
     #[error(
-        "{}: line {line} is damaged or missing, and what it said is unknown: `railgauge report` tells which cases that cost, \
-         `railgauge run --resume` measures them again; leave the run out meanwhile",
-        path_text(path)
+        "{}: line {line} is damaged, missing, there twice or not in its place: `railgauge report` tells which cases that cost; \
+         {}",
+        path_text(path),
+        if *resumable {
+            "`railgauge run --resume` measures them again; leave the run out meanwhile"
+        } else {
+            "`--resume` does not mend it: take an undamaged copy of the file, or leave the run out"
+        }
     )]
     Damaged {
         /// The journal.
         path: PathBuf,
         /// The first such line.
         line: usize,
+        /// Whether what is missing can be measured again.
+        resumable: bool,
     },
     /// It ended before anything was planned.
     #[error("{}: no case was planned: the run ended before it measured", path_text(path))]
@@ -157,7 +164,8 @@ fn stored(directory: &Path, journal: &Path) -> Option<PathBuf> {
 fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> {
     let journal = journal::read(path)?;
     if let Some(damage) = journal.unhealed().next() {
-        return Err(RunError::Damaged { path: path.to_owned(), line: damage.line });
+        let resumable = journal.unhealed().all(|damage| damage.numbers.is_some());
+        return Err(RunError::Damaged { path: path.to_owned(), line: damage.line, resumable });
     }
     let results = results(&journal).map_err(|cause| RunError::Contradiction { path: path.to_owned(), cause })?;
     let rows = rows(&journal, &results, &|_, _| None);

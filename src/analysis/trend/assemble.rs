@@ -202,14 +202,16 @@ impl History {
         };
         let groups_of: HashMap<usize, Groups> =
             latest.iter().map(|(line, (version, _))| (line, version)).filter_map(said).collect();
-        presence.judge(&mut series, &plans, &subjects, (&self.rotating, &groups_of), accepted);
+        let kinds = presence.kinds(&subjects, &settings);
+        presence.judge(&mut series, &plans, &subjects, (&self.rotating, &groups_of, &kinds), accepted);
         // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
         for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
             let now = latest.get(plan).map(|(_, day)| *day);
             let newest = newest.get(&(*plan, one.subject)).filter(|newest| *newest > last);
             let lost = one.nights.iter().rev().take_while(|night| night.runs.is_empty()).count();
             // A pair of a plan that rotates is due when it is its turn, and once it has lost several until one has a value.
-            let turn = |newest: &usize| !one.rotating || lost >= LOST_TURNS || Some(order.days[*newest]) == now;
+            let due = || lost >= LOST_TURNS && presence.has_turns(*plan, one.subject, &kinds);
+            let turn = |newest: &usize| !one.rotating || Some(order.days[*newest]) == now || due();
             if one.part.is_none() && one.standing == Standing::Present && newest.is_some_and(turn) {
                 one.standing = Standing::Missing(1);
             }
@@ -237,7 +239,7 @@ impl History {
                 let nights = nights_of(places);
                 let turns = places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
                 let due = presence.expected(*plan, *subject)
-                    || turns && nights >= LOST_TURNS && presence.has_hosts(*plan, &subjects[*subject]);
+                    || turns && nights >= LOST_TURNS && presence.has_turns(*plan, *subject, &kinds);
                 due.then_some((*subject, *metric, nights))
             })
             .collect();

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::history::{History, Past};
+use super::{
+    history::{History, Past},
+    lines::Lines,
+};
 use crate::{
     analysis::{
         compare::interleaved,
@@ -40,8 +43,11 @@ impl History {
         runs.sort_by_key(|run| run.started);
         let days = super::calendar::nights(&runs.iter().map(|run| run.started).collect::<Vec<_>>());
         let last = runs.iter().zip(&days).filter(|(_, day)| Some(*day) == days.last());
-        // By the plan and not by its name: two clusters may be watched by plans of one name.
-        let newest: BTreeMap<_, &Past> = last.map(|(run, _)| (&run.plan, *run)).collect();
+        // By the plan with all its edits, and not by its name: two clusters may be watched by plans of one name.
+        let mut order: Vec<usize> = (0..self.past.len()).collect();
+        order.sort_by_key(|&run| self.past[run].started);
+        let lines = Lines::new(&self.past, &order, &self.said);
+        let newest: BTreeMap<usize, &Past> = last.map(|(run, _)| (lines.of(run.plan), *run)).collect();
         newest.into_values().collect()
     }
 }

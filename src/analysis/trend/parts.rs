@@ -59,6 +59,17 @@ impl Groups {
         self.of.get(host).into_iter().flatten().map(String::as_str)
     }
 
+    /// Whether pairs may pass this part of the groups; of other parts it is not known here.
+    pub(super) fn has(&self, part: &Part) -> bool {
+        let known = |name: &String| self.of.values().any(|groups| groups.contains(name));
+        match part {
+            Part::Within(name) => known(name),
+            Part::Out(name) => !self.two && known(name),
+            Part::Between(a, b) => self.two && known(a) && known(b),
+            Part::All | Part::Rail(_) | Part::Host(_) | Part::Nic(..) => true,
+        }
+    }
+
     /// What a pair passes of the groups.
     fn passed(&self, flow: &Flow) -> Vec<Part> {
         let [from, to] = [&flow.from, &flow.to].map(|port| self.of(&port.host).collect::<BTreeSet<&str>>());

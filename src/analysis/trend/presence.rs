@@ -9,7 +9,7 @@ use super::{
     history::Said,
     parts::{Groups, Part},
 };
-use crate::analysis::history::Subject;
+use crate::{analysis::history::Subject, schedule::Cell};
 
 /// Nights after which a part of a plan that rotates must have had its turn again.
 const TURNS: usize = 3;
@@ -93,10 +93,21 @@ impl Presence {
         self.lives(plan) && self.plans.get(&plan).is_some_and(planned)
     }
 
-    /// Whether a plan that is still measured has the hosts of a subject, so that its turn will come again.
-    pub(super) fn has_hosts(&self, plan: usize, subject: &Subject) -> bool {
-        let has = |known: &Plan| subject.flow.hosts().iter().all(|host| known.hosts.contains(&***host));
-        self.lives(plan) && self.plans.get(&plan).is_some_and(has)
+    /// What the plans measured on their last nights.
+    pub(super) fn kinds<'a>(&self, subjects: &'a [Subject], settings: &'a [usize]) -> Kinds<'a> {
+        let mut kinds = Kinds { subjects, settings, of: HashMap::new() };
+        for (plan, known) in &self.plans {
+            let of = known.planned.iter().flatten().map(|&subject| kinds.kind(subject)).collect();
+            kinds.of.insert(*plan, of);
+        }
+        kinds
+    }
+
+    /// Whether the turn of a subject will come again: its plan is still measured, has its hosts and measures the like.
+    pub(super) fn has_turns(&self, plan: usize, subject: usize, kinds: &Kinds<'_>) -> bool {
+        let hosts = kinds.subjects[subject].flow.hosts();
+        let has = |known: &Plan| hosts.iter().all(|host| known.hosts.contains(&***host));
+        self.lives(plan) && self.plans.get(&plan).is_some_and(has) && kinds.has(plan, subject)
     }
 
     /// Sets the standing of every series; `plans` are the numbers of their plans, and of the last version that measured each.
@@ -106,7 +117,7 @@ impl Presence {
         series: &mut [Collected],
         plans: &[(usize, usize)],
         subjects: &[Subject],
-        (rotating, groups): (&HashSet<usize>, &HashMap<usize, Groups>),
+        (rotating, groups, kinds): (&HashSet<usize>, &HashMap<usize, Groups>, &Kinds<'_>),
         accepted: i64,
     ) {
         let last = |one: &Collected| one.valued().next_back().map_or(i64::MIN, |night| night.day);
@@ -145,7 +156,9 @@ impl Presence {
                 // On some nights no pair stays in a group; what fails are its pairs.
                 (Some(Part::Within(_)), Some(_)) => false,
                 (Some(part), Some(_)) => {
-                    rotating.contains(&known.version) && (parts[&plan].contains(part) || since >= TURNS)
+                    let may = || since >= TURNS && groups.get(&plan).unwrap_or(&none).has(part);
+                    let measured = parts[&plan].contains(part) || may();
+                    rotating.contains(&known.version) && measured && kinds.has(plan, one.subject)
                 }
                 (None, Some(planned)) if one.rotating || edited => planned.contains(&one.subject),
                 // A NIC that is gone is not even planned any more.
@@ -163,6 +176,25 @@ impl Presence {
             }
             one.standing = if due && since > 0 { Standing::Missing(since) } else { Standing::Present };
         }
+    }
+}
+
+/// What each plan measured on its last night, apart from where: test, cell, and the number of the settings.
+pub(super) struct Kinds<'a> {
+    subjects: &'a [Subject],
+    settings: &'a [usize],
+    of: HashMap<usize, HashSet<(&'a str, &'a Cell, usize)>>,
+}
+
+impl<'a> Kinds<'a> {
+    fn kind(&self, subject: usize) -> (&'a str, &'a Cell, usize) {
+        let Subject { test, cell, .. } = &self.subjects[subject];
+        (test, cell, self.settings[subject])
+    }
+
+    /// Whether a plan measured the like of a subject.
+    fn has(&self, plan: usize, subject: usize) -> bool {
+        self.of.get(&plan).is_some_and(|of| of.contains(&self.kind(subject)))
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) const CHECK: Check = Check {
     subject: Subject::Gpu,
     needs: &[Need::Gpu(
         |gpu| gpu.memory_faults.uncorrected.is_some() && gpu.memory_faults.pending.is_some(),
-        "faults of its GPUs' memory",
+        "memory errors of its GPUs, or they have no ECC",
     )],
     find,
 };

@@ -9,7 +9,7 @@ pub(super) const CHECK: Check = Check {
     source: "NVML, nvmlDeviceGetNvLinkState",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
-    needs: &[Need::Gpu(|gpu| gpu.nvlinks.is_some(), "the NVLinks of its GPUs")],
+    needs: &[Need::Gpu(|gpu| gpu.nvlinks.is_some(), "NVLinks of its GPUs, or they have none")],
     find,
 };
 

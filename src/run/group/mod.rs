@@ -177,7 +177,7 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
         Some((other, member)) => {
             let words = |version: Option<String>| version.unwrap_or_else(|| "of an unknown version".into());
             let one = &*group.members[0].port.host;
-            let cause = format!("NCCL {} here, and {} at {one}", words(version(other)), words(first));
+            let cause = format!("NCCL {} here, and {} at the other", words(version(other)), words(first));
             Err(Failure::new(Stage::Open, Kind::Configuration, cause)
                 .at(&member.port.host)
                 .with(one)

@@ -262,3 +262,43 @@ fn the_report_of_every_plan_is_asked_also_where_two_have_one_name() {
     asked.sort_unstable();
     assert_eq!(asked, ["runs/pod-a-19", "runs/pod-b-19"]);
 }
+
+/// A plan that was corrected and measured again in the same night is one plan.
+#[test]
+fn the_report_of_a_plan_that_was_edited_since_does_not_count() {
+    let place = folder(10);
+    let again = directory(place.path(), 9);
+    let later = again.with_file_name("night-009-again");
+    fs::create_dir_all(&later).unwrap();
+    let of = |wrong: bool| Scenario { sizes: vec![1 << 20], day: 19, seed: 1009, wrong, ..Scenario::healthy(4, 1) };
+    let hours = |hours: i64| {
+        let shift = jiff::SignedDuration::from_hours(hours);
+        let mut lines = of(hours == 0).lines();
+        lines.iter_mut().for_each(|line| {
+            earlier(line);
+            let move_on = |time: &mut String| *time = (time.parse::<jiff::Timestamp>().unwrap() + shift).to_string();
+            move_on(&mut line.at);
+            match &mut line.event {
+                Event::Outcome(outcome) => move_on(&mut outcome.started_at),
+                Event::Started { plan_hash, run_id, .. } if hours > 0 => {
+                    plan_hash.replace_range(..4, "ffff");
+                    run_id.push_str("-again");
+                }
+                _ => {}
+            }
+        });
+        lines
+    };
+    let reported = || {
+        let (_, said) = told(place.path(), &["--json"]);
+        let document: serde_json::Value = serde_json::from_str(&said[said.find('{').unwrap()..]).unwrap();
+        let rows = document["reported"].as_array().unwrap().iter();
+        rows.map(|row| (row["directory"].to_string(), row["status"].to_string())).collect::<Vec<_>>()
+    };
+    fs::write(again.join("records.jsonl"), text(&hours(0))).unwrap();
+    let rows = reported();
+    assert!(rows.len() == 1 && rows[0].1.contains("fail"), "{rows:?}");
+    fs::write(later.join("records.jsonl"), text(&hours(1))).unwrap();
+    let rows = reported();
+    assert!(rows.len() == 1 && rows[0].0.contains("again"), "{rows:?}");
+}

@@ -270,3 +270,31 @@ fn a_pair_that_failed_turn_after_turn_is_missing_on_nights_of_others() {
     assert_eq!(missing(&turns), (vec![(name.clone(), all)], 3));
     assert_eq!(missing(&turns[..last]), (Vec::new(), 0), "a turn with a value ends it");
 }
+
+/// What an edit of the plan took away has no turns any more: a test, its settings, a group.
+#[test]
+fn what_a_plan_measures_no_more_is_not_missing() {
+    let missing = |edit: &dyn Fn(&mut Run)| {
+        let mut runs = leaves(12, 30, |_, _| Some(1.0));
+        // Two nights on which nothing of one host had a value.
+        for run in &mut runs[18..20] {
+            let cases = run.cases.clone();
+            let of = |case: u64| &cases[usize::try_from(case).unwrap()].flow;
+            let lost = run.readings.iter_mut().filter(|reading| *of(reading.case).from.host == *"gpu007");
+            lost.for_each(|reading| reading.value = Err("no value".into()));
+        }
+        runs[20..].iter_mut().for_each(edit);
+        let found = watch(runs, &Options::default());
+        found.missing.iter().map(|one| one.link.clone()).collect::<Vec<_>>()
+    };
+    let renamed = missing(&|run| {
+        run.plan.tests.iter_mut().filter(|test| test.name == "write-bw").for_each(|test| test.name = "bw".into());
+        run.cases.iter_mut().filter(|case| case.test == "write-bw").for_each(|case| case.test = "bw".into());
+    });
+    assert_eq!(renamed, [""; 0], "a renamed test");
+    let regrouped = missing(&|run| {
+        let members = run.plan.groups.remove("leaf1").unwrap();
+        run.plan.groups.insert("rack1".into(), members);
+    });
+    assert!(!regrouped.iter().any(|name| name.contains("leaf1")), "{regrouped:?}");
+}
