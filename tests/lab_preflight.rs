@@ -79,8 +79,9 @@ impl Look {
         for word in words {
             assert!(finding["what"].as_str().unwrap().contains(word), "no `{word}`: {finding:#}");
         }
-        for explained in ["meaning", "remedy", "source"] {
-            assert!(!finding[explained].as_str().unwrap().is_empty(), "{finding:#}");
+        for explained in [&finding["meaning"], &finding["remedy"]["id"], &finding["remedy"]["text"], &finding["source"]]
+        {
+            assert!(!explained.as_str().unwrap().is_empty(), "{finding:#}");
         }
         finding
     }

@@ -9,7 +9,10 @@ use std::{
 
 use railgauge::{
     plan::{self, Plan},
-    preflight::{CHECKS, Cluster, Finding, Severity, drift, judge},
+    preflight::{
+        CHECKS, Cluster, Finding, Severity, drift, judge,
+        remedy::{DOCS, REMEDIES},
+    },
     report::write,
     run::{
         event::{Event, Line},
@@ -109,7 +112,7 @@ fn every_fault_of_a_broken_host_is_found_and_named() {
     assert_eq!(names, expected.into());
     for finding in &found {
         assert_eq!(finding.hosts, ["n3"], "{finding:#?}");
-        for text in [&finding.what, &finding.meaning, &finding.remedy, &finding.source] {
+        for text in [&finding.what, &finding.meaning, &finding.remedy.text, &finding.source] {
             assert!(!text.is_empty(), "{finding:#?}");
         }
     }
@@ -182,6 +185,23 @@ fn the_document_lists_every_check() {
     } else {
         assert_eq!(table, wanted, "run the tests with UPDATE_DOCS=1");
     }
+}
+
+/// docs/remedies.json is the table of remedies as the code has it, for programs that act on findings; with `UPDATE_DOCS=1` it is
+/// written.
+#[test]
+fn the_document_lists_every_remedy() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/remedies.json");
+    let wanted = serde_json::to_string_pretty(REMEDIES).unwrap() + "\n";
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    } else {
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted, "run the tests with UPDATE_DOCS=1");
+    }
+    let (file, anchor) = DOCS.split_once('#').unwrap();
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let heading = |line: &str| line.starts_with("## ") && line[3..].to_lowercase().replace(' ', "-") == anchor;
+    assert!(text.lines().any(heading), "{DOCS} leads nowhere");
 }
 
 /// The journal of a run that ended behind its preflight.

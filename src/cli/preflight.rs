@@ -137,6 +137,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preflight::remedy;
 
     #[test]
     fn findings_name_hosts_and_remedies() {
@@ -149,7 +150,7 @@ mod tests {
             hosts: vec!["gpu01".into(), "gpu02".into()],
             what: "MTU is 1500, others 9000".into(),
             meaning: "smaller packets".into(),
-            remedy: "`ip link set eth1 mtu 9000`".into(),
+            remedy: remedy::MTU.with(&[("interface", "eth1"), ("mtu", "9000")]),
             source: String::new(),
         };
         let others = [("gpu03".to_owned(), "6.1".to_owned())].into();
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(
             text(&[], &[finding], &[row], &met),
             "warning  gpu[01-02]: MTU is 1500, others 9000 [mtu]\n         \
-             smaller packets; remedy: `ip link set eth1 mtu 9000`\n\
+             smaller packets; remedy: `ip link set eth1 mtu 9000`, and in the network configuration\n\
              drift    kernel: 6.12 on most hosts; gpu03 6.1\n\
              0 of 0 hosts judged: 1 finding above notice, 1 fact not the same on all hosts\n"
         );

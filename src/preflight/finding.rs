@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::remedy::Remedy;
+
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -48,8 +50,8 @@ pub struct Finding {
     pub what: String,
     /// What it means for the numbers.
     pub meaning: String,
-    /// What to do, with the command where there is one.
-    pub remedy: String,
+    /// What to do, with the commands where there are some.
+    pub remedy: Remedy,
     /// Where this is known from.
     pub source: String,
 }
@@ -63,12 +65,12 @@ pub struct Found {
     pub(super) device: Option<String>,
     pub(super) what: String,
     pub(super) meaning: Option<&'static str>,
-    pub(super) remedy: String,
+    pub(super) remedy: Remedy,
 }
 
 impl Found {
     /// Something about a host, and what to do.
-    pub fn host(severity: Severity, host: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn host(severity: Severity, host: &str, what: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
         let (what, remedy) = (what.into(), remedy.into());
         Self { severity, unread: false, host: host.to_owned(), device: None, what, meaning: None, remedy }
     }

@@ -8,6 +8,7 @@ use super::{
     CHECKS, Check, Cluster, Finding, Severity,
     demand::{demands, unsaid},
     finding::Found,
+    remedy::Remedy,
     scene::Scene,
 };
 use crate::plan::{Plan, hostlist, model::Preflight};
@@ -34,7 +35,7 @@ pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
 }
 
 /// What makes two findings one.
-type Said = (Severity, bool, String, String, String);
+type Said = (Severity, bool, String, String, Remedy);
 
 /// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {

@@ -190,7 +190,8 @@ fn names_that_hosts_tell_are_words_of_a_command_and_no_commands() {
         facts.modules.insert(evil.to_owned(), "1".to_owned());
     };
     let found = judge(&plan(), &cluster(spoiled));
-    let with = |command: &str| found.iter().find(|found| found.remedy.contains(command)).map(|found| &found.remedy);
+    let with =
+        |command: &str| found.iter().find(|found| found.remedy.text.contains(command)).map(|found| &found.remedy.text);
     for command in ["ip link set ", "modinfo "] {
         let remedy = with(command).unwrap_or_else(|| panic!("{command}: {found:#?}"));
         assert!(remedy.contains(&format!("{command}'{evil}'")), "{remedy}");

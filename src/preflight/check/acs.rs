@@ -1,6 +1,7 @@
 //! Access control between GPUs and NICs.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "acs",
@@ -33,10 +34,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     bridge.pci,
                     bridge.acs.as_ref().map(|on| on.join(", ")).unwrap_or_default()
                 );
-                let remedy = format!(
-                    "`setpci -s {} ECAP_ACS+6.w=0000`, off in the BIOS, or `pci=disable_acs_redir=` on the kernel's command line",
-                    bridge.pci
-                );
+                let remedy = remedy::ACS_OFF.with(&[("pci", &bridge.pci)]);
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&port.device.name));
             }
         }

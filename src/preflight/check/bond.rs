@@ -1,6 +1,7 @@
 //! Ports behind a bond.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::facts::Bond;
 
 pub(super) const CHECK: Check = Check {
@@ -20,7 +21,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             Bond::Member(master) => format!("its interface is a member of {master}"),
             Bond::Master(mode) => format!("its interface is a bond ({mode})"),
         };
-        let remedy = "use several queue pairs, and compare with hosts that are bonded alike";
+        let remedy = remedy::SEVERAL_QUEUE_PAIRS;
         Some(Found::host(Severity::Notice, port.host, words, remedy).device(port.name()))
     });
     bonded.collect()

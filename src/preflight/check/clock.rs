@@ -1,6 +1,7 @@
 //! Wall clocks that are off.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "clock",
@@ -19,7 +20,7 @@ const LIMIT: i64 = 2_000_000_000;
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let off = scene.cluster.clocks.iter().filter(|(_, offset)| offset.abs() > LIMIT);
-    let remedy = "`timedatectl set-ntp true`, and `chronyc tracking` or `timedatectl timesync-status` to see why";
+    let remedy = remedy::SYNC_CLOCK;
     off.map(|(host, offset)| {
         let what = format!("its clock is {:+.1} s off the controller's", *offset as f64 / 1e9);
         Found::host(Severity::Warning, host, what, remedy)

@@ -1,6 +1,7 @@
 //! Clocks that are slow to read.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::terms::Aim;
 
 pub(super) const CHECK: Check = Check {
@@ -23,8 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     let slow = scene.hosts().filter_map(|(host, facts)| {
         let source = facts.clock_source.as_deref().filter(|source| SLOW.contains(source))?;
-        let remedy = "`dmesg | grep -i clocksource` says why the processor's counter is not trusted; `tsc=reliable` on \
-                      the kernel's command line overrules that";
+        let remedy = remedy::CLOCK_SOURCE;
         Some(Found::host(Severity::Notice, host, format!("the kernel's clock source is {source}"), remedy))
     });
     slow.collect()

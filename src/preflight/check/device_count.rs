@@ -1,6 +1,7 @@
 //! Hosts with fewer RDMA ports than the others.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
+use crate::preflight::remedy;
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -23,7 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         *counts.entry(port.host).or_default() += 1;
     }
     let usual = Usual::of(scene.wanted().rdma_ports, counts.values().copied());
-    let remedy = "`lspci | grep -iE 'infiniband|ethernet'` and `dmesg | grep -iE 'mlx5|infiniband'` on it; or name its devices in the plan";
+    let remedy = remedy::FIND_DEVICES;
     let mut found = Vec::new();
     for (host, count) in counts {
         match &usual {

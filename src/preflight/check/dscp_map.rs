@@ -1,6 +1,7 @@
 //! Traffic classes that are not mapped to a priority with flow control.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -36,9 +37,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 None => "which is not mapped to any priority".into(),
             };
             let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for {lossless}");
-            let remedy = format!(
-                "`dcb app add dev {interface} dscp-prio {code}:{first}`, or another `traffic_class` in the plan"
-            );
+            let values = [("interface", interface), ("dscp", &code.to_string()), ("priority", &first.to_string())];
+            let remedy = remedy::MAP_DSCP.with(&values);
             found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
         }
     }

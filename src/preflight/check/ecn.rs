@@ -1,7 +1,7 @@
 //! Congestion control that is off where flow control is on.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::border::text::quoted;
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "ecn",
@@ -28,8 +28,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         for (point, file, on) in [("notification", "roce_np", &ecn.notifies), ("reaction", "roce_rp", &ecn.reacts)] {
             for priority in dcb.pfc.iter().filter(|priority| !on.contains(priority)) {
                 let what = format!("ECN {point} is off for priority {priority}, which has PFC");
-                let switch = format!("/sys/class/net/{}/ecn/{file}/enable/{priority}", interface.name);
-                let remedy = format!("`echo 1 > {}`", quoted(&switch));
+                let values = [("interface", &*interface.name), ("file", file), ("priority", &priority.to_string())];
+                let remedy = remedy::ECN_ON.with(&values);
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
             }
         }

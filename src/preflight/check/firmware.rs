@@ -1,6 +1,7 @@
 //! Firmware that is not that of the others.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use crate::preflight::remedy;
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -28,8 +29,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let names = [Some(device.name.as_str()), Some(board), device.driver.as_deref()];
             let wanted = names.into_iter().flatten().find_map(|name| scene.wanted().firmware.get(name));
             let usual = wanted.map(|version| Usual { value: version.clone(), wanted: true }).or_else(|| others.clone());
-            let remedy =
-                "`mstflint -d DEVICE query`, `mlxfwmanager`, `devlink dev flash`: bring all cards to one version";
+            let remedy = remedy::FLASH_FIRMWARE;
             match (&device.firmware, usual) {
                 (Some(version), Some(usual)) if *version != usual.value => {
                     let what = format!("firmware {version}, {}", usual.words(Clone::clone));

@@ -1,6 +1,7 @@
 //! Ports without a GID that the others' GIDs fit.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Remedy, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -26,17 +27,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for port in scene.ports().filter(Port::is_roce) {
         let gids = &port.port.gids;
         let kinds: BTreeSet<&str> = gids.iter().filter_map(|gid| gid.kind.as_deref()).collect();
-        let say = |severity, what: String, remedy| Found::host(severity, port.host, what, remedy).device(port.name());
+        let say =
+            |severity, what: String, remedy: Remedy| Found::host(severity, port.host, what, remedy).device(port.name());
         if gids.is_empty() {
-            found.push(say(Severity::Failure, "it has no GID".into(), "give its interface an IP address"));
+            found.push(say(Severity::Failure, "it has no GID".into(), remedy::IP_ADDRESS.into()));
         } else if !kinds.is_empty() && !kinds.contains("RoCE v2") {
             let list = kinds.into_iter().collect::<Vec<_>>().join(", ");
             let meaning = "RoCE v1 is not routed and does not meet hosts that use v2";
-            let remedy = "enable RoCE v2 for the port: `cma_roce_mode -d DEVICE -p 1 -m 2`, or the driver's setting";
+            let remedy = remedy::ROCE_V2.into();
             found.push(say(Severity::Warning, format!("its GIDs are of {list} only"), remedy).meaning(meaning));
         } else if gids.iter().all(|gid| gid.gid.starts_with("fe80")) {
             let meaning = "peers in other segments cannot be reached, and NCCL skips such GIDs";
-            let remedy = "give its interface an IPv4 address";
+            let remedy = remedy::IPV4_ADDRESS.into();
             found.push(say(Severity::Warning, "its GIDs are link-local only".into(), remedy).meaning(meaning));
         }
     }

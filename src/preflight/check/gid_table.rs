@@ -1,6 +1,7 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use crate::preflight::remedy;
 use railgauge_wire::facts::Gid;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,10 +42,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     continue;
                 }
                 let what = format!("GID {index} is {}, {}", shown(&entry), usual.words(shown));
-                let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
-                let remedy = format!(
-                    "`ip address show dev {interface}`: remove what the others do not have, or let `gid_index` be found"
-                );
+                let remedy = of_interface(remedy::GID_TABLE, port, &[]);
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&name));
             }
         }

@@ -1,6 +1,7 @@
 //! Processors that save power.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, unread};
+use crate::preflight::remedy;
 use railgauge_wire::terms::Aim;
 
 pub(super) const CHECK: Check = Check {
@@ -22,7 +23,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let latency = scene.has(|test| test.aim == Aim::Latency);
     let mut found = Vec::new();
     for (host, facts) in scene.hosts() {
-        let remedy = format!("`cpupower frequency-set -g {}`", wanted.unwrap_or(BEST));
+        let remedy = remedy::GOVERNOR.with(&[("governor", wanted.unwrap_or(BEST))]);
         match (facts.cpu.governor.as_deref(), wanted) {
             (Some(governor), Some(wanted)) if governor != wanted => {
                 let what = format!("the frequency governor is {governor}, the plan wants {wanted}");

@@ -1,6 +1,7 @@
 //! GPUs that somebody uses, or that are split.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-busy",
@@ -19,20 +20,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let name = format!("GPU {}", gpu.index);
         if let Some(count) = gpu.processes.filter(|count| *count > 0) {
             let what = format!("{count} processes use it");
-            found.push(
-                Found::host(Severity::Warning, host, what, "`nvidia-smi` names them; wait, or exclude the host")
-                    .device(&name),
-            );
+            found.push(Found::host(Severity::Warning, host, what, remedy::WAIT_FOR_GPU).device(&name));
         }
         if gpu.mig == Some(true) {
             found.push(
-                Found::host(
-                    Severity::Warning,
-                    host,
-                    "it is split into instances (MIG)",
-                    "`nvidia-smi -mig 0`, and a reset",
-                )
-                .device(&name),
+                Found::host(Severity::Warning, host, "it is split into instances (MIG)", remedy::MIG_OFF).device(&name),
             );
         }
     }

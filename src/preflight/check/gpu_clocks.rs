@@ -1,6 +1,7 @@
 //! GPUs that are held below their clocks.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::facts::{Gpu, POWER_CAP};
 
 pub(super) const CHECK: Check = Check {
@@ -23,13 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let severity =
             if reasons.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
         let what = format!("its clocks are held down: {}", reasons.join(", "));
-        Found::host(
-            severity,
-            host,
-            what,
-            "`nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER`; look at fans, air flow and power supplies",
-        )
-        .device(format!("GPU {}", gpu.index))
+        Found::host(severity, host, what, remedy::GPU_CLOCKS).device(format!("GPU {}", gpu.index))
     };
     held.map(one).collect()
 }

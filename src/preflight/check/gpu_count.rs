@@ -3,6 +3,7 @@
 use railgauge_wire::facts::GPUS;
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-count",
@@ -24,7 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for (host, facts) in scene.hosts() {
         let count = facts.gpus.len();
         let why = facts.unreadable.get("gpus").map(|why| format!(" ({why})")).unwrap_or_default();
-        let remedy = "`nvidia-smi`, `lspci | grep -i nvidia` and `dmesg | grep -i nvrm` on it";
+        let remedy = remedy::FIND_GPUS;
         match &usual {
             _ if count == 0 && scene.needs_gpus() => {
                 found.push(Found::host(Severity::Failure, host, format!("no GPU{why}"), remedy))

@@ -1,6 +1,7 @@
 //! GPUs that are far from every NIC the plan uses.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::{facts::HostFacts, terms::Distance};
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let Some(nearest) = mine.min_by_key(|row| row.distance as u8) else { continue };
             if matches!(nearest.distance, Distance::Phb | Distance::Node | Distance::Sys) {
                 let what = format!("the nearest NIC of the plan is {} ({})", nearest.device, nearest.distance.word());
-                let remedy = "use the NIC behind the same switch (`devices` of the plan), if the host has one";
+                let remedy = remedy::NEARER_NIC;
                 let severity = if nearest.distance == Distance::Sys { Severity::Warning } else { Severity::Notice };
                 found.push(Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index)));
             }

@@ -1,6 +1,7 @@
 //! GPU drivers that are not those of the others.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
+use crate::preflight::remedy;
 use railgauge_wire::facts::HostFacts;
 
 pub(super) const CHECK: Check = Check {
@@ -24,12 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match of(facts) {
             Some(version) if version != usual.value => {
                 let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
-                found.push(Found::host(
-                    usual.severity(Severity::Warning),
-                    host,
-                    what,
-                    "install the same driver on all hosts",
-                ));
+                found.push(Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER));
             }
             None if usual.wanted => found.push(unread(host, "the GPUs' driver", &usual.value)),
             _ => {}

@@ -2,6 +2,7 @@
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
+use crate::preflight::remedy;
 use railgauge_wire::terms::Fabric;
 
 pub(super) const CHECK: Check = Check {
@@ -31,7 +32,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for (host, facts) in scene.hosts() {
         for name in &needed {
             if let Some(words) = facts.libraries.get(*name).filter(|path| !path.starts_with('/')) {
-                let remedy = "install the driver and NCCL, or name the library in the plan (`library`, or LD_LIBRARY_PATH in `launch.env`)";
+                let remedy = remedy::GPU_LIBRARIES;
                 found.push(Found::host(Severity::Failure, host, format!("{name}: {words}"), remedy));
             }
         }

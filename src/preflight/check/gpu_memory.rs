@@ -1,6 +1,7 @@
 //! GPU memory that errs.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Remedy, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-memory",
@@ -20,28 +21,23 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, gpu) in scene.gpus() {
         let faults = &gpu.memory_faults;
-        let reset = "drain the host and reset the GPU: `nvidia-smi -r -i INDEX`";
-        let mut add = |severity, what: String, remedy: &str| {
+        let mut add = |severity, what: String, remedy: Remedy| {
             found.push(Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index)));
         };
         if gpu.ecc == Some(false) {
-            add(Severity::Notice, "ECC is off".into(), "`nvidia-smi -e 1`, and a reset");
+            add(Severity::Notice, "ECC is off".into(), remedy::ECC_ON.into());
         }
         if faults.remapping_failed == Some(true) {
-            add(
-                Severity::Failure,
-                "a bad row of its memory could not be replaced".into(),
-                "replace the GPU (`nvidia-smi -q -d ROW_REMAPPER`)",
-            );
+            add(Severity::Failure, "a bad row of its memory could not be replaced".into(), remedy::REPLACE_GPU.into());
         }
         if faults.pending == Some(true) {
-            add(Severity::Warning, "a bad page or row waits for a reset".into(), reset);
+            add(Severity::Warning, "a bad page or row waits for a reset".into(), remedy::RESET_GPU.into());
         }
         if let Some(count) = faults.uncorrected.filter(|count| *count > 0) {
             add(
                 Severity::Warning,
                 format!("{count} memory errors since the driver was loaded could not be corrected"),
-                reset,
+                remedy::RESET_GPU.into(),
             );
         }
     }

@@ -1,6 +1,7 @@
 //! GPUs with NVLinks that are down.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-nvlink",
@@ -19,7 +20,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let short = scene.gpus().filter_map(|(host, gpu)| {
         let links = gpu.nvlinks.filter(|links| *links < usual.value)?;
         let what = format!("{links} NVLinks are active, {}", usual.words(u32::to_string));
-        let remedy = "`nvidia-smi nvlink -s`, `systemctl status nvidia-fabricmanager`";
+        let remedy = remedy::NVLINK;
         Some(Found::host(Severity::Warning, host, what, remedy).device(format!("GPU {}", gpu.index)))
     });
     short.collect()

@@ -1,6 +1,7 @@
 //! GPUs on fewer PCIe lanes than they could have.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-pcie",
@@ -16,7 +17,7 @@ pub(super) const CHECK: Check = Check {
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let narrow = scene.gpus().filter_map(|(host, gpu)| {
         let ((_, now), (_, best)) = gpu.pcie.zip(gpu.pcie_max).filter(|(now, best)| now.1 < best.1)?;
-        let remedy = "reseat the GPU or its riser; `nvidia-smi -q -d PERFORMANCE`, `lspci -vv` show the link";
+        let remedy = remedy::RESEAT_GPU;
         let found = Found::host(Severity::Warning, host, format!("PCIe x{now}, it can do x{best}"), remedy);
         Some(found.device(format!("GPU {}", gpu.index)))
     });

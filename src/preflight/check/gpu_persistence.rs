@@ -1,6 +1,7 @@
 //! GPUs whose driver sleeps between jobs.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-persistence",
@@ -15,7 +16,7 @@ pub(super) const CHECK: Check = Check {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let asleep = scene.gpus().filter(|(_, gpu)| gpu.persistence == Some(false));
-    let remedy = "`systemctl enable --now nvidia-persistenced`, or `nvidia-smi -pm 1`";
+    let remedy = remedy::PERSISTENCE;
     asleep
         .map(|(host, gpu)| {
             Found::host(Severity::Notice, host, "persistence mode is off", remedy).device(format!("GPU {}", gpu.index))

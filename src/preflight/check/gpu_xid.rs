@@ -1,6 +1,7 @@
 //! GPUs that the driver complained about.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {
@@ -30,10 +31,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let gpu = facts.gpus.iter().find(|gpu| gpu.pci.as_deref().is_some_and(|address| address.starts_with(pci)));
             let place = gpu.map_or_else(|| format!("PCI {pci}"), |gpu| format!("GPU {}", gpu.index));
             let what = format!("Xid {code}, {count} times since boot: {text}");
-            found.push(
-                Found::host(severity, host, what, "`dmesg | grep Xid`; NVIDIA's list of Xids says what to do")
-                    .device(place),
-            );
+            found.push(Found::host(severity, host, what, remedy::XID).device(place));
         }
     }
     found

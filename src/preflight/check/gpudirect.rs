@@ -1,6 +1,7 @@
 //! Hosts on which NICs cannot reach GPU memory.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::terms::GpuPath;
 
 pub(super) const CHECK: Check = Check {
@@ -32,19 +33,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let dmabuf = open && release(&facts.kernel).is_some_and(|release| release >= DMABUF);
         let severity = |demanded| if demanded { Severity::Failure } else { Severity::Warning };
         if demanded(GpuPath::GdrPeermem) && !peermem {
-            found.push(Found::host(
-                Severity::Failure,
-                host,
-                "module nvidia_peermem is not loaded",
-                "`modprobe nvidia_peermem`",
-            ));
+            found.push(Found::host(Severity::Failure, host, "module nvidia_peermem is not loaded", remedy::PEERMEM));
         } else if !peermem && !dmabuf {
             let what = match (open, facts.modules.contains_key("nvidia")) {
                 (_, false) => "neither nvidia_peermem nor the NVIDIA driver's module is loaded",
                 (false, _) => "nvidia_peermem is not loaded and the driver is not the open one, which has dma-bufs",
                 (true, _) => "nvidia_peermem is not loaded and the kernel is older than 5.12, which registers dma-bufs",
             };
-            let remedy = "`modprobe nvidia_peermem`, or install the driver's open kernel modules";
+            let remedy = remedy::PEERMEM_OR_OPEN;
             found.push(Found::host(severity(demanded(GpuPath::GdrDmabuf)), host, what, remedy));
         }
     }

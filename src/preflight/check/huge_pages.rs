@@ -1,6 +1,7 @@
 //! Huge pages that the plan asks for and nobody reserved.
 
 use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "huge-pages",
@@ -18,6 +19,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let short = scene.hosts().filter(|(_, facts)| facts.huge_pages.iter().all(|pages| pages.free == 0));
-    let remedy = "`sysctl vm.nr_hugepages=512` reserves 1 GiB in pages of 2 MiB";
+    let remedy = remedy::HUGE_PAGES;
     short.map(|(host, _)| Found::host(Severity::Failure, host, "no huge page is free", remedy)).collect()
 }

@@ -3,6 +3,7 @@
 use railgauge_wire::facts::Traffic;
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "idle",
@@ -31,7 +32,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             facts.load.average.zip(facts.load.busy).filter(|(average, busy)| *average > threads * BUSY && *busy > BUSY);
         if let Some((average, busy)) = busy {
             let what = format!("load {average:.1} on {threads} processors, {:.0} % busy", 100.0 * busy);
-            found.push(Found::host(Severity::Notice, host, what, "`top` shows what runs"));
+            found.push(Found::host(Severity::Notice, host, what, remedy::WHAT_RUNS));
         }
     }
     for port in scene.ports() {
@@ -39,8 +40,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let share = traffic.received.max(traffic.sent) / (rate * 1e9);
         if share > CARRIED {
             let what = format!("{:.0} % of its rate is taken before anything is measured", 100.0 * share);
-            let found_here =
-                Found::host(Severity::Warning, port.host, what, "wait for the job that uses it, or exclude the host");
+            let found_here = Found::host(Severity::Warning, port.host, what, remedy::WAIT_FOR_LINK);
             found.push(found_here.device(port.name()));
         }
     }

@@ -3,6 +3,7 @@
 use railgauge_wire::facts::IOMMUS;
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, unread};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "iommu",
@@ -21,7 +22,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in scene.devices().filter(Port::is_hardware) {
         let mode = iommu_mode(&port);
-        let remedy = "`iommu=pt` on the kernel's command line, or off in the BIOS";
+        let remedy = remedy::IOMMU_PASSTHROUGH;
         let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         match (mode, wanted) {
             (Some(mode), Some(wanted)) if mode != wanted => {

@@ -1,7 +1,8 @@
 //! Tests that iWARP and eRDMA devices cannot run.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Entry, Found, Need, Port, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
+use crate::preflight::remedy;
 use railgauge_wire::terms::{Fabric, Service};
 
 pub(super) const CHECK: Check = Check {
@@ -24,19 +25,21 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in scene.devices().filter(Port::is_iwarp) {
         let driver = port.device.driver.as_deref().unwrap_or("its driver");
-        let say = |severity, what: String, remedy| Found::host(severity, port.host, what, remedy).device(port.name());
+        let say =
+            |severity, what: String, remedy: Entry| Found::host(severity, port.host, what, remedy).device(port.name());
         if !tests.is_empty() {
             let what = format!(
                 "{driver} speaks iWARP, which has no datagrams, no unreliable connections and no atomics: {}",
                 tests.join(", ")
             );
-            found.push(say(Severity::Failure, what, "leave these tests out on such devices"));
+            found.push(say(Severity::Failure, what, remedy::LEAVE_TESTS_OUT));
         }
         // Without a folder the module may still be built into the kernel: a warning, then.
         if !port.facts.modules.contains_key("rdma_ucm") {
             let meaning = "connections of iWARP are made by rdma_cm, which programs reach through this module";
             found.push(
-                say(Severity::Warning, "module rdma_ucm is not loaded".into(), "`modprobe rdma_ucm`").meaning(meaning),
+                say(Severity::Warning, "module rdma_ucm is not loaded".into(), remedy::MODULE_RDMA_UCM)
+                    .meaning(meaning),
             );
         }
     }

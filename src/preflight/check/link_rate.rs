@@ -1,6 +1,7 @@
 //! Ports that run slower than they should.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "link-rate",
@@ -19,9 +20,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let Some(usual) = usual else { return Vec::new() };
     let mut found = Vec::new();
     for port in scene.ports() {
-        let remedy =
-            "look at cable, transceiver and switch port: `mlxlink -d DEVICE -m`, `ethtool INTERFACE`, `iblinkinfo`";
-        let say = |what, severity| Found::host(severity, port.host, what, remedy).device(port.name());
+        let say = |what, severity| Found::host(severity, port.host, what, remedy::LOOK_AT_CABLE).device(port.name());
         match port.port.rate_gbps {
             Some(rate) if rate < usual.value => {
                 let what = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));

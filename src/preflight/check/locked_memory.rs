@@ -4,6 +4,7 @@ use railgauge_wire::facts::LIMITS;
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
 use crate::plan::model::Test;
+use crate::preflight::remedy;
 use railgauge_wire::terms::Fabric;
 
 pub(super) const CHECK: Check = Check {
@@ -29,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let verbs = scene.plan.tests.iter().filter(|test| test.fabric == Fabric::Verbs);
     let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
     let needed = largest.saturating_add(QUEUES);
-    let remedy = "`* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd";
+    let remedy = remedy::LOCKED_MEMORY;
     let short = scene.hosts().filter_map(|(host, facts)| {
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
         let (limit, needed) = (limit >> 10, needed >> 10);

@@ -1,6 +1,7 @@
 //! NICs that read in small pieces.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, of_device, unread};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "max-read-request",
@@ -29,10 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 } else {
                     (Severity::Notice, "advised are")
                 };
-                let address = device.pci.as_deref().unwrap_or("ADDRESS");
-                let remedy = format!(
-                    "`setpci -s {address} CAP_EXP+8.w=5000:7000` sets 4096 until the next boot; BIOS, Max Read Request"
-                );
+                let remedy = of_device(remedy::READ_REQUEST, device);
                 let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");
                 found.push(Found::host(severity, port.host, what, remedy).device(&device.name));
             }

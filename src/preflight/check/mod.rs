@@ -47,10 +47,11 @@ mod virtual_machine;
 
 pub(super) use iommu::iommu_mode;
 
-use railgauge_wire::facts::{Gpu, HostFacts};
+use railgauge_wire::facts::{Gpu, HostFacts, RdmaDevice};
 
 use super::{
     finding::{Found, Severity, UNKNOWN},
+    remedy::{self, Entry, Remedy},
     scene::{Port, Scene},
     usual::Usual,
 };
@@ -186,7 +187,20 @@ pub const CHECKS: &[Check] = &[
 /// What a plan wants and nobody can read: never a pass.
 fn unread(host: &str, what: &str, wanted: &str) -> Found {
     let what = format!("{what} cannot be read, the plan wants {wanted}");
-    Found::host(Severity::Warning, host, what, "`unreadable` of the host's facts may say why; root reads more")
-        .meaning(UNKNOWN)
-        .unread()
+    Found::host(Severity::Warning, host, what, remedy::READ_AS_ROOT).meaning(UNKNOWN).unread()
+}
+
+/// A remedy about the interface of a port, with these values beside it.
+fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&str, &str)]) -> Remedy {
+    let mut values: Vec<(&str, &str)> = beside.to_vec();
+    values.extend(port.interface.map(|interface| ("interface", &*interface.name)));
+    remedy.with(&values)
+}
+
+/// A remedy about a device by its PCI address.
+fn of_device(remedy: Entry, device: &RdmaDevice) -> Remedy {
+    match device.pci.as_deref() {
+        Some(pci) => remedy.with(&[("pci", pci)]),
+        None => remedy.into(),
+    }
 }

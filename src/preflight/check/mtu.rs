@@ -1,7 +1,7 @@
 //! Interfaces whose MTU is not that of the others.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
-use crate::border::text::quoted;
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "mtu",
@@ -27,14 +27,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(mtu), Some(usual)) if mtu != usual.value => {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
-                let remedy =
-                    format!("`ip link set {} mtu {}`, and in the network configuration", quoted(name), usual.value);
+                let mtu = usual.value.to_string();
+                let remedy = remedy::MTU.with(&[("interface", name), ("mtu", &mtu)]);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {
                 let active = port.port.mtu.unwrap_or(0);
                 let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
-                let remedy = "take the port down and up again; `ibv_devinfo` shows max_mtu and active_mtu";
+                let remedy = remedy::RETRAIN_MTU;
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
             }
             (None, Some(usual)) if usual.wanted => {
@@ -61,8 +61,7 @@ fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
     let small = ports().filter(|port| port.port.mtu.is_some_and(|mtu| mtu < usual.value));
     let one = |port: Port<'_>| {
         let what = format!("RDMA MTU {}, {}", port.port.mtu.unwrap_or(0), usual.words(u32::to_string));
-        Found::host(Severity::Warning, port.host, what, "look at the MTU of its partition in the subnet manager")
-            .device(port.name())
+        Found::host(Severity::Warning, port.host, what, remedy::MTU_OF_PARTITION).device(port.name())
     };
     small.map(one).collect()
 }

@@ -1,6 +1,7 @@
 //! NICs whose place nobody knows.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "numa",
@@ -22,8 +23,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         .filter(|port| port.device.pci.is_some() && port.device.numa.is_none() && port.facts.cpu.numa_nodes > 1);
     let one = |port: Port<'_>| {
         let what = format!("its NUMA node is not known, the host has {}", port.facts.cpu.numa_nodes);
-        Found::host(Severity::Notice, port.host, what, "update the BIOS: it describes the tree without _PXM")
-            .device(&port.device.name)
+        Found::host(Severity::Notice, port.host, what, remedy::UPDATE_BIOS).device(&port.device.name)
     };
     lost.map(one).collect()
 }

@@ -1,6 +1,7 @@
 //! InfiniBand ports in other partitions than the others.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "partition",
@@ -19,13 +20,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let odd = ports().filter(|port| port.port.partitions != usual.value);
     let one = |port: Port<'_>| {
         let what = format!("partitions {}, {}", port.port.partitions.join(", "), usual.words(|list| list.join(", ")));
-        Found::host(
-            Severity::Warning,
-            port.host,
-            what,
-            "look at the partitions of the subnet manager (partitions.conf)",
-        )
-        .device(port.name())
+        Found::host(Severity::Warning, port.host, what, remedy::ALIGN_PARTITIONS).device(port.name())
     };
     odd.map(one).collect()
 }

@@ -1,7 +1,7 @@
 //! Global pause frames that are not as on the others, or beside PFC.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
-use crate::border::text::quoted;
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "pause-frames",
@@ -21,16 +21,19 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in ports() {
         let Some(pause) = of(&port) else { continue };
-        let interface = quoted(port.interface.map_or("INTERFACE", |interface| &interface.name));
         let pfc = port.interface.and_then(|interface| interface.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty());
         if pfc && pause != (false, false) {
             let what = format!("pause frames are {} although PFC is on", shown(&pause));
-            let remedy = format!("`ethtool -A {interface} rx off tx off`: a port does one or the other");
+            let remedy = of_interface(remedy::PAUSE_OFF, &port, &[]);
             found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
         } else if let Some(usual) = usual.as_ref().filter(|usual| usual.value != pause) {
             let what = format!("pause frames are {}, {}", shown(&pause), usual.words(|pause| shown(pause).to_owned()));
             let word = |on| if on { "on" } else { "off" };
-            let remedy = format!("`ethtool -A {interface} rx {} tx {}`", word(usual.value.0), word(usual.value.1));
+            let remedy = of_interface(
+                remedy::PAUSE_LIKE_OTHERS,
+                &port,
+                &[("rx", word(usual.value.0)), ("tx", word(usual.value.1))],
+            );
             found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
         }
     }

@@ -1,6 +1,7 @@
 //! PCIe links that make errors.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::facts::PciErrors;
 
 pub(super) const CHECK: Check = Check {
@@ -34,7 +35,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let PciErrors { corrected, nonfatal, fatal } = errors;
         let what =
             format!("its PCIe link made errors since boot: {corrected} corrected, {nonfatal} not, {fatal} fatal");
-        found.push(Found::host(severity, host, what, "reseat the card; `dmesg | grep AER`").device(name));
+        found.push(Found::host(severity, host, what, remedy::RESEAT_FOR_ERRORS).device(name));
     }
     found
 }

@@ -1,7 +1,7 @@
 //! NICs on a PCIe path below what it could be.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
-use crate::border::text::quoted;
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "pcie-link",
@@ -18,15 +18,16 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in scene.devices() {
         let device = port.device;
-        let say = |what, address: &str| {
-            let remedy = format!("reseat the card; `lspci -vv -s {}` shows LnkSta against LnkCap", quoted(address));
+        let say = |what, address: Option<&str>| {
+            let remedy =
+                address.map_or_else(|| remedy::RESEAT_CARD.into(), |pci| remedy::RESEAT_CARD.with(&[("pci", pci)]));
             Found::host(Severity::Warning, port.host, what, remedy).device(&device.name)
         };
         if let Some((now, best)) =
             device.pcie.zip(device.pcie_max).filter(|(now, best)| now.0 < best.0 || now.1 < best.1)
         {
             let what = format!("PCIe {}, it can do {}", shown(now), shown(best));
-            found.push(say(what, device.pci.as_deref().unwrap_or("ADDRESS")));
+            found.push(say(what, device.pci.as_deref()));
         }
         // The link right above is the device's own, seen from the other end.
         let above = device.function.bridges.iter().rev().skip(1);
@@ -34,7 +35,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             if capacity(link) < capacity(own) {
                 let what =
                     format!("the bridge {} above it runs at {}, the device at {}", bridge.pci, shown(link), shown(own));
-                found.push(say(what, &bridge.pci));
+                found.push(say(what, Some(&bridge.pci)));
             }
         }
     }

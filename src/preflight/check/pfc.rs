@@ -1,7 +1,7 @@
 //! Flow control per priority that is not as on the others.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
-use crate::border::text::quoted;
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "pfc",
@@ -24,19 +24,19 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let usual = Usual::of(wanted, ports().filter_map(|port| of(&port)));
     let mut found = Vec::new();
     for port in ports() {
-        let interface = quoted(port.interface.map_or("INTERFACE", |interface| &interface.name));
         match (of(&port), &usual) {
             (Some(on), Some(usual)) if on != usual.value => {
                 let what = format!("PFC is on for {}, {}", shown(&on), usual.words(|list| shown(list)));
-                let switches: Vec<String> =
-                    (0..8).map(|p| format!("{p}:{}", if usual.value.contains(&p) { "on" } else { "off" })).collect();
-                let remedy = format!("`dcb pfc set dev {interface} prio-pfc {}`", switches.join(" "));
+                let on =
+                    |p: u8| (format!("p{p}"), format!("{p}:{}", if usual.value.contains(&p) { "on" } else { "off" }));
+                let switches: Vec<(String, String)> = (0..8).map(on).collect();
+                let values: Vec<(&str, &str)> = switches.iter().map(|(key, value)| (&**key, &**value)).collect();
+                let remedy = of_interface(remedy::PFC_LIKE_OTHERS, &port, &values);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(on), _) if on.is_empty() && !has_pause(&port) => {
                 let meaning = "RoCE on a lossy port depends on ECN alone; loss costs whole windows";
-                let remedy =
-                    "configure PFC or global pause at both ends of the link, or make sure that ECN keeps queues short";
+                let remedy = remedy::FLOW_CONTROL;
                 let what = "neither PFC nor pause frames are on";
                 found.push(Found::host(Severity::Notice, port.host, what, remedy).device(port.name()).meaning(meaning));
             }

@@ -1,7 +1,7 @@
 //! Ports that are not active.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::border::text::quoted;
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, of_interface};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "port-state",
@@ -20,13 +20,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let Some(state) = port.port.state.as_deref().filter(|state| *state != "ACTIVE") else { continue };
         let physical = port.port.physical.as_deref().map(|p| format!(", physically {p}")).unwrap_or_default();
         let remedy = match port.interface {
-            Some(interface) => {
-                format!(
-                    "look at cable and switch port; `ip link set {} up` if it was taken down",
-                    quoted(&interface.name)
-                )
-            }
-            None => "look at cable and switch port; `ibstat` and the subnet manager's log".into(),
+            Some(_) => of_interface(remedy::PORT_UP, &port, &[]),
+            None => remedy::PORT_UP_INFINIBAND.into(),
         };
         found.push(
             Found::host(Severity::Failure, port.host, format!("the port is {state}{physical}"), remedy)

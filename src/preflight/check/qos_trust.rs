@@ -1,7 +1,7 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
-use crate::border::text::quoted;
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "qos-trust",
@@ -20,18 +20,17 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let usual = Usual::of(scene.wanted().trust.clone(), ports().filter_map(|port| of(&port)));
     let mut found = Vec::new();
     for port in ports() {
-        let interface = quoted(port.interface.map_or("INTERFACE", |interface| &interface.name));
         let mapped =
             port.interface.and_then(|i| i.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty() && !dcb.dscp.is_empty());
         match (of(&port), &usual) {
             (Some(trust), Some(usual)) if trust != usual.value => {
                 let what = format!("packets are sorted by {trust}, {}", usual.words(Clone::clone));
-                let remedy = format!("`mlnx_qos -i {interface} --trust {}`", quoted(&usual.value));
+                let remedy = of_interface(remedy::TRUST, &port, &[("trust", &usual.value)]);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(trust), _) if trust == "pcp" && mapped => {
                 let what = "packets are sorted by pcp although DSCPs are mapped to priorities with PFC";
-                let remedy = format!("`mlnx_qos -i {interface} --trust dscp`");
+                let remedy = of_interface(remedy::TRUST, &port, &[("trust", "dscp")]);
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
             }
             (None, Some(usual)) if usual.wanted => {

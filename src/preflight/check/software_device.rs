@@ -1,6 +1,7 @@
 //! RDMA devices that are programs.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "software-device",
@@ -16,8 +17,7 @@ pub(super) const CHECK: Check = Check {
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let emulated = scene.devices().filter(|port| port.device.software);
     let one = |port: Port<'_>| {
-        Found::host(Severity::Notice, port.host, "emulated in software", "none, if this is meant")
-            .device(&port.device.name)
+        Found::host(Severity::Notice, port.host, "emulated in software", remedy::MEANT).device(&port.device.name)
     };
     emulated.map(one).collect()
 }

@@ -1,6 +1,7 @@
 //! InfiniBand ports without a subnet manager.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "subnet-manager",
@@ -25,8 +26,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             Some(0) => "no subnet manager is known".to_owned(),
             _ => "the subnet manager has given it no address (LID 0)".to_owned(),
         };
-        Found::host(Severity::Failure, port.host, what, "`sminfo`; start opensm, or the fabric manager of the switches")
-            .device(port.name())
+        Found::host(Severity::Failure, port.host, what, remedy::SUBNET_MANAGER).device(port.name())
     };
     alone.map(one).collect()
 }

@@ -1,6 +1,7 @@
 //! Hosts without libibverbs.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 use railgauge_wire::link::Joining;
 
 pub(super) const CHECK: Check = Check {
@@ -26,8 +27,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for (host, facts) in scene.hosts() {
         for name in &needed {
             if let Some(words) = facts.libraries.get(*name).filter(|path| !path.starts_with('/')) {
-                let remedy =
-                    "`apt install libibverbs1 ibverbs-providers librdmacm1`, or the package of your distribution";
+                let remedy = remedy::VERBS_LIBRARY;
                 found.push(Found::host(Severity::Failure, host, format!("{name}: {words}"), remedy));
             }
         }

@@ -1,7 +1,7 @@
 //! Kernels and modules that are not those of the others.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
-use crate::border::text::quoted;
+use crate::preflight::remedy;
 use railgauge_wire::facts::{HostFacts, MODULES as LOOKED_AT};
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     if let Some(usual) = Usual::of(scene.wanted().kernel.clone(), kernels()) {
         for (host, facts) in scene.hosts().filter(|(_, facts)| facts.kernel != usual.value) {
             let what = format!("kernel {}, {}", facts.kernel, usual.words(Clone::clone));
-            found.push(Found::host(usual.severity(Severity::Notice), host, what, "install and boot the same kernel"));
+            found.push(Found::host(usual.severity(Severity::Notice), host, what, remedy::SAME_KERNEL));
         }
     }
     let mut names: BTreeSet<&str> =
@@ -41,7 +41,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 usual.severity(Severity::Notice),
                 host,
                 what,
-                format!("`modinfo {}`, `dkms status`", quoted(name)),
+                remedy::SAME_MODULE.with(&[("module", name)]),
             ));
         }
     }

@@ -1,6 +1,7 @@
 //! Virtual machines and containers.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "virtual-machine",
@@ -18,14 +19,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for (host, facts) in scene.hosts() {
         let around = &facts.surroundings;
         if around.virtual_machine == Some(true) {
-            found.push(Found::host(Severity::Notice, host, "is a virtual machine", "none, if this is meant"));
+            found.push(Found::host(Severity::Notice, host, "is a virtual machine", remedy::MEANT));
         }
         if let Some(container) = &around.container {
             found.push(Found::host(
                 Severity::Notice,
                 host,
                 format!("runs in a container ({container})"),
-                "none, if this is meant",
+                remedy::MEANT,
             ));
         }
     }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Cluster, Finding, Severity,
     finding::{Found, UNKNOWN},
+    remedy,
 };
 use crate::plan::{Plan, hostlist, model::Preflight};
 
@@ -190,8 +191,7 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
                 Held::Unmet => (Severity::Failure, format!("{key}: {}, the plan wants {wanted}", one.seen)),
                 _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan wants {wanted}", one.seen)),
             };
-            let remedy = "bring the host to what the plan wants, or change `[preflight]` of the plan";
-            let departure = Found::host(severity, &one.host, what, remedy);
+            let departure = Found::host(severity, &one.host, what, remedy::WANTED_VALUE);
             let departure = match one.state {
                 Held::Unread => departure.meaning(UNKNOWN).unread(),
                 _ => departure.meaning("the host is not as the plan wants"),
