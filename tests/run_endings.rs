@@ -461,3 +461,24 @@ fn a_link_or_pipe_in_the_place_of_a_file_of_a_run_is_replaced_or_refused() {
         assert_eq!(fs::read(scene.path("real")).unwrap(), real);
     }
 }
+
+/// Nightly rotation that moves the directory of a run that still goes on: what is there afterwards is another run's.
+#[test]
+fn a_run_whose_directory_was_moved_or_replaced_takes_no_other_verdict_for_its_own() {
+    for replaced in [false, true] {
+        let scene = Scene::new();
+        let plan = scene.write("plan.toml", &PLAN.replace("500ms", "300ms"));
+        let short = scene.write("short.toml", &PLAN.replace("500ms", "10ms").replace("1KiB..32KiB x2", "1KiB"));
+        let mut run = scene.spawn(run_by(&["env"], &scene, &plan), "run");
+        run.wait_for_outcomes(1);
+        let kept = scene.run_directory().with_file_name("moved");
+        std::fs::rename(scene.run_directory(), &kept).unwrap();
+        if replaced {
+            assert_eq!(run_by(&["env"], &scene, &short).status().unwrap().code(), Some(0));
+        }
+        run.end().expect(4);
+        assert_eq!(scene.run_directory().exists(), replaced);
+        let told = program().arg("report").arg(&kept).output().unwrap();
+        assert_eq!(told.status.code(), Some(0), "all it measured is where it was moved to");
+    }
+}

@@ -62,6 +62,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         None => fresh(&args, common)?,
     };
     let Some(Start { plan, binary, directory, journal, past, first }) = start else { return Ok(Exit::Wrong) };
+    let identity = journal.identity().with_context(|| unwritable(&directory))?;
     let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
     let runtime =
@@ -70,15 +71,31 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         tokio::spawn(interrupts(spine.clone()));
         spine.emit(first);
         let path = directory.journal();
-        let follow_up: FollowUp = Arc::new(move || follow_up(&path));
+        let follow_up: FollowUp = Arc::new(move || match identity.is_at(&path) {
+            true => follow_up(&path),
+            false => Err("the run's directory was moved or replaced".to_owned()),
+        });
         execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await
     });
     // The report tells a run that goes on from one that ended: it ended.
     spine.close();
-    let exit = runtime.block_on(finish(&directory, end, &args, common, &spine));
+    // Another run may be there by now, and its report would be taken for this one's.
+    let gone = || !identity.is_at(&directory.journal());
+    let exit = (!gone()).then(|| runtime.block_on(finish(&directory, end, &args, common, &spine)));
+    let exit = exit.filter(|_| !gone()).unwrap_or_else(|| Ok(moved(&directory)));
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     exit
+}
+
+/// Says that nothing is known of this run by looking at its directory.
+fn moved(directory: &Directory) -> Exit {
+    let place = path_text(directory.path());
+    tell(format_args!(
+        "error: {place} is no longer the directory of this run: it was moved or replaced while the run went on"
+    ));
+    tell(format_args!("help: everything measured is where it was moved to; run `railgauge report` there"));
+    Exit::Unable
 }
 
 fn unwritable(directory: &Directory) -> String {

@@ -98,16 +98,17 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
         |cause| ReportError::File { path: parquet.clone(), cause },
     )?;
     let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
-    let whole = journal.unhealed().next().is_none();
+    let whole = journal.unhealed().next().is_none() && journal.contradictions.iter().all(|found| found.by_clock);
     verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
-    let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
-    text_file(&run.join("verdicts.json"), &json)?;
     text_file(
         &run.join("junit.xml"),
         &junit::document(&verdicts, &view, &journal).map_err(|e| drawing("junit.xml", e))?,
     )?;
     let page = run.join("report.html");
     text_file(&page, &html::page("report.html", &view).map_err(|e| drawing("report.html", e))?)?;
+    // Last: it says how the run ended, which is not so where one of the others could not be written.
+    let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
+    text_file(&run.join("verdicts.json"), &json)?;
     Ok(Written { verdicts, view, page })
 }
 

@@ -9,6 +9,7 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead, BufReader, Seek, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -107,11 +108,37 @@ pub struct Journal {
     full: bool,
 }
 
+/// Which file a journal is, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    number: u64,
+}
+
+impl Identity {
+    fn of(file: &fs::Metadata) -> Self {
+        Self { device: file.dev(), number: file.ino() }
+    }
+
+    /// Whether it is the file at this path.
+    pub fn is_at(self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|file| Self::of(&file) == self)
+    }
+}
+
 /// The disk is full. The line was still written, into the reserved room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
 impl Journal {
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn identity(&self) -> io::Result<Identity> {
+        Ok(Identity::of(&self.file.metadata()?))
+    }
+
     /// Appends one line. `Ok(Some(Full))` means that the line is safe but the run should end.
     ///
     /// # Errors

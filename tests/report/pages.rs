@@ -116,6 +116,14 @@ fn the_view_of_a_troubled_run() {
     insta::assert_json_snapshot!(view);
 }
 
+#[test]
+fn a_page_has_the_words_of_a_remedy() {
+    let place = tempfile::tempdir().unwrap();
+    small(Scenario::troubled(4, 1)).write(place.path());
+    let page = fs::read_to_string(write(place.path()).unwrap().page).unwrap();
+    assert!(page.contains("<p class=\"help\">install and boot the same kernel</p>"));
+}
+
 /// Drawings are for the eye: a snapshot keeps only that there is one.
 fn without_drawings(value: &mut serde_json::Value) {
     match value {

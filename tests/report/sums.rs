@@ -5,9 +5,10 @@ use std::{fs, path::Path};
 use railgauge::{
     analysis::history::{self, METRICS, RunError},
     report::write,
+    run::event::Event,
 };
 
-use crate::support::Scenario;
+use crate::support::{Scenario, text};
 
 fn run(place: &Path) {
     Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(4, 1) }.write(place);
@@ -83,4 +84,49 @@ fn what_is_there_twice_cannot_be_resumed() {
     fs::write(&journal, lines.join("\n") + "\n").unwrap();
     let error = history::read(place.path(), &METRICS).unwrap_err();
     assert!(matches!(error, RunError::Damaged { resumable: false, .. }), "{error}");
+}
+
+/// Lines that are whole and that no run writes so: the report is inconclusive for them, and no other reader takes the values.
+#[test]
+fn a_run_whose_lines_contradict_each_other_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let mut lines = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(4, 1) }.lines();
+    let up = lines.iter().position(|line| matches!(line.event, Event::HostUp { .. })).unwrap();
+    let mut stranger = lines[up].clone();
+    let Event::HostUp { host, .. } = &mut stranger.event else { unreachable!() };
+    *host = "stranger".into();
+    lines.insert(up, stranger);
+    fs::write(place.path().join("records.jsonl"), text(&lines)).unwrap();
+    for again in [false, true] {
+        if again {
+            write(place.path()).unwrap();
+        }
+        let error = history::read(place.path(), &METRICS).unwrap_err();
+        assert!(matches!(error, RunError::Contradiction { .. }), "{again}: {error}");
+    }
+}
+
+/// A line of the night before, in the journal of this one.
+#[test]
+fn a_case_of_another_night_is_no_case_of_this_run() {
+    let lines = |day: u32| Scenario { sizes: vec![65536], repeats: 1, day, ..Scenario::healthy(4, 1) }.lines();
+    let (before, mut this) = (lines(10), lines(11));
+    let at = this.iter().rposition(|line| matches!(line.event, Event::Outcome(_))).unwrap();
+    this[at] = before[at].clone();
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("records.jsonl"), text(&this)).unwrap();
+    let journal = railgauge::analysis::journal::read(&place.path().join("records.jsonl")).unwrap();
+    assert_eq!(journal.contradictions.first().map(|found| found.line), Some(at + 1), "{:?}", journal.contradictions);
+}
+
+/// What says how a run ended is written when all else is.
+#[test]
+fn no_verdicts_stand_beside_a_page_that_could_not_be_written() {
+    for name in ["junit.xml", "report.html"] {
+        let place = tempfile::tempdir().unwrap();
+        Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(4, 1) }.write(place.path());
+        fs::create_dir_all(place.path().join(name).join("taken")).unwrap();
+        write(place.path()).unwrap_err();
+        assert!(!place.path().join("verdicts.json").exists(), "{name}");
+    }
 }

@@ -167,7 +167,12 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
         let resumable = journal.unhealed().all(|damage| damage.numbers.is_some());
         return Err(RunError::Damaged { path: path.to_owned(), line: damage.line, resumable });
     }
-    let results = results(&journal).map_err(|cause| RunError::Contradiction { path: path.to_owned(), cause })?;
+    let contradicts = |cause| RunError::Contradiction { path: path.to_owned(), cause };
+    // Whose dates cannot be right is left out, and said, where runs are put in order.
+    if let Some(first) = journal.contradictions.iter().find(|found| !found.by_clock) {
+        return Err(contradicts(format!("line {} cannot be right: {}; leave the run out", first.line, first.what)));
+    }
+    let results = results(&journal).map_err(contradicts)?;
     let rows = rows(&journal, &results, &|_, _| None);
     Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())
 }

@@ -27,7 +27,16 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, String> {
     if places.is_empty() {
         return Err(format!("there is no `{word}`; quote a pattern so that the shell leaves it alone"));
     }
-    let found = each_once(places.iter().flat_map(|place| below(place)).collect());
+    // What a pattern names is looked at as what a directory holds.
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for place in places {
+        match below(&place) {
+            runs if runs.is_empty() => others.push(place),
+            runs => found.extend(runs),
+        }
+    }
+    found.extend(like(&found, others));
+    let found = each_once(found);
     if found.is_empty() {
         return Err(format!("`{word}` holds no run directory: none has a records.jsonl"));
     }
@@ -62,13 +71,7 @@ fn below(place: &Path) -> Vec<PathBuf> {
     let entries: Vec<PathBuf> =
         std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let (mut runs, others): (Vec<PathBuf>, Vec<PathBuf>) = entries.into_iter().partition(|path| is_run(path));
-    // What a run leaves that was killed before its first record: a plan beside nothing, or nothing under a name like theirs. What is no
-    // directory there, as a link to an archive that is not mounted, is a run that cannot be read.
-    let names: HashSet<String> = runs.iter().map(|run| shape(&run.to_string_lossy())).collect();
-    let begun = |path: &PathBuf| {
-        has_plan(path) || (is_empty(path) || !path.is_dir()) && names.contains(&shape(&path.to_string_lossy()))
-    };
-    runs.extend(others.into_iter().filter(begun));
+    runs.extend(like(&runs, others));
     // A directory that a pattern stands for.
     if runs.is_empty() && has_plan(place) {
         runs.push(place.to_owned());
@@ -76,15 +79,20 @@ fn below(place: &Path) -> Vec<PathBuf> {
     runs
 }
 
+/// Which of these are runs too, if those are: what a run leaves that was killed before its first record, a plan beside nothing; and
+/// whatever has a name like theirs, however much of a run it lost. What is no directory there, as a link to an archive that is not
+/// mounted, is a run that cannot be read.
+fn like(runs: &[PathBuf], others: Vec<PathBuf>) -> Vec<PathBuf> {
+    let names: HashSet<String> = runs.iter().map(|run| shape(&run.to_string_lossy())).collect();
+    let is_like = |path: &PathBuf| has_plan(path) || names.contains(&shape(&path.to_string_lossy()));
+    others.into_iter().filter(is_like).collect()
+}
+
 /// Whether a directory holds a plan and nothing that a run does not leave.
 fn has_plan(path: &Path) -> bool {
     let names: Vec<_> =
         std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     names.iter().any(|name| name == "plan.toml") && names.iter().all(|name| LEFT.iter().any(|own| name == own))
-}
-
-fn is_empty(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 #[cfg(test)]
@@ -129,8 +137,20 @@ mod tests {
         std::os::unix::fs::symlink(place.path().join("away"), place.path().join("night-3")).unwrap();
         std::fs::write(place.path().join("night-4"), "").unwrap();
         std::fs::write(place.path().join("night-1.html"), "").unwrap();
-        let all = ["a", "b", "begun", "folder", "lost", "night-1", "night-2", "night-3", "night-4", "odd"];
-        assert_eq!(run_directories(root), Ok(all.map(|name| place.path().join(name)).to_vec()));
+        // And what lost all but a page or a log, or lies one level too deep.
+        for (night, file) in [("night-5", "log.txt"), ("night-6", "report.html")] {
+            std::fs::create_dir(place.path().join(night)).unwrap();
+            std::fs::write(place.path().join(night).join(file), "").unwrap();
+        }
+        std::fs::create_dir_all(place.path().join("night-7/night-7")).unwrap();
+        let nights = [1, 2, 3, 4, 5, 6, 7].map(|night| place.path().join(format!("night-{night}"))).to_vec();
+        let mut all = ["a", "b", "begun", "folder", "lost"].map(|name| place.path().join(name)).to_vec();
+        all.extend(nights.clone());
+        all.push(place.path().join("odd"));
+        assert_eq!(run_directories(root), Ok(all.clone()));
+        // A pattern stands for the same runs.
+        assert_eq!(run_directories(&format!("{root}/*")), Ok(all));
+        assert_eq!(run_directories(&format!("{root}/night-?")), Ok(nights));
         assert_eq!(run_directories(&format!("{root}/begun")), Ok(vec![place.path().join("begun")]));
         assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));
     }

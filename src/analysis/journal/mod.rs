@@ -131,6 +131,8 @@ pub struct Contradiction {
     pub line: usize,
     /// What is wrong, in words.
     pub what: String,
+    /// Whether it is only this machine's clock that it does not go with.
+    pub by_clock: bool,
 }
 
 /// A host that answered.
@@ -247,7 +249,9 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
     let now = Timestamp::now();
     let last = usize::try_from(journal.tail.next.saturating_sub(1)).unwrap_or(usize::MAX);
     let times = [(1, &journal.time.0), (last, &journal.time.1)];
-    let wrong = |(line, at): (usize, &String)| Some(Contradiction { line, what: times::wrong(at.parse().ok()?, now)? });
+    let wrong = |(line, at): (usize, &String)| {
+        Some(Contradiction { line, what: times::wrong(at.parse().ok()?, now)?, by_clock: true })
+    };
     let first = times.into_iter().find_map(wrong);
     journal.contradictions.extend(first);
     Ok(journal)

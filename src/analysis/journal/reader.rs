@@ -255,7 +255,7 @@ impl<'p> Reader<'p> {
             journal.notes.push((String::new(), text));
         }
         journal.contradictions = self.structure.finish(&journal, !self.damage.is_empty());
-        for Contradiction { line, what } in &journal.contradictions {
+        for Contradiction { line, what, .. } in &journal.contradictions {
             journal.notes.push((String::new(), format!("line {line} of the journal contradicts the rest: {what}")));
         }
         journal.tail = Tail { next: self.last + 1, ..self.tail };

@@ -29,7 +29,7 @@ pub(super) struct Structure {
 
 impl Structure {
     fn contradicts(&mut self, line: usize, what: String) {
-        self.found.push(Contradiction { line, what });
+        self.found.push(Contradiction { line, what, by_clock: false });
     }
 
     /// Takes the first line.

@@ -2,12 +2,14 @@
 
 use jiff::{SignedDuration, Timestamp, civil::date, tz::Offset};
 
-/// By how much a controller's clock may be set during a run, and a report's clock be behind it.
+/// By how much a report's clock may be behind that of a run's controller: another machine's, in whatever state.
 const SLACK: SignedDuration = SignedDuration::from_hours(24);
+/// By how much a controller's clock may be set back during a run. A line of the night before is further away.
+const SET: SignedDuration = SignedDuration::from_hours(1);
 
 /// Whether a case began between the start of its run and the line that tells of it.
 pub(super) fn within(began: Timestamp, started: Timestamp, told: Timestamp) -> bool {
-    began.duration_since(started) <= SLACK && started.duration_since(told) <= SLACK
+    began.duration_since(started) <= SET && started.duration_since(told) <= SET
 }
 
 /// Why nobody can have written something at this time, by a clock that says `now`.

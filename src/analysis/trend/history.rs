@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        history::{Run, RunError, Subject},
+        history::{Run, RunError, Subject, shape},
         row::Reading,
         settings,
     },
@@ -121,6 +121,10 @@ impl History {
             self.past(run, plan, None);
         }
         match why {
+            // One under a name like the original's stands where a night of its own should be.
+            RunError::Copy { original, .. } if shape(&name) == shape(&path_text(original)) => {
+                self.torn.push((self.past.len(), name.clone()));
+            }
             RunError::Copy { .. } | RunError::Unplanned { .. } => {}
             _ => {
                 self.torn.push((self.past.len(), name.clone()));

@@ -17,6 +17,8 @@ const TURNS: usize = 3;
 const ENDED: i64 = 14;
 /// Nights that make a plan one that is measured regularly, so that its days without a run are no end yet.
 const REGULAR: usize = 7;
+/// Last nights of a plan by which it is known how long it pauses.
+const RECENT: usize = 28;
 
 /// Whether a series has the values it should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +87,16 @@ impl Presence {
         let Some(known) = self.plans.get(&plan) else { return false };
         let ago = known.nights.last().map_or(i64::MAX, |night| self.last - night);
         ago == 0 || ago <= ENDED && known.nights.len() >= REGULAR
+    }
+
+    /// Nights since the last one of a plan that is measured regularly, where it never paused so long before while others were
+    /// measured: its runs stopped, and nobody said so.
+    fn late(&self, plan: usize) -> Option<usize> {
+        let known = self.plans.get(&plan)?;
+        let nights: Vec<i64> = known.nights.iter().rev().take(RECENT).copied().collect();
+        let ago = self.last - nights.first()?;
+        let pause = nights.windows(2).map(|pair| pair[0] - pair[1]).max()?;
+        (nights.len() >= REGULAR && ago > pause).then(|| usize::try_from(ago).unwrap_or(usize::MAX))
     }
 
     /// Whether a plan that is still measured should have measured this subject on its last night.
@@ -174,7 +186,12 @@ impl Presence {
                 }
                 continue;
             }
-            one.standing = if due && since > 0 { Standing::Missing(since) } else { Standing::Present };
+            let late = self.late(plan).filter(|_| due && accepted <= night);
+            one.standing = match (due && since > 0, late) {
+                (true, _) => Standing::Missing(since),
+                (false, Some(nights)) => Standing::Missing(nights),
+                (false, None) => Standing::Present,
+            };
         }
     }
 }

@@ -337,7 +337,7 @@ pub struct Sums {
     pub journal: String,
     /// CRC-32 of `records.parquet`.
     pub frame: String,
-    /// Whether no line of the journal is damaged or missing, but for those that were made good.
+    /// Whether no line of the journal is damaged or missing, but for those that were made good, and none contradicts another.
     pub whole: bool,
 }
 

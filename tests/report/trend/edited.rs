@@ -159,3 +159,32 @@ fn what_an_edit_stops_is_named_and_no_pass_unless_its_host_left_the_plan() {
         }
     }
 }
+
+/// A plan whose runs stop while those of another go on.
+#[test]
+fn a_plan_that_is_measured_no_more_beside_another_is_no_pass() {
+    let (of, mut dice) = (cluster(2), Dice(9));
+    let mut nights = |last: u32, weekly: bool| {
+        let mut runs = Vec::new();
+        for night in 0..60 {
+            runs.push(run(&of, night, 0, &mut dice, |_| Some(390.0)));
+            let turn = if weekly { night % 7 == 0 } else { true };
+            if night < last && turn {
+                let other = run(&of, night, 1, &mut dice, |_| Some(390.0));
+                runs.push(Run { plan_hash: "other".into(), ..other });
+            }
+        }
+        watch(runs, &Options::default())
+    };
+    let whole = nights(60, false);
+    assert_eq!((whole.exit_code, whole.missing.len()), (0, 0), "{}", whole.sentence);
+    // The other plan may have been measured earlier this night.
+    assert_eq!(nights(59, false).exit_code, 0);
+    for lost in [2, 7, 13] {
+        let found = nights(60 - lost, false);
+        assert_eq!(found.exit_code, 3, "{lost}: {}", found.sentence);
+        assert_eq!(found.missing.iter().map(|one| one.nights).max(), Some(lost as usize), "{lost}");
+    }
+    // Once a week it is not late before a week has passed.
+    assert_eq!(nights(60, true).missing.len(), 0);
+}

@@ -302,3 +302,16 @@ fn the_report_of_a_plan_that_was_edited_since_does_not_count() {
     let rows = reported();
     assert!(rows.len() == 1 && rows[0].0.contains("again"), "{rows:?}");
 }
+
+/// The last night was lost, and its directory holds the night before.
+#[test]
+fn a_copy_in_the_place_of_the_last_night_is_no_pass() {
+    let place = folder(10);
+    let last = directory(place.path(), 9).join("records.jsonl");
+    fs::copy(directory(place.path(), 8).join("records.jsonl"), &last).unwrap();
+    let (code, said) = told(place.path(), &[]);
+    assert!(code == Some(3) && said.contains("night-009"), "{said}");
+    // Under a name of another kind it is somebody's copy.
+    fs::rename(directory(place.path(), 9), place.path().join("runs/kept")).unwrap();
+    assert_eq!(told(place.path(), &[]).0, Some(0));
+}
