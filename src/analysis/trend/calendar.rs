@@ -4,8 +4,8 @@ use jiff::{Timestamp, civil::Date};
 
 /// Runs that start within these seconds of a night's first run are repeats of that night, whatever the time zone.
 const NIGHT: i64 = 12 * 3600;
-/// Days without a run are told where there is not more than one for so many nights.
-const FEW_GAPS: usize = 5;
+/// Share of the pauses between nights that are usual ones.
+const USUAL: f64 = 0.9;
 
 /// The night of each run, as the day of its first run (UTC, counted from 1970); `starts` are in rising order.
 pub(super) fn nights(starts: &[Timestamp]) -> Vec<i64> {
@@ -26,11 +26,17 @@ pub(super) fn day_of(time: Timestamp) -> i64 {
     time.as_second().div_euclid(86_400)
 }
 
-/// Days without a run between the first and the last of these nights, which are in order, where most of them follow each
-/// other. Runs that are weekly, or on working days, leave more days out.
+/// Days without a run between these nights, which are in order, where a pause is longer than nine of ten others are: every day if
+/// runs are nightly, one a week if they are weekly. Those of working days pause for three days every week.
 pub(super) fn gaps(nights: &[i64]) -> Vec<i64> {
-    let gaps: Vec<i64> = nights.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).collect();
-    if gaps.len() * FEW_GAPS > nights.len() { Vec::new() } else { gaps }
+    let mut pauses: Vec<i64> = nights.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    pauses.sort_unstable();
+    let rank = (pauses.len() as f64 * USUAL).ceil() as usize;
+    let Some(usual) = rank.checked_sub(1).and_then(|at| pauses.get(at)).and_then(|days| usize::try_from(*days).ok())
+    else {
+        return Vec::new();
+    };
+    nights.windows(2).flat_map(|pair| (pair[0]..pair[1]).step_by(usual.max(1)).skip(1)).collect()
 }
 
 /// `2026-11-21` of a day counted from 1970.
@@ -70,12 +76,18 @@ mod tests {
     }
 
     #[test]
-    fn days_without_a_run_are_told_where_they_are_few() {
+    fn days_without_a_run_are_told_where_a_pause_is_unusual() {
         let nights: Vec<i64> = (0..40).filter(|day| ![7, 8, 30].contains(day)).collect();
         assert_eq!(gaps(&nights), [7, 8, 30]);
         assert!(gaps(&[0, 7, 14, 21]).is_empty() && gaps(&[3]).is_empty() && gaps(&[]).is_empty());
         let working: Vec<i64> = (0..60).filter(|day| day % 7 < 5).collect();
         assert!(gaps(&working).is_empty());
+        // A week is lost, or a quarter of all nights; one of weekly runs.
+        let lost: Vec<i64> = (0..40).filter(|day| !(20..29).contains(day)).collect();
+        assert_eq!(gaps(&lost), (20..29).collect::<Vec<_>>());
+        assert_eq!(gaps(&[0, 7, 14, 21, 28, 35, 42, 49, 63, 70, 77]), [56]);
+        let holidays: Vec<i64> = working.into_iter().filter(|day| !(21..28).contains(day)).collect();
+        assert_eq!(gaps(&holidays), [21, 24, 27]);
     }
 
     #[test]
