@@ -92,9 +92,9 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 fn moved(directory: &Directory) -> Exit {
     let place = path_text(directory.path());
     tell(format_args!(
-        "error: {place} is no longer the directory of this run: it was moved or replaced while the run went on"
+        "error: {place} is no longer the directory of this run: it was moved, replaced or removed while the run went on"
     ));
-    tell(format_args!("help: everything measured is where it was moved to; run `railgauge report` there"));
+    tell(format_args!("help: if it was moved, everything measured is there: run `railgauge report` on that place"));
     Exit::Unable
 }
 

@@ -358,7 +358,7 @@ fn a_check_that_could_not_look_has_not_found_that_all_is_well() {
     assert_eq!(held(&cluster), [Held::Met, Held::Met]);
     let blind = cluster.facts.get_mut("gpu2").expect("gpu2 is one of them");
     blind.cpu.governor = None;
-    blind.unreadable.insert("gpus".into(), "no NVML".into());
+    blind.unreadable.insert(GPUS.into(), "no NVML".into());
     assert_eq!(held(&cluster), [Held::Unread, Held::Unread]);
 }
 

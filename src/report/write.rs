@@ -98,7 +98,7 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
         |cause| ReportError::File { path: parquet.clone(), cause },
     )?;
     let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
-    let whole = journal.unhealed().next().is_none() && journal.contradictions.iter().all(|found| found.by_clock);
+    let whole = journal.unhealed().next().is_none() && journal.contradicted().is_none();
     verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
     text_file(
         &run.join("junit.xml"),

@@ -120,8 +120,15 @@ fn the_view_of_a_troubled_run() {
 fn a_page_has_the_words_of_a_remedy() {
     let place = tempfile::tempdir().unwrap();
     small(Scenario::troubled(4, 1)).write(place.path());
-    let page = fs::read_to_string(write(place.path()).unwrap().page).unwrap();
-    assert!(page.contains("<p class=\"help\">install and boot the same kernel</p>"));
+    let written = write(place.path()).unwrap();
+    let page = fs::read_to_string(written.page).unwrap();
+    let view = serde_json::to_value(written.view).unwrap();
+    let findings = view["hosts"]["findings"].as_array().unwrap();
+    assert!(!findings.is_empty());
+    for finding in findings {
+        let remedy = finding["remedy"]["text"].as_str().unwrap();
+        assert!(page.contains(&format!("<p class=\"help\">{remedy}</p>")), "{remedy}");
+    }
 }
 
 /// Drawings are for the eye: a snapshot keeps only that there is one.

@@ -76,12 +76,13 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             _ => {}
         }
     }
-    if let (Some(line), true) = (damaged, run.as_ref().is_some_and(|run| run.cases.is_empty())) {
-        return Err(RunError::Damaged { path: path.to_owned(), line, resumable: true });
-    }
+    let path = path.to_owned();
     match run {
-        Some(run) if run.cases.is_empty() => Err(RunError::Unplanned { path: path.to_owned(), run: Box::new(run) }),
+        Some(run) if run.cases.is_empty() => Err(match damaged {
+            Some(line) => RunError::Damaged { path, line, resumable: true },
+            None => RunError::Unplanned { path, run: Box::new(run) },
+        }),
         Some(run) => Ok(run),
-        None => Err(JournalError::Empty { path: path.to_owned() }.into()),
+        None => Err(JournalError::Empty { path }.into()),
     }
 }

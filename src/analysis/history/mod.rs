@@ -169,7 +169,7 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
     }
     let contradicts = |cause| RunError::Contradiction { path: path.to_owned(), cause };
     // Whose dates cannot be right is left out, and said, where runs are put in order.
-    if let Some(first) = journal.contradictions.iter().find(|found| !found.by_clock) {
+    if let Some(first) = journal.contradicted() {
         return Err(contradicts(format!("line {} cannot be right: {}; leave the run out", first.line, first.what)));
     }
     let results = results(&journal).map_err(contradicts)?;

@@ -135,6 +135,13 @@ pub struct Contradiction {
     pub by_clock: bool,
 }
 
+impl Journal {
+    /// The first line that goes with no others, whatever this machine's clock says.
+    pub fn contradicted(&self) -> Option<&Contradiction> {
+        self.contradictions.iter().find(|found| !found.by_clock)
+    }
+}
+
 /// A host that answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostUp {

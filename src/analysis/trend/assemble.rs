@@ -119,7 +119,7 @@ pub(super) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    fn new(past: &'a [Past]) -> Self {
+    pub(super) fn new(past: &'a [Past]) -> Self {
         let mut runs: Vec<usize> = (0..past.len()).collect();
         runs.sort_by_key(|&run| past[run].started);
         let days = nights(&runs.iter().map(|&run| past[run].started).collect::<Vec<_>>());
@@ -129,7 +129,7 @@ impl<'a> Order<'a> {
     }
 
     /// The run at a place in time.
-    pub(super) fn at(&self, place: usize) -> &Past {
+    pub(super) fn at(&self, place: usize) -> &'a Past {
         &self.past[self.runs[place]]
     }
 
@@ -227,19 +227,19 @@ impl History {
         let measured: HashSet<(&Watch, usize)> = joined.iter().map(|one| (&one.key.watch, one.key.plan)).collect();
         let never = lost.iter().filter(|((watch, plan), _)| !measured.contains(&(watch, *plan)));
         let days: BTreeSet<i64> = order.days.iter().copied().collect();
+        let rotates =
+            |places: &HashSet<usize>| places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
         let nights_of = |places: &HashSet<usize>| {
             let own: BTreeSet<i64> = places.iter().map(|&place| order.days[place]).collect();
-            let rotates = places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
             let first = own.first().copied().unwrap_or(i64::MAX);
-            if rotates { own.len() } else { days.range(first..).count() }
+            if rotates(places) { own.len() } else { days.range(first..).count() }
         };
         let mut never: Vec<(usize, Metric, usize)> = never
             .filter_map(|((watch, plan), places)| {
                 let Watch::Subject { subject, metric } = watch else { return None };
                 let nights = nights_of(places);
-                let turns = places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
                 let due = presence.expected(*plan, *subject)
-                    || turns && nights >= LOST_TURNS && presence.has_turns(*plan, *subject, &kinds);
+                    || rotates(places) && nights >= LOST_TURNS && presence.has_turns(*plan, *subject, &kinds);
                 due.then_some((*subject, *metric, nights))
             })
             .collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
+    assemble::Order,
     history::{History, Past},
     lines::Lines,
 };
@@ -39,15 +40,11 @@ impl History {
 
     /// The newest run of every plan of the last night.
     fn newest(&self) -> Vec<&Past> {
-        let mut runs: Vec<&Past> = self.past.iter().collect();
-        runs.sort_by_key(|run| run.started);
-        let days = super::calendar::nights(&runs.iter().map(|run| run.started).collect::<Vec<_>>());
-        let last = runs.iter().zip(&days).filter(|(_, day)| Some(*day) == days.last());
+        let order = Order::new(&self.past);
+        let lines = Lines::new(&self.past, &order.runs, &self.said);
+        let last = (0..order.days.len()).filter(|&at| Some(&order.days[at]) == order.days.last());
         // By the plan with all its edits, and not by its name: two clusters may be watched by plans of one name.
-        let mut order: Vec<usize> = (0..self.past.len()).collect();
-        order.sort_by_key(|&run| self.past[run].started);
-        let lines = Lines::new(&self.past, &order, &self.said);
-        let newest: BTreeMap<usize, &Past> = last.map(|(run, _)| (lines.of(run.plan), *run)).collect();
+        let newest: BTreeMap<usize, &Past> = last.map(|at| order.at(at)).map(|run| (lines.of(run.plan), run)).collect();
         newest.into_values().collect()
     }
 }

@@ -186,12 +186,9 @@ impl Presence {
                 }
                 continue;
             }
-            let late = self.late(plan).filter(|_| due && accepted <= night);
-            one.standing = match (due && since > 0, late) {
-                (true, _) => Standing::Missing(since),
-                (false, Some(nights)) => Standing::Missing(nights),
-                (false, None) => Standing::Present,
-            };
+            let late = || self.late(plan).filter(|_| accepted <= night);
+            let missing = if since > 0 { Some(since) } else { late() };
+            one.standing = missing.filter(|_| due).map_or(Standing::Present, Standing::Missing);
         }
     }
 }

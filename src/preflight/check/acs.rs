@@ -1,6 +1,6 @@
 //! Access control between GPUs and NICs.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, at_address};
 use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
@@ -34,7 +34,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     bridge.pci,
                     bridge.acs.as_ref().map(|on| on.join(", ")).unwrap_or_default()
                 );
-                let remedy = remedy::ACS_OFF.with(&[("pci", &bridge.pci)]);
+                let remedy = at_address(remedy::ACS_OFF, Some(&bridge.pci));
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&port.device.name));
             }
         }

@@ -24,7 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, facts) in scene.hosts() {
         let count = facts.gpus.len();
-        let why = facts.unreadable.get("gpus").map(|why| format!(" ({why})")).unwrap_or_default();
+        let why = facts.unreadable.get(GPUS).map(|why| format!(" ({why})")).unwrap_or_default();
         let remedy = remedy::FIND_GPUS;
         match &usual {
             _ if count == 0 && scene.needs_gpus() => {

@@ -1,6 +1,6 @@
 //! NICs that read in small pieces.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, of_device, unread};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, at_address, unread};
 use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
@@ -30,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 } else {
                     (Severity::Notice, "advised are")
                 };
-                let remedy = of_device(remedy::READ_REQUEST, device);
+                let remedy = at_address(remedy::READ_REQUEST, device.pci.as_deref());
                 let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");
                 found.push(Found::host(severity, port.host, what, remedy).device(&device.name));
             }

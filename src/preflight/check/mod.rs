@@ -47,7 +47,7 @@ mod virtual_machine;
 
 pub(super) use iommu::iommu_mode;
 
-use railgauge_wire::facts::{Gpu, HostFacts, RdmaDevice};
+use railgauge_wire::facts::{Gpu, HostFacts};
 
 use super::{
     finding::{Found, Severity, UNKNOWN},
@@ -197,10 +197,7 @@ fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&str, &str)]) -> Reme
     remedy.with(&values)
 }
 
-/// A remedy about a device by its PCI address.
-fn of_device(remedy: Entry, device: &RdmaDevice) -> Remedy {
-    match device.pci.as_deref() {
-        Some(pci) => remedy.with(&[("pci", pci)]),
-        None => remedy.into(),
-    }
+/// A remedy about what is at a PCI address.
+fn at_address(remedy: Entry, pci: Option<&str>) -> Remedy {
+    remedy.with(pci.map(|pci| ("pci", pci)).as_slice())
 }

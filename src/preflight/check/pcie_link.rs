@@ -1,6 +1,6 @@
 //! NICs on a PCIe path below what it could be.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, at_address};
 use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
@@ -19,8 +19,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for port in scene.devices() {
         let device = port.device;
         let say = |what, address: Option<&str>| {
-            let remedy =
-                address.map_or_else(|| remedy::RESEAT_CARD.into(), |pci| remedy::RESEAT_CARD.with(&[("pci", pci)]));
+            let remedy = at_address(remedy::RESEAT_CARD, address);
             Found::host(Severity::Warning, port.host, what, remedy).device(&device.name)
         };
         if let Some((now, best)) =

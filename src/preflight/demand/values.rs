@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::facts::{HostFacts, MODULES};
+use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
 
 use super::{Held, Holding, Reader, Wish};
 use crate::{
@@ -74,7 +74,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Wish<'w>> 
     }
     if let Some(wanted) = *gpus {
         let read = move |name: &str, facts: &HostFacts| {
-            let why = facts.unreadable.get("gpus").map(|why| format!(" ({why})")).unwrap_or_default();
+            let why = facts.unreadable.get(GPUS).map(|why| format!(" ({why})")).unwrap_or_default();
             vec![whole(name, format!("{}{why}", facts.gpus.len()), equal(&facts.gpus.len(), &wanted))]
         };
         want("gpus", wanted.to_string(), "gpu-count", Box::new(read));

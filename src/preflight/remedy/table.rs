@@ -12,7 +12,7 @@ macro_rules! remedies {
                 commands: &[$(Template { command: $command, changes: remedies!(@ $kind) }),*],
             };
         )*
-        /// Every remedy, by id.
+        /// Every remedy.
         pub const REMEDIES: &[Entry] = &[$($name),*];
     };
     (@ change) => { true };
