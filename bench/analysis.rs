@@ -11,23 +11,23 @@
 
 use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Instant};
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-
-use railgauge::{
-    analysis::{frame, journal, localise::localise, results::results, rows::rows, verdict::Sums},
-    plan::{self, Plan},
-    run::{
+use railgauge_model::{
+    journal::{
         event::{Case, Event, Line, LinkRecord, Outcome, Sample},
         line,
     },
+    plan::{self, Plan},
     schedule::{Inventory, schedule},
 };
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use railgauge::analysis::{frame, journal, localise::localise, results::results, rows::rows, verdict::Sums};
 use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
     measure::{Latency, Measurement},
     step::Checked,
-    terms::{Aim, Fabric, GpuPath, LinkLayer, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, TestMetric, Transport},
 };
 
 type Outcomes = Result<(), Box<dyn Error>>;
@@ -55,7 +55,7 @@ impl Cluster {
         fs::write(&path, head + tests)?;
         let plan = plan::load(&path).map_err(|mistakes| mistakes.render(false))?.plan;
         let mut inventory = Inventory::of_plan(&plan);
-        plan.hosts.iter().for_each(|host| inventory.set(&host.name, Fabric::Verbs, rails));
+        plan.hosts.iter().for_each(|host| inventory.set(&host.name, Transport::Verbs, rails));
         let schedule = schedule(&plan, &inventory)?;
         let case = |place| {
             let (round, flow, cell) = schedule.resolve(place)?;
@@ -111,7 +111,10 @@ struct Made<'a> {
 }
 
 fn text(lines: &[Line]) -> Result<String, Box<dyn Error>> {
-    let of = |(n, line): (u64, &Line)| Ok(String::from_utf8(line::encode(n, &line.at, &line.event)?)?);
+    let Some(Event::Started { run_id, .. }) = lines.first().map(|line| &line.event) else {
+        return Err("no run begins".into());
+    };
+    let of = |(n, line): (u64, &Line)| Ok(String::from_utf8(line::encode(run_id, n, &line.at, &line.event)?)?);
     (1..).zip(lines).map(of).collect()
 }
 
@@ -236,7 +239,7 @@ fn facts(host: &str, rails: u32, firmware: &str) -> HostFacts {
 
 fn link(case: &Case) -> LinkRecord {
     LinkRecord {
-        transport: Transport::VerbsRc,
+        transport: Carrier::VerbsRc,
         link_layer: LinkLayer::RoceV2,
         gpu_path: GpuPath::None,
         software: false,
@@ -250,8 +253,8 @@ fn link(case: &Case) -> LinkRecord {
 
 /// A window of 350 Gb/s, or of operations that all take 1.8 µs one way, times a factor for the better.
 fn sample(case: &Case, factor: f64) -> Sample {
-    let initiator = match case.cell.aim {
-        Aim::Latency => latency((1_800.0 / factor) as u64, case.cell.size),
+    let initiator = match case.cell.metric {
+        TestMetric::Latency => latency((1_800.0 / factor) as u64, case.cell.size),
         _ => bandwidth((350e9 / 8.0 * factor) as u64, case.cell.size),
     };
     Sample {

@@ -8,7 +8,7 @@ mod support;
 
 use std::{process::Command, time::Duration};
 
-use railgauge::plan::model::Launcher;
+use railgauge_model::plan::model::Launcher;
 use railgauge_wire::{
     failure::{Kind, Stage},
     message::{Answer, Ask},
@@ -104,10 +104,10 @@ async fn a_command_that_is_not_there_or_fails_is_told() {
     let failure = one(launch(fails), host("gpu1", "pod-7"), &Log::default()).await.unwrap_err();
     assert!(failure.cause.contains("exit status 1: no such pod: pod-7"), "{failure}");
     // Behind a command there is no sshd, and what helps is the command itself.
-    for silent in ["exit 1", "exit 127"] {
+    for (silent, remedy) in [("exit 1", "launch-command"), ("exit 127", "launch-command-program")] {
         let failure =
             one(launch(command(&["sh", "-c", silent])), host("gpu1", "x"), &Log::default()).await.unwrap_err();
-        assert!(failure.help.contains("launch.command") && !failure.help.contains("ssh"), "{failure:?}");
+        assert_eq!(failure.remedy.unwrap().id, remedy);
     }
 }
 

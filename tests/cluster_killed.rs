@@ -14,10 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::{
-    cluster::raise,
-    plan::model::{Launcher, Ssh},
-};
+use railgauge::cluster::raise;
+use railgauge_model::plan::model::{Launcher, Ssh};
 use sshd::Sshd;
 use support::{Log, comes, fake, fake_agent, host, is_alive, launch, one};
 

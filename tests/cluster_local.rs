@@ -6,7 +6,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use railgauge::{cluster::raise, plan::model::Launcher};
+use railgauge::cluster::raise;
+use railgauge_model::plan::model::Launcher;
 use railgauge_wire::{
     PROTOCOL,
     failure::{Kind, Stage},
@@ -119,7 +120,7 @@ async fn another_protocol_is_told_as_such() {
     assert_eq!(failure.host.as_deref(), Some("gpu1"));
     let skewed = format!("the agent (version 0.0.0-fake) speaks protocol {}", PROTOCOL + 1);
     assert!(failure.cause.contains(&skewed), "{failure}");
-    assert!(failure.help.contains("cargo build"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "rebuild-both");
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ async fn a_host_that_is_slower_than_its_time_is_told_with_its_step() {
     assert_eq!(failure.host.as_deref(), Some("gpu3"));
     let cause = "no result within 5.0 s while looking for the agent on the host";
     assert!(failure.cause.starts_with(cause), "{failure}");
-    assert!(failure.help.contains("launch.timeout"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "raise-deploy-timeout");
 }
 
 /// Brings the crowd up, with so many further tries for each host.
@@ -80,7 +80,7 @@ async fn hosts_that_maxstartups_turns_away_come_up_later() {
     assert!(!lost.is_empty(), "all {CROWD} came in: {}", fs::read_to_string(sshd.path("sshd.log")).unwrap());
     for failure in &lost {
         assert_eq!((failure.stage, failure.kind), (Stage::Connect, Kind::Lost), "{failure}");
-        assert!(failure.help.contains("MaxStartups") && failure.help.contains("launch.in_flight"), "{failure:?}");
+        assert_eq!(failure.remedy.as_ref().unwrap().id, "check-max-startups", "{failure:?}");
     }
     for agent in up {
         agent.close().await;

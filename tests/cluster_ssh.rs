@@ -9,13 +9,12 @@ mod support;
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
-use railgauge::{
-    cluster::{AgentBinary, raise},
-    plan::model::{HostKeys, Launcher, Ssh},
-};
+use railgauge::cluster::{AgentBinary, raise};
+use railgauge_model::plan::model::{HostKeys, Launcher, Ssh};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::{Answer, Ask},
+    remedy::Place,
 };
 use sshd::{Sshd, listing};
 use support::{Log, comes, failing, host, is_alive, launch, one};
@@ -109,8 +108,9 @@ async fn an_unknown_host_key_is_an_error_that_says_how_to_accept_it() {
     let name = format!("[127.0.0.1]:{}", sshd.port);
     assert!(failure.cause.contains(&format!("does not know the host key of {name}")), "{failure}");
     // The command it tells works.
-    let command = failure.help.split('`').find(|part| part.starts_with("ssh-keyscan")).unwrap();
-    assert!(Command::new("sh").args(["-c", command]).status().unwrap().success());
+    let commands = failure.remedy.unwrap().commands();
+    let accept = commands.iter().find(|one| one.changes && one.on == Place::Controller).unwrap();
+    assert!(Command::new("sh").args(["-c", &accept.command]).status().unwrap().success());
     let agent = one(launch(Launcher::Ssh(ssh)), host("gpu3", "127.0.0.1"), &Log::default()).await.unwrap();
     agent.close().await;
     // So does the other way it tells.
@@ -128,7 +128,8 @@ async fn a_changed_host_key_is_never_accepted() {
         let failure = refused(Launcher::Ssh(Ssh { host_keys, ..sshd.ssh() })).await;
         assert_eq!((failure.stage, failure.kind), (Stage::Connect, Kind::Configuration));
         assert!(failure.cause.contains("is not the one in"), "{failure}");
-        assert!(failure.help.contains("ssh-keygen -R"), "{failure}");
+        let commands = failure.remedy.unwrap().commands();
+        assert!(commands[0].command.starts_with("ssh-keygen -R"), "{commands:?}");
     }
 }
 
@@ -187,7 +188,7 @@ async fn a_jump_host_is_passed_and_its_key_is_judged_too() {
     agent.unwrap().close().await;
     let failure = refused(Launcher::Ssh(config("empty"))).await;
     assert!(failure.cause.contains("Host key verification failed"), "{failure}");
-    assert!(failure.help.contains("the jump host's key"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "accept-jump-key");
 }
 
 #[tokio::test]
@@ -320,7 +321,7 @@ async fn a_full_disk_is_told_and_left_clean() {
     let failure = result.unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Deploy, Kind::Configuration));
     assert!(failure.cause.contains("No space left on device"), "{failure}");
-    assert!(failure.help.contains("launch.agent_dir"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "agent-dir-space");
     assert_eq!(left, [""; 0]);
 }
 

@@ -13,20 +13,24 @@ use std::{
 
 use railgauge::{
     analysis::{
-        journal::{self, End, Journal as Read},
+        journal::{self, Journal as Read, JournalEnd},
         results::{State, further, results},
     },
     cluster::AgentBinary,
-    plan::{Plan, parse},
     run::{
         confirm::FollowUp,
-        directory::Directory,
-        event::{Case, Event},
         execute::{self, Past, execute},
-        line::Tail,
         progress::Progress,
         spine::Spine,
     },
+};
+use railgauge_model::{
+    directory::Directory,
+    journal::{
+        event::{Case, Event},
+        line::Tail,
+    },
+    plan::{Plan, parse},
     schedule::{Flow, Inventory, Port, schedule},
 };
 
@@ -43,7 +47,7 @@ transport = "tcp"
 sizes = "4KiB"
 pattern = "pairs"
 pairs = [["a", "b"]]
-measure = "5ms"
+measure = "200ms"
 warm_up = "0s"
 "#;
 
@@ -74,10 +78,10 @@ fn cases(plan: &Plan) -> (Vec<Case>, Vec<Case>) {
 }
 
 /// Runs a plan and answers with how it ended, how often further cases were asked for, and the journal.
-fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::End, usize, Read) {
+fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::RunEnd, usize, Read) {
     let place = tempfile::tempdir().unwrap();
     let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
-    let journal = claim.go_on(Tail::default(), &directory.reserve()).unwrap();
+    let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
     let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
     spine.emit(Event::Started {
         run_id: "run".into(),
@@ -113,7 +117,7 @@ fn what_is_asked_for_after_the_tests_is_measured_until_nothing_is_asked_for() {
     let (_, more) = cases(&plan());
     let answers = more.iter().map(|case| vec![case.clone()]).collect();
     let (end, asked, journal) = run(plan(), Past::default(), answers);
-    assert_eq!((end, asked, &journal.end), (execute::End::Complete, 3, &End::Finished));
+    assert_eq!((end, asked, &journal.end), (execute::RunEnd::Complete, 3, &JournalEnd::Finished));
     assert_eq!(journal.further, more);
     assert_eq!(states(&journal), (vec![State::Measured], vec![State::Measured; 2]), "{:?}", journal.tries);
     assert_eq!(journal.tries.iter().map(|tried| tried.case).collect::<Vec<_>>(), [0, 1, 2]);
@@ -125,7 +129,7 @@ fn a_resumed_run_measures_the_further_cases_that_are_missing_under_their_numbers
     let done = HashSet::from([(0, 0), (1, 0)]);
     let past = Past { cases: planned, further: more, done, configured: None };
     let (end, asked, journal) = run(plan(), past, Vec::new());
-    assert_eq!((end, asked), (execute::End::Complete, 1));
+    assert_eq!((end, asked), (execute::RunEnd::Complete, 1));
     assert_eq!(journal.tries.iter().map(|tried| tried.case).collect::<Vec<_>>(), [2]);
     assert_eq!(states(&journal).1, [State::NotRun, State::Measured]);
 }
@@ -136,12 +140,12 @@ fn no_round_begins_after_its_time_and_none_at_all_where_the_plan_says_so() {
     late.localise.at_most = Duration::ZERO;
     let (_, more) = cases(&late);
     let (end, _, journal) = run(late, Past::default(), vec![more.clone()]);
-    assert_eq!((end, states(&journal).1), (execute::End::Complete, vec![State::NotRun; 2]));
+    assert_eq!((end, states(&journal).1), (execute::RunEnd::Complete, vec![State::NotRun; 2]));
     let note = "measuring suspects again ended after 0 s ([localise] at_most), with 2 cases not run";
     assert!(journal.notes.iter().any(|(_, text)| text == note), "{:?}", journal.notes);
 
     let mut never = plan();
     never.localise.confirm = false;
     let (end, asked, journal) = run(never, Past::default(), vec![more]);
-    assert_eq!((end, asked, journal.further.len()), (execute::End::Complete, 0, 0));
+    assert_eq!((end, asked, journal.further.len()), (execute::RunEnd::Complete, 0, 0));
 }

@@ -212,7 +212,7 @@ fn a_directory_that_holds_no_run_is_begun_and_one_that_is_not_ours_is_left_alone
     std::fs::create_dir(&directory).unwrap();
     // As a controller leaves it that was killed before its first record was whole.
     // Nothing was written yet, or a part of the first record.
-    for torn in ["", "{\"v\":2,\"n\":1,\"at\":\"2026-11-22T0"] {
+    for torn in ["", "{\"v\":3,\"n\":1,\"run\":\"9f3a"] {
         begun_again(&scene, &plan, torn);
         std::fs::remove_dir_all(&directory).unwrap();
         std::fs::create_dir(&directory).unwrap();
@@ -260,7 +260,7 @@ fn a_file_that_may_not_grow_ends_the_run_and_not_the_process() {
 #[test]
 fn others_cannot_write_into_what_a_run_makes_whatever_the_umask() {
     let scene = Scene::new();
-    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "20ms"));
+    let plan = scene.write("plan.toml", &PLAN.replace("500ms", "200ms"));
     let above = scene.path("above");
     let mut command = Command::new("sh");
     command.args(["-c", "umask 000; exec \"$0\" run -o \"$1\" \"$2\""]).arg(program().get_program());
@@ -468,7 +468,7 @@ fn a_run_whose_directory_was_moved_or_replaced_takes_no_other_verdict_for_its_ow
     for replaced in [false, true] {
         let scene = Scene::new();
         let plan = scene.write("plan.toml", &PLAN.replace("500ms", "300ms"));
-        let short = scene.write("short.toml", &PLAN.replace("500ms", "10ms").replace("1KiB..32KiB x2", "1KiB"));
+        let short = scene.write("short.toml", &PLAN.replace("500ms", "100ms").replace("1KiB..32KiB x2", "1KiB"));
         let mut run = scene.spawn(run_by(&["env"], &scene, &plan), "run");
         run.wait_for_outcomes(1);
         let kept = scene.run_directory().with_file_name("moved");

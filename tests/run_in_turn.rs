@@ -11,7 +11,7 @@ const PLAN: &str = r#"
 name = "in-turn"
 launch = { via = "local" }
 hosts = { names = ["a", "b"] }
-defaults = { transport = "tcp", measure = "60ms", warm_up = "10ms", metric = "bandwidth" }
+defaults = { transport = "tcp", measure = "200ms", warm_up = "10ms", metric = "bandwidth" }
 
 [[test]]
 name = "small"

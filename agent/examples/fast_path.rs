@@ -12,13 +12,11 @@ use std::{
 
 use railgauge_agent::{
     bench::Recorder,
-    fabric::{
-        Control,
-        verbs::{
-            pingpong::{ByCompletion, ByMemory, SIGNAL_EVERY, serve_first},
-            stream::{How, Nothing, Unlimited, stream},
-            waiter::Waiter,
-        },
+    bench::control::Control,
+    fabric::verbs::{
+        pingpong::{ByCompletion, ByMemory, SIGNAL_EVERY, serve_first},
+        stream::{How, Nothing, Unlimited, stream},
+        waiter::Waiter,
     },
     verbs::{
         send::{Template, Verb, Walk},

@@ -9,8 +9,10 @@ use std::{
 };
 
 use railgauge_agent::{
-    collective::rank::Rank,
-    nccl::words::{Said, Wish},
+    collective::{
+        message::{RankAnswer, RankAsk},
+        rank::Rank,
+    },
     system::wait::Doorbell,
 };
 use railgauge_wire::{
@@ -18,7 +20,7 @@ use railgauge_wire::{
     group::{Exercise, Exercised, Manner, MemberSpec, Seat, Ticket, Training},
     link::{Knobs, LinkSpec, Role},
     step::Window,
-    terms::{Aim, Algorithm, Datatype, Fabric, LinkLayer, Memory, Op, Reduction, Service, Transport},
+    terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -26,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
     let link = LinkSpec {
         role: Role::Initiator,
-        fabric: Fabric::Tcp,
+        transport: Transport::Tcp,
         service: Service::Rc,
         device: None,
         port: 1,
@@ -42,7 +44,7 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
     };
     let seat = Some(Box::new(Seat { host: format!("h{rank}"), link }));
     let (gpu, library, env, siblings) = (None, None, BTreeMap::new(), ranks);
-    MemberSpec { rank, ranks, fabric: Fabric::Tcp, gpu, library, env, max_size, siblings, seat }
+    MemberSpec { rank, ranks, transport: Transport::Tcp, gpu, library, env, max_size, siblings, seat }
 }
 
 fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>) -> Exercise {
@@ -57,7 +59,7 @@ fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>)
         training: None,
     };
     let window = Window::Iterations(3);
-    Exercise { op, aim: Aim::Bandwidth, size, manner, window, warm_up: 0, verify: true, seed: 11 }
+    Exercise { op, metric: TestMetric::Bandwidth, size, manner, window, warm_up: 0, verify: true, seed: 11 }
 }
 
 /// What all ranks say to each of the exercises.
@@ -73,16 +75,16 @@ fn group(ranks: u32, max_size: u64, exercises: Vec<Exercise>) -> Vec<Vec<Result<
             let mut rank = Rank::new(spec(number, ranks, max_size));
             let (abort, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(Doorbell::new().unwrap()));
             let mut ask = |wish| rank.ask(wish, LIMIT, &abort, &bell);
-            let Ok(Said::Opened(said)) = ask(Wish::Open(Box::new(spec(number, ranks, max_size)))) else {
+            let Ok(RankAnswer::Opened(said)) = ask(RankAsk::Open(Box::new(spec(number, ranks, max_size)))) else {
                 panic!("not opened")
             };
             tell.send((number, said.ticket, give)).unwrap();
-            ask(Wish::Join(tickets.recv().unwrap())).unwrap();
+            ask(RankAsk::Join(tickets.recv().unwrap())).unwrap();
             opened.wait();
             let mut accounts = Vec::new();
             for exercise in exercises.iter() {
-                accounts.push(ask(Wish::Exercise(Box::new(exercise.clone()))).map(|said| match said {
-                    Said::Exercised(account) => *account,
+                accounts.push(ask(RankAsk::Exercise(Box::new(exercise.clone()))).map(|said| match said {
+                    RankAnswer::Exercised(account) => *account,
                     other => panic!("{other:?}"),
                 }));
             }
@@ -110,7 +112,7 @@ fn all_right(ranks: u32, exercises: Vec<Exercise>) {
             assert_eq!(account.checked.verified, 2 * result, "{words}: {:?}", account.checked);
             assert_eq!((account.times.len(), account.batch), (1, 3), "{words}");
             let carried = account.carried.unwrap();
-            assert_eq!((carried.transport, carried.link_layer), (Transport::Tcp, Some(LinkLayer::Loopback)));
+            assert_eq!((carried.transport, carried.link_layer), (Carrier::Tcp, Some(LinkLayer::Loopback)));
         }
     }
 }
@@ -149,7 +151,7 @@ fn every_type_and_reduction_is_right_and_large_data_streams() {
         let reduction = op.reduces().then_some(Reduction::Max);
         exercises.push(exercise(op, 3 << 20, Datatype::Bf16, reduction));
         let mut latency = exercise(op, 96, Datatype::F64, reduction);
-        latency.aim = Aim::Latency;
+        latency.metric = TestMetric::Latency;
         exercises.push(latency);
     }
     let count = exercises.len();
@@ -164,7 +166,7 @@ fn every_type_and_reduction_is_right_and_large_data_streams() {
 fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() {
     const COMPUTE: u64 = 20_000_000;
     let mut step = exercise(Op::AllReduce, 300_000, Datatype::F32, Some(Reduction::Sum));
-    step.aim = Aim::Step;
+    step.metric = TestMetric::Step;
     step.manner.training = Some(Training { model: None, bucket: 100_000, first_bucket: 4_096, compute: COMPUTE });
     let mut in_place = step.clone();
     in_place.manner.in_place = true;

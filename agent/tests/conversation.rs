@@ -35,7 +35,7 @@ fn another_protocol_is_refused_in_words_and_ends_the_agent() {
     let hello = Ask::Hello { protocol: PROTOCOL + 1, run_id: "test".into(), host: "here".into() };
     let failure = agent.ask(hello).unwrap_err();
     assert!(failure.cause.contains(&format!("protocol {}", PROTOCOL + 1)), "{failure}");
-    assert!(failure.help.contains("one build"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "remove-old-agent");
     assert_eq!(agent.ended().0.code(), Some(2));
 }
 

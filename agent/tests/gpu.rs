@@ -3,9 +3,8 @@
 use std::os::fd::AsRawFd;
 
 use railgauge_agent::{
-    collective::values::Part,
     gpu::{Buffer, Device, Stream, copies, kernels, values::Values},
-    memory::pattern,
+    memory::{pattern, values::Part},
 };
 use railgauge_wire::{
     step::Pattern,
@@ -86,7 +85,8 @@ fn a_buffer_is_exported_as_a_dma_buf_or_refused_in_words() {
         }
         Err(failure) => {
             println!("dma-buf refused: {failure}");
-            assert!(failure.cause.contains("no dma-buf") && failure.help.contains("nvidia_peermem"), "{failure}");
+            assert!(failure.cause.contains("no dma-buf"), "{failure}");
+            assert_eq!(failure.remedy.unwrap().commands()[0].command, "modprobe nvidia_peermem");
         }
     }
 }
@@ -130,5 +130,5 @@ fn a_host_without_cuda_is_told_so() {
     // On a host with a driver the number is what does not exist; either way it is a failure in words.
     let failure = Device::open(4096).err().unwrap();
     assert!(failure.cause.contains("no CUDA driver") || failure.cause.contains("GPU"), "{failure}");
-    assert!(!failure.help.is_empty(), "{failure}");
+    assert!(failure.remedy.is_some(), "{failure}");
 }

@@ -16,7 +16,7 @@ use railgauge_wire::{
     link::Role,
     message::Ask,
     step::{Step, Window},
-    terms::{Aim, LinkLayer, Op},
+    terms::{LinkLayer, Op, TestMetric},
 };
 
 const ADDRESSES: [&str; 2] = ["10.213.79.1", "10.213.79.2"];
@@ -118,8 +118,8 @@ fn a_link_that_falls_silent_is_an_error_in_seconds() {
     let Some(cable) = Cable::new("s") else { return };
     for op in [Op::Write, Op::Read] {
         let mut pair = cable.agents().linked(|spec| spec.address = None, 2, 65_536);
-        pair.responder.ask(step(Step::Serve { op, aim: Aim::Bandwidth, size: 65_536 })).unwrap();
-        let long = Step::Time(timing(op, Aim::Bandwidth, 65_536, Window::Duration(60_000_000_000)));
+        pair.responder.ask(step(Step::Serve { op, metric: TestMetric::Bandwidth, size: 65_536 })).unwrap();
+        let long = Step::Time(timing(op, TestMetric::Bandwidth, 65_536, Window::Duration(60_000_000_000)));
         let running = pair.initiator.post(Ask::Step { link: LINK, step: long, limit_ms: 60_000 });
         std::thread::sleep(Duration::from_millis(200));
         let start = Instant::now();

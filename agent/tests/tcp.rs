@@ -17,7 +17,7 @@ use railgauge_wire::{
     measure::SourcePort,
     message::{Answer, Ask},
     step::{Checked, Step, Stepped, Timing, Window},
-    terms::{Aim, LinkLayer, Op, Transport},
+    terms::{Carrier, LinkLayer, Op, TestMetric},
 };
 
 const MS: u64 = 1_000_000;
@@ -27,7 +27,7 @@ fn a_link_says_what_it_is() {
     let mut pair = Pair::new();
     let (near, far) = pair.open(|_| (), 3, 4096).unwrap();
     for end in [near, far] {
-        assert_eq!((end.transport, end.link_layer), (Transport::Tcp, LinkLayer::Loopback));
+        assert_eq!((end.transport, end.link_layer), (Carrier::Tcp, LinkLayer::Loopback));
         assert_eq!((end.device.as_str(), end.rate_gbps, end.settings["streams"].as_str()), ("lo", None, "3"));
         assert!(end.settings.contains_key("congestion_control"));
     }
@@ -81,7 +81,7 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         (Op::Read, adaptive, false),
     ] {
         let size = 32_768;
-        let timing = Timing { warm_up: 20 * MS, bidirectional, ..timing(op, Aim::Bandwidth, size, window) };
+        let timing = Timing { warm_up: 20 * MS, bidirectional, ..timing(op, TestMetric::Bandwidth, size, window) };
         let (near, far) = pair.time(timing);
         let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
         assert_eq!((near.bytes, near.operations * size), (far.bytes, near.bytes), "{what}");
@@ -107,7 +107,7 @@ fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
     for op in [Op::Write, Op::Read] {
         for only in [None, Some(1), Some(2)] {
             let window = Window::Duration(100 * MS);
-            let timing = Timing { only, warm_up: 10 * MS, ..timing(op, Aim::Bandwidth, 65_536, window) };
+            let timing = Timing { only, warm_up: 10 * MS, ..timing(op, TestMetric::Bandwidth, 65_536, window) };
             let (near, far) = pair.time(timing);
             let what = format!("{op} {only:?}: {near:?} {far:?}");
             assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{what}");
@@ -128,7 +128,7 @@ fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
 fn latency_counts_every_sample() {
     let mut pair = Pair::new().linked(|_| (), 2, 4096);
     for (op, size) in [(Op::Write, 1), (Op::Send, 8), (Op::Read, 4096)] {
-        let (near, far) = pair.time(timing(op, Aim::Latency, size, Window::Iterations(500)));
+        let (near, far) = pair.time(timing(op, TestMetric::Latency, size, Window::Iterations(500)));
         let latency = near.latency.clone().unwrap();
         assert_eq!((near.operations, near.bytes, latency.samples), (500, 500 * size, 500));
         assert_eq!(latency.histogram.iter().map(|bucket| bucket.1).sum::<u64>(), 500);
@@ -139,7 +139,7 @@ fn latency_counts_every_sample() {
         assert!((latency.mean * trips * 500.0 / near.elapsed as f64 - 1.0).abs() < 0.01, "{near:?}");
         assert!(far.bytes > 0 && far.latency.is_none());
     }
-    let (near, _) = pair.time(timing(Op::Write, Aim::Latency, 64, Window::Duration(120 * MS)));
+    let (near, _) = pair.time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(120 * MS)));
     assert!((120 * MS..200 * MS).contains(&near.elapsed) && near.slices.len() == 1, "{near:?}");
 }
 
@@ -161,7 +161,7 @@ fn polling_and_dram_buffers_work_too() {
         Ok(_) => {
             pair.open(change, 1, 65_536).unwrap();
             assert_eq!(pair.verify(Op::Write, 65_535, 1).wrong, 0);
-            let (near, _) = pair.time(timing(Op::Write, Aim::Bandwidth, 65_536, Window::Duration(100 * MS)));
+            let (near, _) = pair.time(timing(Op::Write, TestMetric::Bandwidth, 65_536, Window::Duration(100 * MS)));
             assert!(near.bytes > 0);
         }
     }
@@ -188,9 +188,11 @@ fn the_congestion_control_is_the_one_that_was_asked_for() {
 #[test]
 fn what_tcp_cannot_do_is_said_and_leaves_the_link_whole() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
-    let failure = pair.initiator.ask(step(Step::Time(timing(Op::AtomicFadd, Aim::Latency, 8, Window::Iterations(1)))));
+    let failure =
+        pair.initiator.ask(step(Step::Time(timing(Op::AtomicFadd, TestMetric::Latency, 8, Window::Iterations(1)))));
     assert_eq!(failure.unwrap_err().kind, Kind::Unsupported);
-    let failure = pair.initiator.ask(step(Step::Time(timing(Op::Write, Aim::Latency, 8192, Window::Iterations(1)))));
+    let failure =
+        pair.initiator.ask(step(Step::Time(timing(Op::Write, TestMetric::Latency, 8192, Window::Iterations(1)))));
     assert!(failure.unwrap_err().cause.contains("8192 bytes do not fit"));
     assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
 }
@@ -198,8 +200,8 @@ fn what_tcp_cannot_do_is_said_and_leaves_the_link_whole() {
 #[test]
 fn two_passes_that_do_not_match_are_refused() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
-    let step = Step::Time(timing(Op::Read, Aim::Bandwidth, 64, Window::Iterations(1)));
-    let (near, _) = pair.served(Op::Write, Aim::Bandwidth, 64, step);
+    let step = Step::Time(timing(Op::Read, TestMetric::Bandwidth, 64, Window::Iterations(1)));
+    let (near, _) = pair.served(Op::Write, TestMetric::Bandwidth, 64, step);
     assert!(near.unwrap_err().cause.contains("serves write of 64 bytes"));
 }
 
@@ -207,7 +209,7 @@ fn two_passes_that_do_not_match_are_refused() {
 fn stop_without_a_pass_answers_at_once() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     let took = (0..5).map(|_| {
-        let serve = Step::Serve { op: Op::Write, aim: Aim::Bandwidth, size: 64 };
+        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 64 };
         assert_eq!(pair.responder.ask(step(serve)), Ok(Answer::Done));
         let start = Instant::now();
         assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }), Ok(Answer::Stepped(Stepped::Done)));
@@ -224,7 +226,7 @@ fn a_planned_start_is_kept() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     let Ok(Answer::Clock { monotonic, .. }) = pair.initiator.ask(Ask::Clock) else { panic!() };
     let start_at = Some(monotonic + 200 * MS);
-    let timing = Timing { start_at, ..timing(Op::Read, Aim::Bandwidth, 64, Window::Iterations(10)) };
+    let timing = Timing { start_at, ..timing(Op::Read, TestMetric::Bandwidth, 64, Window::Iterations(10)) };
     let (near, _) = pair.time(timing);
     assert!((200 * MS..1_000 * MS).contains(&(near.started - monotonic)), "{near:?}");
 }
@@ -233,18 +235,18 @@ fn a_planned_start_is_kept() {
 fn several_threads_are_one_link() {
     let mut pair = Pair::new();
     let (near, _) = pair.open(|spec| spec.threads = 2, 3, 65_536).unwrap();
-    assert_eq!((near.settings["threads"].as_str(), near.transport), ("2", Transport::Tcp));
+    assert_eq!((near.settings["threads"].as_str(), near.transport), ("2", Carrier::Tcp));
     for op in [Op::Write, Op::Read] {
         let checked = pair.verify(op, 65_536, 1);
         assert_eq!((checked.verified, checked.wrong), (3 * 65_536, 0));
-        let (near, far) = pair.time(timing(op, Aim::Bandwidth, 65_536, Window::Iterations(100)));
+        let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 65_536, Window::Iterations(100)));
         assert_eq!((near.operations, near.bytes), (300, 300 * 65_536));
         assert_eq!(far.bytes, near.bytes);
-        let (near, far) = pair.time(timing(op, Aim::Bandwidth, 4096, Window::Duration(250 * MS)));
+        let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 4096, Window::Duration(250 * MS)));
         assert!(near.bytes == far.bytes && (250 * MS..2_000 * MS).contains(&near.elapsed) && near.cpu > 0, "{near:?}");
         assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{near:?}");
     }
-    let alone = Timing { only: Some(2), ..timing(Op::Write, Aim::Bandwidth, 4096, Window::Iterations(10)) };
+    let alone = Timing { only: Some(2), ..timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(10)) };
     let (near, _) = pair.time(alone);
     assert_eq!(near.lanes.iter().map(|lane| lane.bytes).collect::<Vec<_>>(), [0, 0, 40_960], "{near:?}");
 }
@@ -260,10 +262,14 @@ fn ends_of_different_numbers_of_threads_do_not_join() {
 #[test]
 fn a_link_that_is_closed_under_a_measurement_ends_it() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
-    let serve = Step::Serve { op: Op::Write, aim: Aim::Bandwidth, size: 65_536 };
+    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 65_536 };
     pair.responder.ask(step(serve)).unwrap();
-    let running =
-        pair.initiator.post(step(Step::Time(timing(Op::Write, Aim::Bandwidth, 65_536, Window::Duration(9_000 * MS)))));
+    let running = pair.initiator.post(step(Step::Time(timing(
+        Op::Write,
+        TestMetric::Bandwidth,
+        65_536,
+        Window::Duration(9_000 * MS),
+    ))));
     std::thread::sleep(Duration::from_millis(100));
     let start = Instant::now();
     assert_eq!(pair.initiator.ask(Ask::Close { link: LINK }), Ok(Answer::Done));
@@ -278,21 +284,27 @@ fn a_link_that_is_closed_under_a_measurement_ends_it() {
 fn a_step_gives_up_at_its_limit() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     // Nobody serves.
-    let time = Step::Time(timing(Op::Write, Aim::Bandwidth, 64, Window::Duration(MS)));
+    let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 64, Window::Duration(MS)));
     let failure = pair.initiator.ask(Ask::Step { link: LINK, step: time, limit_ms: 200 }).unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Measure, Kind::Deadline), "{failure}");
-    let failure =
-        pair.initiator.ask(step(Step::Time(timing(Op::Write, Aim::Bandwidth, 64, Window::Duration(MS))))).unwrap_err();
+    let failure = pair
+        .initiator
+        .ask(step(Step::Time(timing(Op::Write, TestMetric::Bandwidth, 64, Window::Duration(MS)))))
+        .unwrap_err();
     assert!(failure.cause.contains("broke earlier"), "{failure}");
 }
 
 #[test]
 fn a_killed_peer_is_an_error_in_time() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
-    let serve = Step::Serve { op: Op::Read, aim: Aim::Bandwidth, size: 65_536 };
+    let serve = Step::Serve { op: Op::Read, metric: TestMetric::Bandwidth, size: 65_536 };
     pair.responder.ask(step(serve)).unwrap();
-    let running =
-        pair.initiator.post(step(Step::Time(timing(Op::Read, Aim::Bandwidth, 65_536, Window::Duration(9_000 * MS)))));
+    let running = pair.initiator.post(step(Step::Time(timing(
+        Op::Read,
+        TestMetric::Bandwidth,
+        65_536,
+        Window::Duration(9_000 * MS),
+    ))));
     std::thread::sleep(Duration::from_millis(100));
     pair.responder.child.kill().unwrap();
     let start = Instant::now();
@@ -305,9 +317,9 @@ fn a_killed_peer_is_an_error_in_time() {
 fn losing_the_controller_ends_a_measurement_that_spins() {
     let poll = |spec: &mut railgauge_wire::link::LinkSpec| spec.knobs.completion = Some(Completion::Poll);
     let mut pair = Pair::new().linked(poll, 2, 4096);
-    let serve = Step::Serve { op: Op::Write, aim: Aim::Latency, size: 64 };
+    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: 64 };
     pair.responder.ask(step(serve)).unwrap();
-    pair.initiator.post(step(Step::Time(timing(Op::Write, Aim::Latency, 64, Window::Duration(9_000 * MS)))));
+    pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(9_000 * MS)))));
     std::thread::sleep(Duration::from_millis(100));
     for agent in [&mut pair.initiator, &mut pair.responder] {
         agent.close_stdin();
@@ -383,9 +395,9 @@ fn several_links_of_one_agent_measure_at_once() {
     }
     let start = Instant::now();
     for link in 0..4u64 {
-        let serve = Step::Serve { op: Op::Write, aim: Aim::Bandwidth, size: 4096 };
+        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 4096 };
         pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
-        let time = Step::Time(timing(Op::Write, Aim::Bandwidth, 4096, Window::Duration(600 * MS)));
+        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(600 * MS)));
         runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));
     }
     for (link, run) in (0..).zip(runs) {

@@ -18,7 +18,7 @@ use railgauge_wire::{
     measure::{Measurement, SourcePort},
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Aim, Fabric, LinkLayer, Memory, Op, Service, Transport},
+    terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
 };
 
 const MS: u64 = 1_000_000;
@@ -50,7 +50,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
     let place = usize::from(role == Role::Responder);
     LinkSpec {
         role,
-        fabric: Fabric::Verbs,
+        transport: Transport::Verbs,
         service,
         device: devices.and_then(|devices| devices.split(';').nth(place).map(str::to_owned)),
         port: 0,
@@ -66,9 +66,9 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
     }
 }
 
-fn timing(op: Op, aim: Aim, size: u64) -> Timing {
+fn timing(op: Op, metric: TestMetric, size: u64) -> Timing {
     let window = Window::Duration(300 * MS);
-    Timing { op, aim, size, window, warm_up: 50 * MS, start_at: None, bidirectional: false, only: None }
+    Timing { op, metric, size, window, warm_up: 50 * MS, start_at: None, bidirectional: false, only: None }
 }
 
 fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {
@@ -134,14 +134,14 @@ impl Pair {
     }
 
     /// Moves the pattern once, and compares it.
-    fn verified(&mut self, op: Op, aim: Aim, size: u64, iteration: u64) -> Result<Checked, Failure> {
+    fn verified(&mut self, op: Op, metric: TestMetric, size: u64, iteration: u64) -> Result<Checked, Failure> {
         let pattern = Pattern { size, seed: 42, iteration };
         let (source, sink) = if op.pulls() { (1, 0) } else { (0, 1) };
         self.step(source, Step::Fill(pattern))?;
         self.step(sink, Step::Poison(pattern))?;
         let served = matches!(op, Op::Send | Op::WriteImm);
         if served {
-            self.step(1, Step::Serve { op, aim, size })?;
+            self.step(1, Step::Serve { op, metric, size })?;
         }
         self.step(0, Step::Transfer { op, pattern })?;
         if served {
@@ -154,8 +154,8 @@ impl Pair {
     }
 
     fn timed(&mut self, timing: Timing) -> Result<[Measurement; 2], Failure> {
-        let Timing { op, aim, size, .. } = timing;
-        self.step(1, Step::Serve { op, aim, size })?;
+        let Timing { op, metric, size, .. } = timing;
+        self.step(1, Step::Serve { op, metric, size })?;
         let measured = self.step(0, Step::Time(timing));
         let served = self.stop();
         match (measured?, served?) {
@@ -165,16 +165,16 @@ impl Pair {
     }
 
     /// A whole case; prints what came out.
-    fn case(&mut self, op: Op, aim: Aim, size: u64) -> [Measurement; 2] {
-        self.case_of(timing(op, aim, size))
+    fn case(&mut self, op: Op, metric: TestMetric, size: u64) -> [Measurement; 2] {
+        self.case_of(timing(op, metric, size))
     }
 
     fn case_of(&mut self, timing: Timing) -> [Measurement; 2] {
-        let Timing { op, aim, size, .. } = timing;
+        let Timing { op, metric, size, .. } = timing;
         let right = Checked { verified: size * queue_pairs(&self.opened[0].endpoint), wrong: 0, first_wrong: None };
-        assert_eq!(self.verified(op, aim, size, 1).unwrap(), right, "{op} {aim} {size} before");
-        let measured = self.timed(timing).unwrap_or_else(|failure| panic!("{op} {aim} {size}: {failure}"));
-        assert_eq!(self.verified(op, aim, size, 2).unwrap(), right, "{op} {aim} {size} after");
+        assert_eq!(self.verified(op, metric, size, 1).unwrap(), right, "{op} {metric} {size} before");
+        let measured = self.timed(timing).unwrap_or_else(|failure| panic!("{op} {metric} {size}: {failure}"));
+        assert_eq!(self.verified(op, metric, size, 2).unwrap(), right, "{op} {metric} {size} after");
         let [initiator, responder] = &measured;
         assert!(initiator.operations > 0 && initiator.elapsed > 0, "{initiator:?}");
         assert_eq!(initiator.bytes, initiator.operations * size);
@@ -182,13 +182,13 @@ impl Pair {
         let us = |ns: u64| ns as f64 / 1e3;
         match &initiator.latency {
             None => println!(
-                "{op:12} {aim} {size:8} B  {gbps:9.4} Gb/s  {:8} operations, {} served, in {:.0} ms",
+                "{op:12} {metric} {size:8} B  {gbps:9.4} Gb/s  {:8} operations, {} served, in {:.0} ms",
                 initiator.operations,
                 responder.operations,
                 us(initiator.elapsed) / 1e3
             ),
             Some(latency) => println!(
-                "{op:12} {aim} {size:8} B  min {:8.1} p50 {:8.1} p99 {:8.1} max {:8.1} µs  {} samples",
+                "{op:12} {metric} {size:8} B  min {:8.1} p50 {:8.1} p99 {:8.1} max {:8.1} µs  {} samples",
                 us(latency.min),
                 us(latency.p50),
                 us(latency.p99),
@@ -204,19 +204,19 @@ impl Pair {
 fn rc_writes_reads_and_their_latency() {
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 1 << 20) else { return };
     for opened in &pair.opened {
-        assert_eq!(opened.transport, Transport::VerbsRc);
+        assert_eq!(opened.transport, Carrier::VerbsRc);
         println!("{} {} software {} {:?}", opened.device, opened.link_layer, opened.software, opened.settings);
         if opened.software {
             assert_eq!((opened.link_layer, opened.rate_gbps), (LinkLayer::RoceV2, None));
         }
     }
     for size in [1, 8, 4096, 65536, 1 << 20] {
-        pair.case(Op::Write, Aim::Bandwidth, size);
-        pair.case(Op::Read, Aim::Bandwidth, size);
+        pair.case(Op::Write, TestMetric::Bandwidth, size);
+        pair.case(Op::Read, TestMetric::Bandwidth, size);
     }
     for size in [1, 8, 4096] {
-        pair.case(Op::Write, Aim::Latency, size);
-        pair.case(Op::Read, Aim::Latency, size);
+        pair.case(Op::Write, TestMetric::Latency, size);
+        pair.case(Op::Read, TestMetric::Latency, size);
     }
 }
 
@@ -225,11 +225,11 @@ fn rc_sends_and_immediate_data() {
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 1 << 16) else { return };
     for op in [Op::Send, Op::WriteImm] {
         for size in [1, 4096, 65536] {
-            let [initiator, responder] = pair.case(op, Aim::Bandwidth, size);
+            let [initiator, responder] = pair.case(op, TestMetric::Bandwidth, size);
             assert_eq!(initiator.operations, responder.operations, "what was sent has arrived, and nothing else");
         }
-        pair.case(op, Aim::Latency, 8);
-        pair.case(op, Aim::Latency, 4096);
+        pair.case(op, TestMetric::Latency, 8);
+        pair.case(op, TestMetric::Latency, 4096);
     }
 }
 
@@ -237,8 +237,8 @@ fn rc_sends_and_immediate_data() {
 fn rc_atomics_add_up() {
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 1, 8) else { return };
     for op in [Op::AtomicFadd, Op::AtomicCas] {
-        pair.case(op, Aim::Bandwidth, 8);
-        pair.case(op, Aim::Latency, 8);
+        pair.case(op, TestMetric::Bandwidth, 8);
+        pair.case(op, TestMetric::Latency, 8);
     }
 }
 
@@ -246,10 +246,10 @@ fn rc_atomics_add_up() {
 fn several_queue_pairs_share_a_link() {
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 4, 1 << 16) else { return };
     for op in [Op::Write, Op::Read, Op::Send] {
-        pair.case(op, Aim::Bandwidth, 4096);
+        pair.case(op, TestMetric::Bandwidth, 4096);
     }
-    let failure = pair.timed(timing(Op::Write, Aim::Latency, 8)).unwrap_err();
-    assert!(failure.help.contains("qps = 1"), "{failure}");
+    let failure = pair.timed(timing(Op::Write, TestMetric::Latency, 8)).unwrap_err();
+    assert_eq!(failure.remedy.unwrap().id, "one-queue-pair");
 }
 
 #[test]
@@ -261,11 +261,11 @@ fn several_threads_share_a_link() {
     assert_eq!(pair.opened[0].settings.get("threads").map(String::as_str), Some("2"));
     for op in [Op::Write, Op::Read, Op::Send, Op::WriteImm] {
         for size in [4096, 65536] {
-            let [initiator, responder] = pair.case(op, Aim::Bandwidth, size);
+            let [initiator, responder] = pair.case(op, TestMetric::Bandwidth, size);
             assert!(op == Op::Write || op == Op::Read || initiator.operations == responder.operations, "{op}");
         }
     }
-    let failure = pair.timed(timing(Op::Send, Aim::Latency, 8)).unwrap_err();
+    let failure = pair.timed(timing(Op::Send, TestMetric::Latency, 8)).unwrap_err();
     assert!(failure.cause.contains("one thread"), "{failure}");
 }
 
@@ -273,23 +273,25 @@ fn several_threads_share_a_link() {
 fn unreliable_services() {
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Uc, 1, 4096) else { return };
     for op in [Op::Write, Op::Send, Op::WriteImm] {
-        pair.case(op, Aim::Bandwidth, 1024);
-        pair.case(op, Aim::Latency, 8);
+        pair.case(op, TestMetric::Bandwidth, 1024);
+        pair.case(op, TestMetric::Latency, 8);
     }
-    let failure = pair.timed(timing(Op::Read, Aim::Bandwidth, 8)).unwrap_err();
-    assert!(failure.cause.contains("uc") && failure.help.contains("rc"), "{failure}");
+    let failure = pair.timed(timing(Op::Read, TestMetric::Bandwidth, 8)).unwrap_err();
+    assert!(failure.cause.contains("uc"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "rc-service");
     drop(pair);
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Ud, 1, 4096) else { return };
-    assert_eq!(pair.opened[0].transport, Transport::VerbsUd);
-    pair.case(Op::Send, Aim::Bandwidth, 1024);
-    pair.case(Op::Send, Aim::Latency, 8);
+    assert_eq!(pair.opened[0].transport, Carrier::VerbsUd);
+    pair.case(Op::Send, TestMetric::Bandwidth, 1024);
+    pair.case(Op::Send, TestMetric::Latency, 8);
 }
 
 #[test]
 fn both_directions_at_once() {
     let Some(mut pair) = Pair::new(&Knobs::default(), Service::Rc, 2, 1 << 16) else { return };
     for op in [Op::Write, Op::Read, Op::Send] {
-        let [initiator, responder] = pair.case_of(Timing { bidirectional: true, ..timing(op, Aim::Bandwidth, 16384) });
+        let [initiator, responder] =
+            pair.case_of(Timing { bidirectional: true, ..timing(op, TestMetric::Bandwidth, 16384) });
         assert!(responder.operations > 0, "{responder:?}");
         let overlap = responder.elapsed as f64 / initiator.elapsed as f64;
         assert!((0.5..2.0).contains(&overlap), "{op}: {} against {} ns", responder.elapsed, initiator.elapsed);
@@ -306,7 +308,7 @@ fn every_queue_pair_tells_its_part_and_one_can_carry_all_of_it() {
             (Some(1), Window::Duration(300 * MS)),
             (Some(2), Window::Iterations(100)),
         ] {
-            let [near, _] = pair.case_of(Timing { only, window, ..timing(op, Aim::Bandwidth, 16_384) });
+            let [near, _] = pair.case_of(Timing { only, window, ..timing(op, TestMetric::Bandwidth, 16_384) });
             assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{op}: {near:?}");
             for (number, lane) in (0..).zip(&near.lanes) {
                 assert_eq!(lane.bytes > 0, only.is_none_or(|only| only == number), "{op} {only:?}: {near:?}");
@@ -322,12 +324,12 @@ fn event_mode_sleeps_instead_of_polling() {
     let knobs = Knobs { completion: Some(Completion::Events), ..Knobs::default() };
     let Some(mut pair) = Pair::new(&knobs, Service::Rc, 1, 1 << 16) else { return };
     for op in [Op::Write, Op::Send] {
-        pair.case(op, Aim::Bandwidth, 16384);
+        pair.case(op, TestMetric::Bandwidth, 16384);
     }
     for op in [Op::Send, Op::WriteImm, Op::Read, Op::AtomicFadd] {
-        pair.case(op, Aim::Latency, 8);
+        pair.case(op, TestMetric::Latency, 8);
     }
-    let failure = pair.timed(timing(Op::Write, Aim::Latency, 8)).unwrap_err();
+    let failure = pair.timed(timing(Op::Write, TestMetric::Latency, 8)).unwrap_err();
     assert!(failure.cause.contains("event mode"), "{failure}");
 }
 
@@ -368,13 +370,13 @@ fn knobs_are_used_and_recorded() {
         assert_eq!(settings.get(name).map(String::as_str), Some(value), "{name} of {settings:?}");
     }
     for (op, window) in [(Op::Write, Window::Iterations(1001)), (Op::Send, Window::Iterations(333))] {
-        let [initiator, _] = pair.case_of(Timing { window, ..timing(op, Aim::Bandwidth, 2048) });
+        let [initiator, _] = pair.case_of(Timing { window, ..timing(op, TestMetric::Bandwidth, 2048) });
         let Window::Iterations(wanted) = window else { panic!() };
         assert_eq!(initiator.operations, wanted);
     }
     let window = Window::Iterations(100);
     for op in [Op::Write, Op::Send, Op::Read] {
-        let [initiator, _] = pair.case_of(Timing { window, ..timing(op, Aim::Latency, 8) });
+        let [initiator, _] = pair.case_of(Timing { window, ..timing(op, TestMetric::Latency, 8) });
         assert_eq!(initiator.latency.map(|latency| latency.samples), Some(100));
     }
 }
@@ -390,15 +392,15 @@ fn mistakes_and_missing_things_are_failures_in_words() {
     };
     let mut refused = |link, change: &dyn Fn(&mut LinkSpec)| opened(&mut agent, link, plain(change)).unwrap_err();
     let failure = refused(1, &|spec| spec.device = Some("mlx5_99".into()));
-    assert!(failure.kind == Kind::Configuration && failure.help.contains("devices here"), "{failure}");
+    assert!(failure.kind == Kind::Configuration && failure.cause.contains("devices here"), "{failure}");
     let failure = refused(2, &|spec| spec.knobs.gid_index = Some(99));
-    assert!(failure.cause.contains("GID index 99") && failure.help.contains("RoCE v2"), "{failure}");
+    assert!(failure.cause.contains("GID index 99") && failure.cause.contains("RoCE v2"), "{failure}");
     let failure = refused(3, &|spec| spec.knobs.depth = Some(1 << 30));
     assert!(failure.kind == Kind::Unsupported && failure.cause.contains("depth"), "{failure}");
     let failure = refused(4, &|spec| spec.max_size = 1 << 50);
     assert!(failure.cause.contains("memory"), "{failure}");
     let failure = refused(5, &|spec| spec.knobs.huge_pages = Some(true));
-    assert!(failure.help.contains("nr_hugepages"), "{failure}");
+    assert!(failure.remedy.unwrap().commands()[0].command.contains("nr_hugepages"));
 }
 
 #[test]
@@ -407,7 +409,10 @@ fn a_peer_that_goes_away_is_reported_and_not_waited_for() {
     let Some(mut pair) = Pair::of(|role| spec(role, &Knobs::default(), Service::Rc, 1, 1 << 14)) else { return };
     let id = pair.agents[0].post(Ask::Step {
         link: pair.link,
-        step: Step::Time(Timing { window: Window::Duration(10_000 * MS), ..timing(Op::Write, Aim::Bandwidth, 4096) }),
+        step: Step::Time(Timing {
+            window: Window::Duration(10_000 * MS),
+            ..timing(Op::Write, TestMetric::Bandwidth, 4096)
+        }),
         limit_ms: 15_000,
     });
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -415,7 +420,7 @@ fn a_peer_that_goes_away_is_reported_and_not_waited_for() {
     let failure = pair.agents[0].wait(id).unwrap_err();
     println!("{failure}");
     assert_eq!(failure.kind, Kind::Fabric);
-    assert!(!failure.help.is_empty());
+    assert!(failure.remedy.is_some());
 }
 
 #[test]
@@ -424,11 +429,11 @@ fn rdma_cm_joins_as_well() {
     let Some(mut pair) = Pair::new(&knobs, Service::Rc, 2, 1 << 16) else { return };
     assert_eq!(pair.opened[0].settings.get("joining").map(String::as_str), Some("rdma-cm"));
     for op in [Op::Write, Op::Read, Op::Send, Op::WriteImm] {
-        pair.case(op, Aim::Bandwidth, 16384);
+        pair.case(op, TestMetric::Bandwidth, 16384);
     }
     drop(pair);
     let Some(mut pair) = Pair::new(&knobs, Service::Rc, 1, 1 << 16) else { return };
     for op in [Op::Write, Op::Send] {
-        pair.case(op, Aim::Latency, 8);
+        pair.case(op, TestMetric::Latency, 8);
     }
 }

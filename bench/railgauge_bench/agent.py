@@ -25,7 +25,7 @@ class Agent:
         if self.process.stdout.readline() != b"\x01railgauge-agent\n":
             sys.exit(f"the agent does not greet: {' '.join(map(str, command))}")
         self.next, self.kept = 0, {}
-        self.ask({"Hello": {"protocol": 2, "run_id": "bench", "host": "bench"}})
+        self.ask({"Hello": {"protocol": 3, "run_id": "bench", "host": "bench"}})
 
     def post(self, ask):
         """Sends a request and returns its number."""
@@ -79,8 +79,8 @@ class Link:
 
     def measure(self, op, aim, size, window, warm_up=0):
         """One timed pass; the accounts of both ends. `window` is the wire's Window, times are nanoseconds."""
-        self.step(self.far, {"Serve": {"op": op, "aim": aim, "size": size}})
-        timing = {"op": op, "aim": aim, "size": size, "window": window, "warm_up": warm_up, "start_at": None,
+        self.step(self.far, {"Serve": {"op": op, "metric": aim, "size": size}})
+        timing = {"op": op, "metric": aim, "size": size, "window": window, "warm_up": warm_up, "start_at": None,
                   "bidirectional": False}
         near = self.step(self.near, {"Time": timing})["Stepped"]["Measured"]
         far = self.far.ask({"Stop": {"link": self.number}})["Stepped"]["Measured"]

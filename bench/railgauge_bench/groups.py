@@ -35,9 +35,9 @@ class Group:
         self.all(lambda rank: {"JoinMember": {"tickets": tickets, "limit_ms": 30_000}})
 
     def spec(self, rank, size):
-        link = {"role": "initiator", "fabric": "tcp", "service": "rc", "device": None, "port": 1, "address": "127.0.0.1",
+        link = {"role": "initiator", "transport": "tcp", "service": "rc", "device": None, "port": 1, "address": "127.0.0.1",
                 "memory": "host", "gpu": None, "gpu_path": None, "qps": 1, "max_size": size, "token": "bench", "knobs": {}}
-        return {"rank": rank, "ranks": RANKS, "fabric": "tcp", "gpu": None, "library": None, "env": {}, "max_size": size,
+        return {"rank": rank, "ranks": RANKS, "transport": "tcp", "gpu": None, "library": None, "env": {}, "max_size": size,
                 "siblings": RANKS, "seat": {"host": "here", "link": link}}
 
     def all(self, ask):
@@ -55,7 +55,7 @@ class Group:
 
     def once(self, size, iterations):
         manner = {"datatype": "f32", "reduction": "sum", "in_place": False, "graph": False, "ranks_per_host": RANKS}
-        exercise = {"op": "all_reduce", "aim": "bandwidth", "size": size, "manner": manner,
+        exercise = {"op": "all_reduce", "metric": "bandwidth", "size": size, "manner": manner,
                     "window": {"Iterations": iterations}, "warm_up": 0, "verify": True, "seed": 1}
         accounts = self.all(lambda rank: {"Exercise": {"exercise": exercise, "limit_ms": 120_000}})
         accounts = [account["Exercised"] for account in accounts]

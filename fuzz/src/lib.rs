@@ -10,7 +10,7 @@ mod tree;
 
 use std::path::Path;
 
-use railgauge::{
+use railgauge_model::{
     border,
     plan::{self, grammar},
     schedule::{Inventory, schedule},
@@ -18,7 +18,7 @@ use railgauge::{
 use railgauge_wire::{
     frame,
     message::{FromAgent, Request},
-    terms::{Fabric, Metric},
+    terms::{Metric, Transport},
 };
 
 /// One thing that reads what strangers wrote.
@@ -58,7 +58,7 @@ fn frames(data: &[u8]) {
 }
 
 fn baselines(data: &[u8]) {
-    let _ = railgauge::plan::baseline::Baseline::parse(&String::from_utf8_lossy(data));
+    let _ = railgauge_model::plan::baseline::Baseline::parse(&String::from_utf8_lossy(data));
 }
 
 /// A plan, and the schedule of one that is right and small.
@@ -74,8 +74,8 @@ fn plans(data: &[u8]) {
             }
             let mut inventory = Inventory::of_plan(&plan);
             for host in &plan.hosts {
-                inventory.set(&host.name, Fabric::Verbs, 2);
-                inventory.set(&host.name, Fabric::Tcp, 1);
+                inventory.set(&host.name, Transport::Verbs, 2);
+                inventory.set(&host.name, Transport::Tcp, 1);
             }
             let _ = schedule(&plan, &inventory);
         }

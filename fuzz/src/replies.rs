@@ -2,9 +2,10 @@
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-use railgauge::{
-    border, report,
-    run::{
+use railgauge::report;
+use railgauge_model::{
+    border,
+    journal::{
         event::{Event, Line, Sample},
         line,
     },
@@ -43,12 +44,13 @@ static SCENE: LazyLock<Scene> = LazyLock::new(|| {
 /// One sample, in place of that of every case of an honest journal.
 pub(crate) fn run(data: &[u8]) {
     let Ok(sample) = border::read::<Sample>(data) else { return };
+    let Some(Event::Started { run_id, .. }) = SCENE.lines.first().map(|line| &line.event) else { return };
     let line = |(n, honest): (u64, &Line)| {
         let mut event = honest.event.clone();
         if let Event::Outcome(outcome) = &mut event {
             outcome.result = Ok(sample.clone());
         }
-        line::encode(n, &honest.at, &event).unwrap_or_default()
+        line::encode(run_id, n, &honest.at, &event).unwrap_or_default()
     };
     let journal: Vec<u8> = (1..).zip(&SCENE.lines).flat_map(line).collect();
     if fs::write(SCENE.run.join("records.jsonl"), journal).is_ok() {

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::LazyLock};
 
 use railgauge_agent::{
-    facts::{Live, collect, interfaces, path_mtu, tree::Tree},
-    system::interfaces::Address,
+    facts::{Live, collect, interfaces, path_mtu},
+    system::{interfaces::Address, tree::Tree},
 };
 use railgauge_wire::facts::HostFacts;
 

@@ -109,7 +109,7 @@ mod tests {
             state: State::Failed,
             failure: None,
             error: error.into(),
-            help: String::new(),
+            remedy: None,
             counters: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use railgauge_model::schedule::{Cell, Flow};
 use railgauge_stats::{
     multiple::benjamini_hochberg,
     student::{Difference, welch},
@@ -16,7 +17,6 @@ use super::{
     results::{CaseResult, State},
     value,
 };
-use crate::schedule::{Cell, Flow};
 
 /// Fewest repeats on either side of which a difference is judged.
 pub const FEWEST: usize = 3;

@@ -5,19 +5,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_model::{
+    plan::{Plan, hostlist},
+    schedule::Flow,
+};
 use railgauge_stats::{rank::mann_whitney, robust::median};
-use railgauge_wire::terms::{Better, Fabric, Metric};
+use railgauge_wire::terms::{Better, Metric, Transport};
 
 use super::{
     outliers::{Link, OfTest, Outliers},
     row::Row,
     words::{count, share},
 };
-use crate::{
-    plan::{Plan, hostlist},
-    preflight::{CHECKS, Finding, Severity, Spoils, Subject},
-    schedule::Flow,
-};
+use crate::preflight::{CHECKS, Finding, Severity, Spoils, Subject};
 
 /// Smallest loss that is told, in percent, where the plan does not look for larger ones only.
 const LEAST_PERCENT: f64 = 2.0;
@@ -102,7 +102,7 @@ fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
     let links = outliers.tests.iter().flat_map(|test| &test.links);
     let of = |link: &'a Link<'a>| -> Option<[_; 2]> {
         let (row, flow) = (link.row?, &link.result.case.flow);
-        let tcp = link.result.case.cell.fabric == Fabric::Tcp;
+        let tcp = link.result.case.cell.transport == Transport::Tcp;
         Some([
             ((row.src_host.as_str(), flow.from.rail, tcp), row.src_device.as_str()),
             ((row.dst_host.as_str(), flow.to.rail, tcp), row.dst_device.as_str()),
@@ -138,7 +138,7 @@ impl About<'_> {
         if gpu.is_some_and(|gpu| self.finding.devices.contains(&format!("GPU {gpu}"))) {
             return true;
         }
-        let tcp = link.result.case.cell.fabric == Fabric::Tcp;
+        let tcp = link.result.case.cell.transport == Transport::Tcp;
         let planned = || {
             let of = self.plan.hosts.iter().find(|one| one.name == *host)?;
             let list = if tcp { &of.tcp } else { &of.devices };

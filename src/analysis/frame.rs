@@ -8,10 +8,10 @@ use polars::prelude::{
     Column, DataFrame, DataType, IntoLazy, NULL, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter,
     PolarsError, QuantileMethod, SerReader, Series, col, lit, when,
 };
+use railgauge_model::{border::text::path_text, files};
 use railgauge_wire::terms::{Better, Metric};
 
 use super::row::{Phase, Row};
-use crate::{border::text::path_text, files};
 
 mod readings;
 

@@ -13,10 +13,11 @@ mod window;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use railgauge_model::{journal::event::Sample, plan::metrics_of};
 use railgauge_wire::{
     facts::HostFacts,
     measure::Measurement,
-    terms::{Aim, Fabric, Metric, Op},
+    terms::{Metric, Op, TestMetric, Transport},
 };
 
 use super::{
@@ -26,7 +27,6 @@ use super::{
     rows, together,
     value::{self, Direction},
 };
-use crate::{plan::metrics_of, run::event::Sample};
 
 pub(super) use group::verified;
 
@@ -111,7 +111,7 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
     if direction == Direction::Within(None) {
         return Vec::new();
     }
-    let metrics = metrics_of(case.cell.aim, case.cell.op, false).iter().filter(|metric| is_needed(**metric));
+    let metrics = metrics_of(case.cell.metric, case.cell.op, false).iter().filter(|metric| is_needed(**metric));
     let missing = metrics.filter_map(|metric| {
         let value = match case.cell.manner {
             Some(_) => value::of_group(*metric, sample, &case.cell, case.flow.ranks()),
@@ -132,12 +132,12 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
 /// over verbs take. What is written or read over verbs needs nothing of the responder.
 fn responder_counts(result: &CaseResult<'_>) -> bool {
     let cell = &result.case.cell;
-    let takes_part = match cell.fabric {
-        Fabric::Tcp => true,
-        Fabric::Verbs => matches!(cell.op, Op::Send | Op::WriteImm),
-        Fabric::Nccl => false,
+    let takes_part = match cell.transport {
+        Transport::Tcp => true,
+        Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm),
+        Transport::Nccl => false,
     };
-    takes_part && cell.aim == Aim::Bandwidth && result.case.flow.members.is_empty()
+    takes_part && cell.metric == TestMetric::Bandwidth && result.case.flow.members.is_empty()
 }
 
 /// Whether a case without this metric is not measured. CPU time is told beside a bandwidth where an end counts it, and a

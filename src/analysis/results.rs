@@ -4,22 +4,23 @@ mod wrong;
 
 use std::collections::BTreeMap;
 
+use railgauge_model::{
+    journal::event::{Case, LinkRecord, Sample},
+    plan::model::{Grouping, Test},
+};
 use railgauge_wire::{
     failure::{Failure, Kind},
-    terms::{Algorithm, Fabric, Transport},
+    remedy::Remedy,
+    terms::{Algorithm, Carrier, Transport},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    journal::{End, Journal, Try},
+    journal::{Journal, JournalEnd, Try},
     plausible::{self, Lacks},
     together::{self, Part},
     truth,
     words::count,
-};
-use crate::{
-    plan::model::{Grouping, Test},
-    run::event::{Case, LinkRecord, Sample},
 };
 
 /// Everything known of one planned case.
@@ -140,7 +141,8 @@ impl CaseResult<'_> {
         let (test, cell) = (self.test, &self.case.cell);
         let mut words = Vec::new();
         if test.qps.len() > 1 {
-            words.push(count(cell.qps as usize, if cell.fabric == Fabric::Tcp { "stream" } else { "queue pair" }));
+            words
+                .push(count(cell.qps as usize, if cell.transport == Transport::Tcp { "stream" } else { "queue pair" }));
         }
         if let Some((collective, manner)) = test.collective.as_ref().zip(cell.manner.as_ref()) {
             if !matches!(collective.grouping, Grouping::All | Grouping::Pairs) {
@@ -207,9 +209,9 @@ impl CaseResult<'_> {
         sample.checked.verified < least
     }
 
-    /// The next thing to look at or do, where the failure that counts knows one; empty otherwise.
-    pub fn help(&self) -> &str {
-        self.failure.map_or("", |failure| &failure.help)
+    /// The next thing to look at or do, where the failure that counts knows one.
+    pub fn remedy(&self) -> Option<&Remedy> {
+        self.failure.and_then(|failure| failure.remedy.as_ref())
     }
 
     /// What carried the bytes is not what the plan asked for.
@@ -222,12 +224,12 @@ impl CaseResult<'_> {
     fn contradicts(&self, link: &LinkRecord) -> Option<String> {
         let host = &self.case.flow.from.host;
         let carried = match link.transport {
-            Transport::VerbsRc | Transport::VerbsUc | Transport::VerbsUd => Fabric::Verbs,
-            Transport::Tcp => Fabric::Tcp,
-            Transport::NcclIb | Transport::NcclSocket | Transport::NcclP2p | Transport::NcclShm => Fabric::Nccl,
+            Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd => Transport::Verbs,
+            Carrier::Tcp => Transport::Tcp,
+            Carrier::NcclIb | Carrier::NcclSocket | Carrier::NcclP2p | Carrier::NcclShm => Transport::Nccl,
         };
-        if carried != self.case.cell.fabric {
-            let (wanted, got) = (self.case.cell.fabric, link.transport);
+        if carried != self.case.cell.transport {
+            let (wanted, got) = (self.case.cell.transport, link.transport);
             return Some(format!("{host}: open: the plan asks for {wanted}, but {got} carried the bytes"));
         }
         if let Some(wanted) = self.test.collective.as_ref().and_then(|collective| collective.carried_by)
@@ -254,7 +256,7 @@ pub fn describe(failure: &Failure, case: &Case) -> String {
 
 /// A failure of a host, with its name in front, and without the next step.
 pub fn of_host(host: &str, failure: &Failure) -> String {
-    Failure { help: String::new(), ..failure.clone() }.at(host).to_string()
+    Failure { remedy: None, ..failure.clone() }.at(host).to_string()
 }
 
 /// Joins planned cases and tries, in the order of the cases.
@@ -294,9 +296,9 @@ pub(super) fn measures(case: &Case, test: &Test) -> bool {
 /// Whether a case measures what its test wants, on however many queue pairs.
 pub(super) fn measures_on_any(case: &Case, test: &Test) -> bool {
     let cell = &case.cell;
-    let wants = (test.op, test.aim, test.fabric, test.service, test.memory);
+    let wants = (test.op, test.metric, test.transport, test.service, test.memory);
     let size = if test.op.is_atomic() { cell.size == 8 } else { test.sizes.contains(&cell.size) };
-    wants == (cell.op, cell.aim, cell.fabric, cell.service, cell.memory) && size
+    wants == (cell.op, cell.metric, cell.transport, cell.service, cell.memory) && size
 }
 
 /// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.
@@ -469,11 +471,11 @@ fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (String, Option<&'a Fai
         return (of_host(host, failure), Some(failure));
     }
     let words = match &journal.end {
-        End::Prevented(why) => return (format!("not run: {why}"), None),
-        End::Interrupted => "not run: the run was interrupted before this case",
-        End::Broken => "not run: the run broke off before this case",
-        End::Running => "not run yet: the run is still going on",
-        End::Finished => "not run: the run finished without an outcome of this case",
+        JournalEnd::Prevented(why) => return (format!("not run: {why}"), None),
+        JournalEnd::Interrupted => "not run: the run was interrupted before this case",
+        JournalEnd::Broken => "not run: the run broke off before this case",
+        JournalEnd::Running => "not run yet: the run is still going on",
+        JournalEnd::Finished => "not run: the run finished without an outcome of this case",
     };
     let damaged = journal.unhealed().next().map(|damage| damage.line);
     let words = damaged.map_or_else(

@@ -2,8 +2,12 @@
 
 use std::collections::HashSet;
 
+use railgauge_model::{
+    journal::event::{Case, Sample},
+    plan::metrics_of,
+};
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Fabric, Memory, Metric};
+use railgauge_wire::terms::{Memory, Metric, Transport};
 
 use super::{
     ceiling::{self, Seat},
@@ -14,10 +18,6 @@ use super::{
     together::{self, Ceilings},
     value::{self, Direction},
     words,
-};
-use crate::{
-    plan::metrics_of,
-    run::event::{Case, Sample},
 };
 
 /// The ceiling of a row in its unit, where one can be computed.
@@ -49,7 +49,7 @@ fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
 fn ceiling_of_group(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
     let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
     let flow = &result.case.flow;
-    if result.case.cell.fabric == Fabric::Nccl {
+    if result.case.cell.transport == Transport::Nccl {
         let (_, sample) = result.samples.last()?;
         let seats: Vec<_> = sample.ranks.iter().map(|rank| Seat { facts: facts(&rank.host), gpu: rank.gpu }).collect();
         return ceiling::of_nccl(result.link?, &seats, &result.case.cell);
@@ -80,7 +80,7 @@ fn of_case<'r>(
     ceiling: &'r Ceiling<'_>,
 ) -> impl Iterator<Item = Row> {
     let error = result.error();
-    let metrics = metrics_of(result.case.cell.aim, result.case.cell.op, result.test.at_once());
+    let metrics = metrics_of(result.case.cell.metric, result.case.cell.op, result.test.at_once());
     let metrics = metrics.iter().filter(|metric| together::has_row(result, **metric));
     metrics.filter_map(move |&metric| {
         let mut values = Vec::new();

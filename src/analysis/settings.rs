@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::plan::model::Test;
 use serde_json::Value;
-
-use crate::plan::model::Test;
 
 /// Keys that say how much is measured, of whom and how often, and not how.
 const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
@@ -47,8 +46,6 @@ fn as_written(settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
             }
             "window.Adaptive.at_least" => ("measure.at_least", length()),
             "window.Adaptive.at_most" => ("measure.at_most", length()),
-            "aim" => ("metric", value.clone()),
-            "fabric" => ("transport", value.clone()),
             other => match other.rsplit_once('.') {
                 // A time is written as seconds and the nanoseconds beyond them.
                 Some((name, "secs")) => {

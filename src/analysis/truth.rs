@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::{facts::HostFacts, terms::Aim};
+use railgauge_model::journal::event::{Case, LinkRecord, Sample};
+use railgauge_wire::{facts::HostFacts, terms::TestMetric};
 
 mod arrival;
 mod ends;
 
 use super::ceiling::wire_efficiency;
-use crate::run::event::{Case, LinkRecord, Sample};
 
 /// Bytes on the wire may exceed the payload and its headers by this factor.
 const WIRE_TOLERANCE: f64 = 1.02;
@@ -175,7 +175,10 @@ fn foreign_bytes(
     sample: &Sample,
     loads: &(Load, Load),
 ) -> Vec<String> {
-    if sample.initiator.moved.is_none() || case.cell.aim != Aim::Bandwidth || bidirectional || case.cell.op.is_atomic()
+    if sample.initiator.moved.is_none()
+        || case.cell.metric != TestMetric::Bandwidth
+        || bidirectional
+        || case.cell.op.is_atomic()
     {
         return Vec::new();
     }

@@ -5,13 +5,13 @@
 //! directions at once, the bytes of both are divided by the time from the first start to the last end, so that windows
 //! that overlap badly give a lower number and never a higher one.
 
+use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
     measure::{Latency, Measurement, SLICE},
     terms::Metric,
 };
 
 use super::percentile;
-use crate::{run::event::Sample, schedule::Cell};
 
 /// How two ends' accounts are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,21 +3,17 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use railgauge_model::{border::text::path_text, files, plan::baseline::Baseline};
 use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
     common::{metric, only_baselines, print, unusable},
 };
-use crate::{
-    analysis::{
-        baseline::{LEAST_VALUES, learn},
-        history,
-        words::count,
-    },
-    border::text::path_text,
-    files,
-    plan::baseline::Baseline,
+use crate::analysis::{
+    baseline::{LEAST_VALUES, learn},
+    history,
+    words::count,
 };
 
 /// Arguments of `baseline`.

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    cli::{Common, Exit, common::print},
-    plan,
-};
+use railgauge_model::plan;
+
+use crate::cli::{Common, Exit, common::print};
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]

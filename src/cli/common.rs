@@ -7,17 +7,17 @@ use std::{
 };
 
 use anyhow::Context;
+use railgauge_model::{
+    border::text::{for_terminal, path_text},
+    directory::FILES,
+    files,
+    plan::{self, Loaded},
+};
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::Misuse;
-use crate::{
-    analysis::history::RunError,
-    border::text::{for_terminal, path_text},
-    files,
-    plan::{self, Loaded},
-    run::directory::FILES,
-};
+use crate::analysis::history::RunError;
 
 /// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
 pub fn unusable(error: RunError) -> anyhow::Error {
@@ -231,7 +231,7 @@ mod tests {
     fn only_baselines_are_replaced_by_baselines() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
-        let baseline = serde_json::to_string_pretty(&crate::plan::baseline::Baseline::default()).unwrap();
+        let baseline = serde_json::to_string_pretty(&railgauge_model::plan::baseline::Baseline::default()).unwrap();
         for (name, content, ours) in [
             ("plan.toml", "name = \"a\"", false),
             ("settings.json", "{\"version\": 1}", false),

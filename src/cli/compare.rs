@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, path::PathBuf};
 
+use railgauge_model::border::text::path_text;
 use railgauge_wire::terms::Metric;
 
 use super::{
@@ -14,7 +15,6 @@ use crate::{
         compare::{Options, Table, When, compare},
         history,
     },
-    border::text::path_text,
     report::compare as page,
 };
 

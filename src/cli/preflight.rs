@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
 use anyhow::Context;
+use railgauge_model::plan::{self, count::count};
 use railgauge_wire::natural;
 
 use super::{Common, Exit};
 use crate::{
     cluster::AgentBinary,
-    plan::{self, count::count},
     preflight::{self, Cluster, Demand, Drift, Finding, Held, Severity},
     run::{
         hosts::{self, Hosts},
@@ -137,7 +137,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preflight::remedy;
+    use railgauge_wire::remedy;
 
     #[test]
     fn findings_name_hosts_and_remedies() {
@@ -150,7 +150,7 @@ mod tests {
             hosts: vec!["gpu01".into(), "gpu02".into()],
             what: "MTU is 1500, others 9000".into(),
             meaning: "smaller packets".into(),
-            remedy: remedy::MTU.with(&[("interface", "eth1"), ("mtu", "9000")]),
+            remedy: remedy::MTU.with([("interface", "eth1"), ("mtu", "9000")]),
             source: String::new(),
         };
         let others = [("gpu03".to_owned(), "6.1".to_owned())].into();

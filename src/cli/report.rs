@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use railgauge_model::border::text::path_text;
+
 use crate::{
     analysis::verdict::Status,
-    border::text::path_text,
     cli::{Common, Exit, Misuse},
     report::{self, Written, text},
 };

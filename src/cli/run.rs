@@ -7,6 +7,17 @@ use std::{
 };
 
 use anyhow::Context;
+use railgauge_model::{
+    border::text::{path_quoted, path_text},
+    directory::{Directory, DirectoryError},
+    files,
+    journal::{
+        event::{Case, Event},
+        line::Tail,
+        writer::{Claim, Journal},
+    },
+    plan::{Plan, model::Launcher},
+};
 use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -17,19 +28,12 @@ use crate::{
         results::results,
         rows::{ceilings, rows},
     },
-    border::text::{path_quoted, path_text},
     cluster::{self, AgentBinary},
-    files,
-    plan::{Plan, model::Launcher},
     report,
     run::{
         aside::aside,
         confirm::FollowUp,
-        directory::{Directory, DirectoryError},
-        event::{Case, Event},
-        execute::{self, End, Past},
-        journal::{Claim, Journal},
-        line::Tail,
+        execute::{self, Past, RunEnd},
         progress::Progress,
         spine::{Halt, Spine},
     },
@@ -127,7 +131,13 @@ fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Draws the report, says what the run came to. Returns the exit code.
-async fn finish(directory: &Directory, end: End, args: &Args, common: &Common, spine: &Spine) -> anyhow::Result<Exit> {
+async fn finish(
+    directory: &Directory,
+    end: RunEnd,
+    args: &Args,
+    common: &Common,
+    spine: &Spine,
+) -> anyhow::Result<Exit> {
     let place = path_text(directory.path());
     let quoted = path_quoted(directory.path());
     let resume = format!("railgauge run --resume {quoted}");
@@ -148,12 +158,12 @@ async fn finish(directory: &Directory, end: End, args: &Args, common: &Common, s
         }
     };
     Ok(match end {
-        End::Complete => exit,
-        End::Interrupted => {
+        RunEnd::Complete => exit,
+        RunEnd::Interrupted => {
             tell(format_args!("interrupted; go on with: {resume}"));
             Exit::Interrupted
         }
-        End::Prevented(why) => {
+        RunEnd::Prevented(why) => {
             tell(format_args!("error: {why}"));
             tell(format_args!("help: go on with: {resume}"));
             Exit::Unable
@@ -196,7 +206,8 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
             Launcher::Command(words) => format!("command: {}", words.join(" ")),
         },
     };
-    let journal = begun(&directory, claim, Tail::default())?;
+    let tail = Tail::of_new_run().context("no random bytes for the name of the run")?;
+    let journal = begun(&directory, claim, tail)?;
     directory.sync().with_context(|| unwritable(&directory))?;
     Ok(Some(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first }))
 }

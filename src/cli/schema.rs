@@ -1,9 +1,8 @@
 //! `railgauge schema`: the plan format for editors and machines.
 
-use crate::{
-    cli::{Common, Exit, common::print},
-    plan::format::{reference, schema},
-};
+use railgauge_model::plan::format::{reference, schema};
+
+use crate::cli::{Common, Exit, common::print};
 
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use railgauge_model::border::text;
 use railgauge_wire::terms::Metric;
 
 use super::{
@@ -14,7 +15,6 @@ use crate::{
         history,
         trend::{History, Options, date, day, trend},
     },
-    border::text,
     report::trend as page,
 };
 

@@ -10,6 +10,7 @@ use railgauge_wire::{
     PROTOCOL,
     failure::{Failure, Kind, Stage},
     message::{Answer, Ask},
+    remedy,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, BufReader},
@@ -25,7 +26,7 @@ use super::{
     explain,
     gone::Gone,
     log::{LastWords, drain},
-    pipe::{End, Pipe},
+    pipe::{Pipe, ProcessEnd},
     script,
     trouble::Trouble,
 };
@@ -201,7 +202,7 @@ impl Agent {
                 Kind::Internal,
                 "the agent answered the greeting with something else",
             )
-            .help(explain::REBUILD)),
+            .remedy(remedy::REBUILD_BOTH)),
             Err(_) if conversation.lost().is_some() => Err(start_failed(conversation).await),
             Err(failure) => Err(Trouble { failure: Failure { stage: Stage::Start, ..failure }, passing: false }),
         }
@@ -218,7 +219,7 @@ fn skew(protocol: u32, version: &str) -> Trouble {
         "the agent (version {version}) speaks protocol {protocol}, this railgauge ({}) speaks {PROTOCOL}",
         env!("CARGO_PKG_VERSION")
     );
-    Trouble::lasting(Stage::Start, Kind::Configuration, cause).help(explain::REBUILD)
+    Trouble::lasting(Stage::Start, Kind::Configuration, cause).remedy(remedy::REBUILD_BOTH)
 }
 
 /// Watches one agent until it is gone.
@@ -234,7 +235,7 @@ impl Watch {
     async fn over(
         self,
         stdout: impl AsyncRead + Send + Unpin,
-        end: impl Future<Output = End> + Send,
+        end: impl Future<Output = ProcessEnd> + Send,
         words: tokio::task::JoinHandle<()>,
         greeted: oneshot::Sender<bool>,
     ) {

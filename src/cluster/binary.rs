@@ -6,17 +6,17 @@ use std::{
     sync::Arc,
 };
 
-use crate::border::text::path_text;
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_model::border::text::path_text;
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use sha2::{Digest, Sha256};
 
 /// File name of the agent; other architectures stand beside it as `railgauge-agent-aarch64`.
 const NAME: &str = "railgauge-agent";
 /// Environment variable that names the agent's file.
 const VARIABLE: &str = "RAILGAUGE_AGENT";
-/// How the agent is built.
-const BUILD: &str =
-    "build it with `cargo build -p railgauge-agent --profile agent`, or name its file in RAILGAUGE_AGENT";
 
 /// A processor architecture, as `uname -m` spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,14 +83,14 @@ impl AgentBinary {
     /// directory serve hosts of other architectures.
     ///
     /// # Errors
-    /// There is no such file, it cannot be read, or it is not an executable for Linux; the help says how to build it.
+    /// There is no such file, it cannot be read, or it is not an executable for Linux; the remedy says how to build it.
     pub fn find() -> Result<Self, Failure> {
         if let Some(named) = env::var_os(VARIABLE) {
             return Self::open(Path::new(&named));
         }
         let program = env::current_exe().map_err(|error| {
             Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot tell where railgauge itself is: {error}"))
-                .help("name the agent's file in RAILGAUGE_AGENT")
+                .remedy(remedy::NAME_AGENT_FILE)
         })?;
         Self::beside(&program)
     }
@@ -109,7 +109,7 @@ impl AgentBinary {
         if files.is_empty() {
             let tried = places.iter().map(|place| place.join(NAME).display().to_string()).collect::<Vec<_>>();
             let cause = format!("the agent's file was not found; looked for {}", tried.join(", "));
-            return Err(Failure::new(Stage::Deploy, Kind::Configuration, cause).help(BUILD));
+            return Err(Failure::new(Stage::Deploy, Kind::Configuration, cause).remedy(remedy::BUILD_AGENT));
         }
         Self::read(&files)
     }
@@ -153,10 +153,9 @@ impl AgentBinary {
             let have = self.images.iter().map(|image| image.machine.to_string()).collect::<Vec<_>>().join(", ");
             let place = self.images.first().and_then(|image| image.path.parent()).unwrap_or(Path::new("."));
             let cause = format!("the host is {machine}, but the agent was built for {have} only");
-            Failure::new(Stage::Deploy, Kind::Configuration, cause).help(format!(
-                "build the agent for {machine} and put it at {}",
-                place.join(format!("{NAME}-{machine}")).display()
-            ))
+            let path = place.join(format!("{NAME}-{machine}")).display().to_string();
+            Failure::new(Stage::Deploy, Kind::Configuration, cause)
+                .remedy(remedy::BUILD_AGENT_FOR.with([("machine", machine.to_string()), ("path", path)]))
         })
     }
 }
@@ -183,7 +182,8 @@ fn is_agent_name(file: &str, name: &str) -> bool {
 
 impl Image {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let failure = |cause: String| Failure::new(Stage::Deploy, Kind::Configuration, cause).help(BUILD);
+        let failure =
+            |cause: String| Failure::new(Stage::Deploy, Kind::Configuration, cause).remedy(remedy::BUILD_AGENT);
         let name = path_text(path);
         let bytes = fs::read(path).map_err(|error| failure(format!("cannot read the agent's file {name}: {error}")))?;
         let machine = Machine::of_elf(&bytes)
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(image.hash.len(), 64);
         let missing = found.image(&Machine::of_uname("riscv64")).unwrap_err();
         assert!(missing.cause.contains("the host is riscv64"), "{missing}");
-        assert!(missing.help.contains("railgauge-agent-riscv64"), "{missing}");
+        assert!(missing.remedy.unwrap().values["path"].ends_with("railgauge-agent-riscv64"));
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         fs::create_dir_all(target.path().join("debug")).unwrap();
         let missing = AgentBinary::beside(&target.path().join("debug/railgauge")).unwrap_err();
-        assert!(missing.help.contains("cargo build -p railgauge-agent --profile agent"), "{missing}");
+        assert_eq!(missing.remedy.unwrap().id, "build-agent");
         fs::create_dir_all(target.path().join("agent")).unwrap();
         fs::write(target.path().join("agent/railgauge-agent"), header(62)).unwrap();
         assert!(AgentBinary::beside(&target.path().join("debug/railgauge")).is_ok());

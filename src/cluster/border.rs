@@ -5,14 +5,14 @@
 //! with a number that cannot be, is refused, as the failure of the request that it answers. Whether its numbers can be true
 //! is judged where samples are judged ([`crate::analysis`]), and is told in the report.
 
+use railgauge_model::border::{self, facts, text};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     message::{Answer, FromAgent},
+    remedy::{self, Entry, Remedy},
 };
 use serde_json::Value;
-
-use crate::border::{self, facts, text};
 
 /// Longest text that is taken whole, in bytes. A kernel's command line has at most 4,096.
 const LONGEST: usize = 4096;
@@ -20,10 +20,6 @@ const LONGEST: usize = 4096;
 const LARGEST: usize = 4 << 20;
 /// Most bytes of text in one reply. The facts of a host with 16 NICs and 8 GPUs have about 60 KiB.
 const MOST: usize = 1 << 20;
-
-/// The next step where a reply is too large.
-const TOO_MUCH: &str = "no agent of railgauge says so much: see which program answered there; names and texts under /sys of that \
-                        host may be damaged";
 
 /// One frame of an agent, as it may be passed on.
 ///
@@ -34,12 +30,12 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     for (what, has, most) in [("bytes", bytes.len(), LARGEST), ("bytes of text", seen.said, MOST)] {
         if has > most {
             let cause = format!("its reply has {has} {what}; at most {most} are taken");
-            return refused(bytes, cause, TOO_MUCH);
+            return refused(bytes, cause, remedy::CHECK_ANSWERER);
         }
     }
     if let Some(what) = seen.impossible {
         let cause = format!("in its reply {what}, which no number there can be");
-        return refused(bytes, cause, "the agent, its host or a driver is broken: measure again without that host");
+        return refused(bytes, cause, remedy::LEAVE_HOST_OUT);
     }
     if !seen.unprintable && seen.longest <= LONGEST {
         return frame::decode(bytes).map(bounded);
@@ -49,14 +45,12 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     Ok(bounded(serde_json::from_value(value)?))
 }
 
-/// A reply, unless it is the facts of a host that there cannot be; a failure in it names no host.
+/// A reply, unless it is the facts of a host that there cannot be; a failure in it names no host, and its remedy is one of the
+/// table.
 fn bounded(reply: FromAgent) -> FromAgent {
     match reply {
         FromAgent::Reply { id, outcome: Ok(Answer::Facts(facts)) } => {
-            let failure = |cause| {
-                Failure::new(Stage::Facts, Kind::Internal, cause)
-                    .help("see /sys/class/infiniband and /sys/class/net there, or leave the host out of the plan")
-            };
+            let failure = |cause| Failure::new(Stage::Facts, Kind::Internal, cause).remedy(remedy::CHECK_SYSFS);
             let outcome = match facts::too_many(&facts) {
                 Some(cause) => Err(failure(cause)),
                 None => Ok(Answer::Facts(facts)),
@@ -65,18 +59,24 @@ fn bounded(reply: FromAgent) -> FromAgent {
         }
         // Whose failure it is the controller knows; an agent could only name others.
         FromAgent::Reply { id, outcome: Err(failure) } => {
-            FromAgent::Reply { id, outcome: Err(Failure { host: None, peer: None, ..failure }) }
+            let remedy = failure.remedy.filter(known);
+            FromAgent::Reply { id, outcome: Err(Failure { host: None, peer: None, remedy, ..failure }) }
         }
         other => other,
     }
 }
 
+/// Whether a remedy is one of the table and fills in no more than one of ours does: its words are made from that.
+fn known(remedy: &Remedy) -> bool {
+    Entry::find(&remedy.id).is_some() && remedy.values.len() <= remedy::VALUES
+}
+
 /// The failure of the request that a reply answers, in place of what it says.
-fn refused(bytes: &[u8], cause: String, help: &str) -> std::io::Result<FromAgent> {
+fn refused(bytes: &[u8], cause: String, remedy: Entry) -> std::io::Result<FromAgent> {
     let value: Value = frame::decode(bytes)?;
     let id = value.pointer("/Reply/id").and_then(Value::as_u64);
     let id = id.ok_or_else(|| std::io::Error::other("a reply without the number of its request"))?;
-    let failure = Failure::new(Stage::Converse, Kind::Internal, cause).help(help);
+    let failure = Failure::new(Stage::Converse, Kind::Internal, cause).remedy(remedy);
     Ok(FromAgent::Reply { id, outcome: Err(failure) })
 }
 
@@ -128,6 +128,28 @@ mod tests {
     fn a_long_text_is_cut_and_says_so() {
         let failure = admitted(&"ü".repeat(1 << 18));
         assert!(failure.cause.len() < LONGEST + 64 && failure.cause.ends_with("(524288 bytes in all)"));
+    }
+
+    #[test]
+    fn a_remedy_is_one_of_the_table_or_none() {
+        let sent = |id: &str, values: usize| {
+            let values = (0..values).map(|n| (format!("name{n}").into(), "eth1".to_owned())).collect();
+            let failure = failed("no").remedy(Remedy { id: id.to_owned().into(), values });
+            let FromAgent::Reply { outcome: Err(failure), .. } = admit(&reply(Err(failure))).unwrap() else {
+                panic!("another reply");
+            };
+            failure.remedy
+        };
+        let id = remedy::MTU.id;
+        assert_eq!(sent(id, remedy::VALUES).map(|kept| kept.values.len()), Some(remedy::VALUES));
+        assert_eq!(sent(id, remedy::VALUES + 1), None);
+        assert_eq!(sent("made-up", 0), None);
+        // What it fills in is made harmless as every text is.
+        let failure = failed("no").remedy(remedy::MTU.with([("interface", "eth1\x1b[31m")]));
+        let FromAgent::Reply { outcome: Err(failure), .. } = admit(&reply(Err(failure))).unwrap() else {
+            panic!("another reply");
+        };
+        assert_eq!(failure.remedy.unwrap().values["interface"], "eth1\u{fffd}[31m");
     }
 
     #[test]

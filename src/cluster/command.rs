@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::failure::{Kind, Stage};
+use railgauge_model::plan::model::Host;
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy,
+};
 
 use super::{local, pipe::Pipe, trouble::Trouble};
-use crate::plan::model::Host;
 
 /// A command template.
 pub(crate) struct Launcher {
@@ -64,7 +67,7 @@ fn fill(word: &str, host: &Host) -> Result<String, Trouble> {
             Some((place, None)) => {
                 let cause = format!("the command wants {place}, but the plan gives this host none");
                 return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause)
-                    .help("add it to the host in the plan, or take it out of the command"));
+                    .remedy(remedy::ADD_HOST_SETTING.with([("key", place.trim_matches(['{', '}']))])));
             }
             None => {
                 filled.push('{');

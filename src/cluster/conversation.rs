@@ -7,10 +7,12 @@ use std::{
     time::Duration,
 };
 
+use railgauge_model::border::text;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     message::{Answer, Ask, FromAgent, Request},
+    remedy,
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
@@ -22,7 +24,6 @@ use super::{
     gone::{Gone, Why},
     pipe::Sink,
 };
-use crate::border::text;
 
 /// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
 const REASON: Duration = Duration::from_secs(5);
@@ -81,7 +82,7 @@ impl Conversation {
                 Kind::Deadline,
                 format!("no answer to `{name}` within {:.1} s", limit.as_secs_f64()),
             )
-            .help("the connection still stands: the agent or the device it waits for hangs; see log.txt")),
+            .remedy(remedy::CHECK_AGENT_HANGS)),
         }
     }
 
@@ -261,7 +262,7 @@ fn describe(ask: &Ask) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::pipe::End;
+    use crate::cluster::pipe::ProcessEnd;
 
     #[tokio::test]
     async fn noise_before_the_greeting_is_skipped_and_told() {
@@ -290,7 +291,7 @@ mod tests {
             if closed {
                 conversation.hang_up();
             }
-            let gone = Gone { end: Some(End::Signal(Some(9))), ..Gone::default() };
+            let gone = Gone { end: Some(ProcessEnd::Signal(Some(9))), ..Gone::default() };
             let reason = explain::lost(&gone);
             let found = async {
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -10,7 +10,11 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_model::plan::model::Launch;
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use tokio::{
     io::AsyncWriteExt,
     time::{sleep, timeout},
@@ -25,7 +29,6 @@ use super::{
     script,
     trouble::Trouble,
 };
-use crate::plan::model::Launch;
 
 /// Time for what is left on a host when its agent is closed.
 const CLEARANCE: Duration = Duration::from_secs(10);
@@ -192,7 +195,7 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     for name in &launch.send_env {
         let unfit = |why: &str| {
             Failure::new(Stage::Start, Kind::Configuration, format!("`{name}` of `send_env` {why}"))
-                .help("export it before railgauge is started, or take it out of `[launch] send_env`")
+                .remedy(remedy::EXPORT_VARIABLE.with([("variable", name.as_str())]))
         };
         let value = std::env::var(name).map_err(|error| match error {
             std::env::VarError::NotPresent => unfit("is not set where railgauge runs"),
@@ -236,30 +239,27 @@ async fn probe(way: &Way, launch: &Launch, binary: &AgentBinary) -> Result<Found
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
         match (word, &mut found) {
             ("mangled", _) => {
-                return Err(configuration("the launcher's command does not pass words on as they are".to_owned()).help(
-                    "it joins them for a shell, as ssh does: use via = \"ssh\", or a command that passes its arguments \
-                     through (ip netns exec, kubectl exec, docker exec, srun)",
-                ));
+                return Err(configuration("the launcher's command does not pass words on as they are".to_owned())
+                    .remedy(remedy::PASS_WORDS_ON));
             }
             ("homeless", _) => {
-                return Err(configuration("there is no home directory on the host".to_owned())
-                    .help("name a private directory in launch.agent_dir"));
+                return Err(
+                    configuration("there is no home directory on the host".to_owned()).remedy(remedy::AGENT_DIR)
+                );
             }
             ("open", _) => {
                 return Err(configuration(format!("others may write to the agent's directory there (mode {rest})"))
-                    .help(
-                        "make it private with `chmod 700`, or name one in launch.agent_dir that does not exist yet",
+                    .remedy(
+                        remedy::AGENT_DIR_CHMOD.with(launch.agent_dir.as_deref().map(|named| ("directory", named))),
                     ));
             }
             ("above", _) => {
-                return Err(configuration(format!("others could exchange the agent's directory there: {rest}")).help(
-                    "every directory above it must belong to root or to the login user and be writable for nobody else \
-                     (or have the sticky bit): name another place in launch.agent_dir",
-                ));
+                return Err(configuration(format!("others could exchange the agent's directory there: {rest}"))
+                    .remedy(remedy::AGENT_DIR_PARENTS));
             }
             ("foreign", _) => {
                 return Err(configuration(format!("the agent's directory there belongs to another user (uid {rest})"))
-                    .help("name a private directory in launch.agent_dir"));
+                    .remedy(remedy::AGENT_DIR));
             }
             ("machine", found) => *found = Some((Machine::of_uname(rest), None)),
             ("in-place", Some((_, place))) => *place = Some(Place::InPlace),

@@ -3,17 +3,20 @@
 
 use std::path::Path;
 
-use railgauge_wire::failure::{Kind, Stage};
+use railgauge_model::border::text::quoted;
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy::{self, Entry},
+};
 
 use super::trouble::Trouble;
-use crate::border::text::quoted;
 
 /// A known text: one of `parts` occurs, ignoring case.
 struct Sign {
     parts: &'static [&'static str],
     kind: Kind,
     passing: bool,
-    help: &'static str,
+    remedy: Entry,
 }
 
 /// The first match counts: causes go before their consequences (a jump host that refuses also closes the connection).
@@ -22,82 +25,54 @@ const SIGNS: &[Sign] = &[
         parts: &["temporary failure in name resolution"],
         kind: Kind::Configuration,
         passing: true,
-        help: "the name server did not answer: see /etc/resolv.conf here, or give the host an address in the plan",
+        remedy: remedy::CHECK_NAME_SERVER,
     },
     Sign {
         parts: &["could not resolve hostname", "no address associated with hostname"],
         kind: Kind::Configuration,
         passing: false,
-        help: "the name is unknown here: give the host an `address` in the plan, or name it in ssh_config or /etc/hosts",
+        remedy: remedy::GIVE_ADDRESS,
     },
     Sign {
         parts: &["identity file", "unprotected private key file", "load key"],
         kind: Kind::Configuration,
         passing: false,
-        help: "see that the key file of launch.ssh exists, is yours, and has mode 600",
+        remedy: remedy::CHECK_KEY_FILE,
     },
     Sign {
         parts: &["too many authentication failures"],
         kind: Kind::Configuration,
         passing: false,
-        help: "ssh offered too many keys: name the right one in launch.ssh, key `identity`",
+        remedy: remedy::NAME_IDENTITY,
     },
-    Sign {
-        parts: &["permission denied"],
-        kind: Kind::Configuration,
-        passing: false,
-        help: "the host takes none of your keys for this user: see launch.ssh `user` and `identity`, `ssh-add -l` \
-               here, and ~/.ssh/authorized_keys there (railgauge never asks for a password)",
-    },
+    Sign { parts: &["permission denied"], kind: Kind::Configuration, passing: false, remedy: remedy::CHECK_SSH_KEYS },
     Sign {
         parts: &["bad configuration option", "can't open user config file", "bad owner or permissions"],
         kind: Kind::Configuration,
         passing: false,
-        help: "put your ssh_config right, or name another in launch.ssh, key `config`",
+        remedy: remedy::CORRECT_SSH_CONFIG,
     },
-    Sign {
-        parts: &["no matching"],
-        kind: Kind::Configuration,
-        passing: false,
-        help: "ssh here and sshd there share no such algorithm: allow one in ssh_config (KexAlgorithms, \
-               HostKeyAlgorithms, Ciphers)",
-    },
-    Sign {
-        parts: &["jumphost loop"],
-        kind: Kind::Configuration,
-        passing: false,
-        help: "the host is its own jump host: take it out of launch.ssh `jump` or of ProxyJump in ssh_config",
-    },
+    Sign { parts: &["no matching"], kind: Kind::Configuration, passing: false, remedy: remedy::ALLOW_SSH_ALGORITHM },
+    Sign { parts: &["jumphost loop"], kind: Kind::Configuration, passing: false, remedy: remedy::REMOVE_FROM_JUMP },
     Sign {
         parts: &["path too long", "unix_listener"],
         kind: Kind::Configuration,
         passing: false,
-        help: "ssh cannot make its control socket here: set TMPDIR to a short path on a local file system",
+        remedy: remedy::SSH_SOCKET_DIR,
     },
-    Sign {
-        parts: &["connection refused"],
-        kind: Kind::Lost,
-        passing: true,
-        help: "nothing listens on that port: see that the host is up, that its sshd runs, and that the port is right",
-    },
+    Sign { parts: &["connection refused"], kind: Kind::Lost, passing: true, remedy: remedy::CHECK_SSHD },
     Sign {
         parts: &["no route to host", "network is unreachable", "host is down"],
         kind: Kind::Lost,
         passing: true,
-        help: "the network does not lead there from here: see the address, the routes and the host's power",
+        remedy: remedy::CHECK_ROUTE_TO_HOST,
     },
-    Sign {
-        parts: &["timed out", "timeout"],
-        kind: Kind::Lost,
-        passing: true,
-        help: "the host does not answer: see that it is up and not hung, and that no firewall drops the connection",
-    },
+    Sign { parts: &["timed out", "timeout"], kind: Kind::Lost, passing: true, remedy: remedy::CHECK_HUNG_HOST },
     Sign {
         parts: &["kex_exchange_identification", "ssh_exchange_identification", "connection reset", "connection closed"],
         kind: Kind::Lost,
         passing: true,
-        help: "something answered and hung up before the handshake was over: its sshd is down behind a forwarder, or \
-               too many connections came at once (MaxStartups there; lower launch.in_flight)",
+        remedy: remedy::CHECK_MAX_STARTUPS,
     },
 ];
 
@@ -106,15 +81,17 @@ pub(crate) const NO_PEER: &str = "UNKNOWN port 65535";
 
 /// Why a connection failed. `text` is ssh's, `known_hosts` the plan's file for host keys.
 pub(crate) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> Trouble {
-    if let Some(trouble) = host_key(text, known_hosts) {
+    if let Some(trouble) = host_key(text, address, known_hosts) {
         return trouble;
     }
     let lower = text.to_lowercase();
     let cause = format!("ssh to {address}: {}", one_line(text));
     match SIGNS.iter().find(|sign| sign.parts.iter().any(|part| lower.contains(part))) {
-        Some(sign) if sign.passing => Trouble::passing(Stage::Connect, sign.kind, cause).help(sign.help),
-        Some(sign) => Trouble::lasting(Stage::Connect, sign.kind, cause).help(sign.help),
-        None => Trouble::lasting(Stage::Connect, Kind::Lost, cause).help("`ssh -v` to the host by hand tells more"),
+        Some(sign) if sign.passing => Trouble::passing(Stage::Connect, sign.kind, cause).remedy(sign.remedy),
+        Some(sign) => Trouble::lasting(Stage::Connect, sign.kind, cause).remedy(sign.remedy),
+        None => {
+            Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy::SSH_BY_HAND.with([("address", address)]))
+        }
     }
 }
 
@@ -130,19 +107,16 @@ fn one_line(text: &str) -> String {
 
 /// Unknown and changed host keys: the one case in which the next step is a matter of trust, so the exact commands are
 /// told and none is run.
-fn host_key(text: &str, known_hosts: Option<&Path>) -> Option<Trouble> {
+fn host_key(text: &str, address: &str, known_hosts: Option<&Path>) -> Option<Trouble> {
     let lasting = |cause: String| Trouble::lasting(Stage::Connect, Kind::Configuration, cause);
-    let given = known_hosts.map(|file| quoted(&file.display().to_string()));
-    let file = given.clone().unwrap_or_else(|| "~/.ssh/known_hosts".to_owned());
+    let file = known_hosts.map_or_else(|| "~/.ssh/known_hosts".to_owned(), |file| file.display().to_string());
     // "No ED25519 host key is known for [10.0.0.1]:2222 and you have requested strict checking."
     if let Some((_, rest)) = text.split_once("host key is known for ") {
         let name = rest.split_whitespace().next().unwrap_or_default();
         let cause = format!("ssh does not know the host key of {name}");
-        return Some(lasting(cause).help(format!(
-            "compare the key with the host's own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there) and accept \
-             it with `{} >> {file}`; or say host_keys = \"accept-new\" in [launch.ssh]",
-            scan(name)
-        )));
+        let (host, port) = host_and_port(name);
+        let values = [("host", host), ("port", port), ("file", &*file)];
+        return Some(lasting(cause).remedy(remedy::ACCEPT_HOST_KEY.with(values)));
     }
     // "Host key for [10.0.0.1]:2222 has changed and you have requested strict checking."
     if let Some((_, rest)) = text.split_once("Host key for ")
@@ -152,43 +126,45 @@ fn host_key(text: &str, known_hosts: Option<&Path>) -> Option<Trouble> {
         // "Offending ED25519 key in /root/.ssh/known_hosts:3"
         let offending =
             text.lines().find(|line| line.starts_with("Offending")).and_then(|line| line.split_once(" in "));
-        let file =
-            offending.and_then(|(_, place)| place.trim().rsplit_once(':')).map_or(file, |(file, _line)| quoted(file));
-        let cause = format!("the host key of {name} is not the one in {file}");
-        return Some(lasting(cause).help(format!(
-            "if the host was installed anew, and only then, forget the old key and accept the new one: `ssh-keygen -R \
-             {} -f {file}`, then `{} >> {file}`; if not, somebody else may be answering",
-            quoted(name),
-            scan(name)
-        )));
+        let file = offending.and_then(|(_, place)| place.trim().rsplit_once(':')).map_or(&*file, |(file, _line)| file);
+        let cause = format!("the host key of {name} is not the one in {}", quoted(file));
+        let (host, port) = host_and_port(name);
+        let values = [("name", name), ("host", host), ("port", port), ("file", file)];
+        return Some(lasting(cause).remedy(remedy::REPLACE_HOST_KEY.with(values)));
     }
     // A jump host's key (its ssh does not tell which), a revoked key, a host certificate that does not fit, …
     text.to_lowercase().contains("host key verification failed").then(|| {
         let trouble = lasting(format!("ssh does not trust the host key: {}", one_line(text)));
         if text.contains(NO_PEER) {
-            return trouble.help(
-                "it is the jump host's key: `ssh` to the jump host by hand and accept it there; what ssh knows of jump \
-                 hosts comes from your ssh_config",
-            );
+            return trouble.remedy(remedy::ACCEPT_JUMP_KEY);
         }
-        trouble.help("`ssh` to the host by hand: it tells which key it is about")
+        trouble.remedy(remedy::SSH_BY_HAND.with([("address", address)]))
     })
 }
 
-/// `ssh-keyscan` for a name as ssh writes it into known_hosts: `host` or `[host]:port`.
-fn scan(name: &str) -> String {
-    match name.strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
-        Some((host, port)) => format!("ssh-keyscan -p {} {}", quoted(port), quoted(host)),
-        None => format!("ssh-keyscan {}", quoted(name)),
-    }
+/// The parts of a name as ssh writes it into known_hosts: `host` or `[host]:port`.
+fn host_and_port(name: &str) -> (&str, &str) {
+    name.strip_prefix('[').and_then(|rest| rest.split_once("]:")).unwrap_or((name, "22"))
 }
 
 #[cfg(test)]
 mod tests {
+    use railgauge_wire::remedy::{Place, Remedy};
+
     use super::*;
 
     fn told(text: &str) -> Trouble {
         connect(text, "gpu1.example", None)
+    }
+
+    fn remedy(trouble: &Trouble) -> &str {
+        trouble.failure.remedy.as_ref().map_or("none", |remedy| &remedy.id)
+    }
+
+    /// The commands to be run here.
+    fn commands_here(trouble: &Trouble) -> Vec<String> {
+        let commands = trouble.failure.remedy.iter().flat_map(Remedy::commands);
+        commands.filter(|one| one.on == Place::Controller).map(|one| one.command).collect()
     }
 
     #[test]
@@ -198,12 +174,12 @@ mod tests {
              verification failed.",
         );
         assert_eq!(trouble.failure.cause, "ssh does not know the host key of [127.0.0.1]:22022");
-        assert!(trouble.failure.help.contains("`ssh-keyscan -p 22022 127.0.0.1 >> ~/.ssh/known_hosts`"), "{trouble:?}");
-        assert!(trouble.failure.help.contains("accept-new"));
+        assert_eq!(remedy(&trouble), "accept-host-key");
+        assert_eq!(commands_here(&trouble), ["ssh-keyscan -p 22022 127.0.0.1 >> ~/.ssh/known_hosts"]);
         assert!(!trouble.passing);
         let text = "No RSA host key is known for gpu1 and you have requested strict checking.";
         let trouble = connect(text, "gpu1", Some(Path::new("/tmp/my hosts")));
-        assert!(trouble.failure.help.contains("`ssh-keyscan gpu1 >> '/tmp/my hosts'`"), "{trouble:?}");
+        assert_eq!(commands_here(&trouble), ["ssh-keyscan -p 22 gpu1 >> '/tmp/my hosts'"]);
     }
 
     #[test]
@@ -215,52 +191,57 @@ mod tests {
              [127.0.0.1]:22022 has changed and you have requested strict checking.\r\nHost key verification failed.",
         );
         assert_eq!(trouble.failure.cause, "the host key of [127.0.0.1]:22022 is not the one in /root/.ssh/known_hosts");
-        let help = "`ssh-keygen -R '[127.0.0.1]:22022' -f /root/.ssh/known_hosts`";
-        assert!(trouble.failure.help.contains(help), "{trouble:?}");
+        let forget = "ssh-keygen -R '[127.0.0.1]:22022' -f /root/.ssh/known_hosts";
+        let accept = "ssh-keyscan -p 22022 127.0.0.1 >> /root/.ssh/known_hosts";
+        assert_eq!(commands_here(&trouble), [forget, accept]);
         assert!(!trouble.passing);
     }
 
     #[test]
     fn known_texts_are_told_apart() {
-        // (ssh's text, whether another try may help, a word of the help)
+        // (ssh's text, whether another try may help, the remedy)
         let cases = [
-            ("connect to host 10.0.0.9 port 22: Connection refused", true, "listens"),
-            ("connect to host 10.0.0.9 port 22: Connection timed out", true, "does not answer"),
-            ("Connection timed out during banner exchange\r\nConnection to 10.0.0.9 port 22 timed out", true, "answer"),
-            ("connect to host 10.0.0.9 port 22: No route to host", true, "does not lead there"),
+            ("connect to host 10.0.0.9 port 22: Connection refused", true, "check-sshd"),
+            ("connect to host 10.0.0.9 port 22: Connection timed out", true, "check-hung-host"),
+            (
+                "Connection timed out during banner exchange\r\nConnection to 10.0.0.9 port 22 timed out",
+                true,
+                "check-hung-host",
+            ),
+            ("connect to host 10.0.0.9 port 22: No route to host", true, "check-route-to-host"),
             (
                 "kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by 127.0.0.1 port 22",
                 true,
-                "MaxStartups",
+                "check-max-startups",
             ),
-            ("kex_exchange_identification: Connection closed by remote host", true, "MaxStartups"),
-            ("root@10.0.0.9: Permission denied (publickey).", false, "none of your keys"),
+            ("kex_exchange_identification: Connection closed by remote host", true, "check-max-startups"),
+            ("root@10.0.0.9: Permission denied (publickey).", false, "check-ssh-keys"),
             (
                 "Warning: Identity file /x not accessible: No such file or directory.\r\nroot@h: Permission denied (publickey).",
                 false,
-                "key file",
+                "check-key-file",
             ),
-            ("Could not resolve hostname gpu1: Name or service not known", false, "unknown here"),
-            ("Could not resolve hostname gpu1: Temporary failure in name resolution", true, "name server"),
+            ("Could not resolve hostname gpu1: Name or service not known", false, "give-address"),
+            ("Could not resolve hostname gpu1: Temporary failure in name resolution", true, "check-name-server"),
             (
                 "connect to host bastion port 22: Connection refused\r\nConnection closed by UNKNOWN port 65535",
                 true,
-                "listens",
+                "check-sshd",
             ),
             (
                 "Unable to negotiate with 10.0.0.9 port 22: no matching host key type found. Their offer: ssh-rsa",
                 false,
-                "algorithm",
+                "allow-ssh-algorithm",
             ),
-            ("/home/u/.ssh/config: line 3: Bad configuration option: foo", false, "ssh_config"),
-            ("something nobody has seen", false, "ssh -v"),
+            ("/home/u/.ssh/config: line 3: Bad configuration option: foo", false, "correct-ssh-config"),
+            ("something nobody has seen", false, "ssh-by-hand"),
         ];
-        for (text, passing, word) in cases {
+        for (text, passing, id) in cases {
             let trouble = told(text);
             assert_eq!(trouble.failure.stage, Stage::Connect);
             assert!(trouble.failure.cause.contains("gpu1.example"), "{trouble:?}");
             assert_eq!(trouble.passing, passing, "{trouble:?}");
-            assert!(trouble.failure.help.contains(word), "{trouble:?}");
+            assert_eq!(remedy(&trouble), id, "{trouble:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::pipe::End;
+use super::pipe::ProcessEnd;
 
 /// Why nothing more comes from an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(crate) struct Gone {
     /// Why nothing more comes.
     pub why: Why,
     /// How its process ended, where that is known.
-    pub end: Option<End>,
+    pub end: Option<ProcessEnd>,
     /// The last lines it wrote beside its replies.
     pub last: String,
 }

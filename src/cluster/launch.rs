@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::plan::model::{self, Host, Launch};
+use railgauge_wire::remedy::{self, Entry};
+
 use super::{command, local, pipe::Pipe, ssh, trouble::Trouble};
-use crate::plan::model::{self, Host, Launch};
 
 /// A launcher, prepared.
 pub(crate) enum Launcher {
@@ -62,26 +64,20 @@ impl Way {
         !matches!(self, Self::Ssh(_))
     }
 
-    /// Where to look when a script on the host failed without a word.
-    pub const fn silence(&self) -> &'static str {
+    /// What to do when a script on the host failed without a word.
+    pub const fn silence(&self) -> Entry {
         match self {
-            Self::Local(_) => "see `dmesg` and the limits of this shell (`ulimit -a`): it is a process of this machine",
-            Self::Ssh(_) => "see the start-up files of the login shell and the log of its sshd",
-            Self::Command(_) => {
-                "run the plan's launch.command by hand with `sh -c 'echo here'` behind it: it has to print that, with exit \
-                 status 0"
-            }
+            Self::Local(_) => remedy::CHECK_SHELL_LIMITS,
+            Self::Ssh(_) => remedy::CHECK_LOGIN_SHELL,
+            Self::Command(_) => remedy::LAUNCH_COMMAND,
         }
     }
 
-    /// What is missing when a program was not found.
-    pub const fn not_found(&self) -> &'static str {
+    /// What to do when a program was not found.
+    pub const fn not_found(&self) -> Entry {
         match self {
-            Self::Local(_) | Self::Ssh(_) => "the host needs `sh` and the core utilities",
-            Self::Command(_) => {
-                "either launch.command names a program that is not there, or the host lacks `sh` and the core utilities: run \
-                 the command by hand with `sh -c 'echo here'` behind it"
-            }
+            Self::Local(_) | Self::Ssh(_) => remedy::INSTALL_COREUTILS,
+            Self::Command(_) => remedy::LAUNCH_COMMAND_PROGRAM,
         }
     }
 

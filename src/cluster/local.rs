@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, process::Stdio};
 
-use railgauge_wire::failure::{Kind, Stage};
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy,
+};
 use tokio::process::Command;
 
 use super::{pipe::Pipe, trouble::Trouble};
@@ -38,8 +41,9 @@ pub(super) fn child(words: &[String], env: &BTreeMap<String, String>) -> Result<
         let cause = format!("cannot start {program}: {error}");
         match error.raw_os_error() {
             // EAGAIN, ENOMEM, EMFILE, ENFILE: short of processes, memory or files at this moment.
-            Some(11 | 12 | 23 | 24) => Trouble::passing(Stage::Connect, Kind::Configuration, cause)
-                .help("lower launch.in_flight or raise this machine's limits (ulimit -u, ulimit -n)"),
+            Some(11 | 12 | 23 | 24) => {
+                Trouble::passing(Stage::Connect, Kind::Configuration, cause).remedy(remedy::LOWER_IN_FLIGHT)
+            }
             _ => Trouble::lasting(Stage::Connect, Kind::Configuration, cause),
         }
     })

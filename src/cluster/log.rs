@@ -6,9 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use railgauge_model::border::text;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
-
-use crate::border::text;
 
 /// Receives what agents and the programs that start them write beside the conversation: `(host, line)`.
 #[derive(Clone)]

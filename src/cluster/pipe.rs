@@ -23,14 +23,14 @@ pub(crate) struct Pipe {
     /// Its standard error.
     pub stderr: Source,
     /// Resolves when it has ended.
-    pub end: Pin<Box<dyn Future<Output = End> + Send>>,
+    pub end: Pin<Box<dyn Future<Output = ProcessEnd> + Send>>,
     /// Ends it by force, where that is possible from here.
     pub kill: Option<oneshot::Sender<()>>,
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProcessEnd {
     /// With an exit code.
     Code(i32),
     /// By a signal; its number where the launcher tells it.
@@ -39,7 +39,7 @@ pub(crate) enum End {
     Unknown(String),
 }
 
-impl From<ExitStatus> for End {
+impl From<ExitStatus> for ProcessEnd {
     fn from(status: ExitStatus) -> Self {
         match status.code() {
             Some(code) => Self::Code(code),
@@ -48,7 +48,7 @@ impl From<ExitStatus> for End {
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit status {code}"),
@@ -69,7 +69,7 @@ pub(crate) struct Output {
     /// Its standard error, as far as it was kept.
     pub stderr: Vec<u8>,
     /// How it ended.
-    pub end: End,
+    pub end: ProcessEnd,
 }
 
 /// Most bytes kept of each output of a short process.
@@ -95,7 +95,7 @@ impl Pipe {
                 }
             };
             group.over();
-            status.map_or_else(|error| End::Unknown(format!("cannot wait for it: {error}")), End::from)
+            status.map_or_else(|error| ProcessEnd::Unknown(format!("cannot wait for it: {error}")), ProcessEnd::from)
         };
         Ok(Self {
             stdin: Box::new(stdin),

@@ -7,14 +7,17 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_model::plan::model::{Host, Launch};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use tokio::{
     sync::{Semaphore, mpsc},
     time::{sleep, timeout},
 };
 
 use super::{Agent, AgentBinary, LogSink, deploy, launch::Launcher, progress::Progress, trouble::Trouble};
-use crate::plan::model::{Host, Launch};
 
 /// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
 /// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
@@ -128,10 +131,10 @@ where
 fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
     let (stage, doing) = progress.now();
     let cause = format!("no result within {:.1} s while {doing}", limit.as_secs_f64());
-    Trouble::passing(stage, Kind::Deadline, cause).help(match stage {
-        Stage::Connect => "see whether the host is up and reachable from here; launch.timeout sets this time",
-        Stage::Deploy => "the way to the host is slow or its disk hangs; launch.timeout sets this time",
-        _ => "the host is overloaded or the agent hangs; launch.timeout sets this time",
+    Trouble::passing(stage, Kind::Deadline, cause).remedy(match stage {
+        Stage::Connect => remedy::RAISE_CONNECT_TIMEOUT,
+        Stage::Deploy => remedy::RAISE_DEPLOY_TIMEOUT,
+        _ => remedy::RAISE_START_TIMEOUT,
     })
 }
 

@@ -6,16 +6,19 @@ mod master;
 use std::{fs, sync::Arc, time::Duration};
 
 use openssh::{Session, Stdio};
-use railgauge_wire::failure::{Kind, Stage};
+use railgauge_model::{
+    border::text,
+    plan::model::{Host, Ssh},
+};
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy,
+};
 use tokio::time::sleep;
 
 use super::{
-    pipe::{End, Pipe},
+    pipe::{Pipe, ProcessEnd},
     trouble::Trouble,
-};
-use crate::{
-    border::text,
-    plan::model::{Host, Ssh},
 };
 
 /// Time for a master whose connection broke to write why and to go.
@@ -33,7 +36,7 @@ impl Launcher {
     pub fn new(ssh: &Ssh, timeout: Duration) -> Result<Self, Trouble> {
         let room = master::control_directory().map_err(|error| {
             Trouble::lasting(Stage::Connect, Kind::Configuration, format!("no directory for ssh's sockets: {error}"))
-                .help("XDG_RUNTIME_DIR, TMPDIR or /tmp on this machine must be writable")
+                .remedy(remedy::SSH_SOCKET_DIR)
         })?;
         Ok(Self { ssh: ssh.clone(), timeout, room: Arc::new(room) })
     }
@@ -42,8 +45,7 @@ impl Launcher {
     pub async fn open(&self, host: &Host) -> Result<Way, Trouble> {
         if host.address.is_empty() || host.address.starts_with('-') {
             let cause = format!("\"{}\" is not an address for ssh", host.address);
-            return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause)
-                .help("an address must not be empty or begin with `-`"));
+            return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::CORRECT_ADDRESS));
         }
         let session = master::connect(&self.ssh, host, self.timeout, self.room.path()).await?;
         Ok(Way { session: Arc::new(session), _room: Arc::clone(&self.room) })
@@ -65,8 +67,7 @@ impl Way {
         };
         let failed = |error: &openssh::Error| {
             let cause = format!("the host refused to start a process: {}", self::words(error));
-            Trouble::passing(Stage::Start, Kind::Configuration, cause)
-                .help("see MaxSessions and ForceCommand in its sshd_config, and the log of its sshd")
+            Trouble::passing(Stage::Start, Kind::Configuration, cause).remedy(remedy::CHECK_SSHD_SESSIONS)
         };
         let mut command = Arc::clone(&self.session).arc_command(program.as_str());
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,15 +79,15 @@ impl Way {
         let session = Arc::clone(&self.session);
         let end = async move {
             match child.wait().await {
-                Ok(status) => End::from(status),
+                Ok(status) => ProcessEnd::from(status),
                 // openssh tells exit status 127 apart: the shell's word for a program that is not there.
-                Err(openssh::Error::Remote(_)) => End::Code(127),
+                Err(openssh::Error::Remote(_)) => ProcessEnd::Code(127),
                 // No status came. A killed process has none, and a connection that broke cannot tell one.
                 Err(_) => {
                     sleep(AFTERMATH).await;
                     match session.check().await {
-                        Ok(()) => End::Signal(None),
-                        Err(error) => End::Unknown(connection_ended(&session, &error)),
+                        Ok(()) => ProcessEnd::Signal(None),
+                        Err(error) => ProcessEnd::Unknown(connection_ended(&session, &error)),
                     }
                 }
             }

@@ -1,6 +1,9 @@
 //! A failure while a host is brought up, and whether another try may help.
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy::Remedy,
+};
 
 /// A failure, and whether another try may end differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +27,8 @@ impl Trouble {
 
     /// The same trouble with the next thing to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.failure = self.failure.help(help);
+    pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
+        self.failure = self.failure.remedy(remedy);
         self
     }
 

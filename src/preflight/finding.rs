@@ -1,8 +1,7 @@
 //! What a check found.
 
+use railgauge_wire::remedy::Remedy;
 use serde::{Deserialize, Serialize};
-
-use super::remedy::Remedy;
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

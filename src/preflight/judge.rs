@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use railgauge_wire::natural;
+use railgauge_model::plan::{Plan, hostlist, model::Preflight};
+use railgauge_wire::{natural, remedy::Remedy};
 
 use super::{
     CHECKS, Check, Cluster, Finding, Severity,
     demand::{demands, unsaid},
     finding::Found,
-    remedy::Remedy,
     scene::Scene,
 };
-use crate::plan::{Plan, hostlist, model::Preflight};
 
 /// Every finding about a plan's hosts, the most serious first, then by check and host.
 pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {

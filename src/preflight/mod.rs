@@ -18,7 +18,6 @@ pub mod demand;
 pub mod drift;
 pub mod finding;
 mod judge;
-pub mod remedy;
 mod scene;
 mod usual;
 

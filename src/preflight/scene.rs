@@ -1,15 +1,15 @@
 //! What checks look at: the plan, and every host's facts with the devices that the plan uses.
 
-use railgauge_wire::{
-    facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
-    terms::{Fabric, GpuPath, Memory, Transport},
-};
-
-use super::Cluster;
-use crate::plan::{
+use railgauge_model::plan::{
     Plan,
     model::{Test, Wanted},
 };
+use railgauge_wire::{
+    facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
+    terms::{Carrier, GpuPath, Memory, Transport},
+};
+
+use super::Cluster;
 
 /// A plan and its hosts.
 pub struct Scene<'a> {
@@ -71,7 +71,7 @@ impl Port<'_> {
 impl<'a> Scene<'a> {
     /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
     pub fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
-        let uses = |test: &Test| matches!(test.fabric, Fabric::Verbs | Fabric::Nccl);
+        let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl);
         let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
         Self { plan, cluster, ports, whole: false }
     }
@@ -119,19 +119,19 @@ impl<'a> Scene<'a> {
     /// Whether a test cannot do without RDMA.
     pub fn needs_rdma(&self) -> bool {
         let over_ib =
-            |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Transport::NcclIb));
-        self.whole || self.has(|test| test.fabric == Fabric::Verbs || over_ib(test))
+            |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Carrier::NcclIb));
+        self.whole || self.has(|test| test.transport == Transport::Verbs || over_ib(test))
     }
 
     /// Whether a test uses GPUs.
     pub fn needs_gpus(&self) -> bool {
-        self.whole || self.has(|test| test.memory == Memory::Cuda || test.fabric == Fabric::Nccl)
+        self.whole || self.has(|test| test.memory == Memory::Cuda || test.transport == Transport::Nccl)
     }
 
     /// Whether a NIC may reach GPU memory by itself in a test.
     pub fn may_use_gpudirect(&self) -> bool {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
-        self.whole || self.has(|test| test.memory == Memory::Cuda && test.fabric != Fabric::Tcp && !staged(test))
+        self.whole || self.has(|test| test.memory == Memory::Cuda && test.transport != Transport::Tcp && !staged(test))
     }
 }
 

@@ -1,7 +1,7 @@
+use railgauge_model::plan::Plan;
 use railgauge_wire::facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid};
 
 use super::*;
-use crate::plan::Plan;
 
 /// A RoCE host as it should be.
 fn host() -> HostFacts {
@@ -44,7 +44,9 @@ fn planned(more: &str) -> Plan {
         "name = \"t\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"gpu[1-4]\"]\n[[test]]\nop = \"write\"\nmetric = \
          \"bandwidth\"\n{more}"
     );
-    crate::plan::parse("t.toml", &text, std::path::Path::new(".")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0
+    railgauge_model::plan::parse("t.toml", &text, std::path::Path::new("."))
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"))
+        .0
 }
 
 fn cluster(spoil: impl FnOnce(&mut HostFacts)) -> Cluster {
@@ -156,7 +158,7 @@ fn what_changed_between_two_looks_is_named_once_for_all_hosts() {
 #[test]
 fn plans_name_every_check_there_is() {
     let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
-    assert_eq!(names, crate::plan::CHECKS);
+    assert_eq!(names, railgauge_model::plan::CHECKS);
     assert!(names.is_sorted());
 }
 
@@ -190,8 +192,7 @@ fn names_that_hosts_tell_are_words_of_a_command_and_no_commands() {
         facts.modules.insert(evil.to_owned(), "1".to_owned());
     };
     let found = judge(&plan(), &cluster(spoiled));
-    let with =
-        |command: &str| found.iter().find(|found| found.remedy.text.contains(command)).map(|found| &found.remedy.text);
+    let with = |command: &str| found.iter().map(|found| found.remedy.text()).find(|text| text.contains(command));
     for command in ["ip link set ", "modinfo "] {
         let remedy = with(command).unwrap_or_else(|| panic!("{command}: {found:#?}"));
         assert!(remedy.contains(&format!("{command}'{evil}'")), "{remedy}");

@@ -4,17 +4,15 @@ use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use railgauge_model::plan::model::Limit;
 
 use super::view::{self, View};
-use crate::{
-    analysis::{
-        journal::Journal,
-        localise::{Localisation, Named},
-        results::State,
-        verdict::{Kind, PREFLIGHT, RUN, Status, Trouble, Verdict, Verdicts},
-        words::size,
-    },
-    plan::model::Limit,
+use crate::analysis::{
+    journal::Journal,
+    localise::{Localisation, Named},
+    results::State,
+    verdict::{Kind, PREFLIGHT, RUN, Status, Trouble, Verdict, Verdicts},
+    words::size,
 };
 
 /// The document. Times come from the journal, so that the same records give the same bytes.

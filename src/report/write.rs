@@ -5,22 +5,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use railgauge_model::{border::text::path_text, files};
+
 use super::{
     html, junit,
     view::{self, View},
 };
-use crate::{
-    analysis::{
-        compare::interleaved,
-        frame::{self, Frame, FrameError},
-        journal::{self, Journal, JournalError},
-        outliers::outliers,
-        results::{further, results},
-        rows::{ceilings, rows},
-        verdict::{Sums, Verdicts, verdicts},
-    },
-    border::text::path_text,
-    files,
+use crate::analysis::{
+    compare::interleaved,
+    frame::{self, Frame, FrameError},
+    journal::{self, Journal, JournalError},
+    outliers::outliers,
+    results::{further, results},
+    rows::{ceilings, rows},
+    verdict::{Sums, Verdicts, verdicts},
 };
 
 /// Why a report cannot be drawn.

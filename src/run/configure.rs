@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,
@@ -19,10 +22,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::{event::Event, hosts::Hosts, spine::Spine};
-use crate::{
+use super::{hosts::Hosts, spine::Spine};
+use crate::cluster;
+use railgauge_model::journal::event::Event;
+use railgauge_model::{
     border::text,
-    cluster,
     plan::{Plan, command, model::Host},
 };
 
@@ -135,8 +139,7 @@ fn told((host, cause): &(String, String), others: &[(String, String)], undo: boo
         }
     };
     let cause = format!("`{key}` of the test failed: {cause}{others}");
-    let failure = Failure::new(Stage::Configure, Kind::Configuration, cause)
-        .help("run the command by hand; [test.configure] of the plan has it");
+    let failure = Failure::new(Stage::Configure, Kind::Configuration, cause).remedy(remedy::CONFIGURE_BY_HAND);
     if host.is_empty() { failure } else { failure.at(host) }
 }
 

@@ -4,11 +4,9 @@
 
 use std::{collections::HashSet, sync::Arc, time::Instant};
 
-use super::{
-    event::{Case, Event},
-    hosts::Hosts,
-    rounds::Floor,
-};
+use railgauge_model::journal::event::{Case, Event};
+
+use super::{hosts::Hosts, rounds::Floor};
 
 /// Returns the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
 /// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run.

@@ -13,13 +13,14 @@ use railgauge_wire::{
 use tokio::task::JoinSet;
 
 use super::{
-    event::Event,
     gpus,
     hosts::{Hosts, devices, unexpected},
     rounds::Work,
     spine::Spine,
 };
-use crate::{cluster::Agent, plan::model::Launcher};
+use crate::cluster::Agent;
+use railgauge_model::journal::event::Event;
+use railgauge_model::plan::model::Launcher;
 
 /// Longest time that the copies of one GPU may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -75,7 +76,7 @@ fn wanted(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<u32>> {
         for port in [&case.flow.from, &case.flow.to] {
             let host = work.plan.hosts.iter().find(|host| *host.name == *port.host);
             let Some((host, facts)) = host.zip(hosts.facts.get(&*port.host)) else { continue };
-            let device = devices(host, Some(facts), test.fabric).get(port.rail as usize).cloned();
+            let device = devices(host, Some(facts), test.transport).get(port.rail as usize).cloned();
             if let Ok(Some(gpu)) = gpus::of_end(test, port, device.as_deref(), facts) {
                 wanted.entry(port.host.to_string()).or_default().insert(gpu);
             }

@@ -11,21 +11,24 @@ use railgauge_wire::facts::HostFacts;
 use super::{
     aside::aside,
     confirm::FollowUp,
-    copies,
-    directory::Directory,
-    event::{Case, Event},
-    gpus,
+    copies, gpus,
     hosts::{self, Hosts},
     rounds::{self, Work},
     spine::{Halt, Spine},
 };
 use crate::{
-    border::text::path_text,
     cluster::AgentBinary,
+    preflight::{self, Cluster, Severity},
+};
+use railgauge_model::{
+    border::text::path_text,
     files,
     plan::Plan,
-    preflight::{self, Cluster, Severity},
     schedule::{CaseIndex, Inventory, schedule},
+};
+use railgauge_model::{
+    directory::Directory,
+    journal::event::{Case, Event},
 };
 
 /// What an earlier process of the same run already did.
@@ -43,7 +46,7 @@ pub struct Past {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     /// Every round was run.
     Complete,
     /// Somebody interrupted it.
@@ -61,14 +64,14 @@ pub async fn execute(
     binary: AgentBinary,
     follow_up: FollowUp,
     spine: &Spine,
-) -> End {
+) -> RunEnd {
     let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
     let end = measure(plan, directory, past, &follow_up, &mut hosts, spine).await;
     hosts.close().await;
     match &end {
-        End::Complete => spine.emit(Event::Finished),
-        End::Interrupted => spine.emit(Event::Interrupted),
-        End::Prevented(why) => spine.emit(Event::Prevented { why: why.clone() }),
+        RunEnd::Complete => spine.emit(Event::Finished),
+        RunEnd::Interrupted => spine.emit(Event::Interrupted),
+        RunEnd::Prevented(why) => spine.emit(Event::Prevented { why: why.clone() }),
     }
     spine.sync();
     end
@@ -81,7 +84,7 @@ async fn measure(
     follow_up: &FollowUp,
     hosts: &mut Hosts,
     spine: &Spine,
-) -> End {
+) -> RunEnd {
     if let Err(error) = write_facts(directory, &hosts.facts) {
         spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", path_text(directory.facts()))));
     }
@@ -95,9 +98,9 @@ async fn measure(
             };
             let cases = match aside(spine, Duration::ZERO, planning).await {
                 Ok(Some(Ok(cases))) => cases,
-                Ok(Some(Err(why))) => return End::Prevented(why),
-                Ok(None) => return halted(spine).unwrap_or(End::Interrupted),
-                Err(error) => return End::Prevented(format!("the cases cannot be planned: {error}")),
+                Ok(Some(Err(why))) => return RunEnd::Prevented(why),
+                Ok(None) => return halted(spine).unwrap_or(RunEnd::Interrupted),
+                Err(error) => return RunEnd::Prevented(format!("the cases cannot be planned: {error}")),
             };
             spine.emit(Event::Planned { cases: cases.clone() });
             cases
@@ -107,7 +110,7 @@ async fn measure(
         return end;
     }
     if hosts.agents.is_empty() {
-        return End::Prevented("no host could be used; the report has the reason of each".into());
+        return RunEnd::Prevented("no host could be used; the report has the reason of each".into());
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
@@ -117,13 +120,13 @@ async fn measure(
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
     }
     floor.settle(hosts).await;
-    halted(spine).unwrap_or(End::Complete)
+    halted(spine).unwrap_or(RunEnd::Complete)
 }
 
-fn halted(spine: &Spine) -> Option<End> {
+fn halted(spine: &Spine) -> Option<RunEnd> {
     spine.halted().map(|halt| match halt {
-        Halt::Interrupted => End::Interrupted,
-        Halt::NoSpace(why) => End::Prevented(why),
+        Halt::Interrupted => RunEnd::Interrupted,
+        Halt::NoSpace(why) => RunEnd::Prevented(why),
     })
 }
 
@@ -140,9 +143,9 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 
 /// Every case of the plan on these hosts, with the schedule's remarks as notes.
 fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, String> {
-    let mut inventory = Inventory::of_run(plan, |host, fabric| {
+    let mut inventory = Inventory::of_run(plan, |host, transport| {
         let facts = facts.get(&host.name)?;
-        u32::try_from(hosts::devices(host, Some(facts), fabric).len()).ok()
+        u32::try_from(hosts::devices(host, Some(facts), transport).len()).ok()
     });
     for host in &plan.hosts {
         if let Some(facts) = facts.get(&host.name) {

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::{
+    plan::model::{Host, Test},
+    schedule::Port,
+};
 use railgauge_wire::{
     facts::{GpuDistance, HostFacts},
     failure::{Failure, Kind, Stage},
     link::Opened,
-    terms::{Distance, Fabric, Memory},
+    remedy,
+    terms::{Distance, Memory, Transport},
 };
 
 use super::hosts::devices;
-use crate::{
-    plan::model::{Host, Test},
-    schedule::Port,
-};
 
 /// The RDMA device of a port: `mlx5_0` of `mlx5_0:2`.
 fn card(device: &str) -> &str {
@@ -26,7 +27,7 @@ pub fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
         let near = facts.gpu_distances.iter().filter(|known| known.device == card(device));
         near.map(|known| known.distance).collect()
     };
-    devices(host, Some(facts), Fabric::Verbs).iter().map(of).collect()
+    devices(host, Some(facts), Transport::Verbs).iter().map(of).collect()
 }
 
 /// The GPU of an end: the one the plan names for its rail, else one at the distance the plan asks for, else the nearest
@@ -46,7 +47,7 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
         return Ok(Some(*named));
     }
     let own = facts.rdma.get(port.rail as usize).map(|device| device.name.as_str());
-    let device = device.filter(|_| test.fabric == Fabric::Verbs).map(card).or(own);
+    let device = device.filter(|_| test.transport == Transport::Verbs).map(card).or(own);
     let near = || facts.gpu_distances.iter().filter(|known| Some(known.device.as_str()) == device);
     let fits = |known: &&GpuDistance| test.gpu_distance.is_none_or(|wanted| known.distance == wanted);
     let found = near().filter(fits).min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail)));
@@ -57,9 +58,7 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
             device.unwrap_or("the rail's NIC"),
             if all.is_empty() { "none known".to_owned() } else { all.join(", ") }
         );
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-            .at(&port.host)
-            .help("see `nvidia-smi topo -m` there"));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).at(&port.host).remedy(remedy::GPU_DISTANCE));
     }
     Ok(Some(found.map_or(port.rail, |known| known.gpu)))
 }
@@ -73,9 +72,7 @@ pub fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
     }
     let gpu = end.settings.get("gpu").map_or("?", String::as_str);
     let cause = format!("the plan asks for a GPU {wanted} from its NIC, and GPU {gpu} is {found}");
-    Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-        .at(host)
-        .help("CUDA counts GPUs by speed: set env = { CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" } in [launch]"))
+    Err(Failure::new(Stage::Open, Kind::Configuration, cause).at(host).remedy(remedy::GPU_ORDER))
 }
 
 #[cfg(test)]
@@ -83,7 +80,7 @@ mod tests {
     use railgauge_wire::facts::RdmaDevice;
 
     use super::*;
-    use crate::plan::parse;
+    use railgauge_model::plan::parse;
 
     fn test(rest: &str) -> Test {
         let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n";
@@ -128,7 +125,7 @@ mod tests {
                 port: 0,
             }),
             device: String::new(),
-            transport: railgauge_wire::terms::Transport::VerbsRc,
+            transport: railgauge_wire::terms::Carrier::VerbsRc,
             link_layer: railgauge_wire::terms::LinkLayer::Infiniband,
             gpu_path: railgauge_wire::terms::GpuPath::GdrDmabuf,
             rate_gbps: None,
@@ -138,6 +135,7 @@ mod tests {
         };
         assert!(as_far(&test("gpu_distance = \"SYS\""), "a", &opened("SYS")).is_ok());
         let refused = as_far(&test("gpu_distance = \"SYS\""), "a", &opened("PIX")).unwrap_err();
-        assert!(refused.cause.contains("GPU 1 is PIX") && refused.help.contains("CUDA_DEVICE_ORDER"), "{refused}");
+        assert!(refused.cause.contains("GPU 1 is PIX"), "{refused}");
+        assert_eq!(refused.remedy.unwrap().id, "gpu-order");
     }
 }

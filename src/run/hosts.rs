@@ -9,17 +9,14 @@ use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
     message::{Answer, Ask},
-    terms::Fabric,
+    remedy,
+    terms::Transport,
 };
 
-use super::{
-    event::Event,
-    spine::{Halt, Spine},
-};
-use crate::{
-    cluster::{self, Agent, AgentBinary},
-    plan::{Plan, model::Host},
-};
+use super::spine::{Halt, Spine};
+use crate::cluster::{self, Agent, AgentBinary};
+use railgauge_model::journal::event::Event;
+use railgauge_model::plan::{Plan, model::Host};
 
 /// Hosts that answered, and why the others did not.
 #[derive(Default)]
@@ -187,19 +184,19 @@ pub fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     let text: String = text.chars().take(80).collect();
     Failure::new(stage, Kind::Internal, format!("the agent answered something else: {text}"))
         .at(host)
-        .help("controller and agent are of different builds; build both again")
+        .remedy(remedy::REBUILD_BOTH)
 }
 
 /// Devices of a host for one fabric, in rail order: those the plan names, else those the host offers.
-pub fn devices(host: &Host, facts: Option<&HostFacts>, fabric: Fabric) -> Vec<String> {
-    let named = match fabric {
-        Fabric::Verbs => &host.devices,
-        Fabric::Tcp => &host.tcp,
-        Fabric::Nccl => return Vec::new(),
+pub fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
+    let named = match transport {
+        Transport::Verbs => &host.devices,
+        Transport::Tcp => &host.tcp,
+        Transport::Nccl => return Vec::new(),
     };
-    match (named.is_empty(), fabric, facts) {
+    match (named.is_empty(), transport, facts) {
         (false, ..) => named.clone(),
-        (true, Fabric::Verbs, Some(facts)) => active_ports(facts),
+        (true, Transport::Verbs, Some(facts)) => active_ports(facts),
         _ => Vec::new(),
     }
 }

@@ -11,17 +11,18 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkId, LinkSpec, Opened, Role},
     message::{Answer, Ask},
-    terms::{Fabric, LinkLayer},
+    remedy,
+    terms::{LinkLayer, Transport},
 };
 
 use super::{
-    event::LinkRecord,
     gpus,
     hosts::{devices, unexpected},
     pair::both_named,
 };
-use crate::{
-    cluster::Agent,
+use crate::cluster::Agent;
+use railgauge_model::journal::event::LinkRecord;
+use railgauge_model::{
     plan::{Plan, model::Test},
     schedule::{Flow, Port},
 };
@@ -140,7 +141,7 @@ fn touches(key: &Key, host: &str) -> bool {
 
 /// Whether links of one test serve the other too.
 fn shares(a: &Test, b: &Test) -> bool {
-    let class = |test: &Test| (test.fabric, test.service, test.memory, test.gpu_path);
+    let class = |test: &Test| (test.transport, test.service, test.memory, test.gpu_path);
     let turned = |test: &Test| (test.threads, test.gpu_distance);
     class(a) == class(b) && turned(a) == turned(b) && a.knobs == b.knobs && a.gpus == b.gpus
 }
@@ -153,8 +154,7 @@ pub fn token() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         let cause = format!("the kernel of this machine gives no random bytes for the secret of a link: {error}");
-        Failure::new(Stage::Connect, Kind::Configuration, cause)
-            .help("see that getrandom or /dev/urandom can be used here")
+        Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy::CHECK_RANDOM)
     })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -236,10 +236,7 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
         return Ok((from, to));
     }
     let cause = format!("it says that {} joins it with the other end, which says {}", from.transport, to.transport);
-    Err(Failure::new(Stage::Join, Kind::Internal, cause)
-        .at(from_host)
-        .with(to_host)
-        .help("one of the agents is broken: measure again without that host"))
+    Err(Failure::new(Stage::Join, Kind::Internal, cause).at(from_host).with(to_host).remedy(remedy::LEAVE_HOST_OUT))
 }
 
 /// Closes both ends. An end that does not answer is left to its agent's end of life.
@@ -275,14 +272,14 @@ pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> 
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
         Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(name)
     })?;
-    let devices = devices(host, Some(facts), test.fabric);
+    let devices = devices(host, Some(facts), test.transport);
     let chosen = devices.get(port.rail as usize);
     let mut device = chosen.cloned();
     let mut address = None;
     let mut number = 1;
-    match (test.fabric, chosen) {
-        (Fabric::Verbs, None) => return Err(no_rail(name, port.rail, &devices, facts)),
-        (Fabric::Tcp, None) if port.rail > 0 => {
+    match (test.transport, chosen) {
+        (Transport::Verbs, None) => return Err(no_rail(name, port.rail, &devices, facts)),
+        (Transport::Tcp, None) if port.rail > 0 => {
             return Err(Failure::new(
                 Stage::Open,
                 Kind::Configuration,
@@ -290,7 +287,7 @@ pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> 
             )
             .at(name));
         }
-        (Fabric::Verbs, Some(text)) => {
+        (Transport::Verbs, Some(text)) => {
             if let Some((before, after)) = text.rsplit_once(':') {
                 number = after.parse().map_err(|_| {
                     Failure::new(Stage::Open, Kind::Configuration, format!("{text} names no port of a device")).at(name)
@@ -298,13 +295,13 @@ pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> 
                 device = Some(before.to_owned());
             }
         }
-        (Fabric::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
-        (Fabric::Tcp | Fabric::Nccl, _) => {}
+        (Transport::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
+        (Transport::Tcp | Transport::Nccl, _) => {}
     }
     let gpu = gpus::of_end(test, port, chosen.map(String::as_str), facts)?;
     Ok(LinkSpec {
         role,
-        fabric: test.fabric,
+        transport: test.transport,
         service: test.service,
         device,
         port: number,
@@ -338,7 +335,7 @@ fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Fail
     };
     Failure::new(Stage::Open, Kind::Configuration, format!("it {have}; rail {rail} does not exist there"))
         .at(host)
-        .help("see `rdma link` and `ibv_devinfo` on that host, or name its devices in the plan")
+        .remedy(remedy::DEVICES_OF_HOST)
 }
 
 /// Both ends' accounts as one record.

@@ -2,10 +2,6 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | [`event`] | the one event enum |
-//! | [`directory`] | the run directory and its names |
-//! | [`line`] | one line of the journal, numbered and summed |
-//! | [`journal`] | the append-only record; keeps what was measured when the disk is full |
 //! | [`spine`] | stamps events and hands them to journal and progress |
 //! | [`progress`] | what a person sees while it runs |
 //! | [`execute`] | a whole run, from the first host to the last goodbye |
@@ -29,14 +25,10 @@ mod configure;
 pub mod confirm;
 mod copies;
 mod counters;
-pub mod directory;
-pub mod event;
 pub mod execute;
 mod gpus;
 mod group;
 pub mod hosts;
-pub mod journal;
-pub mod line;
 pub mod links;
 mod order;
 pub mod pair;

@@ -1,8 +1,7 @@
 //! In which order tests, repeats and rounds are run.
 
+use railgauge_model::plan::{Plan, model::Interleave};
 use railgauge_stats::compare::{Variant, block_orders};
-
-use crate::plan::{Plan, model::Interleave};
 
 /// One round, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +56,7 @@ fn in_turn(pair: &Interleave, tests: [usize; 2], rounds: &[u32], seed: u64) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan;
+    use railgauge_model::plan;
 
     const PLAN: &str = r#"
 name = "order"

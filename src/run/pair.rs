@@ -6,17 +6,19 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
     message::{Answer, Ask},
+    remedy,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Fabric, Op},
+    terms::{Op, Transport},
 };
 
 use super::{
     counters,
-    event::Sample,
     hosts::{self, unexpected},
     links::Link,
 };
-use crate::{cluster::Agent, plan::model::Test, schedule::Cell};
+use crate::cluster::Agent;
+use railgauge_model::journal::event::Sample;
+use railgauge_model::{plan::model::Test, schedule::Cell};
 
 /// How long the search for a lost host may hold up the report of a failed case.
 const ATTRIBUTION: Duration = Duration::from_millis(1500);
@@ -42,11 +44,11 @@ pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
     if before.wrong == 0 {
         return failure;
     }
-    let help = failure.help.clone();
-    let then = Failure { help: String::new(), ..failure };
+    let remedy = failure.remedy.clone();
+    let then = Failure { remedy: None, ..failure };
     // Who noticed what came then has not corrupted anything for that.
     let cause = format!("{} of {} bytes arrived wrong; then: {then}", before.wrong, before.verified);
-    Failure::new(Stage::Verify, Kind::Corruption, cause).help(help)
+    Failure { remedy, ..Failure::new(Stage::Verify, Kind::Corruption, cause) }
 }
 
 async fn timed_and_verified(
@@ -99,7 +101,7 @@ pub(super) async fn timed(
 ) -> Result<Timed, Failure> {
     let timing = Timing {
         op: cell.op,
-        aim: cell.aim,
+        metric: cell.metric,
         size: cell.size,
         window: test.window,
         warm_up: nanoseconds(test.warm_up),
@@ -174,12 +176,12 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
 
 /// The responder's part of moving bytes.
 fn serve(cell: &Cell) -> Step {
-    Step::Serve { op: cell.op, aim: cell.aim, size: cell.size }
+    Step::Serve { op: cell.op, metric: cell.metric, size: cell.size }
 }
 
 /// Whether moving bytes once needs the responder's CPU.
 fn responder_takes_part(cell: &Cell) -> bool {
-    cell.fabric == Fabric::Tcp || matches!(cell.op, Op::Send | Op::WriteImm)
+    cell.transport == Transport::Tcp || matches!(cell.op, Op::Send | Op::WriteImm)
 }
 
 async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Stepped, Failure> {
@@ -204,7 +206,7 @@ async fn stop(agent: &Agent, link: &Link, limit: Duration) -> Result<Stepped, Fa
 /// A window without operations or without length is no measurement.
 fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
     if measured.operations == 0 || measured.elapsed == 0 {
-        return Err(nothing(link, "no operation completed inside the window").help("measure longer, or a smaller size"));
+        return Err(nothing(link, "no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
     }
     Ok(())
 }
@@ -240,7 +242,7 @@ pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
     if failure.kind == Kind::Lost {
         return lost;
     }
-    let seen = Failure { help: String::new(), ..failure };
+    let seen = Failure { remedy: None, ..failure };
     Failure { cause: format!("{}; seen as: {seen}", lost.cause), ..lost }
 }
 
@@ -270,10 +272,11 @@ mod tests {
 
     #[test]
     fn wrong_bytes_are_told_whatever_comes_after_them() {
-        let cut = Failure::new(Stage::Measure, Kind::Fabric, "cut").at("gpu1").help("look at the cable");
+        let cut = Failure::new(Stage::Measure, Kind::Fabric, "cut").at("gpu1").remedy(remedy::LOOK_AT_CABLE);
         let wrong = Checked { verified: 4096, wrong: 5, ..Checked::default() };
         let told = corrupted(wrong, cut.clone());
-        assert_eq!((told.stage, told.kind, told.help.as_str()), (Stage::Verify, Kind::Corruption, "look at the cable"));
+        assert_eq!((told.stage, told.kind), (Stage::Verify, Kind::Corruption));
+        assert_eq!(told.remedy, cut.remedy);
         assert!(told.cause.contains("5 of 4096") && told.cause.ends_with("gpu1: measure: cut"), "{told}");
         assert_eq!((told.host, told.peer), (None, None), "who noticed the cut corrupted nothing");
         assert_eq!(corrupted(Checked { verified: 4096, ..Checked::default() }, cut.clone()), cut);

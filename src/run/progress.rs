@@ -8,8 +8,8 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::event::{Event, Outcome};
-use crate::plan::count::count;
+use railgauge_model::journal::event::{Event, Outcome};
+use railgauge_model::plan::count::count;
 
 /// The listener that talks to people, on stderr.
 pub struct Progress {

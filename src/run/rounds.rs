@@ -14,12 +14,12 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkId,
     message::Ask,
+    remedy,
 };
 use tokio::task::JoinSet;
 
 use super::{
     configure::Configuration,
-    event::{Case, Event, Outcome, Sample},
     group::{self, Group},
     hosts::Hosts,
     links::{self, Link, Links, Wanted},
@@ -28,8 +28,9 @@ use super::{
     spine::{Spine, now},
     together::{self, Job},
 };
-use crate::{
-    cluster::Agent,
+use crate::cluster::Agent;
+use railgauge_model::journal::event::{Case, Event, Outcome, Sample};
+use railgauge_model::{
     plan::{Plan, model::Test},
     schedule::{Cell, Flow},
 };
@@ -143,8 +144,8 @@ struct Ready {
     plan: Arc<Plan>,
     index: usize,
     case: Case,
-    from: group::End,
-    to: group::End,
+    from: group::HostAgent,
+    to: group::HostAgent,
     warm: Option<Link>,
     id: LinkId,
     max_size: u64,
@@ -417,8 +418,6 @@ async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
     }
     let cause = format!("the agent is connected but has not answered for {} s", PULSE_LIMIT.as_secs());
     Some(agent.lost().unwrap_or_else(|| {
-        Failure::new(Stage::Converse, Kind::Lost, cause)
-            .at(agent.host())
-            .help("the host may hang: look at its console and load")
+        Failure::new(Stage::Converse, Kind::Lost, cause).at(agent.host()).remedy(remedy::CHECK_HOST_LOAD)
     }))
 }

@@ -10,12 +10,12 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{
+use super::progress::Progress;
+use railgauge_model::files;
+use railgauge_model::journal::{
     event::{Event, Line},
-    journal::Journal,
-    progress::Progress,
+    writer::Journal,
 };
-use crate::files;
 
 /// Why a run ends before its last round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,13 +167,13 @@ pub fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{directory::Directory, line::Tail};
+    use railgauge_model::{directory::Directory, journal::line::Tail};
 
     #[test]
     fn a_host_that_says_very_much_is_cut_and_others_are_not() {
         let place = tempfile::tempdir().unwrap();
         let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
-        let journal = claim.go_on(Tail::default(), &directory.reserve()).unwrap();
+        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
         let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
         let line = "x".repeat(4000);
         (0..2000).for_each(|_| spine.log("loud", &line));

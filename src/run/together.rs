@@ -21,12 +21,12 @@ use tokio::task::JoinSet;
 
 use super::{
     counters::{self, Counters},
-    event::{Moment, Sample, Together},
     hosts::{self, Clocks},
     links::Link,
     pair::{self, Timed},
 };
-use crate::{
+use railgauge_model::journal::event::{Moment, Sample, Together};
+use railgauge_model::{
     plan::Plan,
     schedule::{Cell, LEAD},
 };

@@ -10,7 +10,7 @@ use generators::{Noise, on_cpu};
 use railgauge_stats::{
     Refusal,
     changepoint::{
-        Alert, End, Fast, Kind, Member, Night, Rules, change_points, fast, last_night, rank_max, recent_median,
+        Alert, AlertEnd, Fast, Kind, Member, Night, Rules, change_points, fast, last_night, rank_max, recent_median,
         stand_out, together, variance_split, watch, young,
     },
     robust::winsorise,
@@ -150,7 +150,7 @@ fn a_change_is_reported_once_placed_and_measured() {
         let mut values = quiet("normal", 165, &mut noise);
         values[100..].iter_mut().for_each(|v| *v -= 4.0);
         let all = alerts(&nights(&values), &Rules::default());
-        once += usize::from(all.len() == 1 && all[0].end == End::Open);
+        once += usize::from(all.len() == 1 && all[0].end == AlertEnd::Open);
         if let Some(alert) = all.iter().find(|a| a.raised >= 100) {
             placed += usize::from((alert.since - 100).abs() <= 1);
             held += usize::from(alert.interval.is_none_or(|i| i.holds(-4.0 * SIGMA)));
@@ -170,12 +170,12 @@ fn what_went_away_says_so() {
         let mut values = quiet("normal", 140, &mut noise);
         values[80..100].iter_mut().for_each(|v| *v -= 4.0);
         let state = watch(&nights(&values), &Rules::default()).unwrap();
-        if let [Alert { end: End::WentAway(day), .. }] = &state.alerts[..] {
+        if let [Alert { end: AlertEnd::WentAway(day), .. }] = &state.alerts[..] {
             went += 1;
             right += usize::from((day - 100).abs() <= 2);
         }
         // The history of the old level is taken up again.
-        assert!(state.alerts.len() != 1 || state.alerts[0].end == End::Open || state.history >= 80);
+        assert!(state.alerts.len() != 1 || state.alerts[0].end == AlertEnd::Open || state.history >= 80);
     }
     println!("20 bad nights: one alert that went away {went}, on the right day {right}, of {trials}");
     assert!(went >= trials * 95 / 100 && right >= trials * 90 / 100);
@@ -329,7 +329,7 @@ fn only_the_level_before_ends_a_change_for_the_worse() {
             let values: Vec<f64> = levels.map(|level| level + noise.normal()).collect();
             let found = watch(&nights(&values), &Rules::default()).unwrap();
             let first = found.alerts.iter().find(|a| a.effect < 0.0).unwrap();
-            assert_eq!(first.end == End::Open, open, "{story:?}: {:?}", found.alerts);
+            assert_eq!(first.end == AlertEnd::Open, open, "{story:?}: {:?}", found.alerts);
             assert!((found.accepted - 6.0).abs() < 0.02, "{story:?}: accepted {}", found.accepted);
         }
     }

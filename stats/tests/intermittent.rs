@@ -5,7 +5,7 @@ mod generators;
 
 use generators::Noise;
 use railgauge_stats::changepoint::{
-    End, Kind, Mark, Night, Rules, Watch, intermittent, low_among, upper_spread, watch,
+    AlertEnd, Kind, Mark, Night, Rules, Watch, intermittent, low_among, upper_spread, watch,
 };
 
 /// `.` is a good night, `-` one between, `x` a low one.
@@ -82,7 +82,7 @@ fn nights_without_a_value_come_and_go_as_low_ones_do() {
     for (bad, lost) in [("?.", 8), ("!.", 8), ("?.x.", 4)] {
         let found = told(&format!("{good}{}", bad.repeat(16 / bad.len())));
         let alert = &found.alerts[0];
-        assert_eq!((alert.kind, alert.end, alert.since), (Kind::Intermittent, End::Open, 30), "{bad}");
+        assert_eq!((alert.kind, alert.end, alert.since), (Kind::Intermittent, AlertEnd::Open, 30), "{bad}");
         assert_eq!((alert.nights, alert.lost), ((8, 15), lost), "{bad}");
         if bad == "?.x." {
             assert!((alert.effect + 0.69).abs() < 0.05, "{}", alert.effect);
@@ -93,9 +93,9 @@ fn nights_without_a_value_come_and_go_as_low_ones_do() {
     let few = told(&format!("{good}?.?..?.")).suspicious.unwrap();
     assert_eq!((few.since, few.nights, few.lost), (30, (3, 7), 3));
     // From its first night on, and over after good nights.
-    assert!(told(&"?.".repeat(8)).alerts.iter().any(|alert| alert.end == End::Open));
+    assert!(told(&"?.".repeat(8)).alerts.iter().any(|alert| alert.end == AlertEnd::Open));
     let over = told(&format!("{}{good}", "?.".repeat(8)));
-    assert_eq!(over.alerts.iter().map(|alert| alert.end).collect::<Vec<_>>(), [End::WentAway(15)]);
+    assert_eq!(over.alerts.iter().map(|alert| alert.end).collect::<Vec<_>>(), [AlertEnd::WentAway(15)]);
     // One spell is a failure that was mended; one or two nights are chance; and a level is made of values alone.
     for text in ["??????????.", ".?........?.........", "..?"] {
         let found = told(&format!("{good}{text}"));
@@ -113,7 +113,7 @@ fn an_epoch_that_begins_without_a_value_accepts() {
     all.iter_mut().skip(46).for_each(|night| night.epoch = 1);
     for end in [47, 48, 60] {
         let found = watch(&all[..end], &Rules::default()).unwrap();
-        assert_eq!(found.alerts.iter().map(|alert| alert.end).collect::<Vec<_>>(), [End::Accepted(46)], "{end}");
+        assert_eq!(found.alerts.iter().map(|alert| alert.end).collect::<Vec<_>>(), [AlertEnd::Accepted(46)], "{end}");
         assert_eq!(found.history, if end == 47 { 38 } else { end - 47 });
     }
 }
@@ -148,13 +148,13 @@ fn an_intermittent_series_is_one_alert_that_ends() {
         found.alerts.iter().filter(|alert| alert.kind == Kind::Intermittent).cloned().collect::<Vec<_>>()
     };
     let during = of(&watched(&values[..70]));
-    assert_eq!((during.len(), during[0].since, during[0].nights, during[0].end), (1, 50, (10, 19), End::Open));
+    assert_eq!((during.len(), during[0].since, during[0].nights, during[0].end), (1, 50, (10, 19), AlertEnd::Open));
     assert!((during[0].effect + 0.69).abs() < 0.02);
     // What else was raised meanwhile is over with it.
     for nights in [85, 90, 100] {
         let found = watched(&values[..nights]);
-        assert_eq!(of(&found)[0].end, End::WentAway(69));
-        assert!(found.alerts.iter().all(|alert| alert.end != End::Open), "{:?}", found.alerts);
+        assert_eq!(of(&found)[0].end, AlertEnd::WentAway(69));
+        assert!(found.alerts.iter().all(|alert| alert.end != AlertEnd::Open), "{:?}", found.alerts);
         assert!(!found.blind);
     }
 }

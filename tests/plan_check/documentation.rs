@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge::plan::{
+use railgauge_model::plan::{
     format::{Preset, reference, schema, sections},
     load,
 };

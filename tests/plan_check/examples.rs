@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use railgauge::plan::load;
+use railgauge_model::plan::load;
 
 #[test]
 fn every_example_plan_passes_the_check() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use railgauge::plan::parse;
+use railgauge_model::plan::parse;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans/invalid")

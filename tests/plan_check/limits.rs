@@ -6,11 +6,11 @@ use std::{
 };
 
 use proptest::prelude::*;
-use railgauge::plan::parse;
+use railgauge_model::plan::parse;
 
 const START: &str = "name = \"limits\"\nlaunch = { via = \"local\" }\n";
 
-fn read(text: &str) -> Result<railgauge::plan::Plan, String> {
+fn read(text: &str) -> Result<railgauge_model::plan::Plan, String> {
     parse("plan.toml", text, Path::new("")).map(|(plan, _)| plan).map_err(|mistakes| mistakes.to_string())
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use railgauge::plan::{
+use railgauge_model::plan::{
     Plan,
     model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails},
     parse,
@@ -10,7 +10,7 @@ use railgauge::plan::{
 use railgauge_wire::{
     link::{Completion, Footprint, Joining},
     step::Window,
-    terms::{Aim, Fabric, GpuPath, Memory, Metric, Op, Service},
+    terms::{GpuPath, Memory, Metric, Op, Service, TestMetric, Transport},
 };
 
 fn read(text: &str) -> Plan {
@@ -150,7 +150,10 @@ group = "right"
     assert_eq!((last.devices[1].as_str(), last.tcp[0].as_str()), ("rxe1", "10.0.0.5"));
 
     let test = &plan.tests[0];
-    assert_eq!((test.op, test.aim, test.fabric, test.service), (Op::Write, Aim::Bandwidth, Fabric::Verbs, Service::Uc));
+    assert_eq!(
+        (test.op, test.metric, test.transport, test.service),
+        (Op::Write, TestMetric::Bandwidth, Transport::Verbs, Service::Uc)
+    );
     assert_eq!((test.memory, test.gpu_path), (Memory::Host, None));
     assert_eq!(test.sizes, [8, 64, 128, 256, 1024]);
     assert_eq!((test.qps.as_slice(), test.bidirectional, test.repeats, test.verify), (&[1, 4][..], true, 3, false));
@@ -193,7 +196,7 @@ fn what_is_left_out_has_its_preset() {
     assert_eq!((plan.launch.timeout, plan.launch.keep_agent), (Duration::from_secs(20), false));
     let test = &plan.tests[0];
     assert_eq!(test.name, "write-bandwidth-verbs");
-    assert_eq!((test.fabric, test.service, test.memory), (Fabric::Verbs, Service::Rc, Memory::Host));
+    assert_eq!((test.transport, test.service, test.memory), (Transport::Verbs, Service::Rc, Memory::Host));
     assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.repeats), (&[65_536][..], &[1][..], 1));
     assert_eq!((&test.pattern, &test.rails), (&Pattern::Tournament, &Rails::Aligned));
     assert_eq!((test.window, test.warm_up), (Window::Duration(2_000_000_000), Duration::from_millis(500)));

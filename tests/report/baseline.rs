@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        baseline::learn,
-        history::{self, Run},
-        journal::{Journal, parse},
-        results::results,
-        rows::rows,
-        verdict::{Status, Verdict, verdicts},
-    },
-    plan::{
-        baseline::{Baseline, wanted},
-        model::{Expectation, Limit},
-    },
+use railgauge::analysis::{
+    baseline::learn,
+    history::{self, Run},
+    journal::{Journal, parse},
+    results::results,
+    rows::rows,
+    verdict::{Status, Verdict, verdicts},
+};
+use railgauge_model::plan::{
+    baseline::{Baseline, wanted},
+    model::{Expectation, Limit},
 };
 use railgauge_wire::terms::Metric;
 
@@ -59,7 +57,7 @@ fn a_baseline_holds_centres_spreads_and_what_they_rest_on() {
     let baseline = learned(&[small(), Scenario { slow: Some(2), ..small() }]);
     assert_eq!((baseline.runs.len(), baseline.settings.len()), (2, 3));
     let entry = |metric, size| {
-        let of = |entry: &&railgauge::plan::baseline::Entry| {
+        let of = |entry: &&railgauge_model::plan::baseline::Entry| {
             entry.class.test == "write-bw" && entry.class.metric == metric && entry.class.size_bytes == size
         };
         baseline.entries.iter().find(of).unwrap()

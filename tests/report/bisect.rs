@@ -4,20 +4,22 @@ use std::path::Path;
 
 use railgauge::{
     analysis::{
-        journal::{End, Journal, Try},
+        journal::{Journal, JournalEnd, Try},
         localise::{Localisation, Standing, further, localise},
         results::results,
         rows::rows,
         verdict::{Kind, Status},
     },
-    plan::{Plan, parse},
     report::draw,
-    run::event::{Case, Sample},
+};
+use railgauge_model::{
+    journal::event::{Case, Sample},
+    plan::{Plan, parse},
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
     failure::{Failure, Kind as FailureKind, Stage},
-    terms::{LinkLayer, Transport},
+    terms::{Carrier, LinkLayer},
 };
 
 use crate::support::{self, Dice, Scenario};
@@ -71,8 +73,7 @@ impl Cluster {
             let result = self.measure(&plan, case);
             let mut link = support::group::link();
             if case.flow.members.is_empty() {
-                (link.transport, link.link_layer, link.rate_gbps) =
-                    (Transport::VerbsRc, LinkLayer::RoceV2, Some(200.0));
+                (link.transport, link.link_layer, link.rate_gbps) = (Carrier::VerbsRc, LinkLayer::RoceV2, Some(200.0));
                 (link.from_device, link.to_device, link.mtu) = ("mlx5_0".into(), "mlx5_0".into(), 4096);
             }
             journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: Some(link.into()), result });
@@ -107,7 +108,7 @@ fn run_plan(cluster: &mut Cluster, text: &str) -> Journal {
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
         hosts: support::group::hosts(&plan),
         cases: cases.clone(),
-        end: End::Finished,
+        end: JournalEnd::Finished,
         ..Journal::of(plan)
     };
     cluster.run(&mut journal, &cases);

@@ -9,8 +9,8 @@ use railgauge::{
         verdict::{Kind, Status, Verdicts},
     },
     report::draw,
-    run::event::{Case, Event, Line, Outcome},
 };
+use railgauge_model::journal::event::{Case, Event, Line, Outcome};
 use railgauge_wire::failure::{self, Failure, Stage};
 
 use crate::support::{self, Scenario};
@@ -76,7 +76,7 @@ fn a_healthy_journal_contradicts_nothing() {
 fn a_host_of_which_the_records_say_nothing_is_named() {
     let mut lines = lines();
     if let Event::Started { resolved, .. } = &mut lines[0].event {
-        let spare = railgauge::plan::model::Host { name: "spare".into(), ..resolved.hosts[0].clone() };
+        let spare = railgauge_model::plan::model::Host { name: "spare".into(), ..resolved.hosts[0].clone() };
         resolved.hosts.push(spare);
     }
     never_passes(Kind::Hosts, &lines, &["spare"]);
@@ -114,7 +114,7 @@ fn planned_cases_that_the_plan_does_not_make_are_named() {
 
 #[test]
 fn a_plan_that_makes_more_cases_than_fit_into_memory_is_told_at_once() {
-    use railgauge::plan::model::{AtOnce, Pattern};
+    use railgauge_model::plan::model::{AtOnce, Pattern};
     let mut lines = lines();
     if let Event::Started { resolved, .. } = &mut lines[0].event {
         resolved.tests[0].pattern = Pattern::AtOnce(AtOnce::Permutation(65_536));

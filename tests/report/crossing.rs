@@ -8,8 +8,8 @@ use railgauge::{
         localise::Localisation,
     },
     report::{Drawn, draw},
-    schedule::Flow,
 };
+use railgauge_model::schedule::Flow;
 
 use crate::support::Scenario;
 

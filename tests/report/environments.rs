@@ -5,13 +5,15 @@ use std::{path::Path, sync::Arc};
 use railgauge::{
     analysis::{
         environments::{Shows, Standing, compare},
-        journal::{End, HostUp, Journal, Try},
+        journal::{HostUp, Journal, JournalEnd, Try},
         results::results,
         verdict::Status,
     },
-    plan::parse,
     report::{draw, write},
-    run::event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample},
+};
+use railgauge_model::{
+    journal::event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample},
+    plan::parse,
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -19,7 +21,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Latency, Measurement},
     step::Checked,
-    terms::{GpuPath, LinkLayer, Metric, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Metric},
 };
 
 use crate::support::Dice;
@@ -87,7 +89,7 @@ fn link(case: &Case) -> LinkRecord {
         ("nccl_version", "2.28.3"),
     ];
     LinkRecord {
-        transport: Transport::NcclP2p,
+        transport: Carrier::NcclP2p,
         link_layer: LinkLayer::Nvlink,
         gpu_path: GpuPath::None,
         software: false,
@@ -147,7 +149,7 @@ fn run(repeats: u32) -> Journal {
         hosts: [("h1".to_owned(), up)].into(),
         cases,
         tries,
-        end: End::Finished,
+        end: JournalEnd::Finished,
         ..Journal::of(plan)
     }
 }

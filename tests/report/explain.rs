@@ -30,7 +30,7 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
         devices: Vec::new(),
         what: String::new(),
         meaning: String::new(),
-        remedy: railgauge::preflight::remedy::MEANT.into(),
+        remedy: railgauge_wire::remedy::MEANT.into(),
         source: String::new(),
     }
 }

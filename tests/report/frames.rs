@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        frame,
-        journal::{self, Journal},
-        results::results,
-        row::Row,
-        rows::rows,
-    },
-    run::event::{Event, Line, Outcome},
+use railgauge::analysis::{
+    frame,
+    journal::{self, Journal},
+    results::results,
+    row::Row,
+    rows::rows,
 };
+use railgauge_model::journal::event::{Event, Line, Outcome};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,

@@ -2,15 +2,15 @@
 
 use std::{path::Path, sync::Arc};
 
-use railgauge::{
-    analysis::{
-        journal::{End, Journal, Try},
-        results::{State, results},
-        rows::rows,
-        verdict::{Status, verdicts},
-    },
+use railgauge::analysis::{
+    journal::{Journal, JournalEnd, Try},
+    results::{State, results},
+    rows::rows,
+    verdict::{Status, verdicts},
+};
+use railgauge_model::{
+    journal::event::{Case, Sample},
     plan::parse,
-    run::event::{Case, Sample},
     schedule::{Inventory, schedule},
 };
 
@@ -43,7 +43,7 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
         hosts: support::group::hosts(&plan),
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
         cases,
-        end: End::Finished,
+        end: JournalEnd::Finished,
         ..Journal::of(plan)
     }
 }

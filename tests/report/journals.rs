@@ -6,16 +6,18 @@ use proptest::prelude::*;
 use railgauge::{
     analysis::{
         frame,
-        journal::{End, Journal, JournalError, parse},
+        journal::{Journal, JournalEnd, JournalError, parse},
         row::Row,
         verdict::{Kind, Status, Verdict},
     },
-    plan::model::{Pattern, Test},
     report::draw,
-    run::{
+};
+use railgauge_model::{
+    journal::{
         event::{Event, Line},
         line,
     },
+    plan::model::{Pattern, Test},
 };
 
 use crate::support::{self, Scenario};
@@ -28,9 +30,9 @@ fn read(text: &str) -> Result<Journal, JournalError> {
     parse(text.as_bytes(), Path::new("records.jsonl"))
 }
 
-/// A line of a journal as text, without its newline.
-fn written(n: u64, event: Event) -> String {
-    String::from_utf8(line::encode(n, "2026-11-21T03:00:00.000Z", &event).unwrap()).unwrap().trim_end().to_owned()
+/// A line of a run's journal as text, without its newline.
+fn written(run: &str, n: u64, event: Event) -> String {
+    String::from_utf8(line::encode(run, n, "2026-11-21T03:00:00.000Z", &event).unwrap()).unwrap().trim_end().to_owned()
 }
 
 /// A journal whose line at `place`, from 0, was changed.
@@ -49,7 +51,7 @@ fn a_whole_journal_is_read() {
     let journal = read(&text).unwrap();
     assert_eq!(journal.run_id, "acceptance-20261121T020000Z");
     assert_eq!((journal.hosts.len(), journal.cases.len(), journal.tries.len()), (3, 22, 22));
-    assert_eq!((journal.end, journal.damage), (End::Finished, vec![]));
+    assert_eq!((journal.end, journal.damage), (JournalEnd::Finished, vec![]));
     assert_eq!((journal.tail.length, journal.tail.unended), (text.len() as u64, false));
     assert_eq!(journal.tail.next, text.lines().count() as u64 + 1);
 }
@@ -64,7 +66,7 @@ fn a_torn_last_line_is_left_out_and_noted() {
     for cut in [before + 1, before + 40, whole - 2] {
         let journal = read(&text[..cut]).unwrap();
         assert_eq!(journal.tries.len(), 21, "{cut}");
-        assert_eq!((&journal.end, &journal.damage), (&End::Broken, &vec![]));
+        assert_eq!((&journal.end, &journal.damage), (&JournalEnd::Broken, &vec![]));
         assert_eq!((journal.tail.length, journal.tail.next), (before as u64, lines as u64 - 1));
         let note = format!("line {} of the journal was cut off by a crash", lines - 1);
         assert!(journal.notes.last().unwrap().1.starts_with(&note), "{:?}", journal.notes);
@@ -106,11 +108,12 @@ fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
     let place = last_outcome(&text);
     let lost: String = text.lines().take(place).map(|l| format!("{l}\n")).collect::<String>() + "damaged\n";
     let journal = read(&lost).unwrap();
-    let (next, unread) = (journal.tail.next, vec![journal.damage[0].numbers.unwrap()]);
+    let (run, next) = (&journal.tail.run, journal.tail.next);
+    let unread = vec![journal.damage[0].numbers.unwrap()];
     assert_eq!(next, place as u64 + 2);
     let again = read(&text).unwrap();
     let last = again.tries.last().unwrap();
-    let outcome = Event::Outcome(Box::new(railgauge::run::event::Outcome {
+    let outcome = Event::Outcome(Box::new(railgauge_model::journal::event::Outcome {
         case: last.case,
         repeat: last.repeat,
         started_at: last.started_at.clone(),
@@ -119,13 +122,24 @@ fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
     }));
     let resumed = |unread: Vec<(u64, u64)>| {
         let lines = [Event::Resumed { unread }, outcome.clone(), Event::Finished];
-        lost.clone() + &(next..).zip(lines).map(|(n, event)| written(n, event) + "\n").collect::<String>()
+        lost.clone() + &(next..).zip(lines).map(|(n, event)| written(run, n, event) + "\n").collect::<String>()
     };
     let healed = read(&resumed(unread)).unwrap();
-    assert_eq!((healed.tries.len(), healed.end.clone()), (22, End::Finished));
+    assert_eq!((healed.tries.len(), healed.end.clone()), (22, JournalEnd::Finished));
     assert!(healed.damage[0].healed && healed.unhealed().next().is_none(), "{:?}", healed.damage);
     // A process that did not know of the damage did not make good for it.
     assert_eq!(read(&resumed(Vec::new())).unwrap().unhealed().count(), 1);
+}
+
+#[test]
+fn a_line_of_another_run_in_the_place_of_one_of_this_is_damage() {
+    let (text, other) = (small().jsonl(), Scenario { day: 1, ..small() }.jsonl());
+    let place = last_outcome(&text);
+    let foreign = other.lines().nth(place).unwrap().to_owned();
+    let journal = read(&with_line(&text, place, |_| foreign.clone())).unwrap();
+    let [damage] = journal.damage.as_slice() else { panic!("{:?}", journal.damage) };
+    assert_eq!((damage.line, damage.numbers), (place + 1, Some((place as u64 + 1, place as u64 + 1))));
+    assert_eq!(journal.tries.len() + 1, read(&text).unwrap().tries.len());
 }
 
 #[test]
@@ -141,7 +155,7 @@ fn results_of_a_lost_plan_are_left_out() {
 #[test]
 fn a_whole_line_that_says_something_unknown_is_an_error_with_its_place() {
     let text = small().jsonl();
-    let body = r#"{"v":2,"n":5,"at":"x","event":{"Something":{"new":1}}"#;
+    let body = r#"{"v":3,"n":5,"run":"r","at":"x","event":{"Something":{"new":1}}"#;
     let unknown = format!("{body},\"sum\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
     let error = read(&with_line(&text, 4, |_| unknown.clone())).unwrap_err().to_string();
     assert!(error.starts_with("records.jsonl:5: not a line of a railgauge journal: "), "{error}");
@@ -161,7 +175,7 @@ fn another_version_is_refused_by_name() {
 #[test]
 fn nothing_and_a_journal_without_its_start_are_errors() {
     assert!(matches!(read(""), Err(JournalError::Empty { .. })));
-    assert!(matches!(read("{\"v\":2,\"n\":1,\"at\""), Err(JournalError::Empty { .. })));
+    assert!(matches!(read("{\"v\":3,\"n\":1,\"run\""), Err(JournalError::Empty { .. })));
     let text = small().jsonl();
     let rest = text.split_once('\n').unwrap().1;
     assert!(matches!(read(rest), Err(JournalError::Headless { .. })));
@@ -174,7 +188,7 @@ fn nothing_and_a_journal_without_its_start_are_errors() {
 }
 
 fn read_started(text: &str) -> Event {
-    line::decode(text.lines().next().unwrap().as_bytes()).unwrap().line.event
+    line::decode(text.lines().next().unwrap().as_bytes(), None).unwrap().line.event
 }
 
 proptest! {

@@ -13,8 +13,8 @@ use railgauge::{
         verdict::{Kind, Status, Verdict, Verdicts},
     },
     report::{draw, text, write},
-    run::event::{Case, Event, Line},
 };
+use railgauge_model::journal::event::{Case, Event, Line};
 
 use crate::support::{self, Scenario};
 

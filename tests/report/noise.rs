@@ -9,9 +9,11 @@ use railgauge::{
         rows::rows,
         verdict::{Kind, Status, Verdict, Verdicts, verdicts},
     },
-    plan::model::Waiver,
     report::{Drawn, draw, text, write},
-    run::event::{Event, Sample},
+};
+use railgauge_model::{
+    journal::event::{Event, Sample},
+    plan::model::Waiver,
 };
 
 use crate::support::{self, Dice, Scenario};

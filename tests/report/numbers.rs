@@ -10,16 +10,18 @@ use std::{
 use proptest::prelude::*;
 use railgauge::{
     analysis::{frame, journal::parse, row::Row, verdict::Status},
-    plan,
     report::{draw, text},
-    run::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
+};
+use railgauge_model::{
+    journal::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
+    plan,
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
     copies::Copies,
     measure::{Measurement, SLICE},
     step::Checked,
-    terms::{GpuPath, LinkLayer, Transport},
+    terms::{Carrier, GpuPath, LinkLayer},
 };
 use serde_json::Value;
 
@@ -218,7 +220,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
 
 fn link() -> LinkRecord {
     LinkRecord {
-        transport: Transport::VerbsRc,
+        transport: Carrier::VerbsRc,
         link_layer: LinkLayer::RoceV2,
         gpu_path: GpuPath::None,
         software: false,

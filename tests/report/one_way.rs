@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::parse,
-        localise::localise,
-        results::results,
-        rows::rows,
-        verdict::{Kind, Status, verdicts},
-    },
-    plan::model::Pattern,
+use railgauge::analysis::{
+    journal::parse,
+    localise::localise,
+    results::results,
+    rows::rows,
+    verdict::{Kind, Status, verdicts},
 };
+use railgauge_model::plan::model::Pattern;
 
 use crate::support::Scenario;
 

@@ -8,9 +8,9 @@ use railgauge::{
         outliers::Look,
         verdict::{Kind, Status},
     },
-    plan::model::Waiver,
     report::{draw, view::View},
 };
+use railgauge_model::plan::model::Waiver;
 
 use crate::support::Scenario;
 

@@ -8,8 +8,8 @@ use railgauge::{
         verdict::{Kind, Status},
     },
     report::{draw, text, view::View, write},
-    run::event::Event,
 };
+use railgauge_model::journal::event::Event;
 
 use crate::support::{self, Scenario};
 
@@ -176,7 +176,8 @@ fn a_limit_that_changes_leaves_the_names_of_junit_and_is_told_as_the_plan_writes
     let before = names(&journal);
     let plan = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a[1-2]\"] }\n[[test]]\nop = \"write\"\nmetric = \
                 \"latency\"\n[[test.expect]]\nmetric = \"latency_p99\"\nat_most = \"1s\"\n";
-    let (plan, _) = railgauge::plan::parse("t.toml", plan, Path::new(".")).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let (plan, _) =
+        railgauge_model::plan::parse("t.toml", plan, Path::new(".")).unwrap_or_else(|wrong| panic!("{wrong}"));
     let old = &mut journal.plan.tests[1].expect[0];
     (old.limit, old.written) = (plan.tests[0].expect[0].limit, plan.tests[0].expect[0].written.clone());
     assert_eq!(names(&journal), before);

@@ -10,9 +10,11 @@ use railgauge::{
         rows::{ceilings, rows},
         verdict::{Kind, Status, Verdict, verdicts},
     },
-    plan::model::{Pattern, Waiver},
     report::draw,
-    run::event::Case,
+};
+use railgauge_model::{
+    journal::event::Case,
+    plan::model::{Pattern, Waiver},
 };
 
 use crate::support::Scenario;

@@ -1,6 +1,6 @@
 //! Words for people decide nothing: replaced by ids they change no verdict, no exit code and no frame.
 
-use railgauge::run::event::{Event, Line};
+use railgauge_model::journal::event::{Event, Line};
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use crate::{

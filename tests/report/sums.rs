@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use railgauge::{
     analysis::history::{self, METRICS, RunError},
     report::write,
-    run::event::Event,
 };
+use railgauge_model::journal::event::Event;
 
 use crate::support::{Scenario, text};
 

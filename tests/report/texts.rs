@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use railgauge::{
-    border::text::is_unprintable,
-    report::{text, write},
-    run::event::Event,
-};
+use railgauge::report::{text, write};
+use railgauge_model::{border::text::is_unprintable, journal::event::Event};
 use serde_json::Value;
 
 use crate::support::{self, Scenario, sealed};
@@ -20,7 +17,7 @@ fn journal() -> String {
     let at = lines[0].at.clone();
     let why = "the disk is full".to_owned();
     lines.pop();
-    lines.push(railgauge::run::event::Line { at, event: Event::Prevented { why } });
+    lines.push(railgauge_model::journal::event::Line { at, event: Event::Prevented { why } });
     support::text(&lines)
 }
 

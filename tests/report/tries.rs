@@ -10,8 +10,8 @@ use railgauge::{
         verdict::{Status, Verdicts, verdicts},
     },
     report::draw,
-    run::event::{Event, Line},
 };
+use railgauge_model::journal::event::{Event, Line};
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use crate::support::{self, Scenario};
@@ -101,13 +101,13 @@ fn what_was_measured_on_a_host_that_never_answered_cannot_be_true() {
 
 #[test]
 fn every_sample_that_counts_must_have_come_by_what_the_plan_asks_for() {
-    use railgauge_wire::terms::Transport;
+    use railgauge_wire::terms::Carrier;
 
     // One of two repeats came over TCP; the last one, and a failed try behind it, by what was asked for.
     let mut journal = journal();
     let of_first = |tried: &&mut Try| (tried.case, tried.repeat) == (0, 0);
     let link = journal.tries.iter_mut().find(of_first).and_then(|tried| tried.link.as_mut()).unwrap();
-    std::sync::Arc::make_mut(link).transport = Transport::Tcp;
+    std::sync::Arc::make_mut(link).transport = Carrier::Tcp;
     let (verdicts, states) = judge(&journal);
     assert_eq!(states[0], State::Contaminated, "{}", verdicts.sentence);
     assert_ne!(verdicts.exit_code, 0);

@@ -2,20 +2,18 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{self, Journal, Try},
-        results::{State, results},
-        row::Reading,
-        rows::rows,
-        verdict::{Status, Verdicts, verdicts},
-    },
-    run::event::{Case, LinkRecord, Sample},
+use railgauge::analysis::{
+    journal::{self, Journal, Try},
+    results::{State, results},
+    row::Reading,
+    rows::rows,
+    verdict::{Status, Verdicts, verdicts},
 };
+use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Lane, Latency, Measurement},
-    terms::{Fabric, Metric, Op, Service},
+    terms::{Metric, Op, Service, Transport},
 };
 
 use crate::support::Scenario;
@@ -53,8 +51,8 @@ fn changed(test: &str, change: impl Fn(&mut Try)) -> (Verdicts, Vec<State>) {
 fn tests() -> [String; 2] {
     let journal = journal();
     let named = |latency: bool| {
-        let has = |test: &&railgauge::plan::model::Test| {
-            (railgauge::plan::headline(test.aim, test.op) == Metric::LatencyP50) == latency
+        let has = |test: &&railgauge_model::plan::model::Test| {
+            (railgauge_model::plan::headline(test.metric, test.op) == Metric::LatencyP50) == latency
         };
         journal.plan.tests.iter().find(has).unwrap().name.clone()
     };
@@ -229,7 +227,7 @@ fn a_case_that_is_none_of_its_test_contradicts_the_plan() {
         |case| case.cell.size += 1,
         |case| case.cell.qps = u32::MAX,
         |case| case.cell.op = Op::Read,
-        |case| case.cell.fabric = Fabric::Tcp,
+        |case| case.cell.transport = Transport::Tcp,
     ];
     for change in changes {
         let mut journal = journal();

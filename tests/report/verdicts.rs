@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use railgauge::{
-    analysis::{
-        journal::{self, End, Journal, Try},
-        results::{State, results},
-        row::Row,
-        rows::rows,
-        verdict::{Kind, Status, Verdict, Verdicts, verdicts},
-    },
-    plan::model::{Expectation, Limit, Waiver},
+use railgauge::analysis::{
+    journal::{self, Journal, JournalEnd, Try},
+    results::{State, results},
+    row::Row,
+    rows::rows,
+    verdict::{Kind, Status, Verdict, Verdicts, verdicts},
 };
+use railgauge_model::plan::model::{Expectation, Limit, Waiver};
 use railgauge_wire::terms::Metric;
 
 use crate::support::{self, Scenario};
@@ -191,7 +189,7 @@ fn tcp_in_place_of_verbs_never_passes() {
     let mut journal = journal(&small());
     for attempt in &mut journal.tries {
         let link = std::sync::Arc::make_mut(attempt.link.as_mut().unwrap());
-        link.transport = railgauge_wire::terms::Transport::Tcp;
+        link.transport = railgauge_wire::terms::Carrier::Tcp;
     }
     let verdicts = judge(&journal, Some(196.0));
     assert_eq!(verdicts.exit_code, 3);
@@ -282,7 +280,11 @@ fn one_operation_has_no_standard_deviation() {
 
 #[test]
 fn a_run_that_did_not_come_to_its_end_is_no_pass() {
-    let ends = [(End::Broken, None), (End::Interrupted, Some(130)), (End::Prevented("no space".into()), Some(4))];
+    let ends = [
+        (JournalEnd::Broken, None),
+        (JournalEnd::Interrupted, Some(130)),
+        (JournalEnd::Prevented("no space".into()), Some(4)),
+    ];
     for (end, code) in ends {
         let mut journal = journal(&small());
         journal.end = end.clone();

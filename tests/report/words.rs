@@ -10,9 +10,9 @@ use railgauge::{
         rows::rows,
         verdict::{Kind, Verdicts, verdicts},
     },
-    plan::model::Waiver,
     report::draw,
 };
+use railgauge_model::plan::model::Waiver;
 
 use crate::support::Scenario;
 

@@ -11,10 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::{
-    cluster::{Agent, AgentBinary, LogSink, raise},
-    plan::model::{Host, Launch, Launcher},
-};
+use railgauge::cluster::{Agent, AgentBinary, LogSink, raise};
+use railgauge_model::plan::model::{Host, Launch, Launcher};
 use railgauge_wire::failure::Failure;
 
 /// The fake agent's file.

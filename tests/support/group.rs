@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use railgauge::{
-    analysis::journal::HostUp,
+use railgauge::analysis::journal::HostUp;
+use railgauge_model::{
+    journal::event::{Case, LinkRecord, RankAccount, Sample},
     plan::Plan,
-    run::event::{Case, LinkRecord, RankAccount, Sample},
 };
 use railgauge_wire::{
     facts::HostFacts,
     measure::{Latency, Measurement},
     step::Checked,
-    terms::{GpuPath, LinkLayer, Op, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Op},
 };
 
 /// Operations of a made-up window.
@@ -32,7 +32,7 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         histogram: vec![(time, OPERATIONS)],
         ..Latency::default()
     };
-    let account = |(rank, port): (u32, &railgauge::schedule::Port)| RankAccount {
+    let account = |(rank, port): (u32, &railgauge_model::schedule::Port)| RankAccount {
         rank,
         host: port.host.to_string(),
         device: "GPU 0".into(),
@@ -60,7 +60,7 @@ pub fn sample(case: &Case, time: u64) -> Sample {
 /// What carried a collective among GPUs.
 pub fn link() -> LinkRecord {
     LinkRecord {
-        transport: Transport::NcclIb,
+        transport: Carrier::NcclIb,
         link_layer: LinkLayer::RoceV2,
         gpu_path: GpuPath::None,
         software: false,

@@ -1,6 +1,6 @@
 //! Facts of a made-up host.
 
-use railgauge::run::event::Event;
+use railgauge_model::journal::event::Event;
 use railgauge_wire::facts::{Cpu, HostFacts, Interface, RdmaDevice, RdmaPort};
 
 use super::Scenario;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use railgauge::{
+use railgauge_model::{
+    journal::event::{Case, Sample},
     plan::Plan,
-    run::event::{Case, Sample},
 };
 use railgauge_wire::{
     measure::{Lane, Latency, Measurement, SLICE, SourcePort},
     step::Checked,
-    terms::{Aim, Fabric},
+    terms::{TestMetric, Transport},
 };
 
 use super::Scenario;
@@ -63,19 +63,19 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
         / (0..case.cell.qps).filter(|&i| used(i)).count() as f64;
     let flaps = scenario.flapping.is_some_and(|(host, rail)| ends.contains(&host) && case.flow.from.rail == rail);
     let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;
-    let initiator = match case.cell.aim {
-        Aim::Bandwidth => {
+    let initiator = match case.cell.metric {
+        TestMetric::Bandwidth => {
             let whole = bandwidth(scenario, case, (slow, carried), flaps && repeat == 1, &mut dice);
             let sum: f64 = shares.iter().map(|(_, share)| share).sum();
             let lane = |&(port, share): &(u16, f64)| Lane {
                 bytes: (whole.bytes as f64 * share / sum) as u64,
-                source_port: (case.cell.fabric == Fabric::Verbs).then_some(SourcePort::PredictedUdp(port)),
+                source_port: (case.cell.transport == Transport::Verbs).then_some(SourcePort::PredictedUdp(port)),
             };
             Measurement { lanes: shares.iter().map(lane).collect(), ..whole }
         }
-        Aim::Latency | Aim::Step => latency(scenario, case, (slow, less), &mut dice),
+        TestMetric::Latency | TestMetric::Step => latency(scenario, case, (slow, less), &mut dice),
     };
-    let responder = (case.cell.fabric == Fabric::Tcp).then(|| {
+    let responder = (case.cell.transport == Transport::Tcp).then(|| {
         let bytes = initiator.bytes - initiator.bytes / 500;
         Measurement {
             bytes,
@@ -127,13 +127,13 @@ fn bandwidth(
     dice: &mut Dice,
 ) -> Measurement {
     let size = case.cell.size as f64;
-    let (line, rate) = match (case.cell.fabric, scenario.software) {
-        (Fabric::Tcp, _) => (22.0, 0.4e6 * f64::from(case.cell.qps)),
+    let (line, rate) = match (case.cell.transport, scenario.software) {
+        (Transport::Tcp, _) => (22.0, 0.4e6 * f64::from(case.cell.qps)),
         (_, true) => (0.16, 3e3),
         (_, false) => (195.5, 4.0e6),
     };
     let variant = scenario.in_turn.filter(|_| case.test == "write-bw-tc104").unwrap_or(1.0);
-    let wire = carried * variant * line * if slow && case.cell.fabric == Fabric::Verbs { 0.6 } else { 1.0 };
+    let wire = carried * variant * line * if slow && case.cell.transport == Transport::Verbs { 0.6 } else { 1.0 };
     let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
     let elapsed = 2_000_000_000_u64;
     let mut slices: Vec<u64> =
@@ -143,7 +143,7 @@ fn bandwidth(
     }
     let bytes = slices.iter().sum::<u64>();
     let operations = (bytes as f64 / size) as u64;
-    let cpu = if case.cell.fabric == Fabric::Tcp { elapsed * 9 / 10 } else { elapsed };
+    let cpu = if case.cell.transport == Transport::Tcp { elapsed * 9 / 10 } else { elapsed };
     Measurement {
         started: 1,
         elapsed,

@@ -7,17 +7,18 @@ mod plan;
 
 use std::{collections::HashMap, fs, path::Path};
 
-use railgauge::{
-    plan::{Plan, model::Pattern},
-    run::{
+use railgauge_model::{
+    journal::{
         event::{Case, Event, Line, LinkRecord, Outcome},
         line,
     },
+    plan::{Plan, model::Pattern},
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    terms::{Fabric, GpuPath, LinkLayer, Transport},
+    remedy,
+    terms::{Carrier, GpuPath, LinkLayer, Transport},
 };
 
 pub use measured::{Dice, sample, with_operations};
@@ -173,8 +174,8 @@ impl Scenario {
     fn cases(&self, plan: &Plan) -> Vec<Case> {
         let mut inventory = Inventory::of_plan(plan);
         for host in &plan.hosts {
-            inventory.set(&host.name, Fabric::Verbs, self.rails);
-            inventory.set(&host.name, Fabric::Tcp, 1);
+            inventory.set(&host.name, Transport::Verbs, self.rails);
+            inventory.set(&host.name, Transport::Tcp, 1);
         }
         let schedule = schedule(plan, &inventory).unwrap();
         schedule
@@ -226,14 +227,14 @@ impl Scenario {
     }
 
     fn link(&self, case: &Case, _ends: [usize; 2]) -> LinkRecord {
-        let tcp = case.cell.fabric == Fabric::Tcp;
+        let tcp = case.cell.transport == Transport::Tcp;
         let device = |rail: u32| match (tcp, self.software) {
             (true, _) => "eth0".to_owned(),
             (false, true) => format!("rxe{rail}"),
             (false, false) => format!("mlx5_{rail}"),
         };
         LinkRecord {
-            transport: if tcp { Transport::Tcp } else { Transport::VerbsRc },
+            transport: if tcp { Carrier::Tcp } else { Carrier::VerbsRc },
             link_layer: if tcp { LinkLayer::Ethernet } else { LinkLayer::RoceV2 },
             gpu_path: GpuPath::None,
             software: self.software && !tcp,
@@ -251,25 +252,27 @@ impl Scenario {
 
 /// Lines as they stand in a journal.
 pub fn text(lines: &[Line]) -> String {
-    numbered(1, lines)
+    let Some(Line { event: Event::Started { run_id, .. }, .. }) = lines.first() else { panic!("no run begins") };
+    numbered(run_id, 1, lines)
 }
 
 /// A journal with these lines behind its own.
 pub fn behind(text: &str, lines: &[Line]) -> String {
-    text.to_owned() + &numbered(text.lines().count() as u64 + 1, lines)
+    let run = line::decode(text.lines().next().unwrap().as_bytes(), None).unwrap().run;
+    text.to_owned() + &numbered(&run, text.lines().count() as u64 + 1, lines)
 }
 
 /// A journal of a run that came to its end, with these lines before that end: what a run loop writes when it is asked for more.
 pub fn continued(text: &str, lines: &[Line]) -> String {
     let last = text.trim_end().rfind('\n').unwrap() + 1;
-    let end = line::decode(&text.as_bytes()[last..]).unwrap().line;
+    let end = line::decode(&text.as_bytes()[last..], None).unwrap().line;
     assert_eq!(end.event, Event::Finished);
     let lines: Vec<Line> = lines.iter().cloned().chain([end]).collect();
     behind(&text[..last], &lines)
 }
 
-fn numbered(first: u64, lines: &[Line]) -> String {
-    let of = |(n, line): (u64, &Line)| String::from_utf8(line::encode(n, &line.at, &line.event).unwrap()).unwrap();
+fn numbered(run: &str, first: u64, lines: &[Line]) -> String {
+    let of = |(n, line): (u64, &Line)| String::from_utf8(line::encode(run, n, &line.at, &line.event).unwrap()).unwrap();
     (first..).zip(lines).map(of).collect()
 }
 
@@ -281,7 +284,7 @@ pub fn sealed(body: &str) -> String {
 
 fn unreachable() -> Failure {
     Failure::new(Stage::Connect, Kind::Lost, "ssh: connect to host: No route to host (4 tries)")
-        .help("is the host up, and does `ssh` reach it from here?")
+        .remedy(remedy::CHECK_HOST_UP)
 }
 
 /// Collects lines on a clock that only this file moves.

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge::plan::{
+use railgauge_model::plan::{
     Plan,
     model::{Expectation, Host, Interleave, Launch, Launcher, Limit, Pattern, Rails, Ssh, Test},
 };
 use railgauge_wire::{
     step::Window,
-    terms::{Aim, Fabric, Memory, Metric, Op, Service},
+    terms::{Memory, Metric, Op, Service, TestMetric, Transport},
 };
 
 use super::Scenario;
@@ -23,8 +23,8 @@ pub fn plan(scenario: &Scenario) -> Plan {
         configure: None,
         name: "write-bw".into(),
         op: Op::Write,
-        aim: Aim::Bandwidth,
-        fabric: Fabric::Verbs,
+        metric: TestMetric::Bandwidth,
+        transport: Transport::Verbs,
         service: Service::Rc,
         memory: Memory::Host,
         gpu_path: None,
@@ -53,7 +53,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         collective: None,
         configure: None,
         name: "write-lat".into(),
-        aim: Aim::Latency,
+        metric: TestMetric::Latency,
         sizes: vec![2, 64, 1024, 4096],
         window: Window::Iterations(4000),
         expect: vec![
@@ -73,7 +73,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         configure: None,
         name: "tcp-baseline".into(),
         op: Op::Send,
-        fabric: Fabric::Tcp,
+        transport: Transport::Tcp,
         sizes: vec![65536, 1 << 20],
         qps: vec![1, 4],
         pattern: Pattern::Neighbours,

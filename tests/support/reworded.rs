@@ -5,16 +5,16 @@ use std::path::Path;
 use railgauge::{
     analysis::journal,
     report::{Drawn, draw},
-    run::{
-        event::{Event, Outcome},
-        line,
-    },
+};
+use railgauge_model::journal::{
+    event::{Event, Outcome},
+    line,
 };
 use railgauge_wire::failure::Failure;
 use serde_json::Value;
 
 /// Keys of verdicts.json whose values are words for people.
-const WORDS: [&str; 6] = ["cause", "error", "help", "reason", "reasons", "sentence"];
+const WORDS: [&str; 6] = ["cause", "error", "reason", "reasons", "remedy", "sentence"];
 
 /// Equal words get the same id.
 fn id(words: &mut String) {
@@ -25,14 +25,16 @@ fn id(words: &mut String) {
 
 fn failure(failure: &mut Failure) {
     id(&mut failure.cause);
-    id(&mut failure.help);
+    if let Some(remedy) = &mut failure.remedy {
+        remedy.id = format!("t{:08x}", crc32fast::hash(remedy.id.as_bytes())).into();
+    }
 }
 
 /// The same journal, with an id in place of every text that is made for people. What stands in damaged lines stays.
 pub fn reworded(text: &[u8]) -> Vec<u8> {
     let mut all = Vec::with_capacity(text.len());
     for bytes in text.split_inclusive(|byte| *byte == b'\n') {
-        let Ok(line::Numbered { n, mut line }) = line::decode(bytes) else {
+        let Ok(line::Numbered { run, n, mut line }) = line::decode(bytes, None) else {
             all.extend_from_slice(bytes);
             continue;
         };
@@ -48,7 +50,7 @@ pub fn reworded(text: &[u8]) -> Vec<u8> {
             Event::Prevented { why } => id(why),
             _ => {}
         }
-        all.extend(line::encode(n, &line.at, &line.event).unwrap());
+        all.extend(line::encode(&run, n, &line.at, &line.event).unwrap());
     }
     all
 }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::plan::model::{HostKeys, Launcher, Ssh};
+use railgauge_model::plan::model::{HostKeys, Launcher, Ssh};
 use tempfile::TempDir;
 
 const SSHD: &str = "/usr/sbin/sshd";

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::remedy::Remedy;
+
 /// Where in a host's or a link's life something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -83,15 +85,15 @@ pub struct Failure {
     pub kind: Kind,
     /// One sentence: what was tried and what came back.
     pub cause: String,
-    /// The next thing to look at or do; empty where none is known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub help: String,
+    /// The next thing to look at or do, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
 }
 
 impl Failure {
-    /// A failure without advice.
+    /// A failure without a remedy.
     pub fn new(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
-        Self { host: None, peer: None, stage, kind, cause: cause.into(), help: String::new() }
+        Self { host: None, peer: None, stage, kind, cause: cause.into(), remedy: None }
     }
 
     /// The same failure, about this host.
@@ -117,8 +119,8 @@ impl Failure {
 
     /// The same failure with the next thing to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = help.into();
+    pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
+        self.remedy = Some(remedy.into());
         self
     }
 }
@@ -132,8 +134,8 @@ impl std::fmt::Display for Failure {
         if let (Some(host), Some(peer)) = (&self.host, &self.peer) {
             write!(f, " (between {host} and {peer})")?;
         }
-        if !self.help.is_empty() {
-            write!(f, " ({})", self.help)?;
+        if let Some(remedy) = &self.remedy {
+            write!(f, " ({remedy})")?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     link::{Endpoint, LinkSpec},
     step::{Checked, Window},
-    terms::{Aim, Algorithm, Datatype, Fabric, GpuPath, LinkLayer, Op, Reduction, Transport},
+    terms::{Algorithm, Carrier, Datatype, GpuPath, LinkLayer, Op, Reduction, TestMetric, Transport},
 };
 
 /// What an agent opens for one rank.
@@ -26,7 +26,7 @@ pub struct MemberSpec {
     /// Ranks of the group.
     pub ranks: u32,
     /// What carries the bytes.
-    pub fabric: Fabric,
+    pub transport: Transport,
     /// CUDA device index, where the data lives on a GPU.
     pub gpu: Option<u32>,
     /// Library to open instead of the one the loader finds.
@@ -106,7 +106,7 @@ pub struct Manner {
     /// One cell of the plan's matrix of environments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// The training step around it; `Some` exactly for [`Aim::Step`].
+    /// The training step around it; `Some` exactly for [`TestMetric::Step`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
 }
@@ -133,7 +133,7 @@ pub struct Exercise {
     pub op: Op,
     /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier; `Step`
     /// makes each a training step, behind a barrier.
-    pub aim: Aim,
+    pub metric: TestMetric,
     /// Size in bytes as nccl-tests counts it: the larger of what a rank sends and what it receives.
     pub size: u64,
     /// How the data is worked on.
@@ -174,7 +174,7 @@ pub struct Exercised {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
     /// The slowest kind among the connections of this rank: network before shared memory before peer to peer.
-    pub transport: Transport,
+    pub transport: Carrier,
     /// The layer below, where it is known.
     pub link_layer: Option<LinkLayer>,
     /// How GPU memory reached the network; `None` where no network took part.
@@ -223,7 +223,7 @@ mod tests {
         };
         let exercise = |op, size| Exercise {
             op,
-            aim: Aim::Bandwidth,
+            metric: TestMetric::Bandwidth,
             size,
             manner: manner.clone(),
             window: Window::Iterations(1),

@@ -21,6 +21,8 @@
 //! | [`natural`] | names in the order a person expects |
 //! | [`facts`] | what a host is |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
+//! | [`remedy`] | the table of what to do: ids, words, commands |
+//! | [`shell`] | words of a shell's command line |
 
 pub mod copies;
 pub mod facts;
@@ -31,9 +33,11 @@ pub mod link;
 pub mod measure;
 pub mod message;
 pub mod natural;
+pub mod remedy;
+pub mod shell;
 pub mod step;
 pub mod terms;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::terms::{Fabric, GpuPath, LinkLayer, Memory, Service, Transport};
+use crate::terms::{Carrier, GpuPath, LinkLayer, Memory, Service, Transport};
 
 /// Names one link inside one agent's conversation; both ends of a pair use the same number.
 pub type LinkId = u64;
@@ -123,7 +123,7 @@ pub struct LinkSpec {
     /// Which end this is.
     pub role: Role,
     /// Verbs or TCP.
-    pub fabric: Fabric,
+    pub transport: Transport,
     /// Queue pair service; TCP ignores it.
     pub service: Service,
     /// RDMA device, or for TCP the network interface; the first usable one if `None`.
@@ -239,7 +239,7 @@ pub struct Opened {
     /// Device in use.
     pub device: String,
     /// What will carry the bytes.
-    pub transport: Transport,
+    pub transport: Carrier,
     /// The layer below.
     pub link_layer: LinkLayer,
     /// How GPU memory is reached.

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::terms::{Aim, Op};
+use crate::terms::{Op, TestMetric};
 
 /// How long a timed step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub enum Step {
         /// The operation the initiator uses.
         op: Op,
         /// The loop the initiator runs.
-        aim: Aim,
+        metric: TestMetric,
         /// Message size in bytes.
         size: u64,
     },
@@ -76,7 +76,7 @@ pub struct Timing {
     /// The operation.
     pub op: Op,
     /// Bandwidth or latency.
-    pub aim: Aim,
+    pub metric: TestMetric,
     /// Message size in bytes.
     pub size: u64,
     /// How long.

@@ -115,7 +115,7 @@ impl Op {
 
 words! {
     /// What a test asks for: the kind of loop that runs.
-    Aim {
+    TestMetric {
         /// As many bytes as possible; also yields the message rate.
         Bandwidth = "bandwidth",
         /// One operation at a time; yields the latency percentiles.
@@ -218,7 +218,7 @@ impl Metric {
 
 words! {
     /// The fabric a test asks for. What really carried the bytes is in the frame's `transport`.
-    Fabric {
+    Transport {
         /// RDMA by libibverbs.
         Verbs = "verbs",
         /// TCP sockets: the baseline.
@@ -351,7 +351,7 @@ words! {
 
 words! {
     /// What really carried the bytes, proven by the endpoint that opened them.
-    Transport {
+    Carrier {
         /// Reliable connected queue pairs.
         VerbsRc = "verbs-rc",
         /// Unreliable connected queue pairs.

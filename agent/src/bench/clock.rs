@@ -7,7 +7,7 @@ use std::{
 
 use railgauge_wire::failure::{Failure, Stage};
 
-use crate::{fabric::Control, system::time};
+use crate::{bench::control::Control, system::time};
 
 /// Nanoseconds on CLOCK_MONOTONIC_RAW.
 #[inline]

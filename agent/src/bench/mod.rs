@@ -51,6 +51,7 @@
 //! and compare it with the `now` they have anyway.
 
 pub mod clock;
+pub mod control;
 pub mod cpu;
 mod latency;
 mod slices;

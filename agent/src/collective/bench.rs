@@ -6,7 +6,7 @@ use railgauge_wire::{
     group::{Exercise, Exercised},
     link::Footprint,
     step::Checked,
-    terms::{Aim, Algorithm, Datatype, Op, Reduction},
+    terms::{Algorithm, Datatype, Op, Reduction, TestMetric},
 };
 
 use super::{
@@ -22,8 +22,8 @@ use super::{
     wire::Wire,
 };
 use crate::{
+    bench::control::Control,
     bench::{clock, cpu},
-    fabric::Control,
     fault,
 };
 
@@ -206,7 +206,7 @@ impl Bench {
         // operation itself has done so, closer than a barrier does.
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
-                if number > 0 && ready.exercise.aim != Aim::Bandwidth {
+                if number > 0 && ready.exercise.metric != TestMetric::Bandwidth {
                     self.largest(0, control)?;
                 }
                 alone.extend(self.alone(ready, control)?);

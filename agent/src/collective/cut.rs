@@ -5,7 +5,7 @@
 //! stretches, and after each the ranks tell one another how long they have been at it. That exchange lies between
 //! batches, where no clock runs. The last batch is one of its own, so that what it leaves behind can be verified.
 
-use railgauge_wire::{failure::Failure, group::Exercise, step::Window, terms::Aim};
+use railgauge_wire::{failure::Failure, group::Exercise, step::Window, terms::TestMetric};
 
 /// Operations of a batch, as nccl-tests' default.
 const BATCH: u64 = 20;
@@ -43,7 +43,7 @@ impl Cut {
     /// The cut of an exercise of which one operation takes `one` nanoseconds.
     pub fn new(exercise: &Exercise, one: u64) -> Self {
         let one = one.max(1);
-        let single = exercise.aim != Aim::Bandwidth;
+        let single = exercise.metric != TestMetric::Bandwidth;
         match exercise.window {
             Window::Iterations(count) if single => Self { batch: 1, extent: Extent::Batches(count) },
             Window::Iterations(count) => {
@@ -113,7 +113,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn exercise(aim: Aim, window: Window, warm_up: u64) -> Exercise {
+    fn exercise(metric: TestMetric, window: Window, warm_up: u64) -> Exercise {
         let manner = Manner {
             datatype: Datatype::F32,
             reduction: None,
@@ -124,12 +124,12 @@ mod tests {
             env: [].into(),
             training: None,
         };
-        Exercise { op: Op::Broadcast, aim, size: 4, manner, window, warm_up, verify: true, seed: 0 }
+        Exercise { op: Op::Broadcast, metric, size: 4, manner, window, warm_up, verify: true, seed: 0 }
     }
 
     /// Batches, and the time they take, when one operation takes `took` and was believed to take `one`.
-    fn measured(aim: Aim, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, u64) {
-        let cut = Cut::new(&exercise(aim, window, 0), one);
+    fn measured(metric: TestMetric, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, u64) {
+        let cut = Cut::new(&exercise(metric, window, 0), one);
         let (mut done, mut elapsed) = (0, 0);
         let mut add = |batches: u64| {
             for _ in 0..batches {
@@ -153,10 +153,10 @@ mod tests {
         let window = Window::Duration(SECOND);
         for one in [1_000, 50_000, 1_000_000, 30_000_000] {
             for wrong in [1, 3, 10] {
-                let steady = measured(Aim::Bandwidth, window, one * wrong, |_| one).2;
+                let steady = measured(TestMetric::Bandwidth, window, one * wrong, |_| one).2;
                 let lasts = steady as f64 / SECOND as f64;
                 assert!((0.9..1.1).contains(&lasts), "{one} believed to be {wrong} times that: {lasts} s");
-                let slower = measured(Aim::Bandwidth, window, one, |_| one * wrong);
+                let slower = measured(TestMetric::Bandwidth, window, one, |_| one * wrong);
                 let lasts = slower.2 as f64 / SECOND as f64;
                 // A single batch may be longer than the window.
                 let single = (slower.0.batch * one * wrong) as f64 / SECOND as f64;
@@ -164,29 +164,30 @@ mod tests {
             }
         }
         // Ten times slower from the middle of the window on.
-        let turned = measured(Aim::Latency, window, 100_000, |done| if done < 5_000 { 100_000 } else { 1_000_000 });
+        let turned =
+            measured(TestMetric::Latency, window, 100_000, |done| if done < 5_000 { 100_000 } else { 1_000_000 });
         assert!((SECOND * 9 / 10..SECOND * 2).contains(&turned.2), "{turned:?}");
     }
 
     #[test]
     fn batches_are_long_enough_to_time_and_as_many_as_were_asked_for() {
-        let cut = |aim, window, one| Cut::new(&exercise(aim, window, 0), one);
+        let cut = |metric, window, one| Cut::new(&exercise(metric, window, 0), one);
         let second = Window::Duration(SECOND);
-        let batches = |aim, window, one| cut(aim, window, one).batch;
-        assert_eq!(batches(Aim::Bandwidth, second, 10_000), 100);
-        assert_eq!(batches(Aim::Bandwidth, second, 4_000_000), 20);
-        assert_eq!(batches(Aim::Bandwidth, second, 30_000_000), 3);
-        assert_eq!(batches(Aim::Bandwidth, second, 5_000_000_000), 1);
-        assert_eq!(batches(Aim::Bandwidth, Window::Duration(3_600 * SECOND), 10_000), 14_400);
-        assert_eq!(batches(Aim::Latency, second, 50_000), 1);
+        let batches = |metric, window, one| cut(metric, window, one).batch;
+        assert_eq!(batches(TestMetric::Bandwidth, second, 10_000), 100);
+        assert_eq!(batches(TestMetric::Bandwidth, second, 4_000_000), 20);
+        assert_eq!(batches(TestMetric::Bandwidth, second, 30_000_000), 3);
+        assert_eq!(batches(TestMetric::Bandwidth, second, 5_000_000_000), 1);
+        assert_eq!(batches(TestMetric::Bandwidth, Window::Duration(3_600 * SECOND), 10_000), 14_400);
+        assert_eq!(batches(TestMetric::Latency, second, 50_000), 1);
         // The account of an hour of latencies would not travel.
-        assert_eq!(measured(Aim::Latency, Window::Duration(3_600 * SECOND), 50_000, |_| 50_000).1, BATCHES);
-        let counted = |aim, count| measured(aim, Window::Iterations(count), 1, |_| 1);
-        let (cut, batches, _) = counted(Aim::Bandwidth, 50);
+        assert_eq!(measured(TestMetric::Latency, Window::Duration(3_600 * SECOND), 50_000, |_| 50_000).1, BATCHES);
+        let counted = |metric, count| measured(metric, Window::Iterations(count), 1, |_| 1);
+        let (cut, batches, _) = counted(TestMetric::Bandwidth, 50);
         assert_eq!((cut.batch, batches), (20, 3));
-        let (cut, batches, _) = counted(Aim::Latency, 50);
+        let (cut, batches, _) = counted(TestMetric::Latency, 50);
         assert_eq!((cut.batch, batches), (1, 50));
-        assert_eq!(counted(Aim::Bandwidth, 1).1, 1);
+        assert_eq!(counted(TestMetric::Bandwidth, 1).1, 1);
     }
 
     #[test]
@@ -214,6 +215,6 @@ mod tests {
     }
 
     fn warm_up_of(window: Window, time: u64, trial: &mut dyn FnMut(u64) -> u64) -> u64 {
-        warm_up(&exercise(Aim::Bandwidth, window, time), |operations| Ok(trial(operations))).unwrap()
+        warm_up(&exercise(TestMetric::Bandwidth, window, time), |operations| Ok(trial(operations))).unwrap()
     }
 }

@@ -10,7 +10,7 @@ use super::{
     script::{How, Script, Side, Stretch},
     wire::Wire,
 };
-use crate::fabric::Control;
+use crate::bench::control::Control;
 
 /// Most bytes sent or received in one go, before the other direction has its turn. What was received is sent on while
 /// it is in a core's cache.

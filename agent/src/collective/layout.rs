@@ -9,7 +9,8 @@ use railgauge_wire::{
     terms::{Op, Reduction},
 };
 
-use super::{ROOT, values::Part};
+use super::ROOT;
+use crate::memory::values::Part;
 
 /// The places of one exercise on one rank. All in elements unless said otherwise.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +106,7 @@ mod tests {
     use railgauge_wire::{
         group::Manner,
         step::Window,
-        terms::{Aim, Datatype},
+        terms::{Datatype, TestMetric},
     };
 
     use super::*;
@@ -121,8 +122,8 @@ mod tests {
             env: BTreeMap::new(),
             training: None,
         };
-        let (window, aim) = (Window::Iterations(20), Aim::Bandwidth);
-        let exercise = Exercise { op, aim, size, manner, window, warm_up: 0, verify: true, seed: 1 };
+        let (window, metric) = (Window::Iterations(20), TestMetric::Bandwidth);
+        let exercise = Exercise { op, metric, size, manner, window, warm_up: 0, verify: true, seed: 1 };
         Layout::new(&exercise, rank, 4, 1024)
     }
 

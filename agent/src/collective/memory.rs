@@ -5,12 +5,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use super::engine::Sides;
 use crate::{
-    facts::tree::Tree,
     memory::{available, host::Buffer},
+    system::tree::Tree,
 };
 
 /// Bytes the ranks of this process hold or are about to take.
@@ -41,8 +44,7 @@ impl Memory {
                     "{siblings} ranks with two buffers of {capacity} bytes each need {all} bytes of memory on this \
                      host, {room} are available"
                 );
-                return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-                    .help("take smaller sizes or fewer ranks_per_host"));
+                return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FEWER_RANKS));
             }
             *held += need;
         }

@@ -22,7 +22,8 @@
 //! | [`table`] | their data: filled and compared |
 //!
 //! Shared with the collectives of [`crate::nccl`]: [`cut`] (batches), [`layout`] (where operations stand in the buffers
-//! and what each must leave behind), [`training`] (the buckets of a training step), [`values`] (the numbers).
+//! and what each must leave behind), [`training`] (the buckets of a training step), [`message`] (what the process of a rank is
+//! asked).
 
 pub mod bench;
 pub mod broadcast;
@@ -34,6 +35,7 @@ pub mod halving_doubling;
 pub mod job;
 pub mod layout;
 pub mod memory;
+pub mod message;
 pub mod rank;
 pub mod ready;
 pub mod recursive_doubling;
@@ -43,7 +45,6 @@ pub mod script;
 pub mod table;
 pub mod tcp;
 pub mod training;
-pub mod values;
 pub mod verbs;
 pub mod wire;
 

@@ -12,7 +12,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Carried, Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
     link::{Footprint, Opened},
-    terms::{Fabric, GpuPath, LinkLayer},
+    terms::{GpuPath, LinkLayer, Transport},
 };
 
 use super::{
@@ -23,8 +23,8 @@ use super::{
     wire::{Neighbour, Seat},
 };
 use crate::{
-    fabric::Control,
-    nccl::words::{Said, Wish},
+    bench::control::Control,
+    collective::message::{RankAnswer, RankAsk},
     system::wait::Doorbell,
 };
 
@@ -52,16 +52,18 @@ impl Rank {
     /// Port, memory, group or deadline: whatever stands in the way, in words.
     pub fn ask(
         &mut self,
-        wish: Wish,
+        ask: RankAsk,
         limit: Duration,
         abort: &Arc<AtomicBool>,
         bell: &Arc<Doorbell>,
-    ) -> Result<Said, Failure> {
+    ) -> Result<RankAnswer, Failure> {
         let control = Control::new(Arc::default(), abort.clone(), Instant::now() + limit).ringing(bell.clone());
-        let said = match wish {
-            Wish::Open(_) => self.open().map(|opened| Said::Opened(Box::new(opened))),
-            Wish::Join(tickets) => self.join(tickets, &control).map(|()| Said::Joined),
-            Wish::Exercise(exercise) => self.exercise(&exercise, &control).map(|done| Said::Exercised(Box::new(done))),
+        let said = match ask {
+            RankAsk::Open(_) => self.open().map(|opened| RankAnswer::Opened(Box::new(opened))),
+            RankAsk::Join(tickets) => self.join(tickets, &control).map(|()| RankAnswer::Joined),
+            RankAsk::Exercise(exercise) => {
+                self.exercise(&exercise, &control).map(|done| RankAnswer::Exercised(Box::new(done)))
+            }
         };
         said.map_err(|failure| Failure { cause: format!("rank {}: {}", self.spec.rank, failure.cause), ..failure })
     }
@@ -72,10 +74,10 @@ impl Rank {
             return Err(refused(Kind::Internal, "nothing says what it sends and receives by"));
         };
         let huge = place.link.knobs.huge_pages == Some(true);
-        let seat: Box<dyn Seat> = match self.spec.fabric {
-            Fabric::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks, self.spec.siblings)?),
-            Fabric::Verbs => Box::new(VerbsSeat::open(&place.link, self.spec.rank, self.spec.ranks)?),
-            Fabric::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
+        let seat: Box<dyn Seat> = match self.spec.transport {
+            Transport::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks, self.spec.siblings)?),
+            Transport::Verbs => Box::new(VerbsSeat::open(&place.link, self.spec.rank, self.spec.ranks)?),
+            Transport::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
         };
         // After the seat, which moves the thread: pages are taken near the port.
         let memory = Memory::new(self.spec.max_size, self.spec.siblings, huge)?;

@@ -10,8 +10,8 @@ use railgauge_wire::{
     terms::{Datatype, Reduction},
 };
 
-use super::values::{Part, value};
 use crate::gpu::table::{given, largest_sum};
+use crate::memory::values::{Part, value};
 
 /// Elements after which the data repeats.
 const PERIOD: u64 = 65_521;

@@ -5,7 +5,7 @@ use railgauge_wire::{
     link::{Endpoint, Opened},
 };
 
-use crate::fabric::Control;
+use crate::bench::control::Control;
 
 /// The wire of one rank to all others. No call but [`Wire::rest`] waits.
 pub trait Wire {

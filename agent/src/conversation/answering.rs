@@ -2,7 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 /// Runs `work`. The outer error is a panic, in words; what `work` touched must not be used again then.
 ///
@@ -13,8 +16,7 @@ pub fn caught<T>(stage: Stage, work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().map(ToString::to_string);
         let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Failure::new(stage, Kind::Internal, format!("the agent panicked: {words}"))
-            .help("this is a defect of railgauge: please report it with the host's part of log.txt")
+        Failure::new(stage, Kind::Internal, format!("the agent panicked: {words}")).remedy(remedy::REPORT_DEFECT)
     })
 }
 

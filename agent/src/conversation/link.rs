@@ -23,7 +23,8 @@ use railgauge_wire::{
 
 use super::{answering::caught, pipes::Outlet};
 use crate::{
-    fabric::{self, Control, Link},
+    bench::control::Control,
+    fabric::{self, Link},
     system::wait::Doorbell,
 };
 

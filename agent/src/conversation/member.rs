@@ -16,16 +16,16 @@ use railgauge_wire::{
     group::MemberSpec,
     link::LinkId,
     message::Answer,
-    terms::Fabric,
+    terms::Transport,
 };
 
 use super::{answering::caught, pipes::Outlet};
 use crate::{
-    collective,
-    nccl::{
-        process,
-        words::{Said, Wish},
+    collective::{
+        self,
+        message::{RankAnswer, RankAsk},
     },
+    nccl::process,
     system::wait::Doorbell,
 };
 
@@ -46,7 +46,7 @@ struct Handle {
 }
 
 enum Work {
-    Wish(u64, Wish, Duration),
+    Rank(u64, RankAsk, Duration),
     Close(u64),
 }
 
@@ -81,10 +81,10 @@ impl Members {
         Ok(())
     }
 
-    /// Passes a wish on.
-    pub fn wish(&self, id: u64, link: LinkId, wish: Wish, limit_ms: u64) {
+    /// Passes what is asked on to the rank.
+    pub fn ask(&self, id: u64, link: LinkId, ask: RankAsk, limit_ms: u64) {
         let limit = Duration::from_millis(limit_ms).min(Duration::from_secs(30 * 86_400));
-        let sent = self.locked().get(&link).is_some_and(|h| h.work.send(Work::Wish(id, wish, limit)).is_ok());
+        let sent = self.locked().get(&link).is_some_and(|h| h.work.send(Work::Rank(id, ask, limit)).is_ok());
         if !sent {
             let cause = format!("rank {link} is not open");
             self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
@@ -118,22 +118,22 @@ enum Rank {
 
 impl Rank {
     fn start(spec: &MemberSpec) -> Result<Self, Failure> {
-        Ok(match spec.fabric {
-            Fabric::Nccl => Self::Process(process::Rank::start(spec)?),
-            Fabric::Tcp | Fabric::Verbs => Self::Here(collective::rank::Rank::new(spec.clone())),
+        Ok(match spec.transport {
+            Transport::Nccl => Self::Process(process::Rank::start(spec)?),
+            Transport::Tcp | Transport::Verbs => Self::Here(collective::rank::Rank::new(spec.clone())),
         })
     }
 
     fn ask(
         &mut self,
-        wish: Wish,
+        ask: RankAsk,
         limit: Duration,
         abort: &Arc<AtomicBool>,
         bell: &Arc<Doorbell>,
-    ) -> Result<Said, Failure> {
+    ) -> Result<RankAnswer, Failure> {
         match self {
-            Self::Process(rank) => rank.ask(wish, limit, abort, bell),
-            Self::Here(rank) => rank.ask(wish, limit, abort, bell),
+            Self::Process(rank) => rank.ask(ask, limit, abort, bell),
+            Self::Here(rank) => rank.ask(ask, limit, abort, bell),
         }
     }
 }
@@ -149,7 +149,7 @@ fn serve(
 ) {
     let opening = || {
         let mut rank = Rank::start(&spec)?;
-        let said = rank.ask(Wish::Open(Box::new(spec.clone())), OPEN, abort, bell)?;
+        let said = rank.ask(RankAsk::Open(Box::new(spec.clone())), OPEN, abort, bell)?;
         Ok((rank, said))
     };
     let mut rank = match caught(Stage::Open, opening).flatten() {
@@ -164,9 +164,9 @@ fn serve(
     };
     while let Ok(work) = inbox.recv() {
         match work {
-            Work::Wish(id, wish, limit) => {
+            Work::Rank(id, ask, limit) => {
                 let outcome = match &mut rank {
-                    Ok(rank) => caught(Stage::Measure, || rank.ask(wish, limit, abort, bell)).flatten(),
+                    Ok(rank) => caught(Stage::Measure, || rank.ask(ask, limit, abort, bell)).flatten(),
                     Err(failure) => Err(failure.clone()),
                 };
                 outlet.reply(id, outcome.map(answer));
@@ -180,10 +180,10 @@ fn serve(
     }
 }
 
-fn answer(said: Said) -> Answer {
+fn answer(said: RankAnswer) -> Answer {
     match said {
-        Said::Opened(opened) => Answer::MemberOpened(opened),
-        Said::Joined => Answer::Done,
-        Said::Exercised(exercised) => Answer::Exercised(exercised),
+        RankAnswer::Opened(opened) => Answer::MemberOpened(opened),
+        RankAnswer::Joined => Answer::Done,
+        RankAnswer::Exercised(exercised) => Answer::Exercised(exercised),
     }
 }

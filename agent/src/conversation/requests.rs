@@ -7,16 +7,18 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     message::{Answer, Ask, Request},
+    remedy,
 };
 use serde::Deserialize;
 
 use super::{answering::caught, end, link::Links, member::Members, pipes::Outlet};
 use crate::{
     bench::clock,
+    collective::message::RankAsk,
     counters,
-    facts::{self, tree::Tree},
+    facts::{self},
     gpu::copies,
-    nccl::words::Wish,
+    system::tree::Tree,
 };
 
 /// Reads requests until the controller says goodbye or is gone.
@@ -67,7 +69,7 @@ fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
                 env!("CARGO_PKG_VERSION")
             ),
         )
-        .help("controller and agent must come from one build: remove the agent on the host, it is sent again"),
+        .remedy(remedy::REMOVE_OLD_AGENT),
         (None, _) => refused("the first request must be a greeting"),
     };
     outlet.reply(id, Err(failure.clone()));
@@ -87,8 +89,8 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         }
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
-        Ask::JoinMember { link, tickets, limit_ms } => members.wish(id, link, Wish::Join(tickets), limit_ms),
-        Ask::Exercise { link, exercise, limit_ms } => members.wish(id, link, Wish::Exercise(exercise), limit_ms),
+        Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),
+        Ask::Exercise { link, exercise, limit_ms } => members.ask(id, link, RankAsk::Exercise(exercise), limit_ms),
         Ask::Close { link } if members.close(id, link) => {}
         Ask::Open { link, spec } => links.open(id, link, *spec),
         Ask::Join { link, peer } => links.join(id, link, peer),

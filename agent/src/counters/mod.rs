@@ -13,11 +13,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use crate::{
-    facts::{rdma, tree::Tree},
-    system::ethtool,
+    facts::rdma,
+    system::{ethtool, tree::Tree},
 };
 
 /// Longest wait for cached counters.
@@ -34,7 +37,7 @@ const TCP: [&str; 7] =
 pub fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
     let unknown = |what: String| {
         Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
-            .help("see the devices and interfaces in facts.json")
+            .remedy(remedy::NAME_DEVICE_OF_FACTS)
     };
     // A name with a path in it is no device's.
     if device.is_empty() || device.contains(['/', '\0']) || device.starts_with('.') {

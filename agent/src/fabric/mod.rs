@@ -5,23 +5,14 @@ pub mod tcp;
 mod threads;
 pub mod verbs;
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
-
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkSpec, Opened},
     step::{Step, Stepped},
-    terms::Fabric,
+    terms::Transport,
 };
 
-use crate::system::wait::{Doorbell, Interrupted};
+use crate::bench::control::Control;
 
 /// What a link answers that is asked for training steps, which are measured in groups.
 fn no_steps() -> Failure {
@@ -33,11 +24,11 @@ fn no_steps() -> Failure {
 /// # Errors
 /// The fabric, the device, the memory or the setting asked for is not to be had.
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
-    match spec.fabric {
+    match spec.transport {
         _ if spec.threads > 1 => threads::open(spec, open),
-        Fabric::Tcp => tcp::open(spec),
-        Fabric::Verbs => verbs::open(spec),
-        Fabric::Nccl => Err(Failure::new(
+        Transport::Tcp => tcp::open(spec),
+        Transport::Verbs => verbs::open(spec),
+        Transport::Nccl => Err(Failure::new(
             Stage::Open,
             Kind::Unsupported,
             "NCCL joins groups of ranks; a pair cannot be opened on it",
@@ -65,102 +56,4 @@ pub trait Link {
     /// # Errors
     /// The device, the fabric or the deadline.
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure>;
-}
-
-/// How the conversation reaches into a running step. Hot loops ask [`Control::halted`] once in a while: two relaxed
-/// loads, no system call. Whoever sleeps in poll(2) instead adds [`Control::bell`].
-#[derive(Clone)]
-pub struct Control {
-    stop: Arc<AtomicBool>,
-    abort: Arc<AtomicBool>,
-    deadline: Instant,
-    ready: Option<Arc<dyn Fn() + Send + Sync>>,
-    bell: Option<Arc<Doorbell>>,
-}
-
-impl Control {
-    /// Flags shared with the conversation, and when to give up.
-    pub fn new(stop: Arc<AtomicBool>, abort: Arc<AtomicBool>, deadline: Instant) -> Self {
-        Self { stop, abort, deadline, ready: None, bell: None }
-    }
-
-    /// The same, with somebody waiting for [`Control::ready`].
-    #[must_use]
-    pub fn announcing(self, ready: std::sync::mpsc::Sender<()>) -> Self {
-        self.on_ready(move || {
-            // Nobody waits any more once the conversation is over.
-            let _ = ready.send(());
-        })
-    }
-
-    /// The same, with something to do at [`Control::ready`].
-    #[must_use]
-    pub fn on_ready(mut self, ready: impl Fn() + Send + Sync + 'static) -> Self {
-        self.ready = Some(Arc::new(ready));
-        self
-    }
-
-    /// The same, with a doorbell that is rung whenever a flag is set.
-    #[must_use]
-    pub fn ringing(mut self, bell: Arc<Doorbell>) -> Self {
-        self.bell = Some(bell);
-        self
-    }
-
-    /// Tells the controller that a `Serve` step is armed: the initiator may start.
-    pub fn ready(&self) {
-        if let Some(ready) = &self.ready {
-            ready();
-        }
-    }
-
-    /// Rung when a flag is set: for loops that sleep in poll(2). Quiet it first, then look at the flags.
-    pub fn bell(&self) -> Option<&Doorbell> {
-        self.bell.as_deref()
-    }
-
-    /// Makes the doorbell interrupt the calling thread's system calls; `None` without a doorbell.
-    ///
-    /// # Errors
-    /// As [`Doorbell::interrupting`].
-    pub fn interrupting(&self) -> io::Result<Option<Interrupted>> {
-        self.bell.as_ref().map(Doorbell::interrupting).transpose()
-    }
-
-    /// Whether a loop has to end, well or not: stopped or aborted.
-    #[inline]
-    pub fn halted(&self) -> bool {
-        self.stopped() || self.aborted()
-    }
-
-    /// Whether the controller asked a `Serve` step to end well.
-    #[inline]
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Whether the link is being closed under a running step.
-    #[inline]
-    pub fn aborted(&self) -> bool {
-        self.abort.load(Ordering::Relaxed)
-    }
-
-    /// When the step gives up by itself.
-    pub fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    /// `Err` if the step must end now: aborted, or past its deadline. Reads the clock.
-    ///
-    /// # Errors
-    /// [`Kind::Aborted`] or [`Kind::Deadline`].
-    pub fn check(&self, stage: Stage) -> Result<(), Failure> {
-        if self.aborted() {
-            return Err(Failure::new(stage, Kind::Aborted, "ended by the controller"));
-        }
-        if Instant::now() > self.deadline {
-            return Err(Failure::new(stage, Kind::Deadline, "no progress before the deadline"));
-        }
-        Ok(())
-    }
 }

@@ -16,12 +16,14 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkSpec, Opened},
     measure::{Lane, Measurement},
+    remedy::{self, Entry},
     step::{Checked, Step, Stepped, Timing, Window},
-    terms::Aim,
+    terms::TestMetric,
 };
 
-use super::{Control, Link};
+use super::Link;
 use crate::bench::clock;
+use crate::bench::control::Control;
 
 /// Opens one end on the calling thread.
 type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
@@ -65,7 +67,7 @@ pub fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
         let thread = Builder::new().name(format!("share-{number}"));
         let handle = thread.spawn(move || run(number, &share, one, &orders, &answer)).map_err(|error| {
             Failure::new(Stage::Open, Kind::Configuration, format!("no thread {number} for the link: {error}"))
-                .help("raise the limit of processes (ulimit -u), or use fewer threads")
+                .remedy(remedy::RAISE_PROCESSES)
         })?;
         link.orders.push(order);
         link.handles.push(handle);
@@ -81,7 +83,7 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
     let (threads, qps) = (spec.threads, spec.qps);
     if threads == 0 || threads > qps {
         let cause = format!("{qps} queue pairs cannot be divided among {threads} threads");
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).help("use a queue pair per thread at least"));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::QUEUE_PAIR_PER_THREAD));
     }
     let mut first = 0;
     let share = |number: u32| {
@@ -201,8 +203,7 @@ impl Link for Threads {
         }
         // Who still serves when another has failed would wait for a peer that is not coming.
         let all = self.all(asked.len(), Stage::Measure, || {
-            control.stop.store(true, Ordering::Relaxed);
-            control.bell().inspect(|bell| bell.ring());
+            control.stop();
         })?;
         let mut stepped =
             all.into_iter().filter_map(|done| if let Done::Stepped(one) = done { Some(one) } else { None });
@@ -235,14 +236,16 @@ fn differs(theirs: usize, ours: usize) -> Failure {
 
 /// A step for all threads: a timed pass gets a start that all of them can keep, behind its warm-up.
 fn together(step: &Step) -> Result<Step, Failure> {
-    let refused = |cause, help| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
-    if let Step::Time(Timing { aim: Aim::Latency, .. }) | Step::Serve { aim: Aim::Latency, .. } = step {
-        return refused("latency is measured on one thread", "open the link with one");
+    let refused = |cause, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
+    if let Step::Time(Timing { metric: TestMetric::Latency, .. }) | Step::Serve { metric: TestMetric::Latency, .. } =
+        step
+    {
+        return refused("latency is measured on one thread", remedy::ONE_THREAD);
     }
     let Step::Time(timing) = step else { return Ok(step.clone()) };
     if let Window::Adaptive { .. } = timing.window {
         let cause = "several threads are not measured adaptively: each would end by itself";
-        return refused(cause, "measure for a fixed time");
+        return refused(cause, remedy::MEASURE_FIXED_TIME);
     }
     let start = timing.start_at.unwrap_or_else(|| clock::now().saturating_add(timing.warm_up).saturating_add(LEAD));
     Ok(Step::Time(Timing { start_at: Some(start), ..*timing }))

@@ -7,7 +7,7 @@ use std::{
 
 use railgauge_wire::facts::{HostFacts, Load, Traffic};
 
-use super::tree::Tree;
+use crate::system::tree::Tree;
 
 /// Shortest time between both looks: shorter ones mistake a single packet for traffic.
 const APART: Duration = Duration::from_millis(200);

@@ -7,7 +7,7 @@ use std::{
 
 use railgauge_wire::facts::{Bond, Dcb, Ecn, Interface, Pause};
 
-use super::tree::Tree;
+use crate::system::tree::Tree;
 use crate::system::{dcb, ethtool, interfaces::Address};
 
 const CLASS: &str = "sys/class/net";

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use railgauge_wire::facts::Xid;
 
-use super::tree::Tree;
+use crate::system::tree::Tree;
 
 const LOG: &str = "dev/kmsg";
 /// Longest record of the log: shorter buffers are refused.

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use railgauge_wire::facts::{Cpu, HostFacts, HugePages, IOMMUS, LIMITS};
 
-use super::{
-    surroundings,
-    tree::{Tree, list},
-};
+use super::surroundings;
+use crate::system::tree::{Tree, list};
 
 /// The machine's part of the facts.
 pub fn facts(tree: &Tree) -> HostFacts {

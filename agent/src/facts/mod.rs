@@ -3,7 +3,6 @@
 //!
 //! | file | collects |
 //! | --- | --- |
-//! | [`tree`] | the way to the files, below a root that tests choose |
 //! | [`machine`] | operating system, processor, memory, limits |
 //! | [`surroundings`] | container, virtual machine |
 //! | [`modules`] | kernel modules |
@@ -26,16 +25,17 @@ pub mod path_mtu;
 pub mod pci;
 pub mod rdma;
 pub mod surroundings;
-pub mod tree;
 
 use railgauge_wire::facts::{GPUS, Gpu, HostFacts};
 use std::collections::BTreeMap;
 
 use crate::{
     gpu::{distance, facts as nvml},
-    system::interfaces::{Address, addresses},
+    system::{
+        interfaces::{Address, addresses},
+        tree::Tree,
+    },
 };
-use tree::Tree;
 
 /// What is not read from files.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::facts::MODULES;
 
-use super::tree::Tree;
+use crate::system::tree::Tree;
 
 /// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
 pub fn loaded(tree: &Tree) -> BTreeMap<String, String> {

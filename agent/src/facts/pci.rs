@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use railgauge_wire::facts::{Bridge, PciErrors, PciFunction, Sriov};
 
-use super::{
-    config_space::{ConfigSpace, PUBLIC},
-    tree::Tree,
-};
+use super::config_space::{ConfigSpace, PUBLIC};
+use crate::system::tree::Tree;
 
 /// All PCI devices, by address.
 const DEVICES: &str = "sys/bus/pci/devices";

@@ -7,7 +7,8 @@ use std::{
 
 use railgauge_wire::facts::{Gid, RdmaDevice, RdmaPort};
 
-use super::{pci, tree::Tree};
+use super::pci;
+use crate::system::tree::Tree;
 
 /// Directory of the devices.
 pub const CLASS: &str = "sys/class/infiniband";

@@ -2,7 +2,8 @@
 
 use railgauge_wire::facts::Surroundings;
 
-use super::{machine::field, tree::Tree};
+use super::machine::field;
+use crate::system::tree::Tree;
 
 /// What the system runs inside of.
 pub fn around(tree: &Tree) -> Surroundings {

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use super::{device::Device, driver::DevicePtr};
 
@@ -43,8 +46,7 @@ impl Buffer {
         if taken.saturating_add(RESERVE) > free {
             let cause =
                 format!("GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free", device.index());
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-                .help("take smaller sizes, or see with nvidia-smi who else uses this GPU"));
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY));
         }
         let mut address = 0;
         let bytes = usize::try_from(taken).unwrap_or(usize::MAX);
@@ -113,7 +115,7 @@ impl Buffer {
     pub fn dma_buf(&self) -> Result<(OwnedFd, u64), Failure> {
         let refused = |why: &str| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
-                .help("dma-buf needs CUDA 11.7, NVIDIA's open kernel modules and Linux 5.12; or load nvidia_peermem")
+                .remedy(remedy::DMA_BUF_OF_GPU)
         };
         let export = self.device.driver().address_range_handle.ok_or_else(|| refused("the driver is too old"))?;
         if self.device.attribute(DMA_BUF_SUPPORTED) != Some(1) {

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use super::{
     driver::{Driver, Handle, Status, driver},
@@ -58,8 +61,7 @@ impl Device {
                 1 => format!("GPU {index} does not exist: this host has one GPU, number 0"),
                 _ => format!("GPU {index} does not exist: this host has GPUs 0 to {}", count - 1),
             };
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-                .help("name others in `gpus`; CUDA_VISIBLE_DEVICES may hide some from the agent"));
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
         }
         let mut device = 0;
         // SAFETY: `device` is valid for writes and `ordinal` is in range.

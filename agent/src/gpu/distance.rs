@@ -10,7 +10,7 @@ use railgauge_wire::{
     terms::Distance,
 };
 
-use crate::facts::tree::Tree;
+use crate::system::tree::Tree;
 
 /// Every pair of a GPU and an RDMA device whose places are known.
 pub fn all(tree: &Tree, gpus: &[Gpu], devices: &[RdmaDevice]) -> Vec<GpuDistance> {

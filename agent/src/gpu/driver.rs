@@ -10,7 +10,10 @@ use std::{
 };
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 /// A device pointer.
 pub type DevicePtr = u64;
@@ -112,26 +115,25 @@ fn open() -> Result<Driver, Failure> {
     // SAFETY: NVIDIA's driver library, whose initialisers are made to run in any process.
     let library = unsafe { Library::open(Some("libcuda.so.1"), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
         let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        refused(format!("there is no CUDA driver on this host: {words}"))
-            .help("install NVIDIA's driver, or leave memory = \"cuda\" and collectives over nccl to hosts with GPUs")
+        refused(format!("there is no CUDA driver on this host: {words}")).remedy(remedy::INSTALL_CUDA_DRIVER)
     })?;
     let driver = Driver::load(&library).map_err(|symbol| {
-        refused(format!("the CUDA driver of this host is too old: it has no {symbol}"))
-            .help("CUDA 11.0 or newer is needed")
+        refused(format!("the CUDA driver of this host is too old: it has no {symbol}")).remedy(remedy::NEWER_CUDA)
     })?;
     // The driver has threads and exit handlers: it stays.
     std::mem::forget(library);
     // SAFETY: flags must be 0.
     let status = unsafe { (driver.init)(0) };
     driver.check(status, "starting the CUDA driver").map_err(|failure| {
-        failure.help("see nvidia-smi and dmesg on that host: the kernel module may be missing or of another version")
+        let cause = format!("{}: the kernel module may be missing or of another version", failure.cause);
+        Failure { cause, ..failure }.remedy(remedy::LOOK_AT_GPU)
     })?;
     let mut version = 0;
     // SAFETY: `version` is valid for writes.
     driver.check(unsafe { (driver.driver_get_version)(&raw mut version) }, "reading the driver's version")?;
     if version < OLDEST {
         let cause = format!("the CUDA driver of this host is too old: {}.{}", version / 1000, version % 1000 / 10);
-        return Err(refused(cause).help("CUDA 11.0 or newer is needed"));
+        return Err(refused(cause).remedy(remedy::NEWER_CUDA));
     }
     Ok(driver)
 }

@@ -8,7 +8,10 @@ use railgauge_wire::{
 };
 
 use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, values::Values};
-use crate::{collective::values::Part, fault, memory::pattern};
+use crate::{
+    fault,
+    memory::{pattern, values::Part},
+};
 
 /// The source, with the end mark that the driver looks for.
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");

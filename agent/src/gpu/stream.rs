@@ -2,7 +2,10 @@
 
 use std::{ffi::c_void, sync::Arc};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use super::{
     buffer::Buffer,
@@ -162,7 +165,7 @@ impl Stream {
         let functions = (driver.capture_begin, driver.capture_end, driver.graph_instantiate, driver.graph_destroy);
         let (Some(begin), Some(end), Some(instantiate), Some(destroy)) = functions else {
             let cause = format!("GPU {}: this driver has no CUDA graphs", self.device.index());
-            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("leave `graph` out"));
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::LEAVE_GRAPH_OUT));
         };
         // SAFETY: the stream lives and is not being captured: only this function does so, and ends it below.
         self.device.check(unsafe { begin(self.handle, CAPTURE_THREAD_LOCAL) }, "beginning to capture a graph")?;

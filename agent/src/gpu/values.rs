@@ -1,4 +1,4 @@
-//! The data of collectives (see [`crate::collective::values`]), as the kernels make and compare it.
+//! The data of collectives (see [`crate::memory::values`]), as the kernels make and compare it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 
 use super::{buffer::Buffer, device::Device, stream::Stream, table};
-use crate::collective::values::{Part, cap};
+use crate::memory::values::{Part, cap};
 
 /// What all ranks' data is made of.
 pub struct Values {

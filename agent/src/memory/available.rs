@@ -1,6 +1,6 @@
 //! How much memory this process may still take.
 
-use crate::facts::tree::Tree;
+use crate::system::tree::Tree;
 
 /// Bytes that can be taken without swapping: what the kernel calls available, and what is left of every control group
 /// the process is in. `None` if the kernel does not say.

@@ -2,10 +2,13 @@
 
 use std::{io, ptr::NonNull};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use super::available;
-use crate::facts::tree::Tree;
+use crate::system::tree::Tree;
 
 /// Size of a huge page in bytes: the default one of x86-64 and of arm64 with 4 KiB pages.
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -32,7 +35,7 @@ impl Buffer {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
         if let Some(available) = available::bytes(&Tree::new("/")).filter(|available| length > *available) {
             let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
-            return Err(refused(cause).help("use smaller sizes or fewer queue pairs"));
+            return Err(refused(cause).remedy(remedy::SMALLER_BUFFERS));
         }
         let page = if huge { HUGE_PAGE } else { 4096 };
         // A length that does not fit an address cannot be available either; mmap then says so.
@@ -47,11 +50,11 @@ impl Buffer {
         let Some(start) = start else {
             let error = io::Error::last_os_error();
             let pages = mapped / page;
-            let help = match huge {
-                true => format!("reserve huge pages: sysctl vm.nr_hugepages={pages} (or more, for every buffer)"),
-                false => "use smaller sizes or fewer queue pairs".into(),
+            let remedy = match huge {
+                true => remedy::RESERVE_HUGE_PAGES.with([("pages", pages.to_string())]),
+                false => remedy::SMALLER_BUFFERS.into(),
             };
-            return Err(refused(format!("a buffer of {length} bytes could not be mapped: {error}")).help(help));
+            return Err(refused(format!("a buffer of {length} bytes could not be mapped: {error}")).remedy(remedy));
         };
         Ok(Self { start, length, mapped })
     }

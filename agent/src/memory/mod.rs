@@ -7,9 +7,11 @@
 //! | [`place`] | near which NIC, on which core |
 //! | [`backing`] | what devices reach of it, whatever kind it is |
 //! | [`pattern`] | the bytes of a verify pass: fill, poison, check |
+//! | [`values`] | the numbers of a collective |
 
 pub mod available;
 pub mod backing;
 pub mod host;
 pub mod pattern;
 pub mod place;
+pub mod values;

@@ -5,11 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
-use crate::{
-    facts::tree::{Tree, list},
-    system::affinity,
+use crate::system::{
+    affinity,
+    tree::{Tree, list},
 };
 
 /// Moves the calling thread to `core`, or else to the processors of the node that `numa_file` names (a sysfs path below
@@ -21,9 +24,9 @@ use crate::{
 pub fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<BTreeMap<String, String>, Failure> {
     if let Some(core) = core {
         affinity::allow(&[core]).map_err(|error| {
-            let allowed = affinity::allowed().unwrap_or_default();
-            Failure::new(Stage::Open, Kind::Configuration, format!("cannot run on core {core}: {error}"))
-                .help(format!("cores open to the agent: {}", ranges(&allowed)))
+            let allowed = ranges(&affinity::allowed().unwrap_or_default());
+            let cause = format!("cannot run on core {core}: {error}; cores open to the agent: {allowed}");
+            Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OPEN_CORE)
         })?;
         return Ok(setting("core", core));
     }
@@ -92,7 +95,7 @@ mod tests {
     #[test]
     fn a_core_that_is_not_there_is_refused_with_those_that_are() {
         let failure = settle(&Tree::new("/"), Some(8191), "").unwrap_err();
-        assert!(failure.cause.contains("core 8191") && failure.help.contains("cores open"), "{failure}");
+        assert!(failure.cause.contains("core 8191") && failure.cause.contains("cores open"), "{failure}");
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
     }
 }

@@ -13,8 +13,9 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Exercise, Exercised},
+    remedy,
     step::Checked,
-    terms::{Aim, Datatype, Op, Reduction},
+    terms::{Datatype, Op, Reduction, TestMetric},
 };
 
 mod step;
@@ -91,8 +92,7 @@ impl Bench {
         {
             let cause =
                 format!("{reduction} of {} over {ranks} ranks is rounded, so nothing can be verified", manner.datatype);
-            return Err(Failure::new(Stage::Measure, Kind::Configuration, cause)
-                .help("take a power of two of ranks, integers, or verify = false"));
+            return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::EXACT_REDUCTION));
         }
         self.reduction = self.communicator.reduction(reduction, manner.datatype)?;
         self.say("preparing data");
@@ -146,7 +146,7 @@ impl Bench {
         }
         self.filled = None;
         // All of the buffer, whatever this size needs of it: the next sizes find it filled.
-        let whole = crate::collective::values::Part { count: self.send.len() / layout.width, ..layout.input() };
+        let whole = crate::memory::values::Part { count: self.send.len() / layout.width, ..layout.input() };
         kernels::write_values(&self.stream, &self.send, values, &whole)?;
         self.stream.wait()?;
         self.filled = Some(key);
@@ -270,7 +270,7 @@ impl Bench {
         }
         // Not where the last timed operation stands, which may be overwritten already and must do its work itself.
         let elsewhere = layout.slots > 1 || verified.is_none();
-        let untimed = (exercise.aim == Aim::Bandwidth && elsewhere)
+        let untimed = (exercise.metric == TestMetric::Bandwidth && elsewhere)
             .then(|| self.call(layout, exercise, cut.batch % layout.slots));
         self.say("timed operations");
         let batch = || {
@@ -289,7 +289,7 @@ impl Bench {
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
                 // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
-                if number == 0 || exercise.aim == Aim::Latency {
+                if number == 0 || exercise.metric == TestMetric::Latency {
                     self.line_up(exercise, untimed.as_ref())?;
                 }
                 times.push(batch()?);

@@ -10,6 +10,7 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    remedy,
     terms::{Datatype, Op, Reduction},
 };
 
@@ -212,6 +213,6 @@ pub fn fresh_id(nccl: &Nccl) -> Result<UniqueId, Failure> {
     let mut id = UniqueId([0; 128]);
     // SAFETY: `id` is valid for writes.
     nccl.check(unsafe { (nccl.get_unique_id)(&raw mut id) }, "making the group's id")
-        .map_err(|failure| failure.help("NCCL needs a network interface for its own talk: see NCCL_SOCKET_IFNAME"))?;
+        .map_err(|failure| failure.remedy(remedy::NCCL_INTERFACE))?;
     Ok(id)
 }

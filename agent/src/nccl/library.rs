@@ -9,6 +9,7 @@ use std::{
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    remedy,
     terms::{Datatype, Reduction},
 };
 
@@ -95,13 +96,12 @@ impl Nccl {
         // SAFETY: NVIDIA's library, or the one the plan's author names, whose initialisers run in this rank's process.
         let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
             let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            refused(format!("NCCL cannot be opened: {words}"))
-                .help("install NCCL (libnccl2), or name its file with `library`")
+            refused(format!("NCCL cannot be opened: {words}")).remedy(remedy::INSTALL_NCCL)
         })?;
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
         let mut nccl = Self::load(&library, path.clone()).map_err(|symbol| {
-            refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).help("NCCL 2.11 or newer is needed")
+            refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).remedy(remedy::NEWER_NCCL)
         })?;
         // NCCL has threads of its own: it stays.
         std::mem::forget(library);
@@ -111,7 +111,7 @@ impl Nccl {
         nccl.version = version;
         if version < OLDEST {
             let cause = format!("{path} is NCCL {}, which is too old", nccl.version());
-            return Err(refused(cause).help("NCCL 2.11 or newer is needed"));
+            return Err(refused(cause).remedy(remedy::NEWER_NCCL));
         }
         Ok(nccl)
     }
@@ -136,8 +136,7 @@ impl Nccl {
             return Ok(());
         }
         let cause = format!("NCCL {} has no {datatype}", self.version());
-        Err(Failure::new(Stage::Measure, Kind::Unsupported, cause)
-            .help("NCCL 2.24 or newer is needed, and GPUs of compute capability 9.0 to reduce such numbers"))
+        Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::NCCL_OF_8_BITS))
     }
 
     /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator; NCCL ends it with the communicator.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
     group::Carried,
-    terms::{GpuPath, LinkLayer, Transport},
+    terms::{Carrier, GpuPath, LinkLayer},
 };
 
 /// What a rank's log says of its connections; `None` if it says nothing.
@@ -24,32 +24,32 @@ pub fn read(text: &str) -> Option<Carried> {
     }
     let any = |start: &str| evidence.keys().any(|words| words.starts_with(start));
     let transport = if any("via NET/Socket") {
-        Transport::NcclSocket
+        Carrier::NcclSocket
     } else if any("via NET/") {
-        Transport::NcclIb
+        Carrier::NcclIb
     } else if any("via SHM") {
-        Transport::NcclShm
+        Carrier::NcclShm
     } else if any("via P2P") {
-        Transport::NcclP2p
+        Carrier::NcclP2p
     } else {
         return None;
     };
     let direct = evidence.keys().any(|words| words.contains("GDRDMA"));
     let gpu_path = match transport {
-        Transport::NcclIb if direct && text.contains("DMA-BUF is available") => GpuPath::GdrDmabuf,
-        Transport::NcclIb if direct => GpuPath::GdrPeermem,
-        Transport::NcclIb | Transport::NcclSocket => GpuPath::Staged,
+        Carrier::NcclIb if direct && text.contains("DMA-BUF is available") => GpuPath::GdrDmabuf,
+        Carrier::NcclIb if direct => GpuPath::GdrPeermem,
+        Carrier::NcclIb | Carrier::NcclSocket => GpuPath::Staged,
         _ => GpuPath::None,
     };
     let using = |word: &str| text.lines().any(|line| line.contains("NET/IB : Using") && line.contains(word));
     let link_layer = match transport {
         // NCCL chooses GIDs of RoCE v2 unless NCCL_IB_ROCE_VERSION_NUM says otherwise.
-        Transport::NcclIb if using("/RoCE") => Some(LinkLayer::RoceV2),
-        Transport::NcclIb if using("/IB") => Some(LinkLayer::Infiniband),
-        Transport::NcclSocket if text.lines().any(|line| line.contains("NET/Socket : Using [0]lo:")) => {
+        Carrier::NcclIb if using("/RoCE") => Some(LinkLayer::RoceV2),
+        Carrier::NcclIb if using("/IB") => Some(LinkLayer::Infiniband),
+        Carrier::NcclSocket if text.lines().any(|line| line.contains("NET/Socket : Using [0]lo:")) => {
             Some(LinkLayer::Loopback)
         }
-        Transport::NcclSocket => Some(LinkLayer::Ethernet),
+        Carrier::NcclSocket => Some(LinkLayer::Ethernet),
         _ => None,
     };
     let nics = nics(text, evidence.keys()).unwrap_or_default();
@@ -101,7 +101,7 @@ mod tests {
         let p2p = "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n\
                    h:1:2 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n";
         let carried = read(p2p).unwrap();
-        assert_eq!((carried.transport, carried.gpu_path), (Transport::NcclP2p, GpuPath::None));
+        assert_eq!((carried.transport, carried.gpu_path), (Carrier::NcclP2p, GpuPath::None));
         assert_eq!(carried.evidence["via P2P/CUMEM"], 2);
         assert!(!carried.networked && !carried.collnet);
         let sharp =
@@ -112,12 +112,12 @@ mod tests {
              h:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/0/GDRDMA\n"
         );
         let carried = read(&ib).unwrap();
-        assert_eq!((carried.transport, carried.link_layer), (Transport::NcclIb, Some(LinkLayer::RoceV2)));
+        assert_eq!((carried.transport, carried.link_layer), (Carrier::NcclIb, Some(LinkLayer::RoceV2)));
         assert_eq!((carried.gpu_path, carried.networked), (GpuPath::GdrPeermem, true));
         let socket = "h:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0\n";
-        assert_eq!(read(socket).unwrap().transport, Transport::NcclSocket);
+        assert_eq!(read(socket).unwrap().transport, Carrier::NcclSocket);
         let shared = "h:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";
-        assert_eq!(read(shared).unwrap().transport, Transport::NcclShm);
+        assert_eq!(read(shared).unwrap().transport, Carrier::NcclShm);
         assert_eq!(read("h:1:2 [0] NCCL INFO Connected all rings\n"), None);
     }
 

@@ -8,7 +8,6 @@
 //! | --- | --- |
 //! | [`process`] | a rank's process, as its agent sees it |
 //! | [`worker`] | the process itself: opens, joins, measures; watched from inside |
-//! | [`words`] | what the two say to each other |
 //! | [`library`] | NCCL opened at run time |
 //! | [`communicator`] | one communicator and the collectives on it |
 //! | [`bench`] | one measurement |
@@ -19,5 +18,4 @@ pub mod communicator;
 pub mod library;
 pub mod log;
 pub mod process;
-pub mod words;
 pub mod worker;

@@ -14,12 +14,11 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     group::MemberSpec,
+    remedy,
 };
 
-use super::{
-    words::{Order, Reply, Said, Wish},
-    worker::LOG_FILE,
-};
+use super::worker::LOG_FILE;
+use crate::collective::message::{RankAnswer, RankAsk, RankRequest, Reply};
 use crate::system::wait::{self, Doorbell};
 
 /// How much longer than its own limit a rank may be silent. One that lives answers within a moment, before it aborts;
@@ -78,14 +77,20 @@ impl Rank {
     ///
     /// # Errors
     /// The rank's failure; or it died or did not answer, which ends it.
-    pub fn ask(&mut self, wish: Wish, limit: Duration, abort: &AtomicBool, bell: &Doorbell) -> Result<Said, Failure> {
-        let stage = match &wish {
-            Wish::Open(_) => Stage::Open,
-            Wish::Join(_) => Stage::Join,
-            Wish::Exercise(_) => Stage::Measure,
+    pub fn ask(
+        &mut self,
+        ask: RankAsk,
+        limit: Duration,
+        abort: &AtomicBool,
+        bell: &Doorbell,
+    ) -> Result<RankAnswer, Failure> {
+        let stage = match &ask {
+            RankAsk::Open(_) => Stage::Open,
+            RankAsk::Join(_) => Stage::Join,
+            RankAsk::Exercise(_) => Stage::Measure,
         };
         let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        if frame::write(&mut self.to, &Order { wish, limit_ms }).is_err() {
+        if frame::write(&mut self.to, &RankRequest { ask, limit_ms }).is_err() {
             return Err(self.died(stage));
         }
         let until = Instant::now() + limit + GRACE;
@@ -101,12 +106,12 @@ impl Rank {
                 Ok([0, _]) if left.is_zero() => {
                     self.end();
                     let cause = format!(
-                        "{}: its process did not answer within {:.1} s and was killed",
+                        "{}: its process did not answer within {:.1} s and was killed: it was stopped, or its GPU \
+                         hangs",
                         self.name,
                         (limit + GRACE).as_secs_f64()
                     );
-                    return Err(Failure::new(stage, Kind::Lost, cause)
-                        .help("it is stopped, or its GPU hangs: see nvidia-smi and dmesg"));
+                    return Err(Failure::new(stage, Kind::Lost, cause).remedy(remedy::LOOK_AT_GPU));
                 }
                 Ok([0, _]) => {}
                 Ok(_) => break,
@@ -124,8 +129,7 @@ impl Rank {
     fn died(&mut self, stage: Stage) -> Failure {
         self.end();
         let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        Failure::new(stage, Kind::Lost, format!("{}: its process ended: {how}", self.name))
-            .help("its last words are in log.txt")
+        Failure::new(stage, Kind::Lost, format!("{}: its process ended: {how}", self.name)).remedy(remedy::READ_LOG)
     }
 
     /// Kills the process, if it still runs.

@@ -21,6 +21,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     group::{MemberOpened, MemberSpec, Ticket},
+    remedy,
 };
 
 use super::{
@@ -28,8 +29,8 @@ use super::{
     communicator::{self, Communicator},
     library::{Nccl, UniqueId},
     log,
-    words::{Order, Reply, Said, Wish},
 };
+use crate::collective::message::{RankAnswer, RankAsk, RankRequest, Reply};
 use crate::{
     gpu::{Buffer, Device, Stream},
     system::{process, wait},
@@ -73,16 +74,16 @@ fn serve() -> io::Result<()> {
     let (replies, outbox) = channel();
     let theirs = watched.clone();
     std::thread::Builder::new().name("rank".into()).spawn(move || work(&theirs, &inbox, &replies))?;
-    while let Some(Order { wish, limit_ms }) = frame::read::<Order>(&mut from)? {
-        let stage = match &wish {
-            Wish::Open(_) => Stage::Open,
-            Wish::Join(_) => Stage::Join,
-            Wish::Exercise(_) => Stage::Measure,
+    while let Some(RankRequest { ask, limit_ms }) = frame::read::<RankRequest>(&mut from)? {
+        let stage = match &ask {
+            RankAsk::Open(_) => Stage::Open,
+            RankAsk::Join(_) => Stage::Join,
+            RankAsk::Exercise(_) => Stage::Measure,
         };
         let limit = Duration::from_millis(limit_ms);
         let begin = Instant::now();
         let gone = || io::Error::other("the working thread is gone");
-        orders.send(wish).map_err(|_| gone())?;
+        orders.send(ask).map_err(|_| gone())?;
         let reply = loop {
             match outbox.recv_timeout(TICK) {
                 Ok(reply) => break reply,
@@ -124,8 +125,7 @@ fn overdue(watched: &Watched, stage: Stage, limit: Duration) -> Failure {
     if !phase.is_empty() {
         cause.push_str(&format!(", while busy with: {phase}"));
     }
-    let failure = Failure::new(stage, Kind::Deadline, cause)
-        .help("another rank may be missing or slow: see log.txt and every rank's failure");
+    let failure = Failure::new(stage, Kind::Deadline, cause).remedy(remedy::LOOK_AT_RANKS);
     named(watched, failure)
 }
 
@@ -144,10 +144,10 @@ fn read_log() -> String {
 }
 
 /// The working thread.
-fn work(watched: &Watched, inbox: &Receiver<Wish>, replies: &Sender<Reply>) {
+fn work(watched: &Watched, inbox: &Receiver<RankAsk>, replies: &Sender<Reply>) {
     let mut state = State::Nothing;
-    while let Ok(wish) = inbox.recv() {
-        let reply = state.grant(watched, wish);
+    while let Ok(ask) = inbox.recv() {
+        let reply = state.grant(watched, ask);
         if replies.send(reply).is_err() {
             break;
         }
@@ -161,15 +161,15 @@ enum State {
 }
 
 impl State {
-    fn grant(&mut self, watched: &Watched, wish: Wish) -> Reply {
+    fn grant(&mut self, watched: &Watched, ask: RankAsk) -> Reply {
         let unfit = || Failure::new(Stage::Converse, Kind::Internal, "the rank is not ready for this".to_owned());
-        match (wish, std::mem::replace(self, Self::Nothing)) {
-            (Wish::Open(spec), Self::Nothing) => {
+        match (ask, std::mem::replace(self, Self::Nothing)) {
+            (RankAsk::Open(spec), Self::Nothing) => {
                 let (state, opened) = open(watched, spec)?;
                 *self = state;
-                Ok(Said::Opened(Box::new(opened)))
+                Ok(RankAnswer::Opened(Box::new(opened)))
             }
-            (Wish::Join(tickets), Self::Open { spec, stream, buffers, id }) => {
+            (RankAsk::Join(tickets), Self::Open { spec, stream, buffers, id }) => {
                 let id = match tickets.first() {
                     Some(Ticket::Nccl { id: Some(text) }) => Some(Box::new(read_id(text)?)),
                     _ => id,
@@ -180,14 +180,14 @@ impl State {
                 let communicator = Communicator::join(nccl, *id, spec.rank, spec.ranks, watched.communicator.clone())?;
                 *self = Self::Joined(Box::new(Bench::new(communicator, stream, buffers, watched.phase.clone())));
                 say(watched, "idle");
-                Ok(Said::Joined)
+                Ok(RankAnswer::Joined)
             }
-            (Wish::Exercise(exercise), Self::Joined(mut bench)) => {
+            (RankAsk::Exercise(exercise), Self::Joined(mut bench)) => {
                 let exercised = bench.run(&exercise);
                 *self = Self::Joined(bench);
                 let mut exercised = exercised?;
                 exercised.carried = log::read(&read_log());
-                Ok(Said::Exercised(Box::new(exercised)))
+                Ok(RankAnswer::Exercised(Box::new(exercised)))
             }
             (_, state) => {
                 *self = state;
@@ -214,8 +214,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
             "two buffers of {} bytes are wanted, and {free} of the GPU's {total} bytes are free",
             spec.max_size
         );
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-            .help("take smaller sizes, or see with nvidia-smi who else uses this GPU"));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY));
     }
     let nccl = Nccl::open(spec.library.as_deref())?;
     let buffers =

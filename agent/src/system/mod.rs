@@ -12,6 +12,7 @@
 //! | [`ethtool`] | SIOCETHTOOL |
 //! | [`netlink`], [`dcb`] | netlink: data centre bridging |
 //! | [`library`] | dlopen |
+//! | [`tree`] | sysfs and procfs, below a root that tests choose |
 //! | [`socket`] | send, recv |
 
 pub mod affinity;
@@ -25,4 +26,5 @@ pub mod netlink;
 pub mod process;
 pub mod socket;
 pub mod time;
+pub mod tree;
 pub mod wait;

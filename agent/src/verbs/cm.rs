@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use rdma_sys::*;
 use socket2::SockAddr;
 
@@ -64,10 +67,8 @@ impl Events {
         let library = CmLibrary::get()?;
         // SAFETY: no preconditions.
         let handle = unsafe { (library.rdma_create_event_channel)() };
-        let handle = NonNull::new(handle).ok_or_else(|| {
-            failed("creating an event channel")
-                .help("load the kernel module rdma_ucm, and pass /dev/infiniband/rdma_cm through")
-        })?;
+        let handle =
+            NonNull::new(handle).ok_or_else(|| failed("creating an event channel").remedy(remedy::RDMA_CM_DEVICE))?;
         // SAFETY: the descriptor is open and the channel's own. It must not block, so that deadlines are kept.
         unsafe { libc::fcntl(handle.as_ref().fd, libc::F_SETFL, libc::O_NONBLOCK) };
         Ok(Arc::new(Self { library, handle }))
@@ -94,7 +95,7 @@ impl Events {
             let left = limit.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Failure::new(Stage::Join, Kind::Deadline, "rdma_cm: the peer did not answer in time")
-                    .help("can the hosts ping one another over the RDMA interface? Look at the peer's error too"));
+                    .remedy(remedy::PING_PEER));
             }
             wait([(self.as_fd(), READABLE)], Some(left.min(Duration::from_millis(100))))
                 .map_err(|error| Failure::new(Stage::Join, Kind::Internal, format!("waiting for rdma_cm: {error}")))?;
@@ -166,24 +167,26 @@ impl Event {
     /// What went wrong, if this is not what was waited for.
     pub fn failure(&self) -> Failure {
         use rdma_cm_event_type as is;
-        let (what, kind, help) = match self.kind {
+        let (what, kind, remedy) = match self.kind {
             is::RDMA_CM_EVENT_ADDR_ERROR => {
-                ("the peer's address does not resolve", Kind::Fabric, "ping the peer from the RDMA interface")
+                ("the peer's address does not resolve", Kind::Fabric, Some(remedy::PING_PEER))
             }
-            is::RDMA_CM_EVENT_ROUTE_ERROR => ("no route to the peer", Kind::Fabric, "compare subnets and VLANs"),
-            is::RDMA_CM_EVENT_UNREACHABLE => (
-                "the peer is unreachable",
-                Kind::Fabric,
-                "look at its port, and at firewalls (RoCE v2 is UDP port 4791)",
-            ),
-            is::RDMA_CM_EVENT_REJECTED => ("the peer refused the connection", Kind::Fabric, "look at the peer's error"),
-            is::RDMA_CM_EVENT_CONNECT_ERROR => ("connecting failed", Kind::Fabric, "look at the peer's error"),
-            is::RDMA_CM_EVENT_DISCONNECTED => ("the peer hung up", Kind::Fabric, "look at the peer's error"),
-            is::RDMA_CM_EVENT_DEVICE_REMOVAL => ("the device went away", Kind::Configuration, "look at `dmesg`"),
-            _ => ("an event out of turn", Kind::Internal, ""),
+            is::RDMA_CM_EVENT_ROUTE_ERROR => ("no route to the peer", Kind::Fabric, Some(remedy::COMPARE_ROUTES)),
+            is::RDMA_CM_EVENT_UNREACHABLE => {
+                ("the peer is unreachable", Kind::Fabric, Some(remedy::CHECK_PATH_TO_PEER))
+            }
+            is::RDMA_CM_EVENT_REJECTED => {
+                ("the peer refused the connection", Kind::Fabric, Some(remedy::LOOK_AT_PEER_ERROR))
+            }
+            is::RDMA_CM_EVENT_CONNECT_ERROR => ("connecting failed", Kind::Fabric, Some(remedy::LOOK_AT_PEER_ERROR)),
+            is::RDMA_CM_EVENT_DISCONNECTED => ("the peer hung up", Kind::Fabric, Some(remedy::LOOK_AT_PEER_ERROR)),
+            is::RDMA_CM_EVENT_DEVICE_REMOVAL => {
+                ("the device went away", Kind::Configuration, Some(remedy::LOOK_AT_DEVICE))
+            }
+            _ => ("an event out of turn", Kind::Internal, None),
         };
         let cause = format!("rdma_cm: {what} (event {}, status {})", self.kind, self.status);
-        Failure::new(Stage::Join, kind, cause).help(help)
+        Failure { remedy: remedy.map(Into::into), ..Failure::new(Stage::Join, kind, cause) }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{any::Any, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use rdma_sys::*;
 
 use super::{
@@ -97,8 +100,8 @@ impl Device {
         let Some((_, device)) = list.devices().find(|(known, _)| known == name) else {
             let known: Vec<_> = list.devices().map(|(name, _)| name).collect();
             let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(Failure::new(Stage::Open, Kind::Configuration, format!("no RDMA device {name} on this host"))
-                .help(format!("devices here: {there}; see `rdma link` or /sys/class/infiniband")));
+            let cause = format!("no RDMA device {name} on this host; devices here: {there}");
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_RDMA_DEVICE));
         };
         // SAFETY: the device is of a list that is not freed yet.
         let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };
@@ -126,9 +129,8 @@ impl Device {
             (CStr::from_ptr((*device).name.as_ptr()).to_string_lossy().into_owned(), (*device).transport_type)
         };
         if found != name {
-            let cause = format!("rdma_cm takes {found} for the address of {name}");
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause)
-                .help("two devices share an address: give each its own, or name the other device"));
+            let cause = format!("rdma_cm takes {found} for the address of {name}: two devices share an address");
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::ADDRESS_OF_ITS_OWN));
         }
         let iwarp = transport == ibv_transport_type::IBV_TRANSPORT_IWARP;
         Ok(Arc::new(Self { library, context, name: found, iwarp, owner: Some(owner) }))

@@ -4,6 +4,7 @@ use std::fmt;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    remedy::{self, Entry},
     terms::LinkLayer,
 };
 
@@ -109,13 +110,15 @@ pub fn from_hex(text: &str) -> Option<[u8; 16]> {
 /// # Errors
 /// The table has no such entry, or none at all.
 pub fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, Failure> {
-    let refuse = |cause: String, help: &str| Err(Failure::new(Stage::Open, Kind::Configuration, cause).help(help));
+    let refuse =
+        |cause: String, remedy: Entry| Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy));
     if let Some(index) = wanted {
         return gids.iter().find(|gid| gid.index == index).copied().map_or_else(
             || {
                 let set: Vec<_> =
                     gids.iter().map(|gid| format!("{} ({gid}, {})", gid.index, gid.kind.word())).collect();
-                refuse(format!("GID index {index} is not set"), &format!("set are: {}", set.join(", ")))
+                let cause = format!("GID index {index} is not set; set are: {}", set.join(", "));
+                refuse(cause, remedy::USE_SET_GID)
             },
             Ok,
         );
@@ -125,10 +128,7 @@ pub fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, F
     } else {
         gids.first()
     };
-    chosen.copied().map_or_else(
-        || refuse("the port has no GID".to_owned(), "give its network interface an address and bring it up"),
-        Ok,
-    )
+    chosen.copied().map_or_else(|| refuse("the port has no GID".to_owned(), remedy::ADDRESS_AND_UP), Ok)
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(choose(&mlx5, true, Some(2)).unwrap().index, 2);
         assert_eq!(choose(&mlx5, false, None).unwrap().index, 0, "InfiniBand uses the first");
         let failure = choose(&mlx5, true, Some(7)).unwrap_err();
-        assert!(failure.help.contains("3 (::ffff:10.0.0.1, RoCE v2)"), "{failure}");
+        assert!(failure.cause.contains("3 (::ffff:10.0.0.1, RoCE v2)"), "{failure}");
         assert!(choose(&[], true, None).unwrap_err().cause.contains("no GID"));
     }
 

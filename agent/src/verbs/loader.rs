@@ -9,7 +9,10 @@ use std::{
 };
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 unsafe extern "C" {
     /// glibc's versioned lookup; the `libc` crate does not declare it.
@@ -35,9 +38,9 @@ impl Loaded {
         let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
             let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             let failure = Failure::new(Stage::Open, Kind::Unsupported, format!("cannot load {name}: {words}"));
-            failure.help(match wanted {
-                Some(_) => format!("{variable} names a library that does not load: correct or unset it"),
-                None => format!("install {packages} on this host"),
+            failure.remedy(match wanted {
+                Some(_) => remedy::CORRECT_LIBRARY_VARIABLE.with([("variable", variable)]),
+                None => remedy::INSTALL_LIBRARY.with([("packages", packages)]),
             })
         })?;
         Ok(Self { handle: library.into_raw(), file: name.to_owned() })
@@ -84,7 +87,7 @@ impl Loaded {
         // SAFETY: handed on to the caller.
         unsafe { self.optional(name, version) }.ok_or_else(|| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("{} has no function {name}@{version}", self.file))
-                .help("use the library of rdma-core, not a stand-in")
+                .remedy(remedy::USE_RDMA_CORE)
         })
     }
 }
@@ -103,7 +106,7 @@ mod tests {
         let failure = Loaded::open("libnosuchthing.so.1", "RAILGAUGE_TEST_UNSET", "package-x").unwrap_err();
         assert_eq!(failure.kind, Kind::Unsupported);
         assert!(failure.cause.contains("libnosuchthing.so.1") && failure.cause.contains("cannot open"), "{failure}");
-        assert!(failure.help.contains("install package-x"));
+        assert_eq!(failure.remedy, Some(remedy::INSTALL_LIBRARY.with([("packages", "package-x")])));
     }
 
     #[test]

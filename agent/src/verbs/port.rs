@@ -2,7 +2,10 @@
 
 use std::mem;
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use rdma_sys::*;
 
 use super::{
@@ -82,7 +85,7 @@ impl Port {
         };
         if errno != 0 {
             let failure = words::verb(Stage::Open, Doing::Query, &format!("{}:{number}", device.name()), errno);
-            return Err(failure.help("does the device have this port? Ports count from 1"));
+            return Err(failure.remedy(remedy::CHECK_PORT_NUMBER));
         }
         Ok(Self {
             number,
@@ -107,17 +110,17 @@ impl Port {
         if self.active() {
             return Ok(());
         }
-        let (state, help) = match self.state {
-            ibv_port_state::IBV_PORT_DOWN if self.ethernet => {
-                ("down", "bring its network interface up (`ip link set … up`), then look at cable and switch port")
+        let (state, remedy) = match self.state {
+            ibv_port_state::IBV_PORT_DOWN if self.ethernet => ("down", remedy::PORT_UP),
+            ibv_port_state::IBV_PORT_DOWN => ("down", remedy::PORT_DOWN_INFINIBAND),
+            ibv_port_state::IBV_PORT_INIT => ("initialising: no subnet manager has seen it", remedy::SUBNET_MANAGER),
+            ibv_port_state::IBV_PORT_ARMED => {
+                ("armed: the subnet manager has not activated it yet", remedy::SUBNET_MANAGER)
             }
-            ibv_port_state::IBV_PORT_DOWN => ("down", "look at cable and switch port, `ibstat` and `dmesg`"),
-            ibv_port_state::IBV_PORT_INIT => ("initialising", "no subnet manager has seen it: is opensm running?"),
-            ibv_port_state::IBV_PORT_ARMED => ("armed", "the subnet manager has not activated it yet"),
-            _ => ("not active", "look at `ibv_devinfo` and `dmesg`"),
+            _ => ("not active", remedy::LOOK_AT_PORT),
         };
         let cause = format!("{device}:{}: the port is {state}", self.number);
-        Err(Failure::new(Stage::Open, Kind::Configuration, cause).help(help))
+        Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy))
     }
 
     /// The set entries of the GID table, in the order of their indexes.
@@ -189,6 +192,7 @@ mod tests {
         let port =
             Port { number: 2, state: ibv_port_state::IBV_PORT_DOWN, ethernet: true, mtu: 1024, lid: 0, gid_count: 2 };
         let failure = port.must_be_active("rxe0").unwrap_err();
-        assert!(failure.cause.contains("rxe0:2") && failure.help.contains("ip link"), "{failure}");
+        assert!(failure.cause.contains("rxe0:2"), "{failure}");
+        assert!(failure.remedy.unwrap().commands()[0].command.starts_with("ip link set "));
     }
 }

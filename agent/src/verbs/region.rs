@@ -2,7 +2,10 @@
 
 use std::{ptr::NonNull, sync::Arc};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
 use crate::memory::backing::Backing;
@@ -45,7 +48,7 @@ impl Region {
         }
         let unsupported = |what: &str| {
             let cause = format!("{}: {} has no {what}", domain.device().name(), library.file());
-            Failure::new(Stage::Open, Kind::Unsupported, cause).help("install a newer rdma-core on this host")
+            Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::NEWER_RDMA_CORE)
         };
         let (pd, address, length) = (domain.handle.as_ptr(), backing.address(), backing.length());
         // Optional flags may only be given to the newer entry point; C does this in a macro named ibv_reg_mr.
@@ -77,9 +80,8 @@ impl Region {
     pub fn takes_dma_buf(domain: &Arc<Domain>) -> Result<(), Failure> {
         let (device, library) = (domain.device().name(), domain.device().library());
         let refused = |why: String| {
-            Failure::new(Stage::Open, Kind::Unsupported, format!("{device}: no dma-buf: {why}")).help(
-                "dma-buf needs a driver that offers it (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34",
-            )
+            Failure::new(Stage::Open, Kind::Unsupported, format!("{device}: no dma-buf: {why}"))
+                .remedy(remedy::DMA_BUF_OF_NIC)
         };
         let register = library
             .ibv_reg_dmabuf_mr

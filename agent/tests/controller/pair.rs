@@ -6,7 +6,7 @@ use railgauge_wire::{
     measure::Measurement,
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Aim, Fabric, Memory, Op, Service},
+    terms::{Memory, Op, Service, TestMetric, Transport},
 };
 
 use super::{Agent, Outcome};
@@ -23,7 +23,7 @@ pub struct Pair {
 pub fn spec(role: Role, qps: u32, max_size: u64) -> LinkSpec {
     LinkSpec {
         role,
-        fabric: Fabric::Tcp,
+        transport: Transport::Tcp,
         service: Service::Rc,
         device: None,
         port: 1,
@@ -88,15 +88,15 @@ impl Pair {
     }
 
     /// Runs an initiator's step while the responder serves; both accounts.
-    pub fn served(&mut self, op: Op, aim: Aim, size: u64, step: Step) -> (Outcome, Outcome) {
-        let serve = Step::Serve { op, aim, size };
+    pub fn served(&mut self, op: Op, metric: TestMetric, size: u64, step: Step) -> (Outcome, Outcome) {
+        let serve = Step::Serve { op, metric, size };
         assert_eq!(self.responder.ask(self::step(serve)), Ok(Answer::Done));
         let outcome = self.initiator.ask(self::step(step));
         (outcome, self.responder.ask(Ask::Stop { link: LINK }))
     }
 
     pub fn time(&mut self, timing: Timing) -> (Measurement, Measurement) {
-        let (near, far) = self.served(timing.op, timing.aim, timing.size, Step::Time(timing));
+        let (near, far) = self.served(timing.op, timing.metric, timing.size, Step::Time(timing));
         (measured(near), measured(far))
     }
 
@@ -111,7 +111,7 @@ impl Pair {
         assert_eq!(sink.ask(step(Step::Poison(pattern))), done);
         assert_eq!(source.ask(step(Step::Fill(pattern))), done);
         let transfer = Step::Transfer { op, pattern };
-        assert_eq!(self.served(op, Aim::Bandwidth, size, transfer), (done.clone(), done));
+        assert_eq!(self.served(op, TestMetric::Bandwidth, size, transfer), (done.clone(), done));
         let sink = if op.pulls() { &mut self.initiator } else { &mut self.responder };
         match sink.ask(step(Step::Check(pattern))) {
             Ok(Answer::Stepped(Stepped::Checked(checked))) => checked,
@@ -124,6 +124,6 @@ pub fn step(step: Step) -> Ask {
     Ask::Step { link: LINK, step, limit_ms: 10_000 }
 }
 
-pub fn timing(op: Op, aim: Aim, size: u64, window: Window) -> Timing {
-    Timing { op, aim, size, window, warm_up: 0, start_at: None, bidirectional: false, only: None }
+pub fn timing(op: Op, metric: TestMetric, size: u64, window: Window) -> Timing {
+    Timing { op, metric, size, window, warm_up: 0, start_at: None, bidirectional: false, only: None }
 }

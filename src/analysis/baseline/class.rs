@@ -1,12 +1,9 @@
 //! What links have in common of which one value is expected.
 
-use railgauge_wire::terms::Transport;
+use railgauge_model::{journal::event::Case, plan::baseline::Class};
+use railgauge_wire::terms::Carrier;
 
-use crate::{
-    analysis::{history::cell_words, row::Reading},
-    plan::baseline::Class,
-    run::event::Case,
-};
+use crate::analysis::{history::cell_words, row::Reading};
 
 /// The class of a reading; `None` if nothing carried its bytes.
 pub(super) fn class(case: &Case, reading: &Reading) -> Option<Class> {
@@ -18,6 +15,6 @@ pub(super) fn class(case: &Case, reading: &Reading) -> Option<Class> {
         ranks: flow.ranks(),
         variant: cell_words(&case.cell),
         rails: if flow.members.is_empty() { (flow.from.rail, flow.to.rail) } else { (0, 0) },
-        transport: Transport::from_word(&reading.transport)?,
+        transport: Carrier::from_word(&reading.transport)?,
     })
 }

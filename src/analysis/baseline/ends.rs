@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_model::{journal::event::Case, plan::baseline::EndFacts};
 use railgauge_wire::{facts::HostFacts, terms::Memory};
 use sha2::{Digest, Sha256};
 
 use crate::{
     analysis::row::Reading,
-    plan::baseline::End,
     preflight::{FactOf, comparable},
-    run::event::Case,
 };
 
 /// Facts of a machine that make it another one if they differ.
@@ -22,7 +21,7 @@ const GPU: [&str; 2] = ["model", "memory"];
 /// What a reading's ends are, each host and device looked at once.
 pub(super) struct Ends<F> {
     facts: F,
-    known: HashMap<(String, String, bool), Option<(String, End)>>,
+    known: HashMap<(String, String, bool), Option<(String, EndFacts)>>,
 }
 
 impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
@@ -48,25 +47,25 @@ impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
     }
 
     /// What one end is, with its name. Without a device it is all of the host.
-    pub(super) fn end(&mut self, host: &str, device: &str, cuda: bool) -> Option<&(String, End)> {
+    pub(super) fn end(&mut self, host: &str, device: &str, cuda: bool) -> Option<&(String, EndFacts)> {
         let facts = &self.facts;
         let key = (host.to_owned(), device.to_owned(), cuda);
         self.known.entry(key).or_insert_with(|| facts(host).map(|facts| named(end(facts, device, cuda)))).as_ref()
     }
 
     /// An end of this name among those that were looked at.
-    pub(super) fn named(&self, name: &str) -> Option<&End> {
+    pub(super) fn named(&self, name: &str) -> Option<&EndFacts> {
         self.known.values().flatten().find(|(known, _)| known == name).map(|(_, end)| end)
     }
 
     /// Everything that was looked at, by name; a name stands once for every end of its kind.
-    pub(super) fn known(self) -> impl Iterator<Item = (String, End)> {
+    pub(super) fn known(self) -> impl Iterator<Item = (String, EndFacts)> {
         self.known.into_values().flatten()
     }
 }
 
 /// An end with the name that its hardware gives it.
-fn named(end: End) -> (String, End) {
+fn named(end: EndFacts) -> (String, EndFacts) {
     let mut digest = Sha256::new();
     for (fact, value) in &end.hardware {
         digest.update(format!("{fact}={value}\n"));
@@ -75,10 +74,10 @@ fn named(end: End) -> (String, End) {
     (name, end)
 }
 
-fn end(facts: &HostFacts, device: &str, cuda: bool) -> End {
+fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
     // A link's record names a port only where it is not the first.
     let device = device.split(':').next().unwrap_or_default();
-    let mut end = End::default();
+    let mut end = EndFacts::default();
     for known in comparable(facts) {
         let (name, hardware) = match known.of {
             FactOf::Nic { .. } if device.is_empty() => (known.name(), false),

@@ -5,24 +5,22 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 
+use railgauge_model::plan::{
+    baseline::{Baseline, Class, Entry},
+    model::Test,
+};
 use railgauge_wire::{facts::HostFacts, terms::Better};
 
 use super::{
     class::class,
     ends::{Ends, differences},
 };
-use crate::{
-    analysis::{
-        journal::Journal,
-        results::CaseResult,
-        row::{Reading, Row},
-        settings,
-        words::{count, number},
-    },
-    plan::{
-        baseline::{Baseline, Class, Entry},
-        model::Test,
-    },
+use crate::analysis::{
+    journal::Journal,
+    results::CaseResult,
+    row::{Reading, Row},
+    settings,
+    words::{count, number},
 };
 
 /// Values under which nothing is held against an entry: its spread would be a guess.

@@ -12,10 +12,10 @@ mod held;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_model::plan::baseline::{Baseline, Class, EndFacts, Entry, Source, VERSION};
 use railgauge_stats::robust::Level;
 
 use super::{history::Run, settings};
-use crate::plan::baseline::{Baseline, Class, End, Entry, Source, VERSION};
 use class::class;
 use ends::Ends;
 
@@ -60,7 +60,10 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, String> {
             values.entry((class, kinds)).or_default().push((case.flow.name(), number, value.ln()));
         }
         for (name, end) in ends.known() {
-            baseline.ends.entry(name.clone()).or_insert_with(|| End { hardware: end.hardware, ..End::default() });
+            baseline
+                .ends
+                .entry(name.clone())
+                .or_insert_with(|| EndFacts { hardware: end.hardware, ..EndFacts::default() });
             configurations.entry(name).or_default().push(end.configuration);
         }
     }

@@ -1,12 +1,12 @@
 //! The ceiling of a recorded case.
 
+use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
-    terms::{Aim, Algorithm, LinkLayer, Op, Transport},
+    terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
 };
 
 use super::{Ceiling, Group, Link, Pcie, Traffic, bandwidth, busbw, wire};
-use crate::{run::event::LinkRecord, schedule::Cell};
 
 /// The bandwidth ceiling of a case, from what its link turned out to be and what its two hosts said of themselves.
 ///
@@ -20,7 +20,7 @@ pub fn of_case(
     bidirectional: bool,
 ) -> Option<Ceiling> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
-    if cell.aim != Aim::Bandwidth || (inside && record.from_device == record.to_device) {
+    if cell.metric != TestMetric::Bandwidth || (inside && record.from_device == record.to_device) {
         return None;
     }
     let (link, traffic) = described(record, from, to, cell, bidirectional)?;
@@ -30,7 +30,7 @@ pub fn of_case(
 /// The most payload in Gb/s that one NIC can send or receive in cases like this one: by its own rate and slot, not by
 /// those of the slower end. `None` where its rate is not known.
 pub fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell, sends: bool) -> Option<f64> {
-    let port = End::find(Some(facts), device).port;
+    let port = LinkEnd::find(Some(facts), device).port;
     let record = LinkRecord {
         from_device: device.to_owned(),
         to_device: device.to_owned(),
@@ -53,7 +53,7 @@ pub fn of_group(
     cell: &Cell,
     (ranks, hosts, nics): (u32, u32, u32),
 ) -> Option<f64> {
-    if cell.aim != Aim::Bandwidth {
+    if cell.metric != TestMetric::Bandwidth {
         return None;
     }
     // Data is cut into messages by the algorithm: packets are full, as in one long message.
@@ -73,7 +73,7 @@ pub(super) const STREAM: u64 = 1 << 30;
 /// bond, whose members add up in ways the port does not tell.
 pub fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
-    let ends = [End::find(from, &record.from_device), End::find(to, &record.to_device)];
+    let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
     let bonded = ends.iter().any(|end| end.interface.is_some_and(|interface| interface.bond.is_some()));
     if inside || bonded || record.software || record.link_layer == LinkLayer::Loopback {
         return None;
@@ -103,13 +103,13 @@ fn described(
     cell: &Cell,
     bidirectional: bool,
 ) -> Option<(Link, Traffic)> {
-    let ends = [End::find(from, &record.from_device), End::find(to, &record.to_device)];
+    let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
     let speed = || least(ends.each_ref().map(|end| end.interface.and_then(|found| found.speed_mbps))).map(gigabits);
     let rate_gbps = if record.software { speed() } else { record.rate_gbps.or_else(speed) };
     let interface_mtu = least(ends.each_ref().map(|end| end.interface.and_then(|found| found.mtu)));
     let mtu = match record.link_layer {
         LinkLayer::Iwarp => interface_mtu?,
-        _ if record.transport == Transport::Tcp => interface_mtu.unwrap_or(record.mtu),
+        _ if record.transport == Carrier::Tcp => interface_mtu.unwrap_or(record.mtu),
         _ => record.mtu,
     };
     let ipv6 = record.link_layer == LinkLayer::RoceV2 && ends[0].gid_is_ipv6(record);
@@ -121,7 +121,7 @@ fn described(
 /// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second
 /// port, or a network interface.
 #[derive(Clone, Copy, Default)]
-pub struct End<'a> {
+pub struct LinkEnd<'a> {
     /// The RDMA device, or the one in the same slot as a plain interface.
     pub device: Option<&'a RdmaDevice>,
     /// Its port.
@@ -130,7 +130,7 @@ pub struct End<'a> {
     pub interface: Option<&'a Interface>,
 }
 
-impl<'a> End<'a> {
+impl<'a> LinkEnd<'a> {
     /// Looks the device `name` up in a host's facts; what is not known stays `None`.
     pub fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
         let Some(facts) = facts else { return Self::default() };

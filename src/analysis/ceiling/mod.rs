@@ -20,7 +20,7 @@ mod pcie;
 mod tests;
 mod wire;
 
-pub use case::{End, of_case, of_group, of_nic, wire_efficiency, wire_rate};
+pub use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
 pub use group::{Group, busbw};
 pub use nccl::{Seat, nvlink, of_nccl};
 pub use pcie::Pcie;

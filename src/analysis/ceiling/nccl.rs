@@ -3,16 +3,16 @@
 //! Inside one host a GPU takes the part that a host has in a group of hosts, and its NVLinks, or its slot, that of the
 //! NICs: of S bytes reduced over n GPUs each must send 2(n-1)/n × S ([`busbw`]).
 
-use railgauge_wire::{
-    facts::{Gpu, HostFacts},
-    terms::{Aim, LinkLayer, Op, Service, Transport},
-};
-
-use super::{End, Group, Link, Pcie, Traffic, bandwidth, busbw, case::STREAM};
-use crate::{
-    run::event::{COLLNET, LinkRecord},
+use railgauge_model::{
+    journal::event::{COLLNET, LinkRecord},
     schedule::Cell,
 };
+use railgauge_wire::{
+    facts::{Gpu, HostFacts},
+    terms::{Carrier, LinkLayer, Op, Service, TestMetric},
+};
+
+use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM};
 
 /// One rank of a collective, and what is known of its host.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub fn of_nccl(record: &LinkRecord, seats: &[Seat<'_>], cell: &Cell) -> Option<f
     // Without the number nothing says that switches do not reduce; NCCL before 2.17 cannot let those of NVLink do so.
     let outside = channels("coll").is_some() && channels("nvls").unwrap_or(0) == 0;
     let sharp = record.settings.contains_key(COLLNET);
-    if cell.aim != Aim::Bandwidth || sharp {
+    if cell.metric != TestMetric::Bandwidth || sharp {
         return None;
     }
     let ranks = u32::try_from(seats.len()).ok()?;
@@ -47,8 +47,8 @@ pub fn of_nccl(record: &LinkRecord, seats: &[Seat<'_>], cell: &Cell) -> Option<f
         return busbw(cell.op, Group { ranks, hosts, nics: 1, ring }, gbps);
     }
     let way: fn(&Gpu) -> Option<f64> = match (record.transport, record.link_layer) {
-        (Transport::NcclP2p, LinkLayer::Nvlink) => nvlink,
-        (Transport::NcclP2p | Transport::NcclShm, _) => slot,
+        (Carrier::NcclP2p, LinkLayer::Nvlink) => nvlink,
+        (Carrier::NcclP2p | Carrier::NcclShm, _) => slot,
         _ => return None,
     };
     let gpus = seats.iter().map(|seat| way(seat.facts?.gpus.get(seat.gpu? as usize)?));
@@ -60,10 +60,10 @@ pub fn of_nccl(record: &LinkRecord, seats: &[Seat<'_>], cell: &Cell) -> Option<f
 /// What the NICs of a host carry together, in Gb/s; `setting` of the record names them.
 fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Option<f64> {
     let one = |name: &str| {
-        let end = End::find(facts, name);
+        let end = LinkEnd::find(facts, name);
         let interface = end.interface.map(|found| (found.speed_mbps.map(|speed| speed as f64 / 1e3), found.mtu));
         let (rate_gbps, mtu) = match record.transport {
-            Transport::NcclIb => end.port.map(|port| (port.rate_gbps, port.mtu)),
+            Carrier::NcclIb => end.port.map(|port| (port.rate_gbps, port.mtu)),
             _ => interface,
         }?;
         let pcie = end.slot();

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::{
+    journal::event::{COLLNET, LinkRecord},
+    schedule::Cell,
+};
 use railgauge_wire::{
     facts::{Gid, Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
-    terms::{Aim, Fabric, GpuPath, LinkLayer, Memory, Op, Service, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
 };
 
 use super::{Group, Limit, Link, Pcie, Seat, Traffic, bandwidth, busbw, of_case, of_nccl, wire};
-use crate::{
-    run::event::{COLLNET, LinkRecord},
-    schedule::Cell,
-};
 
 fn link(layer: LinkLayer, rate: f64, mtu: u32) -> Link {
     Link { layer, rate_gbps: Some(rate), mtu, ipv6: false, vlan: false, from_pcie: None, to_pcie: None }
@@ -190,7 +190,7 @@ fn collectives() {
     assert_eq!(busbw(Op::Write, group, 400.0), None);
 }
 
-fn record(device: &str, layer: LinkLayer, transport: Transport, rate_gbps: Option<f64>) -> LinkRecord {
+fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gbps: Option<f64>) -> LinkRecord {
     LinkRecord {
         transport,
         link_layer: layer,
@@ -236,31 +236,31 @@ fn recorded_cases() {
     let of = |record: &LinkRecord, a: &HostFacts, b: &HostFacts, cell: &Cell| {
         of_case(record, Some(a), Some(b), cell, false).map(|ceiling| ceiling.gbps)
     };
-    let roce = record("mlx5_0", LinkLayer::RoceV2, Transport::VerbsRc, Some(200.0));
+    let roce = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(200.0));
     close(of(&roce, &a, &b, &cell).unwrap(), 196.0, 0.05);
     close(of_case(&roce, None, None, &cell, false).unwrap().gbps, 196.0, 0.05);
     // A slot with half its lanes, at the far end: 126.0 × 512 / 536.
     close(of(&roce, &a, &facts("b", 8, MAPPED), &cell).unwrap(), 120.4, 0.1);
     let v6 = facts("a", 16, "fd00:0000:0000:0000:0000:0000:0000:0001");
     close(of(&roce, &v6, &b, &cell).unwrap(), 195.1, 0.05);
-    assert_eq!(of(&roce, &a, &b, &Cell { aim: Aim::Latency, ..cell.clone() }), None);
+    assert_eq!(of(&roce, &a, &b, &Cell { metric: TestMetric::Latency, ..cell.clone() }), None);
     // Inside one NIC nothing crosses the wire.
     assert_eq!(of(&roce, &a, &a, &cell), None);
 
     // TCP: rate and MTU are the interface's.
-    let tcp = record("eth2", LinkLayer::Ethernet, Transport::Tcp, None);
+    let tcp = record("eth2", LinkLayer::Ethernet, Carrier::Tcp, None);
     close(of(&tcp, &a, &b, &cell).unwrap(), 99.0, 0.01);
     assert_eq!(of_case(&tcp, None, Some(&b), &cell, false), None);
 
     // An emulated device: its own claim is worth nothing, the interface's speed is what counts.
-    let software = LinkRecord { software: true, ..record("mlx5_0", LinkLayer::RoceV2, Transport::VerbsRc, Some(2.5)) };
+    let software = LinkRecord { software: true, ..record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(2.5)) };
     close(of(&software, &a, &b, &cell).unwrap(), 98.0, 0.05);
     let mut mute = b.clone();
     mute.interfaces[0].speed_mbps = None;
     assert_eq!(of(&software, &a, &mute, &cell), None);
 
     // iWARP needs the interface's MTU, not the path MTU the port invents.
-    let iwarp = record("mlx5_0", LinkLayer::Iwarp, Transport::VerbsRc, Some(100.0));
+    let iwarp = record("mlx5_0", LinkLayer::Iwarp, Carrier::VerbsRc, Some(100.0));
     close(of(&iwarp, &a, &b, &cell).unwrap(), 98.9, 0.1);
     mute.interfaces[0].mtu = None;
     assert_eq!(of(&iwarp, &a, &mute, &cell), None);
@@ -272,12 +272,12 @@ fn collectives_of_nccl_on_one_host() {
     let host = |gpus: Vec<Gpu>| HostFacts { hostname: "a".into(), gpus, ..HostFacts::default() };
     let four = host(vec![gpu.clone(); 4]);
     let seats = |facts| (0..4).map(|gpu| Seat { facts: Some(facts), gpu: Some(gpu) }).collect::<Vec<_>>();
-    let cell = |op| Cell { fabric: Fabric::Nccl, memory: Memory::Cuda, op, ..cell() };
+    let cell = |op| Cell { transport: Transport::Nccl, memory: Memory::Cuda, op, ..cell() };
     let linked = |layer, transport, nvls: &str| LinkRecord {
         settings: [("channels: coll", "24"), ("channels: nvls", nvls)].map(|(k, v)| (k.into(), v.into())).into(),
         ..record("GPU 0", layer, transport, None)
     };
-    let nvlink = linked(LinkLayer::Nvlink, Transport::NcclP2p, "0");
+    let nvlink = linked(LinkLayer::Nvlink, Carrier::NcclP2p, "0");
     for op in [Op::AllReduce, Op::AllGather, Op::AllToAll, Op::Broadcast, Op::SendRecv] {
         // 18 links of 25 GB/s.
         close(of_nccl(&nvlink, &seats(&four), &cell(op)).unwrap(), 450.0, 1e-9);
@@ -288,16 +288,16 @@ fn collectives_of_nccl_on_one_host() {
     lame.gpus[2].nvlinks = Some(16);
     close(of_nccl(&nvlink, &seats(&lame), &reduce).unwrap(), 400.0, 1e-9);
     // Through the slots: 32 GT/s × 16 × 128/130 × 512 / 532 / 8.
-    let shared = linked(LinkLayer::Loopback, Transport::NcclShm, "0");
+    let shared = linked(LinkLayer::Loopback, Carrier::NcclShm, "0");
     close(of_nccl(&shared, &seats(&four), &reduce).unwrap(), 60.6, 0.05);
     // Switches that may reduce, a log without channels, sockets inside a host, a rate that NVML does not tell, a latency.
-    assert_eq!(of_nccl(&linked(LinkLayer::Nvlink, Transport::NcclP2p, "16"), &seats(&four), &reduce), None);
+    assert_eq!(of_nccl(&linked(LinkLayer::Nvlink, Carrier::NcclP2p, "16"), &seats(&four), &reduce), None);
     let mute = LinkRecord { settings: BTreeMap::new(), ..nvlink.clone() };
     assert_eq!(of_nccl(&mute, &seats(&four), &reduce), None);
-    assert_eq!(of_nccl(&linked(LinkLayer::Loopback, Transport::NcclSocket, "0"), &seats(&four), &reduce), None);
+    assert_eq!(of_nccl(&linked(LinkLayer::Loopback, Carrier::NcclSocket, "0"), &seats(&four), &reduce), None);
     let unknown = host(vec![Gpu { nvlink_mbps: None, ..gpu }; 4]);
     assert_eq!(of_nccl(&nvlink, &seats(&unknown), &reduce), None);
-    assert_eq!(of_nccl(&nvlink, &seats(&four), &Cell { aim: Aim::Latency, ..reduce.clone() }), None);
+    assert_eq!(of_nccl(&nvlink, &seats(&four), &Cell { metric: TestMetric::Latency, ..reduce.clone() }), None);
 }
 
 #[test]
@@ -315,12 +315,12 @@ fn collectives_of_nccl_over_a_network() {
     };
     let (a, b) = (host("a", 400.0), host("b", 400.0));
     let seats = |b| [&a, &a, b, b].map(|facts| Seat { facts: Some(facts), gpu: None });
-    let cell = Cell { fabric: Fabric::Nccl, op: Op::AllReduce, ..cell() };
+    let cell = Cell { transport: Transport::Nccl, op: Op::AllReduce, ..cell() };
     let settings =
         |far: &str| [("nics".into(), "mlx5_0:1, mlx5_3:1".into()), ("nics_remote".into(), far.into())].into();
     let both = LinkRecord {
         settings: settings("mlx5_0:1, mlx5_3:1"),
-        ..record("GPU 0", LinkLayer::Infiniband, Transport::NcclIb, None)
+        ..record("GPU 0", LinkLayer::Infiniband, Carrier::NcclIb, None)
     };
     // Two ports of 397.4 Gb/s are 99.4 GB/s; four ranks on two hosts may show 3/4 over 1/2 of that with a tree.
     close(of_nccl(&both, &seats(&b), &cell).unwrap(), 99.4 * 1.5, 0.1);
@@ -340,8 +340,8 @@ fn cell() -> Cell {
         only: None,
         manner: None,
         op: Op::Write,
-        aim: Aim::Bandwidth,
-        fabric: Fabric::Verbs,
+        metric: TestMetric::Bandwidth,
+        transport: Transport::Verbs,
         service: Service::Rc,
         memory: Memory::Host,
         size: 65536,

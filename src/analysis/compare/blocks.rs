@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_model::{
+    plan::{metrics_of, model::Interleave},
+    schedule::Flow,
+};
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
@@ -11,16 +15,12 @@ use super::{
     table::{Collected, Lack, Pair},
     tell,
 };
-use crate::{
-    analysis::{
-        history::{METRICS, Subject},
-        journal::Journal,
-        results::{CaseResult, State},
-        rows::direction,
-        settings, value,
-    },
-    plan::{metrics_of, model::Interleave},
-    schedule::Flow,
+use crate::analysis::{
+    history::{METRICS, Subject},
+    journal::Journal,
+    results::{CaseResult, State},
+    rows::direction,
+    settings, value,
 };
 
 /// Two tests of one run that were measured in turn.
@@ -62,7 +62,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             flow: a.case.flow.clone(),
             cell: a.case.cell.clone(),
         };
-        let metrics = metrics_of(a.case.cell.aim, a.case.cell.op, false);
+        let metrics = metrics_of(a.case.cell.metric, a.case.cell.op, false);
         for &metric in metrics.iter().filter(|metric| METRICS.contains(metric)) {
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
                 let refused = refusal(result);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
+use railgauge_model::border::text::path_text;
 use railgauge_stats::compare::Variant;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
@@ -11,12 +12,9 @@ use super::{
     Design, LeftOut, OneSided, RunSummary, Side,
     configuration::{Configuration, Seen, configuration},
 };
-use crate::{
-    analysis::{
-        history::{Run, Subject},
-        row::Reading,
-    },
-    border::text::path_text,
+use crate::analysis::{
+    history::{Run, Subject},
+    row::Reading,
 };
 
 /// Which side.

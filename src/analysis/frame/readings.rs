@@ -3,10 +3,11 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use polars::prelude::{Column, ParquetReader, SerReader};
+use railgauge_model::{border::text::path_text, files};
 use railgauge_wire::terms::Metric;
 
 use super::{FrameError, polars};
-use crate::{analysis::row::Reading, border::text::path_text, files};
+use crate::analysis::row::Reading;
 
 const NEEDED: [&str; 8] = ["case", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_model::schedule::Flow;
 use railgauge_stats::changepoint::{Member, Shared, together};
 use serde::Serialize;
 
 use super::Subject;
-use crate::schedule::Flow;
 
 /// What is said of everything.
 pub const EVERY: &str = "every link";

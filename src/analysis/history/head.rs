@@ -7,22 +7,24 @@ use std::{
 };
 
 use jiff::Timestamp;
+use railgauge_model::{
+    files,
+    journal::{
+        event::Event,
+        line::{self, LineError},
+    },
+    plan::limits,
+};
 
 use super::{Run, RunError};
-use crate::{
-    analysis::journal::JournalError,
-    files,
-    plan::limits,
-    run::event::Event,
-    run::line::{self, LineError},
-};
+use crate::analysis::journal::JournalError;
 
 /// Everything of a run but its readings.
 pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
     let mut file = BufReader::with_capacity(1 << 18, files::open(path).map_err(unreadable)?);
     let mut run: Option<Run> = None;
-    let (mut text, mut number, mut damaged) = (Vec::new(), 0, None);
+    let (mut text, mut number, mut damaged, mut of) = (Vec::new(), 0, None, None);
     loop {
         text.clear();
         number += 1;
@@ -30,8 +32,11 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
             break;
         }
         let foreign = |cause: String| JournalError::Foreign { path: path.to_owned(), line: number, cause };
-        let line = match line::decode(&text) {
-            Ok(read) => read.line,
+        let line = match line::decode(&text, of.as_deref()) {
+            Ok(read) => {
+                of.get_or_insert(read.run);
+                read.line
+            }
             // The plan is in the first line: without it the run is nothing to compare.
             Err(LineError::Damaged(why)) if number == 1 => return Err(foreign(why.to_owned()).into()),
             // Whether that matters is found when the values are read, if it is not the line with the cases. A last line

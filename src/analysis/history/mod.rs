@@ -28,6 +28,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use railgauge_model::{border::text::path_text, files, journal::event::Case, plan::Plan};
 use railgauge_wire::{facts::HostFacts, terms::Metric};
 
 use super::{
@@ -38,7 +39,6 @@ use super::{
     rows::rows,
     verdict::Sums,
 };
-use crate::{border::text::path_text, files, plan::Plan, run::event::Case};
 
 pub use causes::{Cause, EVERY, Labels, Moved, common};
 pub use names::{numbers, shape};

@@ -1,13 +1,13 @@
 //! What a case measures, apart from the run it was measured in.
 
-use railgauge_wire::terms::{Datatype, Fabric, Metric, Reduction};
-
-use super::Run;
-use crate::{
-    analysis::words::{count, size, step},
-    run::event::Case,
+use railgauge_model::{
+    journal::event::Case,
     schedule::{Cell, Flow},
 };
+use railgauge_wire::terms::{Datatype, Metric, Reduction, Transport};
+
+use super::Run;
+use crate::analysis::words::{count, size, step};
 
 /// What is measured: the same subject in two runs is comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ impl Subject {
 
     /// The metric that speaks for the subject in a headline.
     pub fn headline(&self) -> Metric {
-        crate::plan::headline(self.cell.aim, self.cell.op)
+        railgauge_model::plan::headline(self.cell.metric, self.cell.op)
     }
 
     /// What sets it apart beside test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; empty for most.
@@ -65,7 +65,7 @@ impl Subject {
 pub fn cell_words(cell: &Cell) -> String {
     let mut words = Vec::new();
     if cell.qps > 1 {
-        let noun = if cell.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
+        let noun = if cell.transport == Transport::Tcp { "stream" } else { "queue pair" };
         words.push(count(cell.qps as usize, noun));
     }
     if let Some(manner) = &cell.manner {

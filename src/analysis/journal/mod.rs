@@ -1,4 +1,4 @@
-//! The journal of a run, read back: `records.jsonl`, one line of [`crate::run::line`] per event.
+//! The journal of a run, read back: `records.jsonl`, one line of [`railgauge_model::journal::line`] per event.
 //!
 //! Lines that were damaged after they were written, or that are missing, are read around: [`Journal::damage`] says which,
 //! and the run is inconclusive as long as nothing that was read later made good for them. A line that a crash cut off at
@@ -19,14 +19,16 @@ use std::{
 };
 
 use jiff::Timestamp;
-
-use crate::{
+use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
+    journal::{
+        event::{Case, LinkRecord, Sample, VERSION},
+        line::Tail,
+    },
     plan::Plan,
-    run::event::{Case, LinkRecord, Sample, VERSION},
-    run::line::Tail,
 };
+
 use railgauge_wire::{copies::Copies, facts::HostFacts, failure::Failure};
 use reader::Reader;
 
@@ -68,7 +70,7 @@ pub struct Journal {
     /// How often the run was taken up again.
     pub resumed: u32,
     /// How it ended.
-    pub end: End,
+    pub end: JournalEnd,
     /// Lines that could not be read, in the order of the file.
     pub damage: Vec<Damage>,
     /// Whole lines that no run writes so, in the order of the file: as long as there is one, nothing passes.
@@ -98,10 +100,10 @@ impl Journal {
             configured: None,
             unconfigured: None,
             resumed: 0,
-            end: End::Broken,
+            end: JournalEnd::Broken,
             damage: Vec::new(),
             contradictions: Vec::new(),
-            tail: Tail::default(),
+            tail: Tail::before(String::new()),
         }
     }
 
@@ -170,7 +172,7 @@ pub struct Try {
 
 /// How the journal ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum JournalEnd {
     /// The run came to its end.
     Finished,
     /// Somebody interrupted it.
@@ -249,8 +251,8 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
     // Who writes holds the lock (see run::journal). File systems without locks answer with another error.
     let written = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let mut journal = parse(BufReader::with_capacity(1 << 20, file), path)?;
-    if written && journal.end == End::Broken {
-        journal.end = End::Running;
+    if written && journal.end == JournalEnd::Broken {
+        journal.end = JournalEnd::Running;
     }
     // Which times can be depends on the day: what is parsed is judged without a clock.
     let now = Timestamp::now();

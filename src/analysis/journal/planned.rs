@@ -3,23 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use railgauge_wire::{
-    facts::HostFacts,
-    terms::{Distance, Fabric},
-};
-
-use crate::{
-    analysis::{
-        results::{measures, measures_on_any},
-        words::{are, count, size},
-    },
+use railgauge_model::{
+    journal::event::Case,
     plan::{
         Plan,
         limits::{cells, flows},
         model::{Host, Localise, Test},
     },
-    run::event::Case,
     schedule::{self, Inventory, Port},
+};
+use railgauge_wire::{
+    facts::HostFacts,
+    terms::{Distance, Transport},
+};
+
+use crate::analysis::{
+    results::{measures, measures_on_any},
+    words::{are, count, size},
 };
 
 /// Flows of a test that leaves some out by the distance of their GPUs, so that its cases do not say how many there were.
@@ -55,10 +55,10 @@ impl Offer {
 
 /// The inventory of a run in which these hosts had answered.
 fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
-    let mut inventory = Inventory::of_run(plan, |host, fabric| {
+    let mut inventory = Inventory::of_run(plan, |host, transport| {
         let offer = offers.get(&host.name)?;
         // Addresses for TCP are the plan's alone.
-        Some(if fabric == Fabric::Verbs { offer.ports } else { 0 })
+        Some(if transport == Transport::Verbs { offer.ports } else { 0 })
     });
     for host in &plan.hosts {
         if let Some(offer) = offers.get(&host.name) {
@@ -158,7 +158,8 @@ mod tests {
     use railgauge_wire::facts::{GpuDistance, RdmaDevice, RdmaPort};
 
     use super::*;
-    use crate::{plan::parse, run::hosts};
+    use crate::run::hosts;
+    use railgauge_model::plan::parse;
 
     /// A run counts rails in its own module, which analysis must not name: both have to say the same.
     #[test]
@@ -184,11 +185,11 @@ mod tests {
         for (devices, distances) in all {
             let host = Host { devices, ..plan.hosts[0].clone() };
             let offer = Offer::of(&host, &facts);
-            let rails = hosts::devices(&host, Some(&facts), Fabric::Verbs).len();
+            let rails = hosts::devices(&host, Some(&facts), Transport::Verbs).len();
             assert_eq!((offer.distances.len(), &offer.distances), (rails, &distances));
             if host.devices.is_empty() {
                 assert_eq!(offer.ports as usize, rails);
-                assert!(hosts::devices(&host, Some(&facts), Fabric::Tcp).is_empty());
+                assert!(hosts::devices(&host, Some(&facts), Transport::Tcp).is_empty());
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use super::{Contradiction, Damage, End, HostUp, Journal, JournalError, Try, structure::Structure};
-use crate::border::facts;
-use crate::plan::limits;
-use crate::run::event::{Case, Event, Line, LinkRecord};
-use crate::run::line::{self, LineError, Numbered, Tail};
+use super::{Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Try, structure::Structure};
+use railgauge_model::border::facts;
+use railgauge_model::journal::event::{Case, Event, Line, LinkRecord};
+use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
+use railgauge_model::plan::limits;
 
 /// Takes lines one by one.
 pub(super) struct Reader<'p> {
@@ -15,6 +15,8 @@ pub(super) struct Reader<'p> {
     number: usize,
     /// Number of the last event that was read.
     last: u64,
+    /// What the first event that was read calls the run.
+    run: Option<String>,
     tail: Tail,
     /// The first line since the last event that could not be read, and why.
     unread: Option<(usize, &'static str)>,
@@ -33,7 +35,8 @@ impl<'p> Reader<'p> {
             path,
             number: 0,
             last: 0,
-            tail: Tail::default(),
+            run: None,
+            tail: Tail::before(String::new()),
             unread: None,
             headless: None,
             journal: None,
@@ -56,7 +59,7 @@ impl<'p> Reader<'p> {
             self.tail.length += if is_ended { bytes.len() as u64 } else { 0 };
             return Ok(());
         }
-        let read = line::decode(bytes);
+        let read = line::decode(bytes, self.run.as_deref());
         // What a crash cut off was never whole: whoever goes on takes it away.
         if is_ended || read.is_ok() {
             self.tail.length += bytes.len() as u64;
@@ -84,6 +87,7 @@ impl<'p> Reader<'p> {
 
     /// An event, unless it stands where it cannot have been written.
     fn numbered(&mut self, read: Numbered) -> Result<(), JournalError> {
+        self.run.get_or_insert(read.run);
         self.missing(read.n);
         if read.n <= self.last {
             let what = format!("line {} of the run stands behind line {}", read.n, self.last);
@@ -213,11 +217,11 @@ impl<'p> Reader<'p> {
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {
                 journal.resumed += 1;
-                journal.end = End::Broken;
+                journal.end = JournalEnd::Broken;
             }
-            Event::Interrupted => journal.end = End::Interrupted,
-            Event::Prevented { why } => journal.end = End::Prevented(why),
-            Event::Finished => journal.end = End::Finished,
+            Event::Interrupted => journal.end = JournalEnd::Interrupted,
+            Event::Prevented { why } => journal.end = JournalEnd::Prevented(why),
+            Event::Finished => journal.end = JournalEnd::Finished,
             Event::Round { .. } => {}
         }
         Ok(())
@@ -258,7 +262,7 @@ impl<'p> Reader<'p> {
         for Contradiction { line, what, .. } in &journal.contradictions {
             journal.notes.push((String::new(), format!("line {line} of the journal contradicts the rest: {what}")));
         }
-        journal.tail = Tail { next: self.last + 1, ..self.tail };
+        journal.tail = Tail { run: self.run.unwrap_or_default(), next: self.last + 1, ..self.tail };
         journal.damage = self.damage;
         Ok(journal)
     }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
+use railgauge_model::journal::event::Event;
 
 use super::{
-    Contradiction, End, Journal,
+    Contradiction, Journal, JournalEnd,
     planned::{self, Offer},
     times,
 };
-use crate::run::event::Event;
 
 /// What was seen so far, and what contradicts it.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Structure {
     /// Whether an event may stand at this line; if not, that is noted, and it is to be left out.
     pub(super) fn admits(&mut self, journal: &Journal, line: usize, at: &str, event: &Event) -> bool {
         let at = self.time(line, at);
-        let ended = matches!(journal.end, End::Finished | End::Interrupted | End::Prevented(_));
+        let ended = matches!(journal.end, JournalEnd::Finished | JournalEnd::Interrupted | JournalEnd::Prevented(_));
         if ended && !matches!(event, Event::Resumed { .. } | Event::Started { .. }) {
             self.contradicts(line, "it stands behind the end of the run, and nobody took the run up again".to_owned());
             return false;

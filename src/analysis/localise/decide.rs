@@ -1,5 +1,6 @@
 //! What decides which side is the sick one.
 
+use railgauge_model::plan::model::{Limit, Test};
 use railgauge_stats::localise::{Findings, Pair, Port, Settled, Suspect};
 use railgauge_wire::terms::{Better, Metric};
 
@@ -10,10 +11,7 @@ use super::{
     pick::{self, Picked},
     rates::Rates,
 };
-use crate::{
-    analysis::{results::CaseResult, row::Row},
-    plan::model::{Limit, Test},
-};
+use crate::analysis::{results::CaseResult, row::Row};
 
 /// Share of a ceiling that counts as reaching it: headers are counted in it, acknowledgements and memory are not.
 pub(super) const REACHES: f64 = 0.9;

@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use railgauge_model::{
+    journal::event::Case,
+    schedule::{Cell, Flow, Port},
+};
 use railgauge_stats::localise::MOST_BATCHES;
 
 use super::{Further, Localisation, groups, is_explained, lanes, localise, pick::trusted};
-use crate::{
-    analysis::{
-        journal::Journal,
-        results::{self, CaseResult},
-        row::Row,
-        rows::rows as rows_of,
-    },
-    run::event::Case,
-    schedule::{Cell, Flow, Port},
+use crate::analysis::{
+    journal::Journal,
+    results::{self, CaseResult},
+    row::Row,
+    rows::rows as rows_of,
 };
 
 /// The further cases that settle the suspects and that the journal does not hold yet, round by round: in a round no NIC is

@@ -9,6 +9,11 @@ mod unlike;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use railgauge_model::{
+    journal::event::Case,
+    plan::model::Test,
+    schedule::{Cell, Flow},
+};
 use railgauge_stats::{
     Refusal,
     bisect::{Repeats, Search, Setting},
@@ -17,17 +22,12 @@ use railgauge_stats::{
 use railgauge_wire::terms::Better;
 
 use super::{Localisation, names, pick};
-use crate::{
-    analysis::{
-        journal::Journal,
-        results::{CaseResult, State},
-        row::Row,
-        verdict,
-        words::{count, were},
-    },
-    plan::model::Test,
-    run::event::Case,
-    schedule::{Cell, Flow},
+use crate::analysis::{
+    journal::Journal,
+    results::{CaseResult, State},
+    row::Row,
+    verdict,
+    words::{count, were},
 };
 
 /// Smallest effect on a collective that is searched for: what good groups of one size differ by anyway. 3 %.
@@ -70,7 +70,7 @@ impl<'a> Scene<'a> {
     /// A test that has something to search for; `None` for pairs, and where all is well.
     fn new(journal: &'a Journal, test: &'a Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
         test.collective.as_ref()?;
-        let metric = crate::plan::headline(test.aim, test.op);
+        let metric = railgauge_model::plan::headline(test.metric, test.op);
         let of_test = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
         let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
         let all: Vec<(&CaseResult<'_>, &Row)> = all.collect();
@@ -167,7 +167,7 @@ impl<'a> Scene<'a> {
     }
 
     fn is_headline(&self, row: &Row) -> bool {
-        row.metric == crate::plan::headline(self.test.aim, self.test.op)
+        row.metric == railgauge_model::plan::headline(self.test.metric, self.test.op)
     }
 }
 

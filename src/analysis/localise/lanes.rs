@@ -6,24 +6,24 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::{
+    plan::model::Localise,
+    schedule::{Cell, Flow},
+};
 use railgauge_stats::{
     localise::{Part, lanes},
     robust::median,
 };
 use railgauge_wire::{
     measure::SourcePort,
-    terms::{Aim, Fabric, Metric},
+    terms::{Metric, TestMetric, Transport},
 };
 
 use super::{Further, Lane, Localisation, Standing, pick::trusted};
-use crate::{
-    analysis::{
-        results::CaseResult,
-        row::Row,
-        words::{brief, number, worse},
-    },
-    plan::model::Localise,
-    schedule::{Cell, Flow},
+use crate::analysis::{
+    results::CaseResult,
+    row::Row,
+    words::{brief, number, worse},
 };
 
 /// How often each lane is measured.
@@ -49,11 +49,11 @@ impl Key {
     }
 
     /// What the number is of, one and many.
-    const fn noun(self, fabric: Fabric) -> [&'static str; 2] {
-        match (self, fabric) {
+    const fn noun(self, transport: Transport) -> [&'static str; 2] {
+        match (self, transport) {
             (Self::Port(SourcePort::PredictedUdp(_)), _) => ["UDP source port", "UDP source ports"],
             (Self::Port(SourcePort::Tcp(_)), _) => ["TCP source port", "TCP source ports"],
-            (Self::Number(_), Fabric::Tcp) => ["stream", "streams"],
+            (Self::Number(_), Transport::Tcp) => ["stream", "streams"],
             (Self::Number(_), _) => ["queue pair", "queue pairs"],
         }
     }
@@ -69,10 +69,13 @@ impl Key {
 impl Localisation {
     /// The flow of every confirmed path whose lanes are to be measured one by one, and the cells that do it.
     pub(super) fn lanes_wanted(&self, ports: u32) -> Vec<(Flow, Vec<Cell>)> {
-        let Some(cell) = self.cell.as_ref().filter(|cell| self.directed && cell.aim == Aim::Bandwidth) else {
+        let Some(cell) = self.cell.as_ref().filter(|cell| self.directed && cell.metric == TestMetric::Bandwidth) else {
             return Vec::new();
         };
-        if ports == 0 || self.metric != Metric::Bandwidth || !matches!(cell.fabric, Fabric::Verbs | Fabric::Tcp) {
+        if ports == 0
+            || self.metric != Metric::Bandwidth
+            || !matches!(cell.transport, Transport::Verbs | Transport::Tcp)
+        {
             return Vec::new();
         }
         let qps = Localise::queue_pairs(cell.qps, ports);
@@ -115,9 +118,9 @@ impl Localisation {
             let value = row.and_then(|row| row.value).filter(|value| *value > 0.0 && trusted(result));
             let key = Key::of(result);
             measured.entry(key).or_default().extend(value);
-            noun = Some(key.noun(cell.fabric));
+            noun = Some(key.noun(cell.transport));
             if result.case.cell.only.is_some() {
-                let link = format!("{}, {} {} alone", result.link_name(), key.noun(cell.fabric)[0], key.number());
+                let link = format!("{}, {} {} alone", result.link_name(), key.noun(cell.transport)[0], key.number());
                 let further = Further { case: result.case.id, link, value, error: result.error() };
                 self.suspects[at].further.push(further);
             }
@@ -160,7 +163,7 @@ impl Localisation {
         named.reason = format!("{}; {words}", named.reason);
         let slow = judged.map(|found| found.slow).unwrap_or_default();
         let lane = |(number, (key, values)): (usize, (Key, Vec<f64>))| Lane {
-            kind: key.noun(cell.fabric)[0],
+            kind: key.noun(cell.transport)[0],
             number: key.number(),
             predicted: matches!(key, Key::Port(SourcePort::PredictedUdp(_))),
             value: median(&values).ok(),

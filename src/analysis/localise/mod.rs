@@ -24,6 +24,7 @@ mod words;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use railgauge_model::{plan::model::Test, schedule::Cell};
 use railgauge_stats::{
     Refusal,
     localise::{self, Evidence, Findings, Judgement, Level, Pair, Setting, Suspect},
@@ -37,7 +38,6 @@ use super::{
     row::Row,
     words::{be, brief, count, number, size, worse},
 };
-use crate::{plan::model::Test, schedule::Cell};
 use names::Names;
 
 pub use further::further;

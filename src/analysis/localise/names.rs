@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_model::schedule;
 use railgauge_stats::localise::{Part, Port, Way};
 
 use super::{PartName, pick::Picked};
-use crate::{analysis::journal::Journal, schedule};
+use crate::analysis::journal::Journal;
 
 /// What numbers stand for.
 #[derive(Debug, Clone, PartialEq)]

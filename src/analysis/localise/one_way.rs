@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railgauge_model::plan::hostlist;
 use serde::Serialize;
 
-use crate::{
-    analysis::{results::CaseResult, together},
-    plan::hostlist,
-};
+use crate::analysis::{results::CaseResult, together};
 
 /// Hosts that were measured in one direction only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -1,5 +1,6 @@
 //! Measuring suspects again.
 
+use railgauge_model::schedule::{Flow, Port};
 use railgauge_stats::localise::{
     self, Doubt, Findings, Judgement, Pair, Part, Role, Setting, Settled, Suspect, settle,
 };
@@ -9,10 +10,7 @@ use super::{
     Confirmation, Localisation, OpenReason, Screen, Standing,
     names::{self, Names},
 };
-use crate::{
-    analysis::words::{change, count},
-    schedule::{Flow, Port},
-};
+use crate::analysis::words::{change, count};
 
 /// One measurement that helps to settle a suspect.
 #[derive(Debug, Clone, PartialEq)]

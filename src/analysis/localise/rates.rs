@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_model::plan::{Plan, hostlist, model::Waiver};
 use railgauge_stats::{
     localise::Port,
     robust::{MAD_TO_SIGMA, median},
@@ -14,10 +15,7 @@ use railgauge_stats::{
 use serde::Serialize;
 
 use super::{Localisation, decide::REACHES, names::Names, waived::groups_of};
-use crate::{
-    analysis::{ceiling::DISPROVED, words::number},
-    plan::{Plan, hostlist, model::Waiver},
-};
+use crate::analysis::{ceiling::DISPROVED, words::number};
 
 /// Fewest links of a ceiling that may be the best class; fewer, where no class has as many.
 const FEWEST: usize = 3;

@@ -1,11 +1,12 @@
 //! Parts that the plan waives: they are told, and do not count.
 
-use super::{Localisation, Named};
-use crate::{
-    analysis::journal::Journal,
+use railgauge_model::{
     plan::{Plan, model::Waiver},
     schedule::Flow,
 };
+
+use super::{Localisation, Named};
+use crate::analysis::journal::Journal;
 
 impl Localisation {
     /// Notes for every part whether the plan waives it, and which waived rail no case has: a plan does not always say how many

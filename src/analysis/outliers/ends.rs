@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::schedule::Port;
 use railgauge_stats::robust::median;
 
 use super::{links::Link, parts::Part};
-use crate::schedule::Port;
 
 /// Links that an end must have for a median of its own.
 const FEWEST_LINKS: usize = 2;
@@ -14,7 +14,7 @@ const FEWEST_ENDS: usize = 4;
 
 /// One end, a NIC of a host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct End {
+pub struct NicDeviation {
     /// Host and rail.
     pub port: Port,
     /// Links with a distance.
@@ -28,7 +28,11 @@ pub struct End {
 }
 
 /// Ends that are worse than the centre by more than the least effect, the worst first.
-pub(super) fn ends<'l, 'a: 'l>(here: impl Iterator<Item = &'l Link<'a>>, parts: &[Part<'_>], least: f64) -> Vec<End> {
+pub(super) fn ends<'l, 'a: 'l>(
+    here: impl Iterator<Item = &'l Link<'a>>,
+    parts: &[Part<'_>],
+    least: f64,
+) -> Vec<NicDeviation> {
     let mut ports: BTreeMap<&Port, [Vec<f64>; 2]> = BTreeMap::new();
     for link in here {
         let flow = &link.result.case.flow;
@@ -36,12 +40,12 @@ pub(super) fn ends<'l, 'a: 'l>(here: impl Iterator<Item = &'l Link<'a>>, parts: 
             ports.entry(port).or_default()[way].extend(link.deviation);
         }
     }
-    let all: Vec<End> = ports
+    let all: Vec<NicDeviation> = ports
         .into_iter()
         .filter_map(|(port, [from, to])| {
             let both: Vec<f64> = from.iter().chain(&to).copied().collect();
             let part = parts.iter().position(|part| part.is_end(port));
-            (both.len() >= FEWEST_LINKS).then_some(End {
+            (both.len() >= FEWEST_LINKS).then_some(NicDeviation {
                 port: port.clone(),
                 links: both.len(),
                 deviation: median(&both).ok()?,
@@ -53,7 +57,7 @@ pub(super) fn ends<'l, 'a: 'l>(here: impl Iterator<Item = &'l Link<'a>>, parts: 
     if all.len() < FEWEST_ENDS {
         return Vec::new();
     }
-    let mut worse: Vec<End> = all.into_iter().filter(|end| end.deviation < -least).collect();
+    let mut worse: Vec<NicDeviation> = all.into_iter().filter(|end| end.deviation < -least).collect();
     worse.sort_by(|a, b| a.deviation.total_cmp(&b.deviation));
     worse
 }

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_model::schedule::Flow;
 use railgauge_stats::robust::{self, outlier_cut};
 use railgauge_wire::terms::{Better, Metric};
 
@@ -16,14 +17,11 @@ use super::{
     look::Look,
     parts::{Part, open_clusters},
 };
-use crate::{
-    analysis::{
-        localise::{self, Localisation},
-        results::{CaseResult, State},
-        row::Row,
-        words::{change, size},
-    },
-    schedule::Flow,
+use crate::analysis::{
+    localise::{self, Localisation},
+    results::{CaseResult, State},
+    row::Row,
+    words::{change, size},
 };
 
 /// Links under which no centre is computed: of two nobody can say which is the odd one.

@@ -16,6 +16,7 @@ mod links;
 mod look;
 mod parts;
 
+use railgauge_model::{plan, schedule::Flow};
 use railgauge_wire::terms::{Better, Metric};
 
 use super::{
@@ -24,9 +25,8 @@ use super::{
     results::CaseResult,
     row::Row,
 };
-use crate::{plan, schedule::Flow};
 
-pub use ends::End;
+pub use ends::NicDeviation;
 pub use links::{Level, Link};
 pub use look::{Grade, Look};
 pub use parts::{Evidence, Part};
@@ -61,7 +61,7 @@ pub struct OfTest<'a> {
     /// size of a bandwidth and the smallest of a latency. `None` without cases.
     pub focus: Option<(String, u64)>,
     /// Ends that are worse than the centre in the focus, the worst first.
-    pub ends: Vec<End>,
+    pub ends: Vec<NicDeviation>,
 }
 
 /// Looks at all tests. `rows` are those of `results`, `found` is what was said of parts.
@@ -74,7 +74,7 @@ pub fn outliers<'a>(
     let least = (journal.plan.localise.least_percent / 100.0).ln_1p();
     let parts = parts::parts(found, results);
     let of_test = |test: &'a plan::model::Test| {
-        let metric = plan::headline(test.aim, test.op);
+        let metric = plan::headline(test.metric, test.op);
         let cases = results.iter().filter(|result| result.case.test == test.name).collect();
         let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric).collect();
         let found = found.iter().find(|found| found.test == test.name);

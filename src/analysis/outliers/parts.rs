@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{
-    analysis::{
-        localise::{Localisation, Named, SeparatedBy, Standing, TwoClusters},
-        results::CaseResult,
-    },
-    schedule::{Flow, Port},
+use railgauge_model::schedule::{Flow, Port};
+
+use crate::analysis::{
+    localise::{Localisation, Named, SeparatedBy, Standing, TwoClusters},
+    results::CaseResult,
 };
 
 /// A part that is named by one test or several.

@@ -1,13 +1,10 @@
 //! What the ranks of a collective can say of one window.
 
+use railgauge_model::{journal::event::Sample, schedule::Flow};
 use railgauge_wire::{measure::Latency, step::Checked, terms::Op};
 
 use super::link::ANY_MEMORY;
-use crate::{
-    analysis::{results::CaseResult, words::count},
-    run::event::Sample,
-    schedule::Flow,
-};
+use crate::analysis::{results::CaseResult, words::count};
 
 /// Nanoseconds by which the mean time of an operation may differ from the window over its operations: times are rounded to
 /// whole ones.

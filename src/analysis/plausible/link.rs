@@ -1,8 +1,9 @@
 //! What a sample says of the link that carried it, and what any link can carry.
 
-use railgauge_wire::terms::{Fabric, Transport};
+use railgauge_model::journal::event::LinkRecord;
+use railgauge_wire::terms::{Carrier, Transport};
 
-use crate::{analysis::results::CaseResult, run::event::LinkRecord};
+use crate::analysis::results::CaseResult;
 
 /// More than any pair of hosts carries in one direction, in Gb/s, whatever is known of its ports: a bond of eight ports of
 /// 1.6 Tb/s, the fastest that are defined (IEEE P802.3dj; InfiniBand GDR). Two ends on one host do not come to it either: their
@@ -22,7 +23,7 @@ pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<
     if let Some(rate) = link.rate_gbps.filter(|rate| !(rate.is_finite() && *rate > 0.0 && *rate <= ANY_PORT)) {
         found.push(format!("a link of {rate} Gb/s, and links have up to {ANY_PORT} Gb/s"));
     }
-    let verbs = result.case.cell.fabric == Fabric::Verbs && link.transport != Transport::Tcp;
+    let verbs = result.case.cell.transport == Transport::Verbs && link.transport != Carrier::Tcp;
     // Of an interface the MTU may not be known, and is told as 0; of queue pairs it is.
     let (least, most) = if verbs { (256, MOST_VERBS) } else { (0, MOST_TCP) };
     if result.case.flow.members.is_empty() && !(least..=most).contains(&link.mtu) {

@@ -1,15 +1,13 @@
 //! What the accounts of the two ends of a pair can say of one window.
 
+use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
     measure::Measurement,
-    terms::{Aim, Fabric, Service},
+    terms::{Service, TestMetric, Transport},
 };
 
 use super::{link::ANY_PORT, responder_counts};
-use crate::{
-    analysis::{results::CaseResult, words::count},
-    run::event::Sample,
-};
+use crate::analysis::{results::CaseResult, words::count};
 
 /// Bandwidth above the link's rate that is put down to clocks and rounding: both ends' crystals differ by less than
 /// 100 ppm, and the rate itself is exact (IEEE 802.3, clause 4A).
@@ -63,8 +61,8 @@ fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
         return None;
     }
     let received = sample.responder.as_ref()?.bytes;
-    let messages = match (cell.fabric, cell.service) {
-        (Fabric::Verbs, Service::Uc | Service::Ud) => RECEIVES,
+    let messages = match (cell.transport, cell.service) {
+        (Transport::Verbs, Service::Uc | Service::Ud) => RECEIVES,
         _ => 2,
     };
     let slack = sent as f64 * COUNT_TOLERANCE + messages as f64 * cell.size as f64 * f64::from(cell.qps.max(1));
@@ -74,7 +72,7 @@ fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
 
 /// Ends that moved more in their window than the link carries, or than any does where its rate is not known. Of both directions each end counts its own.
 fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<String> {
-    if result.case.cell.aim != Aim::Bandwidth {
+    if result.case.cell.metric != TestMetric::Bandwidth {
         return Vec::new();
     }
     let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();

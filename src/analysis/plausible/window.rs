@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
+use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
-    terms::{Aim, Fabric},
+    terms::{TestMetric, Transport},
 };
 
 use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, link::ANY_PORT};
-use crate::{
-    analysis::{results::CaseResult, words::count},
-    run::event::Sample,
-};
+use crate::analysis::{results::CaseResult, words::count};
 
 /// Share of the time that the plan wants which a window must have lasted. It ends with its last operation, which may have
 /// been a while before its time was over.
@@ -139,7 +137,7 @@ fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
 /// the one before it ends.
 fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
     let op = result.case.cell.op;
-    let latency = measured.latency.as_ref().filter(|_| result.case.cell.aim == Aim::Latency)?;
+    let latency = measured.latency.as_ref().filter(|_| result.case.cell.metric == TestMetric::Latency)?;
     if latency.samples != measured.operations {
         let operations = count(measured.operations as usize, "operation");
         return Some(format!("{operations}, and times of {}", latency.samples));
@@ -166,8 +164,8 @@ fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
         let took = measured.elapsed as f64 / 1e9;
         return polls.then(|| format!("no CPU time in {took:.6} s in which it polled"));
     }
-    let least = match result.case.cell.fabric {
-        Fabric::Tcp => measured.bytes >> 20,
+    let least = match result.case.cell.transport {
+        Transport::Tcp => measured.bytes >> 20,
         _ => measured.operations,
     };
     let operations = count(measured.operations as usize, "operation");

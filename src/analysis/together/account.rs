@@ -1,15 +1,15 @@
 //! When each end of a flow says that it ran, and whether that can be.
 
+use railgauge_model::{
+    journal::event::{Moment, Sample},
+    schedule::LEAD,
+};
 use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
 };
 
-use crate::{
-    analysis::results::CaseResult,
-    run::event::{Moment, Sample},
-    schedule::LEAD,
-};
+use crate::analysis::results::CaseResult;
 
 /// One end's account of a flow.
 pub(super) struct Account<'s> {

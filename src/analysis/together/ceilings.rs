@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_model::schedule::Port;
 use railgauge_wire::terms::Metric;
 
 use super::{Cell, cell, ends};
-use crate::{
-    analysis::{ceiling::of_nic, journal::Journal, results::CaseResult},
-    schedule::Port,
-};
+use crate::analysis::{ceiling::of_nic, journal::Journal, results::CaseResult};
 
 /// The ceilings of every case of flows at once, in Gb/s.
 pub struct Ceilings {

@@ -16,6 +16,10 @@ use std::{
 pub use account::strays;
 use account::{Account, accounts};
 pub use ceilings::Ceilings;
+use railgauge_model::{
+    journal::event::{Case, Moment, Sample},
+    schedule::Port,
+};
 use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
@@ -27,10 +31,6 @@ use super::{
     results::CaseResult,
     truth::{self, Load},
     value::{self, Direction, Spans},
-};
-use crate::{
-    run::event::{Case, Moment, Sample},
-    schedule::Port,
 };
 
 /// Share of the window in which all flows must have run.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use railgauge_model::{plan::is_sum, schedule::Port};
 use railgauge_wire::terms::Metric;
 
 use super::{Cell, cell, ends};
-use crate::{analysis::results::CaseResult, plan::is_sum, schedule::Port};
+use crate::analysis::results::CaseResult;
 
 /// The ports that the rows of one test are about.
 #[derive(Debug, Default)]

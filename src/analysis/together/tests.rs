@@ -2,23 +2,23 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use railgauge_model::{
+    journal::event::{LinkRecord, Together},
+    plan,
+    schedule::{Inventory, schedule},
+};
 use railgauge_wire::{
     facts::{HostFacts, RdmaDevice, RdmaPort},
-    terms::{GpuPath, LinkLayer, Transport},
+    terms::{Carrier, GpuPath, LinkLayer},
 };
 
 use super::*;
-use crate::{
-    analysis::{
-        journal::{End, HostUp, Journal, Try},
-        results::{State, results},
-        row::Row,
-        rows::{ceilings, rows},
-        verdict::{Kind, Status, Verdict, verdicts},
-    },
-    plan,
-    run::event::{LinkRecord, Together},
-    schedule::{Inventory, schedule},
+use crate::analysis::{
+    journal::{HostUp, Journal, JournalEnd, Try},
+    results::{State, results},
+    row::Row,
+    rows::{ceilings, rows},
+    verdict::{Kind, Status, Verdict, verdicts},
 };
 
 const MS: u64 = 1_000_000;
@@ -64,7 +64,7 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
         Some(Try { case: case.id, repeat: 0, started_at: "2026-11-21T02:00:00.000Z".into(), link, result })
     });
     let hosts = (0..4).map(|i| (format!("h{i}"), host(i))).collect();
-    Journal { tries: tries.collect(), hosts, cases, end: End::Finished, ..Journal::of(plan) }
+    Journal { tries: tries.collect(), hosts, cases, end: JournalEnd::Finished, ..Journal::of(plan) }
 }
 
 fn host(number: usize) -> HostUp {
@@ -76,7 +76,7 @@ fn host(number: usize) -> HostUp {
 
 fn link() -> LinkRecord {
     LinkRecord {
-        transport: Transport::VerbsRc,
+        transport: Carrier::VerbsRc,
         link_layer: LinkLayer::RoceV2,
         gpu_path: GpuPath::None,
         software: false,

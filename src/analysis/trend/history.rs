@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use railgauge_model::{border::text::path_text, plan::model::Plan, schedule::Flow};
 use railgauge_wire::{facts::HostFacts, terms::Metric};
 use sha2::{Digest, Sha256};
 
@@ -15,15 +16,10 @@ use super::{
     last::Reported,
     parts::{self, Groups, Part, sign},
 };
-use crate::{
-    analysis::{
-        history::{Run, RunError, Subject, shape},
-        row::Reading,
-        settings,
-    },
-    border::text::path_text,
-    plan::model::Plan,
-    schedule::Flow,
+use crate::analysis::{
+    history::{Run, RunError, Subject, shape},
+    row::Reading,
+    settings,
 };
 
 /// What is watched under one plan, whatever the hardware: a metric of a subject, or of a part.
@@ -236,7 +232,7 @@ impl History {
 
     /// The number of the settings that bear on the values of each test.
     fn settings(&mut self, plan: &Plan) -> HashMap<String, usize> {
-        let number = |test: &crate::plan::model::Test| {
+        let number = |test: &railgauge_model::plan::model::Test| {
             // A map of words can be written.
             let text = serde_json::to_string(&settings::bearing(test)).unwrap_or_default();
             (test.name.clone(), self.word(&text))

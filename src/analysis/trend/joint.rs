@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railgauge_model::schedule::Flow;
 use railgauge_stats::{
     Refusal,
     changepoint::{Joint, Mark, Several, WINDOW, joint},
@@ -18,7 +19,7 @@ use super::{
     parts::sign,
     reason,
 };
-use crate::{analysis::history::common, schedule::Flow};
+use crate::analysis::history::common;
 
 /// Marks of the nights of a series, by day.
 type Marks = BTreeMap<i64, Mark>;

@@ -7,7 +7,7 @@ use std::{
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{self, End, Grade, Kind, Night, Rules, Watch, watch},
+    changepoint::{self, AlertEnd, Grade, Kind, Night, Rules, Watch, watch},
     robust::median,
     shift::Interval,
 };
@@ -113,11 +113,11 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
 
 pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, points: &[(i64, f64)]) -> Alert {
     let (state, end) = match alert.end {
-        End::Open if alive => (State::Open, None),
-        End::Open => (State::Ended, points.last().map(|(day, _)| *day)),
-        End::WentAway(day) => (State::WentAway, Some(day)),
-        End::Overtaken(day) => (State::Overtaken, Some(day)),
-        End::Accepted(day) => (State::Accepted, Some(day)),
+        AlertEnd::Open if alive => (State::Open, None),
+        AlertEnd::Open => (State::Ended, points.last().map(|(day, _)| *day)),
+        AlertEnd::WentAway(day) => (State::WentAway, Some(day)),
+        AlertEnd::Overtaken(day) => (State::Overtaken, Some(day)),
+        AlertEnd::Accepted(day) => (State::Accepted, Some(day)),
     };
     let sign = sign(metric);
     let interval = |Interval { low, high, .. }| {

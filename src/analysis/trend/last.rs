@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::border::text::path_text;
 use serde::Serialize;
 
 use super::{
@@ -9,15 +10,12 @@ use super::{
     history::{History, Past},
     lines::Lines,
 };
-use crate::{
-    analysis::{
-        compare::interleaved,
-        journal,
-        results::results,
-        rows::{ceilings, rows},
-        verdict::{Status, verdicts},
-    },
-    border::text::path_text,
+use crate::analysis::{
+    compare::interleaved,
+    journal,
+    results::results,
+    rows::{ceilings, rows},
+    verdict::{Status, verdicts},
 };
 
 /// What the report of a run says.

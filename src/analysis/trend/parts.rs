@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_model::schedule::Flow;
 use railgauge_wire::terms::{Better, Metric};
 
-use crate::{
-    analysis::history::{EVERY, Subject},
-    schedule::Flow,
-};
+use crate::analysis::history::{EVERY, Subject};
 
 /// Something that many pairs pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

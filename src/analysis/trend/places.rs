@@ -6,14 +6,12 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 
+use railgauge_model::schedule::{Cell, Flow};
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
 
 use super::{assemble::Collected, parts::Part};
-use crate::{
-    analysis::history::Subject,
-    schedule::{Cell, Flow},
-};
+use crate::analysis::history::Subject;
 
 /// The series of a place.
 #[derive(Debug)]

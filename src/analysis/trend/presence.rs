@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use railgauge_model::schedule::Cell;
 use railgauge_wire::terms::Metric;
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     history::Said,
     parts::{Groups, Part},
 };
-use crate::{analysis::history::Subject, schedule::Cell};
+use crate::analysis::history::Subject;
 
 /// Nights after which a part of a plan that rotates must have had its turn again.
 const TURNS: usize = 3;

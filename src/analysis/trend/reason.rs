@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::plan::hostlist;
 use railgauge_stats::robust::median;
 
 use super::{Alert, Change, How, Rule, Series, State, Watched, Way, assemble::Everything, sum::Found, totals};
-use crate::{
-    analysis::{
-        verdict::Status,
-        words::{be, count, number, percent, signed},
-    },
-    plan::hostlist,
+use crate::analysis::{
+    verdict::Status,
+    words::{be, count, number, percent, signed},
 };
 
 /// What is said of nights that count as low for want of a value.

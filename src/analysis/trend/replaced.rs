@@ -4,7 +4,7 @@
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{End, Kind, Rules, Watch},
+    changepoint::{AlertEnd, Kind, Rules, Watch},
     robust::{MAD_TO_SIGMA, median},
 };
 use serde::Serialize;
@@ -121,8 +121,8 @@ impl Look<'_> {
                 let taken = Some(self.taken(series, at, next, holder, series[at].accepted));
                 let settled = |state, end| Settled { series: at, alert: number, state, end, taken: taken.clone() };
                 all.push(match like(watch, alert) {
-                    Some(End::WentAway(_)) => settled(State::Ended, None),
-                    Some(End::Accepted(day)) => settled(State::Accepted, Some(day)),
+                    Some(AlertEnd::WentAway(_)) => settled(State::Ended, None),
+                    Some(AlertEnd::Accepted(day)) => settled(State::Accepted, Some(day)),
                     // Nights that came and went are no evidence any more.
                     None if alert.rule == Rule::Intermittent => settled(State::Ended, None),
                     _ if self.is_like_fellows(series, holder, alert) => settled(State::Ended, None),
@@ -140,8 +140,10 @@ impl Look<'_> {
     fn fallen(&self, series: &mut [Series], place: &Place, watch: &Watch) {
         let Some((&holder, before)) = place.members.split_last() else { return };
         let until = self.everything.series[holder].ends().0 + NEARBY;
-        let open =
-            watch.alerts.iter().filter(|found| found.effect < 0.0 && found.end == End::Open && found.since <= until);
+        let open = watch
+            .alerts
+            .iter()
+            .filter(|found| found.effect < 0.0 && found.end == AlertEnd::Open && found.since <= until);
         for found in open {
             let told = place.members.iter().flat_map(|&at| &series[at].alerts).any(|alert| {
                 alert.way == Way::Worse && alert.state != State::WentAway && is_same(found.kind, found.since, alert)
@@ -273,10 +275,10 @@ fn ended(one: &Series) -> impl Iterator<Item = (usize, &Alert)> {
 }
 
 /// What became of a change of one series in its place.
-fn like(watch: &Watch, alert: &Alert) -> Option<End> {
+fn like(watch: &Watch, alert: &Alert) -> Option<AlertEnd> {
     let same = watch.alerts.iter().filter(|found| found.effect < 0.0 && is_same(found.kind, found.since, alert));
     // One that is open speaks against any other.
-    same.map(|found| found.end).max_by_key(|end| *end == End::Open)
+    same.map(|found| found.end).max_by_key(|end| *end == AlertEnd::Open)
 }
 
 /// Whether a change of a place is one that its series has. The first of the nights that come and go moves on with time.

@@ -4,8 +4,9 @@
 //! (InfiniBand Architecture Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). What shows it are the two
 //! ends' own counts.
 
+use railgauge_model::journal::event::{Case, Sample};
+
 use super::{LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
-use crate::run::event::{Case, Sample};
 
 /// What counts packets that leave, what counts those that arrive, and the share that may differ.
 ///

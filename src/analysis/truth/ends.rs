@@ -1,12 +1,10 @@
 //! What the facts of both ends say against a case before a byte of it is sent.
 
+use railgauge_model::journal::event::{Case, LinkRecord};
 use railgauge_wire::facts::Traffic;
 
 use super::Ends;
-use crate::{
-    analysis::ceiling::End,
-    run::event::{Case, LinkRecord},
-};
+use crate::analysis::ceiling::LinkEnd;
 
 /// Share of a port's rate that something else may take while we are still idle: file systems and monitoring are below.
 const CARRIED: f64 = 0.05;
@@ -17,8 +15,8 @@ const CARRIED_UNKNOWN: f64 = 8e6;
 /// anything; and path MTUs that differ, unless the plan names one (`mtu_named`).
 pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<String> {
     let ends = [
-        (&*case.flow.from.host, &*link.from_device, End::find(from, &link.from_device)),
-        (&*case.flow.to.host, &*link.to_device, End::find(to, &link.to_device)),
+        (&*case.flow.from.host, &*link.from_device, LinkEnd::find(from, &link.from_device)),
+        (&*case.flow.to.host, &*link.to_device, LinkEnd::find(to, &link.to_device)),
     ];
     let mut found: Vec<String> = ends.iter().filter_map(|(host, device, end)| busy(host, device, end)).collect();
     let mtus = ends.each_ref().map(|(_, _, end)| end.port.and_then(|port| port.mtu));
@@ -37,7 +35,7 @@ pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_na
 }
 
 /// The idle look: what a port carried before the run began.
-fn busy(host: &str, device: &str, end: &End<'_>) -> Option<String> {
+fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<String> {
     let port = end.port?;
     let Traffic { received, sent } = port.traffic.or(end.interface.and_then(|interface| interface.traffic))?;
     // An emulated device makes its rate up.

@@ -1,16 +1,16 @@
+use railgauge_model::schedule::{Cell, Flow, Port};
 use railgauge_wire::{
     measure::Measurement,
-    terms::{Fabric, GpuPath, LinkLayer, Memory, Op, Service, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
 };
 
 use super::*;
-use crate::schedule::{Cell, Flow, Port};
 
 pub(super) fn case(op: Op) -> Case {
     let cell = Cell {
         op,
-        aim: Aim::Bandwidth,
-        fabric: Fabric::Verbs,
+        metric: TestMetric::Bandwidth,
+        transport: Transport::Verbs,
         service: Service::Rc,
         memory: Memory::Host,
         size: 65536,
@@ -24,7 +24,7 @@ pub(super) fn case(op: Op) -> Case {
 
 pub(super) fn link() -> LinkRecord {
     LinkRecord {
-        transport: Transport::VerbsRc,
+        transport: Carrier::VerbsRc,
         link_layer: LinkLayer::RoceV2,
         gpu_path: GpuPath::None,
         software: false,

@@ -2,25 +2,24 @@
 
 use std::collections::{HashMap, HashSet};
 
+use railgauge_model::plan::{
+    Plan, metrics_of,
+    model::{Expectation, Limit, Test},
+};
+
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict,
     peers::{AT_LEAST, Peers},
 };
-use crate::{
-    analysis::{
-        baseline::Held,
-        ceiling::DISPROVED,
-        journal::Journal,
-        percentile,
-        results::{CaseResult, State},
-        row::Row,
-        together::Subjects,
-        words::{self, count, sizes},
-    },
-    plan::{
-        Plan, metrics_of,
-        model::{Expectation, Limit, Test},
-    },
+use crate::analysis::{
+    baseline::Held,
+    ceiling::DISPROVED,
+    journal::Journal,
+    percentile,
+    results::{CaseResult, State},
+    row::Row,
+    together::Subjects,
+    words::{self, count, sizes},
 };
 
 /// A row and the case it belongs to.
@@ -252,7 +251,7 @@ fn scope_words(wanted: &Expectation) -> String {
 }
 
 fn no_match(test: &Test, wanted: &Expectation) -> String {
-    if metrics_of(test.aim, test.op, test.at_once()).contains(&wanted.metric) {
+    if metrics_of(test.metric, test.op, test.at_once()).contains(&wanted.metric) {
         format!("no case lies within its scope ({}), so nothing was judged", scope_words(wanted))
     } else {
         format!("this test does not yield {}, so nothing was judged", wanted.metric)

@@ -1,13 +1,12 @@
 //! The verdict every test has: all its cases were measured as often as planned, undisturbed, and their data verified. Cases
 //! that were measured beside it to settle a suspect are no part of it, but for wrong bytes: those are wrong wherever they arrive.
 
+use railgauge_model::plan::model::Test;
+
 use super::{Kind, Status, Tally, Verdict};
-use crate::{
-    analysis::{
-        results::{CaseResult, State},
-        words::{amount, count, size},
-    },
-    plan::model::Test,
+use crate::analysis::{
+    results::{CaseResult, State},
+    words::{amount, count, size},
 };
 
 /// Judges all cases of a test; `corrupt` are its further cases with wrong bytes.

@@ -5,13 +5,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use railgauge_model::plan::{Plan, model::Test};
+
 use super::{Kind, Part, Status, Tally, Verdict, parts};
-use crate::{
-    analysis::{
-        outliers::{Link, OfTest},
-        words::{count, number},
-    },
-    plan::{Plan, model::Test},
+use crate::analysis::{
+    outliers::{Link, OfTest},
+    words::{count, number},
 };
 
 /// The verdict on one test; `None` for other tests, and where too few flows have values to compare them.

@@ -23,8 +23,10 @@ pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use whole::NAME as RUN;
 
+use railgauge_model::plan::model::Test;
 use railgauge_wire::{
     failure::{self, Failure, Stage},
+    remedy::Remedy,
     terms::Metric,
 };
 use serde::{Deserialize, Serialize};
@@ -40,7 +42,7 @@ use super::{
     together,
     words::size,
 };
-use crate::{plan::model::Test, preflight::Holding};
+use crate::preflight::Holding;
 
 /// The answer to one demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -241,8 +243,9 @@ pub struct Trouble {
     pub failure: Option<Failed>,
     /// Which host, stage and cause.
     pub error: String,
-    /// The next thing to look at or do; empty where none is known.
-    pub help: String,
+    /// The next thing to look at or do, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
     /// Counters that moved while it was measured, where it is contaminated: host, name and change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, String, u64)>,
@@ -441,7 +444,7 @@ fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
         state: result.state,
         failure: result.failure.map(Failed::of),
         error: result.error().unwrap_or_default(),
-        help: result.help().to_owned(),
+        remedy: result.remedy().cloned(),
         counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
     })
 }

@@ -1,13 +1,12 @@
 //! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
 
+use railgauge_model::plan::{Plan, hostlist, model::Waiver};
+
 use super::{Kind, Status, Tally, Verdict};
-use crate::{
-    analysis::{
-        localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
-        outliers::Link,
-        words::count,
-    },
-    plan::{Plan, hostlist, model::Waiver},
+use crate::analysis::{
+    localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
+    outliers::Link,
+    words::count,
 };
 
 /// Name of what stands in the place of a part where the values fall into two clusters.

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::plan::hostlist;
+
 use super::{Kind, Status, Tally, Verdict};
-use crate::{
-    analysis::{
-        journal::{End, Journal},
-        words::count,
-    },
-    plan::hostlist,
+use crate::analysis::{
+    journal::{Journal, JournalEnd},
+    words::count,
 };
 
 /// Name under which these verdicts stand beside those of tests.
@@ -24,10 +23,10 @@ pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
 /// The exit code of the process that ran a plan, if it ended by itself; `cli::exit` has the numbers of all commands.
 pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
     match journal.end {
-        End::Finished => Some(status.exit_code()),
-        End::Interrupted => Some(130),
-        End::Prevented(_) => Some(4),
-        End::Broken | End::Running => None,
+        JournalEnd::Finished => Some(status.exit_code()),
+        JournalEnd::Interrupted => Some(130),
+        JournalEnd::Prevented(_) => Some(4),
+        JournalEnd::Broken | JournalEnd::Running => None,
     }
 }
 
@@ -67,7 +66,7 @@ fn unused(journal: &Journal) -> Vec<&str> {
 
 /// A cluster that a run leaves changed is not a pass, whatever it measured.
 fn configured(journal: &Journal) -> Option<Verdict> {
-    let test = journal.configured.as_ref().filter(|_| journal.end != End::Running)?;
+    let test = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?;
     let why = match &journal.unconfigured {
         Some(failure) => format!("`{test}`: {failure}"),
         None => format!("`undo` of `{test}` was not reached; `railgauge run --resume` runs it, or run it by hand"),
@@ -78,13 +77,13 @@ fn configured(journal: &Journal) -> Option<Verdict> {
 
 fn end(journal: &Journal) -> Option<Verdict> {
     let why = match &journal.end {
-        End::Finished => return None,
-        End::Interrupted => "it was interrupted; `railgauge run --resume` goes on with it".to_owned(),
-        End::Prevented(why) => format!("it could not go on: {why}; `railgauge run --resume` goes on with it"),
-        End::Broken => {
+        JournalEnd::Finished => return None,
+        JournalEnd::Interrupted => "it was interrupted; `railgauge run --resume` goes on with it".to_owned(),
+        JournalEnd::Prevented(why) => format!("it could not go on: {why}; `railgauge run --resume` goes on with it"),
+        JournalEnd::Broken => {
             "its records stop without an end: it broke off; `railgauge run --resume` goes on with it".to_owned()
         }
-        End::Running => "it is still running; wait for its end and draw the report again".to_owned(),
+        JournalEnd::Running => "it is still running; wait for its end and draw the report again".to_owned(),
     };
     Some(verdict(Kind::Run, "the run came to its end", why))
 }

@@ -1,9 +1,9 @@
 //! The limits of a plan, in the plan's own units and spelling.
 
+use railgauge_model::plan::model::{Expectation, Limit, Written};
 use railgauge_wire::terms::Metric;
 
 use super::number;
-use crate::plan::model::{Expectation, Limit, Written};
 
 /// A limit that the plan gives as a value: `1 s`, `90 Gb/s`, as it is written there. Percentages have none.
 pub fn limit(wanted: &Expectation) -> Option<String> {

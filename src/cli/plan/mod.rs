@@ -8,12 +8,10 @@ mod text;
 use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
+use railgauge_model::schedule::{self, Inventory};
 
 use self::preview::Preview;
-use crate::{
-    cli::{Common, Exit, Misuse, common::print},
-    schedule::{self, Inventory},
-};
+use crate::cli::{Common, Exit, Misuse, common::print};
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]

@@ -5,21 +5,21 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::{
-    group::Manner,
-    step::Window,
-    terms::{Aim, Fabric, Memory, Op, Service},
-};
-use serde::Serialize;
-
-use crate::{
-    analysis::words::count,
+use railgauge_model::{
     plan::{
         Plan,
         model::{AtOnce, Collective, Configure, Cut, Grouping, Pattern, Rails, Test},
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
+use railgauge_wire::{
+    group::Manner,
+    step::Window,
+    terms::{Memory, Op, Service, TestMetric, Transport},
+};
+use serde::Serialize;
+
+use crate::analysis::words::count;
 
 /// What a plan would do.
 #[derive(Debug, Serialize)]
@@ -94,9 +94,9 @@ pub struct TestPreview<'a> {
     /// Operation.
     pub op: Op,
     /// Loop.
-    pub aim: Aim,
+    pub metric: TestMetric,
     /// What carries the bytes.
-    pub fabric: Fabric,
+    pub transport: Transport,
     /// Queue pair service; null where no verbs are used.
     pub service: Option<Service>,
     /// Where the bytes live.
@@ -180,8 +180,8 @@ impl<'a> Preview<'a> {
             HostPreview {
                 name: &host.name,
                 address: &host.address,
-                verbs_rails: inventory.get(&host.name, Fabric::Verbs),
-                tcp_rails: inventory.get(&host.name, Fabric::Tcp),
+                verbs_rails: inventory.get(&host.name, Transport::Verbs),
+                tcp_rails: inventory.get(&host.name, Transport::Tcp),
                 links,
                 bytes: bytes(load),
             }
@@ -213,9 +213,9 @@ impl<'a> TestPreview<'a> {
             test,
             name: &test.name,
             op: test.op,
-            aim: test.aim,
-            fabric: test.fabric,
-            service: (test.fabric == Fabric::Verbs).then_some(test.service),
+            metric: test.metric,
+            transport: test.transport,
+            service: (test.transport == Transport::Verbs).then_some(test.service),
             memory: test.memory,
             bidirectional: test.bidirectional,
             verified: test.verify,
@@ -305,8 +305,8 @@ impl From<Time> for Seconds {
 fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String> {
     let open = |test: &&Test| {
         // Over TCP an agent takes one address unless the plan lists more; RDMA devices it takes all.
-        let unknown = |host: &String| inventory.get(host, Fabric::Verbs).is_none();
-        let all = test.fabric == Fabric::Verbs && !matches!(test.rails, Rails::Only(_));
+        let unknown = |host: &String| inventory.get(host, Transport::Verbs).is_none();
+        let all = test.transport == Transport::Verbs && !matches!(test.rails, Rails::Only(_));
         all && test.hosts.iter().any(unknown)
     };
     let open: Vec<String> = plan.tests.iter().filter(open).map(|test| format!("`{}`", test.name)).collect();
@@ -381,7 +381,7 @@ fn window(test: &Test) -> String {
     let time = |nanoseconds| format!("{:?}", Duration::from_nanos(nanoseconds));
     let window = match test.window {
         Window::Duration(length) => time(length),
-        Window::Iterations(count) if test.fabric == Fabric::Tcp => format!("{count} iterations per stream"),
+        Window::Iterations(count) if test.transport == Transport::Tcp => format!("{count} iterations per stream"),
         Window::Iterations(count) => format!("{count} iterations per queue pair"),
         Window::Adaptive { relative, at_least, at_most } => {
             format!("until ±{} %, {} to {}", relative * 100.0, time(at_least), time(at_most))

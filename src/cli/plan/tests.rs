@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use super::{preview::Preview, rate, text::text};
-use crate::{
+use railgauge_model::{
     plan::{self, Plan},
     schedule::{Inventory, schedule},
 };
+
+use super::{preview::Preview, rate, text::text};
 
 /// Small enough to be checked by hand.
 const SMALL: &str = r#"

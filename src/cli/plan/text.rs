@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use railgauge_wire::terms::{Algorithm, Fabric};
-
-use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, TestPreview};
-use crate::{
-    analysis::words::{count, size},
+use railgauge_model::{
     border::text::command,
     plan::model::Test,
     schedule::{Flow, Port},
 };
+use railgauge_wire::terms::{Algorithm, Transport};
+
+use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, TestPreview};
+use crate::analysis::words::{count, size};
 
 /// Hosts, rounds of a test and links of a round that are listed.
 const HOSTS: usize = 16;
@@ -83,8 +83,8 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         "\ntest {}: {} {} over {}{both}, {} memory",
         test.name,
         test.op,
-        test.aim,
-        preview.service.map_or_else(|| test.fabric.to_string(), |service| format!("{} {service}", test.fabric)),
+        test.metric,
+        preview.service.map_or_else(|| test.transport.to_string(), |service| format!("{} {service}", test.transport)),
         test.memory,
     )?;
     match (&preview.rails, preview.ranks_per_host) {
@@ -151,7 +151,7 @@ fn variants(test: &Test) -> String {
         return words.join("; ");
     }
     let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
-    let lanes = if test.fabric == Fabric::Tcp { "streams" } else { "queue pairs" };
+    let lanes = if test.transport == Transport::Tcp { "streams" } else { "queue pairs" };
     let threads = if test.threads > 1 { format!(" on {} threads", test.threads) } else { String::new() };
     format!("{lanes} {}{threads}", qps.join(", "))
 }

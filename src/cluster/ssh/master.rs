@@ -13,15 +13,16 @@ use std::{
 };
 
 use openssh::Session;
-use railgauge_wire::failure::{Kind, Stage};
+use railgauge_model::plan::model::{Host, HostKeys, Ssh};
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy,
+};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::{
-    cluster::{explain_ssh, trouble::Trouble},
-    plan::model::{Host, HostKeys, Ssh},
-};
+use crate::cluster::{explain_ssh, trouble::Trouble};
 
 /// Seconds that an ssh master without a conversation lives: long enough between two steps of bringing a host up on a
 /// busy machine, and the longest that one outlives a controller that was killed.
@@ -67,11 +68,10 @@ pub(super) async fn connect(ssh: &Ssh, host: &Host, limit: Duration, room: &Path
             Err(explain_ssh::connect(&text, &host.address, ssh.known_hosts.as_deref()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(configuration("the program `ssh` is not installed here".to_owned())
-                .help("install OpenSSH's client on this machine"))
+            Err(configuration("the program `ssh` is not installed here".to_owned()).remedy(remedy::INSTALL_SSH))
         }
         Err(error) => Err(Trouble::passing(Stage::Connect, Kind::Configuration, format!("cannot start ssh: {error}"))
-            .help("lower launch.in_flight or raise this machine's limits (ulimit -u, ulimit -n)")),
+            .remedy(remedy::LOWER_IN_FLIGHT)),
     }
 }
 

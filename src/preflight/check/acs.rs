@@ -1,7 +1,8 @@
 //! Access control between GPUs and NICs.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, at_address};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "acs",

@@ -1,8 +1,7 @@
 //! Ports behind a bond.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
-use railgauge_wire::facts::Bond;
+use railgauge_wire::{facts::Bond, remedy};
 
 pub(super) const CHECK: Check = Check {
     name: "bond",

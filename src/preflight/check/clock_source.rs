@@ -1,8 +1,8 @@
 //! Clocks that are slow to read.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
-use railgauge_wire::terms::Aim;
+use railgauge_wire::remedy;
+use railgauge_wire::terms::TestMetric;
 
 pub(super) const CHECK: Check = Check {
     name: "clock-source",
@@ -19,7 +19,7 @@ pub(super) const CHECK: Check = Check {
 const SLOW: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    if !scene.has(|test| test.aim == Aim::Latency) {
+    if !scene.has(|test| test.metric == TestMetric::Latency) {
         return Vec::new();
     }
     let slow = scene.hosts().filter_map(|(host, facts)| {

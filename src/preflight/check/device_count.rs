@@ -1,7 +1,8 @@
 //! Hosts with fewer RDMA ports than the others.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
-use crate::preflight::remedy;
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {

@@ -1,7 +1,8 @@
 //! Traffic classes that are not mapped to a priority with flow control.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -38,7 +39,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             };
             let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for {lossless}");
             let values = [("interface", interface), ("dscp", &code.to_string()), ("priority", &first.to_string())];
-            let remedy = remedy::MAP_DSCP.with(&values);
+            let remedy = remedy::MAP_DSCP.with(values);
             found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
         }
     }

@@ -1,7 +1,8 @@
 //! Congestion control that is off where flow control is on.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "ecn",
@@ -29,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             for priority in dcb.pfc.iter().filter(|priority| !on.contains(priority)) {
                 let what = format!("ECN {point} is off for priority {priority}, which has PFC");
                 let values = [("interface", &*interface.name), ("file", file), ("priority", &priority.to_string())];
-                let remedy = remedy::ECN_ON.with(&values);
+                let remedy = remedy::ECN_ON.with(values);
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
             }
         }

@@ -1,7 +1,8 @@
 //! Ports without a GID that the others' GIDs fit.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Remedy, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {

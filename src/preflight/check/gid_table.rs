@@ -1,8 +1,7 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface};
-use crate::preflight::remedy;
-use railgauge_wire::facts::Gid;
+use railgauge_wire::{facts::Gid, remedy};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,

@@ -1,8 +1,8 @@
 //! Processors that save power.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, unread};
-use crate::preflight::remedy;
-use railgauge_wire::terms::Aim;
+use railgauge_wire::remedy;
+use railgauge_wire::terms::TestMetric;
 
 pub(super) const CHECK: Check = Check {
     name: "governor",
@@ -20,10 +20,10 @@ const BEST: &str = "performance";
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let wanted = scene.wanted().governor.as_deref();
-    let latency = scene.has(|test| test.aim == Aim::Latency);
+    let latency = scene.has(|test| test.metric == TestMetric::Latency);
     let mut found = Vec::new();
     for (host, facts) in scene.hosts() {
-        let remedy = remedy::GOVERNOR.with(&[("governor", wanted.unwrap_or(BEST))]);
+        let remedy = remedy::GOVERNOR.with([("governor", wanted.unwrap_or(BEST))]);
         match (facts.cpu.governor.as_deref(), wanted) {
             (Some(governor), Some(wanted)) if governor != wanted => {
                 let what = format!("the frequency governor is {governor}, the plan wants {wanted}");

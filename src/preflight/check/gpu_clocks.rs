@@ -1,8 +1,10 @@
 //! GPUs that are held below their clocks.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
-use railgauge_wire::facts::{Gpu, POWER_CAP};
+use railgauge_wire::{
+    facts::{Gpu, POWER_CAP},
+    remedy,
+};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-clocks",

@@ -1,9 +1,8 @@
 //! Hosts with fewer GPUs than the others.
 
-use railgauge_wire::facts::GPUS;
+use railgauge_wire::{facts::GPUS, remedy};
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-count",

@@ -1,8 +1,7 @@
 //! GPUs that are far from every NIC the plan uses.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
-use railgauge_wire::{facts::HostFacts, terms::Distance};
+use railgauge_wire::{facts::HostFacts, remedy, terms::Distance};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {

@@ -1,8 +1,7 @@
 //! GPU drivers that are not those of the others.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
-use crate::preflight::remedy;
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::{facts::HostFacts, remedy};
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-driver",

@@ -1,9 +1,9 @@
 //! Hosts without CUDA or NCCL.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::plan::model::Test;
-use crate::preflight::remedy;
-use railgauge_wire::terms::Fabric;
+use railgauge_model::plan::model::Test;
+use railgauge_wire::remedy;
+use railgauge_wire::terms::Transport;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-library",
@@ -25,7 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         needed.push("libcuda.so.1");
     }
     let by_itself = |test: &Test| test.collective.as_ref().is_some_and(|join| join.library.is_none());
-    if scene.has(|test| test.fabric == Fabric::Nccl && by_itself(test)) {
+    if scene.has(|test| test.transport == Transport::Nccl && by_itself(test)) {
         needed.push("libnccl.so.2");
     }
     let mut found = Vec::new();

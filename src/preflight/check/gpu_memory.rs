@@ -1,7 +1,8 @@
 //! GPU memory that errs.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Remedy, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-memory",

@@ -1,7 +1,8 @@
 //! GPUs with NVLinks that are down.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-nvlink",

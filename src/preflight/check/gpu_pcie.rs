@@ -1,7 +1,8 @@
 //! GPUs on fewer PCIe lanes than they could have.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "gpu-pcie",

@@ -1,7 +1,8 @@
 //! GPUs that the driver complained about.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 use std::collections::BTreeMap;
 
 pub(super) const CHECK: Check = Check {

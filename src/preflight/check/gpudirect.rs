@@ -1,7 +1,7 @@
 //! Hosts on which NICs cannot reach GPU memory.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
+use railgauge_wire::remedy;
 use railgauge_wire::terms::GpuPath;
 
 pub(super) const CHECK: Check = Check {

@@ -1,7 +1,8 @@
 //! Huge pages that the plan asks for and nobody reserved.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "huge-pages",

@@ -1,9 +1,8 @@
 //! Hosts and NICs that are busy with something else.
 
-use railgauge_wire::facts::Traffic;
+use railgauge_wire::{facts::Traffic, remedy};
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "idle",

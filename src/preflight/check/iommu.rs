@@ -1,9 +1,8 @@
 //! IOMMUs that translate what devices read and write.
 
-use railgauge_wire::facts::IOMMUS;
+use railgauge_wire::{facts::IOMMUS, remedy};
 
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, unread};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "iommu",

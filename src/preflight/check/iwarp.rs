@@ -1,9 +1,9 @@
 //! Tests that iWARP and eRDMA devices cannot run.
 
 use super::{Check, Entry, Found, Need, Port, Scene, Severity, Spoils, Subject};
-use crate::plan::model::Test;
-use crate::preflight::remedy;
-use railgauge_wire::terms::{Fabric, Service};
+use railgauge_model::plan::model::Test;
+use railgauge_wire::remedy;
+use railgauge_wire::terms::{Service, Transport};
 
 pub(super) const CHECK: Check = Check {
     name: "iwarp",
@@ -18,7 +18,7 @@ pub(super) const CHECK: Check = Check {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let foreign = |test: &Test| {
-        test.fabric == Fabric::Verbs && (matches!(test.service, Service::Uc | Service::Ud) || test.op.is_atomic())
+        test.transport == Transport::Verbs && (matches!(test.service, Service::Uc | Service::Ud) || test.op.is_atomic())
     };
     let tests: Vec<&str> =
         scene.plan.tests.iter().filter(|test| foreign(test)).map(|test| test.name.as_str()).collect();

@@ -1,7 +1,8 @@
 //! Ports that run slower than they should.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "link-rate",

@@ -1,11 +1,11 @@
 //! Limits on locked memory that are too small for the buffers.
 
+use railgauge_model::plan::model::Test;
 use railgauge_wire::facts::LIMITS;
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::plan::model::Test;
-use crate::preflight::remedy;
-use railgauge_wire::terms::Fabric;
+use railgauge_wire::remedy;
+use railgauge_wire::terms::Transport;
 
 pub(super) const CHECK: Check = Check {
     name: "locked-memory",
@@ -27,7 +27,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let size = test.sizes.iter().max().copied().unwrap_or(0);
         size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2)
     };
-    let verbs = scene.plan.tests.iter().filter(|test| test.fabric == Fabric::Verbs);
+    let verbs = scene.plan.tests.iter().filter(|test| test.transport == Transport::Verbs);
     let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
     let needed = largest.saturating_add(QUEUES);
     let remedy = remedy::LOCKED_MEMORY;

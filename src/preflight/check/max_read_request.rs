@@ -1,7 +1,8 @@
 //! NICs that read in small pieces.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, at_address, unread};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "max-read-request",

@@ -47,11 +47,13 @@ mod virtual_machine;
 
 pub(super) use iommu::iommu_mode;
 
-use railgauge_wire::facts::{Gpu, HostFacts};
+use railgauge_wire::{
+    facts::{Gpu, HostFacts},
+    remedy::{self, Entry, Remedy},
+};
 
 use super::{
     finding::{Found, Severity, UNKNOWN},
-    remedy::{self, Entry, Remedy},
     scene::{Port, Scene},
     usual::Usual,
 };
@@ -191,13 +193,12 @@ fn unread(host: &str, what: &str, wanted: &str) -> Found {
 }
 
 /// A remedy about the interface of a port, with these values beside it.
-fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&str, &str)]) -> Remedy {
-    let mut values: Vec<(&str, &str)> = beside.to_vec();
-    values.extend(port.interface.map(|interface| ("interface", &*interface.name)));
-    remedy.with(&values)
+fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {
+    let interface = port.interface.map(|interface| ("interface", &*interface.name));
+    remedy.with(beside.iter().copied().chain(interface))
 }
 
 /// A remedy about what is at a PCI address.
 fn at_address(remedy: Entry, pci: Option<&str>) -> Remedy {
-    remedy.with(pci.map(|pci| ("pci", pci)).as_slice())
+    remedy.with(pci.map(|pci| ("pci", pci)))
 }

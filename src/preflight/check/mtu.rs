@@ -1,7 +1,8 @@
 //! Interfaces whose MTU is not that of the others.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "mtu",
@@ -28,7 +29,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
                 let mtu = usual.value.to_string();
-                let remedy = remedy::MTU.with(&[("interface", name), ("mtu", &mtu)]);
+                let remedy = remedy::MTU.with([("interface", name), ("mtu", &mtu)]);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {

@@ -1,7 +1,8 @@
 //! InfiniBand ports in other partitions than the others.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "partition",

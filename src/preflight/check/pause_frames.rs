@@ -1,7 +1,8 @@
 //! Global pause frames that are not as on the others, or beside PFC.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "pause-frames",

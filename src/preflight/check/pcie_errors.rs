@@ -1,8 +1,7 @@
 //! PCIe links that make errors.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
-use railgauge_wire::facts::PciErrors;
+use railgauge_wire::{facts::PciErrors, remedy};
 
 pub(super) const CHECK: Check = Check {
     name: "pcie-errors",

@@ -1,7 +1,8 @@
 //! NICs on a PCIe path below what it could be.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, at_address};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "pcie-link",

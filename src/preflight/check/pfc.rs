@@ -1,7 +1,8 @@
 //! Flow control per priority that is not as on the others.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "pfc",
@@ -17,6 +18,9 @@ pub(super) const CHECK: Check = Check {
     find,
 };
 
+/// Names of the priorities in the command of the remedy.
+const SWITCHES: [&str; 8] = ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"];
+
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let ports = || scene.ports().filter(|port| port.is_roce() && port.is_hardware());
     let of = |port: &Port<'_>| port.interface?.dcb.as_ref().map(|dcb| dcb.pfc.clone());
@@ -27,10 +31,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match (of(&port), &usual) {
             (Some(on), Some(usual)) if on != usual.value => {
                 let what = format!("PFC is on for {}, {}", shown(&on), usual.words(|list| shown(list)));
-                let on =
-                    |p: u8| (format!("p{p}"), format!("{p}:{}", if usual.value.contains(&p) { "on" } else { "off" }));
-                let switches: Vec<(String, String)> = (0..8).map(on).collect();
-                let values: Vec<(&str, &str)> = switches.iter().map(|(key, value)| (&**key, &**value)).collect();
+                let on = |p: u8| format!("{p}:{}", if usual.value.contains(&p) { "on" } else { "off" });
+                let switches: Vec<String> = (0..8).map(on).collect();
+                let values: Vec<_> = SWITCHES.into_iter().zip(switches.iter().map(String::as_str)).collect();
                 let remedy = of_interface(remedy::PFC_LIKE_OTHERS, &port, &values);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }

@@ -1,7 +1,8 @@
 //! Ports that are not active.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, of_interface};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "port-state",

@@ -1,7 +1,8 @@
 //! Ports that sort packets by a field that RoCE v2 does not set.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "qos-trust",

@@ -1,7 +1,8 @@
 //! InfiniBand ports without a subnet manager.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "subnet-manager",

@@ -1,8 +1,8 @@
 //! Hosts without libibverbs.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 use railgauge_wire::link::Joining;
+use railgauge_wire::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "verbs-library",

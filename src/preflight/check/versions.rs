@@ -1,8 +1,10 @@
 //! Kernels and modules that are not those of the others.
 
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
-use crate::preflight::remedy;
-use railgauge_wire::facts::{HostFacts, MODULES as LOOKED_AT};
+use railgauge_wire::{
+    facts::{HostFacts, MODULES as LOOKED_AT},
+    remedy,
+};
 use std::collections::BTreeSet;
 
 pub(super) const CHECK: Check = Check {
@@ -41,7 +43,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 usual.severity(Severity::Notice),
                 host,
                 what,
-                remedy::SAME_MODULE.with(&[("module", name)]),
+                remedy::SAME_MODULE.with([("module", name)]),
             ));
         }
     }

@@ -1,7 +1,8 @@
 //! Virtual machines and containers.
 
+use railgauge_wire::remedy;
+
 use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
-use crate::preflight::remedy;
 
 pub(super) const CHECK: Check = Check {
     name: "virtual-machine",

@@ -1,14 +1,12 @@
 //! Why a check that found nothing on a host has not seen that all is well there.
 
+use railgauge_model::plan::Plan;
 use railgauge_wire::facts::{GPUS, HostFacts};
 
-use crate::{
-    plan::Plan,
-    preflight::{
-        CHECKS, Cluster, Subject,
-        check::Need,
-        scene::{Port, ports_of_plan},
-    },
+use crate::preflight::{
+    CHECKS, Cluster, Subject,
+    check::Need,
+    scene::{Port, ports_of_plan},
 };
 
 /// What a check looks at and a host does not have, or does not tell; `None` where the check could look.

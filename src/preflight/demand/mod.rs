@@ -8,15 +8,14 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_model::plan::{Plan, hostlist, model::Preflight};
+use railgauge_wire::{facts::HostFacts, remedy};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Cluster, Finding, Severity,
     finding::{Found, UNKNOWN},
-    remedy,
 };
-use crate::plan::{Plan, hostlist, model::Preflight};
 
 /// How a host or one of its devices stands to a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railgauge_model::plan::{
+    Plan,
+    model::{Host, Wanted},
+};
 use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
 
 use super::{Held, Holding, Reader, Wish};
-use crate::{
-    plan::{
-        Plan,
-        model::{Host, Wanted},
-    },
-    preflight::{
-        Cluster,
-        check::iommu_mode,
-        scene::{Port, ports_of_plan},
-    },
+use crate::preflight::{
+    Cluster,
+    check::iommu_mode,
+    scene::{Port, ports_of_plan},
 };
 
 /// Room for rates that were printed and read again: 0.01 %.

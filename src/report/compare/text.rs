@@ -2,13 +2,12 @@
 
 use std::{fmt::Write, path::Path};
 
+use railgauge_model::border::text::path_text;
+
 use super::CompareView;
-use crate::{
-    border::text::path_text,
-    report::{
-        text::{aligned, mark},
-        view::Table,
-    },
+use crate::report::{
+    text::{aligned, mark},
+    view::Table,
 };
 
 /// Rows shown of a table: the page has them all.

@@ -11,13 +11,10 @@ use std::{
 
 pub use fit::WIDTH;
 use fit::{columns, wrap};
+use railgauge_model::{border::text::path_text, plan::hostlist};
 
 use super::view::{Parts, Table, TestView, TroubleGroup, View};
-use crate::{
-    analysis::{verdict::Status, words::count},
-    border::text::path_text,
-    plan::hostlist,
-};
+use crate::analysis::{verdict::Status, words::count};
 
 /// The summary. `colour` puts ANSI colours on the verdicts.
 pub fn summary(view: &View, page: &Path, colour: bool) -> String {

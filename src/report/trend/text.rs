@@ -2,11 +2,10 @@
 
 use std::{fmt::Write, path::Path};
 
+use railgauge_model::border::text::path_text;
+
 use super::{ChangeView, TrendView};
-use crate::{
-    border::text::path_text,
-    report::text::{aligned, mark},
-};
+use crate::report::text::{aligned, mark};
 
 /// Changes shown of each kind: the page has more.
 const SHOWN: usize = 20;

@@ -395,7 +395,7 @@ fn epochs(trend: &Trend) -> Table {
     let row = |epoch: &crate::analysis::trend::Epoch| {
         let hosts = match epoch.hosts.as_slice() {
             [] => "everywhere".to_owned(),
-            hosts => crate::plan::hostlist::fold(hosts.iter().map(String::as_str)),
+            hosts => railgauge_model::plan::hostlist::fold(hosts.iter().map(String::as_str)),
         };
         vec![epoch.date.clone(), epoch.what.clone(), hosts]
     };

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::terms::{GpuPath, LinkLayer, Transport};
+use railgauge_model::journal::event::LinkRecord;
+use railgauge_wire::terms::{Carrier, GpuPath, LinkLayer};
 use serde::Serialize;
 
-use crate::{analysis::results::CaseResult, run::event::LinkRecord};
+use crate::analysis::results::CaseResult;
 
 /// One kind of transport that was seen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Carrier {
+pub struct CarrierGroup {
     /// What it is.
     pub words: String,
     /// What its numbers do not say; empty for real hardware.
@@ -21,18 +22,18 @@ pub struct Carrier {
 }
 
 /// What makes two links the same kind.
-type Kind = (Transport, LinkLayer, GpuPath, bool);
+type Kind = (Carrier, LinkLayer, GpuPath, bool);
 
 fn kind(link: &LinkRecord) -> Kind {
     (link.transport, link.link_layer, link.gpu_path, link.software)
 }
 
 /// Every kind of transport of the measured cases, RDMA on hardware first.
-pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<Carrier> {
-    let mut kinds: BTreeMap<Kind, Carrier> = BTreeMap::new();
+pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<CarrierGroup> {
+    let mut kinds: BTreeMap<Kind, CarrierGroup> = BTreeMap::new();
     for result in results.iter().filter(|result| !result.samples.is_empty()) {
         let Some(link) = result.link else { continue };
-        let carrier = kinds.entry(kind(link)).or_insert_with(|| Carrier {
+        let carrier = kinds.entry(kind(link)).or_insert_with(|| CarrierGroup {
             words: words(kind(link)),
             caution: caution(kind(link)),
             tests: Vec::new(),
@@ -43,7 +44,7 @@ pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<Carrier> {
             carrier.tests.push(result.case.test.clone());
         }
     }
-    let mut carriers: Vec<Carrier> = kinds.into_values().collect();
+    let mut carriers: Vec<CarrierGroup> = kinds.into_values().collect();
     carriers.sort_by_key(|carrier| !carrier.caution.is_empty());
     carriers
 }
@@ -73,14 +74,14 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
         (false, _) => format!("RDMA over {layer} ({name} queue pairs)"),
     };
     let words = match transport {
-        Transport::VerbsRc => service("reliable connected"),
-        Transport::VerbsUc => service("unreliable connected"),
-        Transport::VerbsUd => service("unreliable datagram"),
-        Transport::Tcp => format!("TCP sockets over {layer}"),
-        Transport::NcclIb => format!("NCCL over {layer} verbs"),
-        Transport::NcclSocket => format!("NCCL over sockets ({layer})"),
-        Transport::NcclP2p => format!("NCCL peer to peer ({layer})"),
-        Transport::NcclShm => "NCCL through shared memory".to_owned(),
+        Carrier::VerbsRc => service("reliable connected"),
+        Carrier::VerbsUc => service("unreliable connected"),
+        Carrier::VerbsUd => service("unreliable datagram"),
+        Carrier::Tcp => format!("TCP sockets over {layer}"),
+        Carrier::NcclIb => format!("NCCL over {layer} verbs"),
+        Carrier::NcclSocket => format!("NCCL over sockets ({layer})"),
+        Carrier::NcclP2p => format!("NCCL peer to peer ({layer})"),
+        Carrier::NcclShm => "NCCL through shared memory".to_owned(),
     };
     match gpu_path {
         GpuPath::GdrDmabuf => format!("{words}, GPUDirect RDMA by dma-buf"),
@@ -93,8 +94,8 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
 /// What its numbers do not say.
 fn caution((transport, link_layer, _, software): Kind) -> String {
     match transport {
-        Transport::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),
-        Transport::NcclSocket => "Sockets, not RDMA".to_owned(),
+        Carrier::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),
+        Carrier::NcclSocket => "Sockets, not RDMA".to_owned(),
         _ if software && link_layer == LinkLayer::Iwarp => {
             "Soft-iWARP: emulated in software, says nothing about NIC hardware".to_owned()
         }

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::facts::{Gpu, HostFacts, RdmaDevice, RdmaPort};
+use railgauge_model::plan::hostlist;
+use railgauge_wire::{
+    facts::{Gpu, HostFacts, RdmaDevice, RdmaPort},
+    remedy::Remedy,
+};
 use serde::Serialize;
 
 use crate::{
@@ -15,7 +19,6 @@ use crate::{
         verdict::Status,
         words::{amount, count},
     },
-    plan::hostlist,
     preflight::{self, Cluster, Drift, Finding},
 };
 
@@ -239,7 +242,7 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let blank = HostView {
         name: name.to_owned(),
         lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
-        help: lost.map(|failure| failure.help.clone()).unwrap_or_default(),
+        help: lost.and_then(|failure| failure.remedy.as_ref()).map_or_else(String::new, Remedy::text),
         system: String::new(),
         machine: String::new(),
         devices: Vec::new(),

@@ -9,6 +9,7 @@ mod troubles;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use railgauge_model::plan::model::Expectation;
 use serde::Serialize;
 
 use super::{
@@ -16,22 +17,19 @@ use super::{
     compare::{self, CompareView},
     write::drawing,
 };
-use crate::{
-    analysis::{
-        compare::Interleaved,
-        copies,
-        frame::Frame,
-        journal::{End, Journal},
-        outliers::Outliers,
-        results::CaseResult,
-        row::Row,
-        verdict::{Cases, Status, Verdict, Verdicts},
-        words::{self, held_against, number, share_of, size},
-    },
-    plan::model::Expectation,
+use crate::analysis::{
+    compare::Interleaved,
+    copies,
+    frame::Frame,
+    journal::{Journal, JournalEnd},
+    outliers::Outliers,
+    results::CaseResult,
+    row::Row,
+    verdict::{Cases, Status, Verdict, Verdicts},
+    words::{self, held_against, number, share_of, size},
 };
 
-pub use carriers::Carrier;
+pub use carriers::CarrierGroup;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Column, Figure, Flapping, Map, MapCell, Table, TestView};
@@ -44,7 +42,7 @@ pub struct View {
     /// What was run, when, by what.
     pub run: Run,
     /// What really carried the bytes.
-    pub carriers: Vec<Carrier>,
+    pub carriers: Vec<CarrierGroup>,
     /// The verdict in a word.
     pub status: Status,
     /// The verdict in a sentence.
@@ -206,15 +204,15 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
 fn run(journal: &Journal) -> Run {
     let mut remarks = Vec::new();
     match &journal.end {
-        End::Finished => {}
-        End::Prevented(why) => remarks.push(format!("The run could not go on: {why}.")),
-        End::Interrupted => {
+        JournalEnd::Finished => {}
+        JournalEnd::Prevented(why) => remarks.push(format!("The run could not go on: {why}.")),
+        JournalEnd::Interrupted => {
             remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
         }
-        End::Broken => {
+        JournalEnd::Broken => {
             remarks.push("The run broke off: the controller was killed, or its machine went down.".to_owned());
         }
-        End::Running => {
+        JournalEnd::Running => {
             remarks.push("The run is still going on: what it has not measured yet is missing here.".to_owned());
         }
     }

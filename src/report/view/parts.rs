@@ -1,15 +1,13 @@
 //! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at. The parts, their
 //! states and their order are those of [`outliers`](mod@crate::analysis::outliers).
 
+use railgauge_model::plan::hostlist;
 use serde::Serialize;
 
-use crate::{
-    analysis::{
-        localise::{Further, Localisation, Named, Standing, Which},
-        outliers::{Link, Outliers, Part},
-        words::{between, change, count, number, scatter, share as share_of, size, spread},
-    },
-    plan::hostlist,
+use crate::analysis::{
+    localise::{Further, Localisation, Named, Standing, Which},
+    outliers::{Link, Outliers, Part},
+    words::{between, change, count, number, scatter, share as share_of, size, spread},
 };
 
 /// Which part is bad.

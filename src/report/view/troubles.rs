@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_wire::remedy::Remedy;
 use serde::Serialize;
 
 use super::{section::telling, sizes};
@@ -58,7 +59,7 @@ pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
             state,
             wrong: state == State::Wrong,
             error: error.to_owned(),
-            help: cases.first().map(|case| case.help.clone()).unwrap_or_default(),
+            help: cases.first().and_then(|case| case.remedy.as_ref()).map_or_else(String::new, Remedy::text),
             cases: cases.len(),
             links: links(&cases),
         })

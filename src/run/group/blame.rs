@@ -5,6 +5,7 @@ use std::{future::Future, time::Duration};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkId,
+    remedy,
 };
 use tokio::task::JoinSet;
 
@@ -84,11 +85,9 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
     let gave_up = others + 1;
     if let (Kind::Deadline, Some(rank)) = (failure.kind, silent.first().filter(|_| silent.len() < gave_up)) {
         let host = &group.members[*rank].port.host;
-        let first = Failure { help: String::new(), ..failure };
+        let first = Failure { remedy: None, ..failure };
         let cause = format!("rank {rank} does not answer, {gave_up} of {} gave up: {first}", group.members.len());
-        return Failure::new(Stage::Converse, Kind::Deadline, cause)
-            .at(host)
-            .help("the host or its agent is stopped or hangs: look at its console and load");
+        return Failure::new(Stage::Converse, Kind::Deadline, cause).at(host).remedy(remedy::CHECK_HOST_LOAD);
     }
     if others > 0 && failure.kind == Kind::Deadline {
         failure.cause.push_str(&format!("; {others} other ranks of {} gave up too", group.members.len()));

@@ -12,7 +12,8 @@ use railgauge_wire::{
     group::{Exercise, Exercised, MemberOpened, MemberSpec, Seat, Ticket},
     link::{LinkId, Role},
     message::{Answer, Ask},
-    terms::Fabric,
+    remedy,
+    terms::Transport,
 };
 use tokio::task::JoinSet;
 
@@ -25,13 +26,13 @@ use placing::Placed;
 use record::record;
 
 use super::{
-    event::{LinkRecord, RankAccount, Sample},
     hosts::{devices, unexpected},
     links::{self, CLOSE_LIMIT, Wanted, fresh_id},
     times,
 };
-use crate::{
-    cluster::Agent,
+use crate::cluster::Agent;
+use railgauge_model::journal::event::{LinkRecord, RankAccount, Sample};
+use railgauge_model::{
     plan::{
         Plan,
         model::{Collective, Test},
@@ -43,7 +44,7 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(8);
 
 /// A host's agent and what the host is.
-pub type End = (Agent, Arc<HostFacts>);
+pub type HostAgent = (Agent, Arc<HostFacts>);
 
 /// A group that stands.
 pub struct Group {
@@ -74,7 +75,7 @@ pub async fn open(
     collective: &Collective,
     flow: &Flow,
     env: &BTreeMap<String, String>,
-    ends: &BTreeMap<String, End>,
+    ends: &BTreeMap<String, HostAgent>,
 ) -> Result<Group, Failure> {
     let mut group = Group { members: Vec::new(), env: env.clone(), record: None };
     for port in &flow.members {
@@ -83,7 +84,7 @@ pub async fn open(
             .cloned()
             .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the host is not there").at(&port.host))?;
         let gpu = test.gpus.get(port.rail as usize).copied().unwrap_or(port.rail);
-        let gpu = (test.fabric == Fabric::Nccl).then_some(gpu);
+        let gpu = (test.transport == Transport::Nccl).then_some(gpu);
         group.members.push(Member { agent, facts, link: fresh_id(), port: port.clone(), gpu, opened: None });
     }
     let placed =
@@ -120,7 +121,7 @@ async fn raise(
         Ok(MemberSpec {
             rank,
             ranks,
-            fabric: test.fabric,
+            transport: test.transport,
             gpu: member.gpu,
             library: collective.library.clone(),
             env: group.env.clone(),
@@ -160,7 +161,7 @@ async fn raise(
 fn seat(wanted: &Wanted<'_>, member: &Member) -> Result<Seat, Failure> {
     let name = &member.port.host;
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name);
-    let rails = host.map_or(0, |host| devices(host, Some(&member.facts), wanted.test.fabric).len());
+    let rails = host.map_or(0, |host| devices(host, Some(&member.facts), wanted.test.transport).len());
     let rail = member.port.rail % u32::try_from(rails).unwrap_or(u32::MAX).max(1);
     let port = Port { host: name.clone(), rail };
     let mut link = links::spec(wanted, Role::Initiator, &port, &member.facts)?;
@@ -181,7 +182,7 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
             Err(Failure::new(Stage::Open, Kind::Configuration, cause)
                 .at(&member.port.host)
                 .with(one)
-                .help("install one version on all hosts, or name one with `library`"))
+                .remedy(remedy::SAME_NCCL))
         }
     }
 }
@@ -196,7 +197,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     let Some(manner) = &cell.manner else { return Err(wrong("the case is not a collective".into())) };
     let exercise = Exercise {
         op: cell.op,
-        aim: cell.aim,
+        metric: cell.metric,
         size: cell.size,
         manner: (**manner).clone(),
         window: test.window,
@@ -207,7 +208,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     if exercise.count(ranks).is_none() {
         let cause =
             format!("{} bytes do not divide into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
-        return Err(wrong(cause).help("take sizes that divide by the number of ranks and the width of an element"));
+        return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
     }
     let limit = test.deadline + test.warm_up + super::pair::longest(test.window);
     let limit_ms = milliseconds(limit);
@@ -227,8 +228,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     if let Some(wanted) = test.collective.as_ref().and_then(|c| c.carried_by).filter(|w| *w != record.transport) {
         let cause = format!("the plan demands {wanted}, and {} carried the bytes", record.transport);
         group.record = Some(record);
-        return Err(Failure::new(Stage::Measure, Kind::Configuration, cause)
-            .help("NCCL's choice and its reasons are in its log: NCCL_DEBUG=INFO; see NCCL_IB_HCA and NCCL_NET"));
+        return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::NCCL_CHOICE));
     }
     group.record = Some(record);
     Ok(Sample { waited: Some(waited), ..sample(group, cell, &accounts)? })

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::schedule::Port;
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
+    remedy,
 };
-
-use crate::schedule::Port;
 
 /// A rank's place.
 #[derive(Clone, Copy)]
@@ -34,14 +34,14 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) 
         let Some(found) = facts.gpus.get(gpu as usize) else {
             let count = facts.gpus.len();
             return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))
-                .help("GPUs count from 0; take fewer ranks_per_host, or name others in `gpus`"));
+                .remedy(remedy::GPU_OF_RANK));
         };
         if let Some(memory) = found.memory_bytes.filter(|memory| max_size.saturating_mul(2) > *memory) {
             let cause = format!(
                 "rank {} needs two buffers of {max_size} bytes, and GPU {gpu} has {memory} bytes of memory",
                 port.rail
             );
-            return Err(wrong(cause).help("take smaller sizes"));
+            return Err(wrong(cause).remedy(remedy::SMALLER_SIZES));
         }
         let Some(uuid) = &found.uuid else { continue };
         if let Some(other) = seen.insert(uuid, port) {
@@ -49,7 +49,7 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) 
                 "rank {} and rank {} of {} are on one GPU ({uuid})",
                 port.rail, other.rail, other.host
             ))
-            .help("every rank needs a GPU of its own: two names of one machine cannot both have ranks on it"));
+            .remedy(remedy::GPU_FOR_EVERY_RANK));
         }
     }
     Ok(())
@@ -88,7 +88,7 @@ mod tests {
         ] {
             let failure = checked(ranks, 8).unwrap_err();
             assert_eq!(failure.host.as_deref(), Some(host));
-            assert!(failure.cause.contains(words) && !failure.help.is_empty(), "{failure}");
+            assert!(failure.cause.contains(words) && failure.remedy.is_some(), "{failure}");
         }
     }
 

@@ -2,29 +2,29 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::journal::event::{COLLNET, LinkRecord};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Carried, Exercised},
-    terms::{GpuPath, LinkLayer, Transport},
+    remedy,
+    terms::{Carrier, GpuPath, LinkLayer},
 };
 
 use super::{Group, Member};
-use crate::run::event::{COLLNET, LinkRecord};
 
 /// What carried the bytes of the group: the slowest kind any rank has evidence of.
 pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord, Failure> {
     // Of ranks over host memory those count whose bytes leave their host.
     let slowness = |carried: &&Carried| match carried.transport {
-        Transport::NcclSocket => 3,
-        Transport::NcclIb => 2,
-        Transport::NcclShm => 1,
+        Carrier::NcclSocket => 3,
+        Carrier::NcclIb => 2,
+        Carrier::NcclShm => 1,
         _ => u8::from(carried.link_layer != Some(LinkLayer::Loopback)),
     };
     let first = &group.members[0];
     let Some(carried) = accounts.iter().filter_map(|account| account.carried.as_ref()).max_by_key(slowness) else {
         let cause = "NCCL's log does not say what carried the bytes";
-        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause)
-            .help("the library may be built without its log, or an environment file of NCCL turns it off"));
+        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::NCCL_LOG));
     };
     let nvlink = group.members.iter().all(|member| {
         // By its address: CUDA may count other GPUs than the driver does.
@@ -33,9 +33,9 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
         gpu.and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0)
     });
     let link_layer = carried.link_layer.unwrap_or(match carried.transport {
-        Transport::NcclP2p if nvlink => LinkLayer::Nvlink,
-        Transport::NcclP2p => LinkLayer::Pcie,
-        Transport::NcclSocket => LinkLayer::Ethernet,
+        Carrier::NcclP2p if nvlink => LinkLayer::Nvlink,
+        Carrier::NcclP2p => LinkLayer::Pcie,
+        Carrier::NcclSocket => LinkLayer::Ethernet,
         _ => LinkLayer::Loopback,
     });
     // A network without GPUDirect copies through the host: nothing of it was demanded, and the record says so.

@@ -2,7 +2,7 @@
 
 mod intermittent;
 
-use railgauge_stats::changepoint::{Alert, End, Night, Rules, Watch, watch};
+use railgauge_stats::changepoint::{Alert, AlertEnd, Night, Rules, Watch, watch};
 
 use crate::{
     noise::{Kind, Noise},
@@ -202,8 +202,8 @@ fn standing(options: &Options) -> Row {
         let found = script.watch(kind, seed);
         // The regression is known by its night; one that was not found at all is another row's matter.
         let first = found.alerts.iter().find(|a| a.effect < 0.0 && (a.since - good as i64).abs() <= 3);
-        first.is_some_and(|alert| alert.end != End::Open)
-            || first.is_some() && !found.alerts.iter().any(|a| a.effect < 0.0 && a.end == End::Open)
+        first.is_some_and(|alert| alert.end != AlertEnd::Open)
+            || first.is_some() && !found.alerts.iter().any(|a| a.effect < 0.0 && a.end == AlertEnd::Open)
     };
     let hits = (0..trials).filter(|&t| over(t)).count();
     Row::share("trend: a standing regression is called over", hits, trials, Bar::AtMost(0.0))
@@ -221,7 +221,7 @@ fn returns(options: &Options) -> Row {
         let (_, kind, _) = KINDS[trial % KINDS.len()];
         let nights = good + bad + 15;
         let script = Script { nights, runs: 1 + trial % 6, sigma: SIGMA, within: 0.5, level: &level, epoch: SAME };
-        !script.watch(kind, seed).alerts.iter().any(|a| a.effect < 0.0 && a.end == End::Open)
+        !script.watch(kind, seed).alerts.iter().any(|a| a.effect < 0.0 && a.end == AlertEnd::Open)
     };
     let hits = (0..trials).filter(|&t| over(t)).count();
     Row::share("trend: a regression that was undone is over after 15 nights", hits, trials, Bar::AtLeast(0.9))

@@ -1,7 +1,7 @@
 //! What the walk keeps of low nights that come and go.
 
 use super::{
-    Alert, End, Intermittent, Kind, Mark, Suspicion, intermittent,
+    Alert, AlertEnd, Intermittent, Kind, Mark, Suspicion, intermittent,
     intermittent::is_over,
     last::{Depth, EFFECTS, depth},
 };
@@ -28,7 +28,7 @@ impl Flicker {
     /// A level was declared to be good with this night of the series.
     pub(super) fn accept(&mut self, alerts: &mut [Alert], at: usize, day: i64) {
         if let Some((alert, _)) = self.open {
-            alerts[alert].end = End::Accepted(day);
+            alerts[alert].end = AlertEnd::Accepted(day);
         }
         *self = Self { first: at, ..Self::default() };
     }
@@ -59,7 +59,7 @@ impl Flicker {
         if let Some((alert, since)) = self.open {
             if mark != Mark::Low && is_over(&self.marks, since) {
                 let back = last().map_or(since, |last| last + 1);
-                alerts[alert].end = End::WentAway(day(self.first + back));
+                alerts[alert].end = AlertEnd::WentAway(day(self.first + back));
                 self.open = None;
                 let low = |at: &usize| self.marks[*at] == Mark::Low;
                 return Some((since..self.marks.len()).filter(low).map(|at| self.first + at).collect());
@@ -85,7 +85,7 @@ impl Flicker {
                 strength,
                 nights: self.tally(since),
                 lost: self.lost(since),
-                end: End::Open,
+                end: AlertEnd::Open,
             });
         }
         None

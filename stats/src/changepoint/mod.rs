@@ -36,5 +36,5 @@ pub use last::last_night;
 pub use slow::{Slow, by_chance, rank_max, recent_median, slow, wandering};
 pub use together::{Member, Shared, together};
 pub use variance::{Split, variance_split};
-pub use watch::{Alert, End, Grade, Kind, Night, Repeat, Rules, Suspicion, Watch, watch};
+pub use watch::{Alert, AlertEnd, Grade, Kind, Night, Repeat, Rules, Suspicion, Watch, watch};
 pub use young::{Step, young};

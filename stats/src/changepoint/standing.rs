@@ -1,6 +1,6 @@
 //! Changes that are open, and the levels that end them.
 
-use super::{Alert, End, walk::BEFORE};
+use super::{Alert, AlertEnd, walk::BEFORE};
 use crate::robust::{MAD_TO_SIGMA, median_in_place};
 
 /// Fewest nights of a return.
@@ -67,7 +67,7 @@ impl Standing {
 
     /// Everything open was declared to be good.
     pub(super) fn accept(&mut self, alerts: &mut [Alert], day: i64) {
-        self.0.drain(..).for_each(|before| alerts[before.alert].end = End::Accepted(day));
+        self.0.drain(..).for_each(|before| alerts[before.alert].end = AlertEnd::Accepted(day));
     }
 
     /// The series moved from `before` to `level`. Notes the alert, unless the series only went back to where it had been; the
@@ -91,11 +91,11 @@ impl Standing {
             if self.0.last().is_some_and(|open| gained(open) && open.is_back(level, false))
                 && let Some(open) = self.0.pop()
             {
-                alerts[open.alert].end = End::WentAway(alert.since);
+                alerts[open.alert].end = AlertEnd::WentAway(alert.since);
                 return Some(open.history);
             }
             while let Some(open) = self.0.pop_if(|open| open.effect > 0.0) {
-                alerts[open.alert].end = End::Overtaken(alert.since);
+                alerts[open.alert].end = AlertEnd::Overtaken(alert.since);
             }
         }
         self.0.push(Before::new(alerts.len(), alert.effect, history, before, least));
@@ -124,11 +124,11 @@ impl Standing {
         let (oldest, from) = self.0.iter().enumerate().find_map(|(at, open)| Some((at, back(open)?)))?;
         let mut ended = self.0.drain(oldest..);
         let history = ended.next().map(|open| {
-            alerts[open.alert].end = End::WentAway(day(from));
+            alerts[open.alert].end = AlertEnd::WentAway(day(from));
             open.history
         })?;
         for open in ended {
-            let end = if open.effect < 0.0 { End::WentAway(day(from)) } else { End::Overtaken(day(from)) };
+            let end = if open.effect < 0.0 { AlertEnd::WentAway(day(from)) } else { AlertEnd::Overtaken(day(from)) };
             alerts[open.alert].end = end;
         }
         Some((history, from))

@@ -1,7 +1,7 @@
 //! The walk from night to night: what is known of a series each evening.
 
 use super::{
-    Alert, End, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast,
+    Alert, AlertEnd, Fast, Grade, Kind, Night, Repeat, Rules, Watch, by_chance, fast,
     fast::RERUNS,
     flicker::Flicker,
     last::{Depth, depth},
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
             strength,
             nights: (before.len(), self.recent.len() - place),
             lost: 0,
-            end: End::Open,
+            end: AlertEnd::Open,
         };
         let new = self.history.split_off(place);
         let old = std::mem::replace(&mut self.history, new);

@@ -49,7 +49,7 @@ pub enum Kind {
 
 /// What became of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum AlertEnd {
     /// The level before the change is not back.
     Open,
     /// The series is back at the level before the change since this day.
@@ -82,7 +82,7 @@ pub struct Alert {
     /// Low nights of [`Kind::Intermittent`] that gave no value; 0 of all other kinds.
     pub lost: usize,
     /// What became of it.
-    pub end: End,
+    pub end: AlertEnd,
 }
 
 /// How well the present level is watched.

@@ -116,7 +116,8 @@ fn a_host_whose_pairs_fail_on_half_of_the_nights_fails_though_the_pairs_change()
     let bad = |night: u32| night >= 16 && night.is_multiple_of(2);
     let mut runs = rotating(33, 1, |_, _| false);
     for (night, run) in (0..).zip(&mut runs).filter(|(night, _)| bad(*night) && *night != 32) {
-        let ends = |case: &railgauge::run::event::Case| [case.flow.from.host.clone(), case.flow.to.host.clone()];
+        let ends =
+            |case: &railgauge_model::journal::event::Case| [case.flow.from.host.clone(), case.flow.to.host.clone()];
         for reading in &mut run.readings {
             let case = &run.cases[usize::try_from(reading.case).unwrap()];
             if ends(case).iter().any(|host| &**host == "gpu003") {

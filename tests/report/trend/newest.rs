@@ -2,13 +2,11 @@
 
 use std::{fs, path::Path, process::Command};
 
-use railgauge::{
-    analysis::{
-        history::{Run, RunError},
-        trend::{History, Options, Trend, day, trend},
-    },
-    run::event::{Event, Line},
+use railgauge::analysis::{
+    history::{Run, RunError},
+    trend::{History, Options, Trend, day, trend},
 };
+use railgauge_model::journal::event::{Event, Line};
 
 use super::nights::{cluster, night, one_link, run, watch};
 use crate::support::{Dice, Scenario, text};

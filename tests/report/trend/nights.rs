@@ -1,14 +1,12 @@
 //! Nights whose values the test says, from runs as they are read to the verdict.
 
 use jiff::Timestamp;
-use railgauge::{
-    analysis::{
-        history::{self, Run, RunError},
-        trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
-        verdict::Status,
-    },
-    plan::model::Pattern,
+use railgauge::analysis::{
+    history::{self, Run, RunError},
+    trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
+    verdict::Status,
 };
+use railgauge_model::plan::model::Pattern;
 use railgauge_wire::terms::Metric;
 
 use crate::support::{Dice, Scenario};

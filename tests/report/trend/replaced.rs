@@ -8,10 +8,10 @@ use railgauge::{
         trend::{How, Options, State, Trend, Watched, day},
     },
     report::trend::view,
-    schedule::Flow,
 };
+use railgauge_model::schedule::Flow;
 
-use railgauge_wire::{step::Window, terms::Fabric};
+use railgauge_wire::{step::Window, terms::Transport};
 
 use super::nights::{cluster, night, run, watch};
 use crate::support::Dice;
@@ -30,7 +30,7 @@ fn nights(seed: u64, level: impl Fn(u32, &[&str]) -> f64, edit: impl Fn(&mut Run
     let cases = &of.cases;
     of.readings.retain(|reading| {
         let case = &cases[usize::try_from(reading.case).unwrap()];
-        case.flow.members.is_empty() && case.cell.fabric == Fabric::Verbs
+        case.flow.members.is_empty() && case.cell.transport == Transport::Verbs
     });
     let hosts = |at: usize| {
         let case = usize::try_from(of.readings[at].case).unwrap();

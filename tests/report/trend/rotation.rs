@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use railgauge::{
-    analysis::{
-        history::Run,
-        trend::{Options, State, Trend, day},
-    },
-    plan::model::Pattern,
+use railgauge::analysis::{
+    history::Run,
+    trend::{Options, State, Trend, day},
 };
+use railgauge_model::plan::model::Pattern;
 
 use super::nights::{night, run, template, watch};
 use crate::support::{Dice, Scenario};

@@ -5,7 +5,10 @@
 
 use std::{io, net::TcpStream, os::fd::AsFd, time::Duration};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 mod seat;
 
@@ -13,7 +16,7 @@ pub use seat::TcpSeat;
 
 use super::wire::Wire;
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     system::{
         socket::{receive_now, send_now},
         wait::{self, READABLE, WRITABLE},
@@ -96,7 +99,7 @@ impl Tcp {
     fn broke(&self, rank: usize, why: &str) -> Failure {
         let name = self.names.get(rank).map_or("another rank", String::as_str);
         Failure::new(Stage::Measure, Kind::Fabric, format!("the connection to {name} broke: {why}"))
-            .help("see whether the agent on that host still runs and the link between the hosts is up")
+            .remedy(remedy::CHECK_PEER_AND_LINK)
     }
 }
 

@@ -5,24 +5,23 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Endpoint, LinkSpec, Opened, TcpEndpoint},
-    terms::{GpuPath, LinkLayer, Transport},
+    terms::{Carrier, GpuPath, LinkLayer},
 };
 use socket2::SockRef;
 
 use super::{Patience, Tcp};
 use crate::{
+    bench::control::Control,
     collective::wire::{Neighbour, Seat, Wire},
-    fabric::{
-        Control,
-        tcp::{
-            self, congestion,
-            greeting::{self, Origin},
-            place::{self, Place},
-            socket,
-        },
+    fabric::tcp::{
+        self, congestion,
+        greeting::{self, Origin},
+        place::{self, Place},
+        socket,
     },
-    facts::{interfaces, tree::Tree},
+    facts::interfaces,
     memory::place as settling,
+    system::tree::Tree,
 };
 
 /// Congestion control between ranks of one host, where no path is shared with anyone: others may pace what they send by
@@ -66,7 +65,7 @@ impl TcpSeat {
         let opened = Opened {
             endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
             device: place.device.clone(),
-            transport: Transport::Tcp,
+            transport: Carrier::Tcp,
             link_layer: LinkLayer::Ethernet,
             gpu_path: GpuPath::None,
             rate_gbps: interfaces::speed(&tree, &place.device).map(|megabits| megabits as f64 / 1000.0),

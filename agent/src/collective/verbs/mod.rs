@@ -15,7 +15,7 @@ pub use seat::VerbsSeat;
 
 use super::wire::Wire;
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     memory::host::Buffer,
     system::wait::{self, READABLE},
     verbs::{

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Endpoint, Joining, LinkSpec, Opened, VerbsEndpoint},
-    terms::{GpuPath, LinkLayer, Service, Transport},
+    remedy,
+    terms::{Carrier, GpuPath, LinkLayer, Service},
 };
 
 use super::{DEPTH, Lane, SLOT, SLOTS, Verbs};
 use crate::{
+    bench::control::Control,
     collective::wire::{Neighbour, Seat, Wire},
-    fabric::{
-        Control,
-        verbs::{choice::Choice, join, open::psns, settings::Settings},
-    },
-    facts::tree::Tree,
+    fabric::verbs::{choice::Choice, join, open::psns, settings::Settings},
     memory::{host::Buffer, place},
+    system::tree::Tree,
     verbs::{
         completion::CompletionQueue,
         message::Messages,
@@ -52,8 +51,7 @@ impl VerbsSeat {
         let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
         if settings.joining == Joining::RdmaCm {
             let cause = "queue pairs of collectives are not joined by rdma_cm";
-            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause)
-                .help("iWARP has no other way: use transport = \"tcp\" there, else leave `joining` out"));
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::TCP_ON_IWARP));
         }
         let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
         let mut notes = place::settle(&Tree::new("/"), settings.core, &numa)?;
@@ -64,7 +62,7 @@ impl VerbsSeat {
         if entries > limits.completions {
             let cause =
                 format!("{ranks} ranks need {entries} completions, {} has {}", device.name(), limits.completions);
-            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use smaller groups"));
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::SMALLER_GROUPS));
         }
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let capacity = Capacity { sends: DEPTH, receives: DEPTH, inline: 0 };
@@ -106,7 +104,7 @@ impl VerbsSeat {
         let opened = Opened {
             endpoint: Endpoint::Verbs(endpoint),
             device: choice.name(),
-            transport: Transport::VerbsRc,
+            transport: Carrier::VerbsRc,
             link_layer: choice.link_layer,
             gpu_path: GpuPath::None,
             rate_gbps: choice.rate_gbps,

@@ -6,7 +6,7 @@
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Lane, Measurement},
-    terms::Aim,
+    terms::TestMetric,
 };
 
 use super::{
@@ -87,7 +87,7 @@ pub fn measurement(shared: &Shared<'_>, led: Led, conducting: u64) -> Result<Mea
 }
 
 fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
-    let streams = if shared.pass.aim == Aim::Latency { 1 } else { shared.lanes.len() };
+    let streams = if shared.pass.metric == TestMetric::Latency { 1 } else { shared.lanes.len() };
     match flows.len() == streams {
         true => Ok(()),
         false => Err(internal(format!("{} of {streams} streams have an account", flows.len()))),

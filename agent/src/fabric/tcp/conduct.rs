@@ -22,8 +22,8 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
-    step,
-    terms::Aim,
+    remedy, step,
+    terms::TestMetric,
 };
 
 use super::{
@@ -74,7 +74,7 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
     let Lines { channel, sockets, front, back, dram } = lines;
     let before = cpu::thread();
     let leads = matches!(part, Part::Lead(..));
-    let forward = shared.pass.aim == Aim::Latency || !shared.pass.op.pulls();
+    let forward = shared.pass.metric == TestMetric::Latency || !shared.pass.op.pulls();
     let directions = (forward == leads || shared.pass.bidirectional, forward != leads || shared.pass.bidirectional);
     let led = std::thread::scope(|scope| {
         let led = start_threads(scope, shared, directions, (sockets, front, back), dram).and_then(|()| {
@@ -116,7 +116,7 @@ fn start_threads<'scope, 'env: 'scope>(
     dram: bool,
 ) -> Result<(), Failure> {
     let (sockets, front, back) = lines;
-    if shared.pass.aim == Aim::Latency {
+    if shared.pass.metric == TestMetric::Latency {
         let (socket, (bytes, stage)) = (&sockets[0], front[0].split());
         return match sends {
             true => begin(scope, shared, &shared.sources, 0, move || ping::ping(shared, socket, bytes, stage)),
@@ -159,7 +159,7 @@ fn begin<'scope, 'env: 'scope>(
     thread.spawn_scoped(scope, move || shared.take_part(team, number, work)).map(drop).map_err(|error| {
         team.expect_one_less();
         Failure::new(Stage::Measure, Kind::Configuration, format!("no thread for stream {number}: {error}"))
-            .help("raise the limit of processes (ulimit -u), or use fewer streams")
+            .remedy(remedy::RAISE_PROCESSES)
     })
 }
 
@@ -221,7 +221,7 @@ impl Conductor<'_, '_> {
         }
         let started = clock::now();
         self.led.started = Some(started);
-        if self.shared.pass.aim == Aim::Bandwidth {
+        if self.shared.pass.metric == TestMetric::Bandwidth {
             self.window = Some(Window::begin(rule, 1, started));
         }
         if self.receives {

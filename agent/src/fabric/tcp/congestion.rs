@@ -2,7 +2,10 @@
 
 use std::{io, net::IpAddr};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// Names of what the kernel offers.
@@ -19,17 +22,14 @@ pub fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> 
         match error.kind() {
             io::ErrorKind::NotFound => {
                 let offered = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
-                refused(format!("this host's kernel has no congestion control {wanted:?}")).help(format!(
-                    "load its module (modprobe tcp_{wanted}), or take another; it offers: {}",
-                    offered.trim()
-                ))
+                let offered = offered.trim();
+                refused(format!("this host's kernel has no congestion control {wanted:?}; it offers: {offered}"))
+                    .remedy(remedy::LOAD_CONGESTION_CONTROL.with([("congestion", wanted)]))
             }
-            io::ErrorKind::PermissionDenied => refused(format!(
-                "this user may not choose the congestion control {wanted:?}"
-            ))
-            .help(
-                "run the agent as root, or add it to the sysctl net.ipv4.tcp_allowed_congestion_control of this host",
-            ),
+            io::ErrorKind::PermissionDenied => {
+                refused(format!("this user may not choose the congestion control {wanted:?}"))
+                    .remedy(remedy::ALLOW_CONGESTION_CONTROL.with([("congestion", wanted)]))
+            }
             _ => refused(format!("the congestion control {wanted:?} cannot be set: {error}")),
         }
     })
@@ -47,7 +47,7 @@ pub fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).map_err(|error| {
         Failure::new(Stage::Open, Kind::Configuration, format!("no socket to be had: {error}"))
-            .help("raise the limit of open files (ulimit -n)")
+            .remedy(remedy::RAISE_OPEN_FILES)
     })?;
     choose(SockRef::from(&socket), wanted)
 }
@@ -83,7 +83,8 @@ mod tests {
     fn a_name_the_kernel_does_not_know_is_refused_with_those_it_knows() {
         let failure = probe("::1".parse().unwrap(), Some("nonesuch")).unwrap_err();
         assert!(failure.cause.contains("no congestion control \"nonesuch\""), "{failure}");
-        assert!(failure.help.contains("modprobe tcp_nonesuch") && failure.help.contains("reno"), "{failure}");
+        assert!(failure.cause.contains("reno"), "{failure}");
+        assert_eq!(failure.remedy.unwrap().commands()[0].command, "modprobe tcp_nonesuch");
         probe("127.0.0.1".parse().unwrap(), None).unwrap();
     }
 }

@@ -10,11 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     system::wait::{self, READABLE},
 };
 
@@ -45,8 +48,11 @@ fn failure(kind: Kind, cause: String) -> Failure {
 /// They do not come before the deadline, or the controller ends it.
 pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Control) -> Result<Vec<TcpStream>, Failure> {
     let refused = |error: io::Error| {
-        failure(Kind::Configuration, format!("listening failed: {error}"))
-            .help("too many open files means that the limit of the host (ulimit -Hn) is too low for so many streams")
+        let failure = failure(Kind::Configuration, format!("listening failed: {error}"));
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => failure.remedy(remedy::RAISE_OPEN_FILES),
+            _ => failure,
+        }
     };
     listener.set_nonblocking(true).map_err(refused)?;
     let mut strangers: Vec<Stranger> = Vec::new();
@@ -55,7 +61,7 @@ pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Contr
         if let Err(failure) = control.check(Stage::Join) {
             let here = streams.iter().flatten().count();
             let cause = format!("{} ({here} of {count} connections of the initiator came)", failure.cause);
-            return Err(Failure { cause, ..failure }.help("see whether a firewall drops TCP connections to this host"));
+            return Err(Failure { cause, ..failure }.remedy(remedy::CHECK_FIREWALL));
         }
         wait_for_any(listener, &strangers).map_err(refused)?;
         match listener.accept() {
@@ -216,9 +222,8 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
         Origin { address: Some(address), .. } => format!(" from {address}"),
         _ => String::new(),
     };
-    failure(Kind::Fabric, format!("no TCP connection{from} to {to}: {error}")).help(
-        "see whether the two addresses can reach one another (ip route get, ping) and no firewall drops TCP between them",
-    )
+    failure(Kind::Fabric, format!("no TCP connection{from} to {to}: {error}"))
+        .remedy(remedy::CHECK_ROUTE.with([("peer", to.ip().to_string())]))
 }
 
 /// Waits for the responder's answer to a greeting; it comes when all connections are there.
@@ -238,9 +243,12 @@ pub fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Re
             Ok(1) if answer[0] == WELCOME => Ok(()),
             Ok(0) => Err(failure(
                 Kind::Configuration,
-                format!("the responder at {to} closed the connection instead of welcoming it"),
+                format!(
+                    "the responder at {to} closed the connection instead of welcoming it: its own join failed, the two \
+                     ends have different tokens, or something else listens there"
+                ),
             )
-            .help("its own join failed, the two ends have different tokens, or something else listens there")),
+            .remedy(remedy::LOOK_AT_PEER_ERROR)),
             Ok(_) => Err(failure(Kind::Configuration, format!("what listens at {to} is not a railgauge agent"))),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(failure(
                 Kind::Configuration,

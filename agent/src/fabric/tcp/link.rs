@@ -11,8 +11,9 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Endpoint, Footprint, LinkSpec, Opened, Role, TcpEndpoint},
     measure::{Lane, Measurement, SourcePort},
+    remedy,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Aim, GpuPath, LinkLayer, Op, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric},
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -27,11 +28,15 @@ use super::{
     socket,
 };
 use crate::{
-    fabric::{Control, Link},
-    facts::{interfaces, machine, tree::Tree},
+    bench::control::Control,
+    fabric::Link,
+    facts::{interfaces, machine},
     gpu::Device,
     memory::place as settling,
-    system::wait::{self, READABLE},
+    system::{
+        tree::Tree,
+        wait::{self, READABLE},
+    },
 };
 
 /// Most streams of a link.
@@ -63,7 +68,8 @@ fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     if spec.qps == 0 || spec.qps > STREAMS || spec.max_size == 0 {
         let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
-        return Err(refused(Kind::Configuration, cause).help(format!("use 1 to {STREAMS} streams and at least 1 byte")));
+        let remedy = remedy::STREAMS_IN_RANGE.with([("most", STREAMS.to_string())]);
+        return Err(refused(Kind::Configuration, cause).remedy(remedy));
     }
     let place = place::choose(spec)?;
     let numa = format!("sys/class/net/{}/device/numa_node", place.device);
@@ -84,7 +90,7 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     let opened = Opened {
         endpoint: Endpoint::Tcp(TcpEndpoint { address: place.address.to_string(), port }),
         device: place.device.clone(),
-        transport: Transport::Tcp,
+        transport: Carrier::Tcp,
         link_layer: if place.address.is_loopback() { LinkLayer::Loopback } else { LinkLayer::Ethernet },
         gpu_path: if device.is_some() { GpuPath::Staged } else { GpuPath::None },
         rate_gbps: rate(&place.device),
@@ -190,12 +196,12 @@ impl Link for Tcp {
             Step::Poison(pattern) => self.each(pattern, |bytes, qp| bytes.poison(pattern, qp)),
             Step::Check(pattern) => self.check(pattern),
             Step::Transfer { op, pattern } => {
-                let pass = self.pass(*op, Aim::Bandwidth, pattern.size, Purpose::Verify)?;
+                let pass = self.pass(*op, TestMetric::Bandwidth, pattern.size, Purpose::Verify)?;
                 self.conduct(Pass { quota: Some(1), ..pass }, Part::Lead(Window::Iterations(1), None), control)?;
                 Ok(Stepped::Done)
             }
             Step::Time(timing) => self.time(timing, control),
-            Step::Serve { op, aim, size } => self.serve(*op, *aim, *size, control),
+            Step::Serve { op, metric, size } => self.serve(*op, *metric, *size, control),
         }
     }
 }
@@ -255,13 +261,13 @@ impl Tcp {
         fits.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, cause()))
     }
 
-    fn pass(&self, op: Op, aim: Aim, size: u64, purpose: Purpose) -> Result<Pass, Failure> {
+    fn pass(&self, op: Op, metric: TestMetric, size: u64, purpose: Purpose) -> Result<Pass, Failure> {
         self.fits(size)?;
         if !matches!(op, Op::Write | Op::Read | Op::Send) {
             let cause = format!("there is no {op} over TCP");
-            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help("use write, read or send"));
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::TCP_OPERATION));
         }
-        Ok(Pass { op, aim, size, bidirectional: false, only: None, quota: None, purpose })
+        Ok(Pass { op, metric, size, bidirectional: false, only: None, quota: None, purpose })
     }
 
     /// Runs one pass over the joined streams. A failure breaks the link for good.
@@ -287,11 +293,11 @@ impl Tcp {
     }
 
     fn time(&mut self, timing: &Timing, control: &Control) -> Result<Stepped, Failure> {
-        if timing.aim == Aim::Step {
+        if timing.metric == TestMetric::Step {
             return Err(crate::fabric::no_steps());
         }
-        let pass = self.pass(timing.op, timing.aim, timing.size, Purpose::Measure)?;
-        if timing.bidirectional && timing.aim == Aim::Latency {
+        let pass = self.pass(timing.op, timing.metric, timing.size, Purpose::Measure)?;
+        if timing.bidirectional && timing.metric == TestMetric::Latency {
             let cause = "latency in both directions at once is not defined";
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause));
         }
@@ -320,8 +326,8 @@ impl Tcp {
     }
 
     /// Takes part in whatever passes the initiator begins, until stopped.
-    fn serve(&mut self, op: Op, aim: Aim, size: u64, control: &Control) -> Result<Stepped, Failure> {
-        self.pass(op, aim, size, Purpose::Measure)?;
+    fn serve(&mut self, op: Op, metric: TestMetric, size: u64, control: &Control) -> Result<Stepped, Failure> {
+        self.pass(op, metric, size, Purpose::Measure)?;
         let (mut account, mut moved) = (None, 0);
         let mut ready = false;
         loop {
@@ -359,7 +365,7 @@ impl Tcp {
                     return Err(failure);
                 }
             };
-            let aim_fits = pass.aim == aim || pass.purpose == Purpose::Verify;
+            let aim_fits = pass.metric == metric || pass.purpose == Purpose::Verify;
             if (pass.op, pass.size) != (op, size) || !aim_fits {
                 channel.say(&Signal::Refused(format!("the responder serves {op} of {size} bytes, not {pass:?}")))?;
                 continue;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkSpec,
+    remedy,
     step::{Checked, Pattern},
     terms::{GpuPath, Memory},
 };
@@ -27,8 +28,7 @@ pub fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
     }
     if let Some(path) = spec.gpu_path.filter(|path| *path != GpuPath::Staged) {
         let cause = format!("the plan demands the GPU path {path}, and a socket cannot reach GPU memory");
-        return Err(Failure::new(Stage::Open, Kind::Unsupported, cause)
-            .help("over TCP it is gpu_path = \"staged\": through page-locked host memory"));
+        return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::STAGE_OVER_TCP));
     }
     Device::open(spec.gpu.unwrap_or(0)).map(Some)
 }

@@ -8,6 +8,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkSpec,
+    remedy,
 };
 
 use crate::system::interfaces::{self, Address};
@@ -92,8 +93,8 @@ fn absent(what: &str, device: Option<&String>, addresses: &[Address]) -> Failure
     let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
     let there: Vec<_> =
         addresses.iter().map(|a| format!("{} {}{}", a.interface, a.ip, if a.up { "" } else { " (down)" })).collect();
-    Failure::new(Stage::Open, Kind::Configuration, format!("this host has not got {what}{on}"))
-        .help(format!("it has: {}", there.join(", ")))
+    let cause = format!("this host has not got {what}{on}; it has: {}", there.join(", "));
+    Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_INTERFACE)
 }
 
 /// The interface of the IPv4 default route with the lowest metric, out of the text of `/proc/net/route`.
@@ -124,7 +125,7 @@ mod tests {
     use proptest::prelude::*;
     use railgauge_wire::{
         link::{Knobs, Role},
-        terms::{Fabric, Memory, Service},
+        terms::{Memory, Service, Transport},
     };
 
     fn host() -> Vec<Address> {
@@ -144,7 +145,7 @@ mod tests {
     fn chosen(address: Option<&str>, device: Option<&str>, default: Option<&str>) -> Result<(String, String), Failure> {
         let spec = LinkSpec {
             role: Role::Responder,
-            fabric: Fabric::Tcp,
+            transport: Transport::Tcp,
             service: Service::Rc,
             device: device.map(Into::into),
             port: 1,
@@ -180,7 +181,7 @@ mod tests {
             (Some("no such thing"), None),
         ] {
             let failure = chosen(address, device, None).unwrap_err();
-            assert!(failure.help.contains("eth1 10.1.0.1"), "{failure}");
+            assert!(failure.cause.contains("eth1 10.1.0.1"), "{failure}");
         }
     }
 

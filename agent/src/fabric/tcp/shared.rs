@@ -8,13 +8,12 @@ use std::sync::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Latency,
-    step,
+    remedy, step,
 };
 
 use super::signal::Pass;
 use crate::{
-    bench::{Slices, Tally},
-    fabric::Control,
+    bench::{Slices, Tally, control::Control},
     system::wait::Doorbell,
 };
 
@@ -82,7 +81,7 @@ impl<'a> Shared<'a> {
     pub fn new(pass: Pass, control: &'a Control, spin: bool, peer: &str, streams: usize) -> Result<Self, Failure> {
         let bell = Doorbell::new().map_err(|error| {
             Failure::new(Stage::Measure, Kind::Configuration, format!("no descriptor for a doorbell: {error}"))
-                .help("raise the limit of open files (ulimit -n)")
+                .remedy(remedy::RAISE_OPEN_FILES)
         })?;
         Ok(Self {
             pass,

@@ -11,7 +11,8 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     measure::Measurement,
-    terms::{Aim, Op},
+    remedy,
+    terms::{Op, TestMetric},
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ pub struct Pass {
     /// Operation.
     pub op: Op,
     /// Bandwidth or latency.
-    pub aim: Aim,
+    pub metric: TestMetric,
     /// Message size in bytes.
     pub size: u64,
     /// Both directions at once.
@@ -113,8 +114,7 @@ impl Channel {
 
     fn broke(&self, error: &io::Error) -> Failure {
         let cause = format!("the connection to {} broke: {error}", self.peer);
-        Failure::new(Stage::Measure, Kind::Fabric, cause)
-            .help("see whether the peer's agent still runs and the link between the hosts is up")
+        Failure::new(Stage::Measure, Kind::Fabric, cause).remedy(remedy::CHECK_PEER_AND_LINK)
     }
 }
 

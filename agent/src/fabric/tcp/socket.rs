@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use socket2::{SockRef, TcpKeepalive};
 
 use super::shared::Shared;
@@ -100,8 +103,7 @@ impl<'a> Stream<'a> {
 
     fn broke(&self, error: &io::Error) -> Failure {
         let cause = format!("stream {} to {} broke: {error}", self.number, self.shared.peer);
-        Failure::new(Stage::Measure, Kind::Fabric, cause)
-            .help("see whether the peer's agent still runs and the link between the hosts is up")
+        Failure::new(Stage::Measure, Kind::Fabric, cause).remedy(remedy::CHECK_PEER_AND_LINK)
     }
 }
 

@@ -1,6 +1,6 @@
 use railgauge_wire::{
     link::{Knobs, Role},
-    terms::{Fabric, Memory, Op, Service},
+    terms::{Memory, Op, Service, Transport},
 };
 
 use super::*;
@@ -8,7 +8,7 @@ use super::*;
 fn spec(qps: u32, threads: u32) -> LinkSpec {
     LinkSpec {
         role: Role::Initiator,
-        fabric: Fabric::Verbs,
+        transport: Transport::Verbs,
         service: Service::Rc,
         device: None,
         port: 1,
@@ -60,15 +60,15 @@ fn windows_are_laid_end_to_end_and_never_on_top_of_one_another() {
     assert_eq!(added(&one, &Measurement { moved: None, ..late }).moved, None);
 }
 
-fn timed(aim: Aim, window: Window, only: Option<u32>) -> Step {
+fn timed(metric: TestMetric, window: Window, only: Option<u32>) -> Step {
     let op = Op::Write;
-    Step::Time(Timing { op, aim, size: 64, window, warm_up: 0, start_at: None, bidirectional: false, only })
+    Step::Time(Timing { op, metric, size: 64, window, warm_up: 0, start_at: None, bidirectional: false, only })
 }
 
 #[test]
 fn a_queue_pair_alone_is_measured_by_its_own_thread() {
     let owner = |only| {
-        let mut step = timed(Aim::Bandwidth, Window::Duration(1), only);
+        let mut step = timed(TestMetric::Bandwidth, Window::Duration(1), only);
         let thread = alone(&mut step, &[3, 2, 2]).map_err(|failure| failure.kind);
         let Step::Time(timing) = step else { panic!("no timed step") };
         thread.map(|thread| (thread, timing.only))
@@ -82,11 +82,11 @@ fn a_queue_pair_alone_is_measured_by_its_own_thread() {
 
 #[test]
 fn only_a_bandwidth_over_a_fixed_time_or_number_is_divided() {
-    let timing = |aim, window| together(&timed(aim, window, None));
+    let timing = |metric, window| together(&timed(metric, window, None));
     let now = clock::now();
-    let Ok(Step::Time(planned)) = timing(Aim::Bandwidth, Window::Duration(1)) else { panic!("no timed step") };
+    let Ok(Step::Time(planned)) = timing(TestMetric::Bandwidth, Window::Duration(1)) else { panic!("no timed step") };
     assert!(planned.start_at.is_some_and(|start| start >= now + LEAD));
     let adaptive = Window::Adaptive { relative: 0.1, at_least: 1, at_most: 2 };
-    assert_eq!(timing(Aim::Bandwidth, adaptive).unwrap_err().kind, Kind::Unsupported);
-    assert_eq!(timing(Aim::Latency, Window::Duration(1)).unwrap_err().kind, Kind::Unsupported);
+    assert_eq!(timing(TestMetric::Bandwidth, adaptive).unwrap_err().kind, Kind::Unsupported);
+    assert_eq!(timing(TestMetric::Latency, Window::Duration(1)).unwrap_err().kind, Kind::Unsupported);
 }

@@ -8,14 +8,14 @@ use railgauge_wire::{
     terms::Op,
 };
 
-use super::end::{Batches, End};
+use super::end::{Batches, VerbsEnd};
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     memory::pattern,
     verbs::send::{Template, Verb, Walk},
 };
 
-impl End {
+impl VerbsEnd {
     /// Puts the pattern's word in place of the poison by atomics alone, and checks what they bring back on the way.
     ///
     /// # Errors
@@ -71,8 +71,11 @@ pub fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64) -> Re
     if change == expected {
         return Ok(());
     }
-    let cause = format!("{operations} operations {op} changed their words by {change}, not by {expected}");
-    Err(Failure::new(Stage::Measure, Kind::Corruption, cause).help("operations were lost or carried out twice"))
+    let cause = format!(
+        "{operations} operations {op} changed their words by {change}, not by {expected}: operations were lost or \
+         carried out twice"
+    );
+    Err(Failure::new(Stage::Measure, Kind::Corruption, cause))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
+    remedy,
     step::{Timing, Window},
     terms::{Op, Service},
 };
@@ -10,14 +11,14 @@ use railgauge_wire::{
 use super::{
     atomic,
     credit::{Granted, Sink},
-    end::End,
+    end::VerbsEnd,
     mailbox::Slot,
     phase::Phase,
     stream::{How, Nothing, Unlimited, stream},
 };
 use crate::{
+    bench::control::Control,
     bench::{Tally, clock, cpu},
-    fabric::Control,
     verbs::send::Sends,
 };
 
@@ -29,7 +30,7 @@ pub const fn takes_receives(op: Op) -> bool {
     matches!(op, Op::Send | Op::WriteImm)
 }
 
-impl End {
+impl VerbsEnd {
     /// Warms up, then streams for as long as the window says.
     ///
     /// # Errors
@@ -45,9 +46,11 @@ impl End {
         }
         let lossy = takes && self.service != Service::Rc;
         if bidirectional && lossy {
-            let cause = format!("{op} over service {} is not measured in both directions at once", self.service);
-            let help = "nobody would count what is lost: use service rc, or one direction";
-            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
+            let cause = format!(
+                "{op} over service {} is not measured in both directions at once: nobody would count what is lost",
+                self.service
+            );
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::RC_OR_ONE_DIRECTION));
         }
         if bidirectional && takes {
             self.post_receives()?;

@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkSpec,
+    remedy,
     terms::LinkLayer,
 };
 
@@ -60,9 +61,11 @@ impl Choice {
         } else {
             let known = chosen.map_or(Some(LinkLayer::Infiniband), |gid| gid.kind.link_layer(port.ethernet));
             known.ok_or_else(|| {
-                let cause = format!("{name}:{}: cannot tell whether its GIDs are RoCE v1 or v2", port.number);
-                Failure::new(Stage::Open, Kind::Configuration, cause)
-                    .help("neither the kernel nor /sys/class/infiniband tells: mount sysfs into the container")
+                let cause = format!(
+                    "{name}:{}: neither the kernel nor /sys/class/infiniband tells whether its GIDs are RoCE v1 or v2",
+                    port.number
+                );
+                Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::MOUNT_SYSFS)
             })?
         };
         // Emulations (Soft-RoCE, siw) have no device behind them; all hardware has a bus device.
@@ -87,7 +90,7 @@ fn parse(named: &str, port: u8) -> Result<(String, u8), Failure> {
         Some((name, number)) => match number.parse::<u8>() {
             Ok(number) if number > 0 => Ok((name.to_owned(), number)),
             _ => Err(Failure::new(Stage::Open, Kind::Configuration, format!("{named}: {number} is not a port number"))
-                .help("write the device as name or name:port, such as mlx5_0:1")),
+                .remedy(remedy::NAME_DEVICE_AND_PORT)),
         },
     }
 }
@@ -118,7 +121,7 @@ fn first_active(number: u8) -> Result<(String, u8), Failure> {
     } else {
         format!("no RDMA port of this host is active: {}", seen.join("; "))
     };
-    Err(Failure::new(Stage::Open, Kind::Configuration, cause).help("see `rdma link` and `ibv_devinfo`"))
+    Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::LOOK_AT_RDMA_PORTS))
 }
 
 fn sysfs(device: &str, file: &str) -> std::path::PathBuf {

@@ -9,11 +9,12 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Role, VerbsEndpoint},
+    remedy,
 };
 
-use super::{choice::Choice, end::End};
+use super::{choice::Choice, end::VerbsEnd};
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     system::interfaces,
     verbs::{
         cm::{Events, Identifier, Terms},
@@ -48,8 +49,11 @@ impl Manager {
     pub fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
         let device = choice.domain.device().name();
         let ip = address(device, choice.port.number, choice.gid).ok_or_else(|| {
-            let cause = format!("{}: the network interface behind it has no address", choice.name());
-            Failure::new(Stage::Open, Kind::Configuration, cause).help("rdma_cm connects by address: give it one")
+            let cause = format!(
+                "{}: the network interface behind it has no address, and rdma_cm connects by address",
+                choice.name()
+            );
+            Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::IP_ADDRESS)
         })?;
         let events = Events::new()?;
         let identifier = Arc::new(Identifier::new(&events)?);
@@ -98,7 +102,7 @@ fn address(device: &str, port: u8, gid: Option<Gid>) -> Option<IpAddr> {
     })
 }
 
-impl End {
+impl VerbsEnd {
     /// Connects all queue pairs of this end.
     ///
     /// # Errors
@@ -137,7 +141,8 @@ impl End {
         let to = peer.cm_address.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok()).zip(peer.cm_port);
         let Some((ip, port)) = to else {
             let cause = "the peer does not listen for rdma_cm";
-            return Err(Failure::new(Stage::Join, Kind::Configuration, cause).help("both ends need the same joining"));
+            let remedy = remedy::SAME_AT_BOTH_ENDS.with([("setting", "`joining`")]);
+            return Err(Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy));
         };
         let limit = control.deadline();
         (0..=self.layout.qps)

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Role, VerbsEndpoint},
+    remedy::{self, Entry},
     terms::{GpuPath, Op, Service},
 };
 
@@ -19,7 +20,7 @@ use super::{
     waiter::Waiter,
 };
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     verbs::{
         address::Address,
         completion::CompletionQueue,
@@ -36,7 +37,7 @@ use crate::{
 const SCATTERED: u64 = 64;
 
 /// One end.
-pub struct End {
+pub struct VerbsEnd {
     /// Which end.
     pub role: Role,
     /// Queue pair service.
@@ -110,7 +111,7 @@ pub struct Batches {
     pub inline: u32,
 }
 
-impl End {
+impl VerbsEnd {
     /// The other end, if it is joined.
     ///
     /// # Errors
@@ -130,38 +131,38 @@ impl End {
     /// [`Kind::Unsupported`], with what would do.
     pub fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
         let unsupported =
-            |cause: String, help: &str| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).help(help));
+            |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
         let fits = match self.service {
             Service::Rc => matches!(op, Op::Write | Op::WriteImm | Op::Read | Op::Send) || op.is_atomic(),
             Service::Uc => matches!(op, Op::Write | Op::WriteImm | Op::Send),
             Service::Ud => op == Op::Send,
         };
         if !fits {
-            return unsupported(format!("service {} has no operation {op}", self.service), "use service rc");
+            return unsupported(format!("service {} has no operation {op}", self.service), remedy::RC_SERVICE);
         }
         if self.gpu_path == GpuPath::Staged && !takes_receives(op) {
             let cause = format!("{op} does not tell its target, so nobody there would take the bytes on to the GPU");
-            return unsupported(cause, "with gpu_path = \"staged\" there are send and write_imm");
+            return unsupported(cause, remedy::STAGED_OPERATION);
         }
         if self.scatters && op == Op::Send && size <= SCATTERED {
             let cause =
                 format!("{}: its driver copies messages of up to {SCATTERED} bytes with the CPU", self.device());
-            return unsupported(cause, "set env = { MLX5_SCATTER_TO_CQE = \"0\" } in [launch]");
+            return unsupported(cause, remedy::SCATTER_TO_CQE_OFF);
         }
         if op.is_atomic() && !self.choice.domain.device().limits()?.atomics {
-            let cause = format!("{} has no atomics", self.device());
-            return unsupported(cause, "atomics are optional; iWARP devices rarely have them");
+            let cause =
+                format!("{} has no atomics: they are optional, and iWARP devices rarely have them", self.device());
+            return unsupported(cause, remedy::LEAVE_TESTS_OUT);
         }
         let mtu = u64::from(self.peer()?.mtu);
         if self.service == Service::Ud && size > mtu {
-            return unsupported(
-                format!("a datagram of {size} bytes is over the path MTU of {mtu}"),
-                "use smaller sizes",
-            );
+            let cause = format!("a datagram of {size} bytes is over the path MTU of {mtu}");
+            let remedy = remedy::FIT_PATH_MTU.with([("mtu", mtu.to_string())]);
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
         }
         if op.is_atomic() && size != 8 {
             let cause = format!("an atomic works on 8 bytes, not on {size}");
-            return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).help("use size 8"));
+            return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::SIZE_OF_ATOMICS));
         }
         if size > self.layout.max_size {
             let cause = format!("{size} bytes asked for on a link opened for {}", self.layout.max_size);

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, Joining, VerbsEndpoint},
+    remedy::{self, Remedy},
     terms::{LinkLayer, Service},
 };
 
 use super::{
     choice::Choice,
-    end::{End, Peer},
+    end::{Peer, VerbsEnd},
     layout::Layout,
     settings::Settings,
 };
-use crate::fabric::Control;
+use crate::bench::control::Control;
 use crate::verbs::{
     address::{Address, Path},
     gid,
@@ -23,11 +24,11 @@ use crate::verbs::{
     transition::Change,
 };
 
-fn unfit(cause: String, help: &str) -> Failure {
-    Failure::new(Stage::Join, Kind::Configuration, cause).help(help)
+fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
+    Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy)
 }
 
-impl End {
+impl VerbsEnd {
     /// Joins this end with its peer.
     ///
     /// # Errors
@@ -36,7 +37,7 @@ impl End {
         let Endpoint::Verbs(peer) = peer else {
             return Err(unfit(
                 "this end is verbs on one thread, the other is not".to_owned(),
-                "both ends need the same fabric",
+                remedy::SAME_AT_BOTH_ENDS.with([("setting", "fabric and number of threads")]),
             ));
         };
         let mailbox = self.fit(peer)?;
@@ -77,11 +78,10 @@ impl End {
         let own = self.layout.qps as usize;
         if peer.qp_numbers.len() != own || peer.psns.len() != own {
             let cause = format!("{own} queue pairs here, {} at the peer", peer.qp_numbers.len());
-            return Err(unfit(cause, "both ends need the same number"));
+            return Err(unfit(cause, remedy::SAME_AT_BOTH_ENDS.with([("setting", "number of queue pairs")])));
         }
         same_network(&self.choice, peer)?;
-        peer.control
-            .ok_or_else(|| unfit("the peer has no control queue pair".to_owned(), "both agents must be of one build"))
+        peer.control.ok_or_else(|| unfit("the peer has no control queue pair".to_owned(), remedy::REMOVE_OLD_AGENT))
     }
 
     fn connect(
@@ -93,7 +93,7 @@ impl End {
         psn: u32,
         reads: u8,
     ) -> Result<(), Failure> {
-        let mtu = mtu_code(mtu).ok_or_else(|| unfit(format!("{mtu} is not a path MTU"), "use 256 to 4096"))?;
+        let mtu = mtu_code(mtu).ok_or_else(|| unfit(format!("{mtu} is not a path MTU"), remedy::PATH_MTU))?;
         let accepted = self.settings.reads;
         pair.change(&Change::Receive { path: *path, mtu, peer, psn: peer_psn, reads: accepted })?;
         let (retries, timeout) = (self.settings.retries, self.settings.timeout);
@@ -109,10 +109,7 @@ pub fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure
     let own = choice.gid.map_or("", |gid| gid.kind.word());
     if matches!(choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
         let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);
-        return Err(unfit(
-            cause,
-            "set gid_index on one host so that both are of one type (RoCE v2 routes, v1 does not)",
-        ));
+        return Err(unfit(cause, remedy::SAME_GID_TYPE));
     }
     let link_local = |raw: &[u8; 16]| raw[0] == 0xfe && raw[1] & 0xc0 == 0x80;
     let theirs = gid::from_hex(&peer.gid);
@@ -121,7 +118,7 @@ pub fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure
         && link_local(&own.raw) != link_local(&theirs)
     {
         let cause = format!("one GID is link-local and the other is not: {own} here, {} there", peer.gid);
-        return Err(unfit(cause, "give both interfaces addresses of one subnet, or set gid_index"));
+        return Err(unfit(cause, remedy::SAME_SUBNET));
     }
     Ok(())
 }
@@ -135,7 +132,7 @@ pub fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize
     let other_subnet = || own.zip(theirs).is_some_and(|(own, theirs)| own.raw[..8] != theirs[..8]);
     let routed = choice.port.ethernet || other_subnet();
     if routed && theirs.is_none() {
-        return Err(unfit("the peer has no GID".to_owned(), "give its network interface an address"));
+        return Err(unfit("the peer has no GID".to_owned(), remedy::IP_ADDRESS));
     }
     Ok(Path {
         port: choice.port.number,

@@ -6,14 +6,14 @@ use railgauge_wire::{
     terms::{LinkLayer, Service},
 };
 
-use super::end::End;
+use super::end::VerbsEnd;
 
 /// Lowest UDP source port of RoCE v2; the ports are those of 14 bits above it.
 const FIRST: u16 = 0xc000;
 /// Bits of a flow label.
 const LABEL: u64 = 0xf_ffff;
 
-impl End {
+impl VerbsEnd {
     /// Messages by queue pair as lanes, each message of `size` bytes.
     pub fn lanes(&self, messages: &[u64], size: u64) -> Vec<Lane> {
         let lane = |(i, messages): (usize, &u64)| Lane { bytes: messages * size, source_port: self.source_port(i) };

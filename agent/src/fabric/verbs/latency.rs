@@ -4,28 +4,29 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::Completion,
     measure::Measurement,
+    remedy::{self, Entry},
     step::{Timing, Window},
     terms::{Op, Service},
 };
 
 use super::{
     bandwidth::{QUIET, takes_receives},
-    end::{Batches, End},
+    end::{Batches, VerbsEnd},
     phase::Phase,
     pingpong::{ByCompletion, ByMemory, ByReceive, Paddle, SIGNAL_EVERY, serve_first},
     stage::Stage as Copies,
     waiter::Waiter,
 };
 use crate::{
+    bench::control::Control,
     bench::{Recorder, clock, cpu},
-    fabric::Control,
     verbs::{
         flag::Flag,
         send::{Sends, Template, Walk},
     },
 };
 
-impl End {
+impl VerbsEnd {
     /// Warms up, then takes one sample per operation for as long as the window says.
     ///
     /// # Errors
@@ -76,10 +77,11 @@ impl End {
         match self.receives[0].consumed() - before {
             0 => Ok(()),
             strays => {
-                let cause =
-                    format!("{strays} messages arrived that nobody had asked for: the samples cannot be trusted");
-                Err(Failure::new(Stage::Measure, Kind::Fabric, cause)
-                    .help("stragglers of an earlier pass over an unreliable service: measure again"))
+                let cause = format!(
+                    "{strays} messages arrived that nobody had asked for, stragglers of an earlier pass over an \
+                     unreliable service: the samples cannot be trusted"
+                );
+                Err(Failure::new(Stage::Measure, Kind::Fabric, cause).remedy(remedy::MEASURE_AGAIN))
             }
         }
     }
@@ -91,18 +93,18 @@ impl End {
     /// Event mode has nothing to wait for, or the link has several queue pairs.
     pub fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
-            |cause: String, help: &str| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).help(help));
+            |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));
         if self.pairs.len() > 1 {
             let cause =
                 format!("a latency loop has one message in flight, this link has {} queue pairs", self.pairs.len());
-            return refuse(cause, "use one queue pair (qps = 1)");
+            return refuse(cause, remedy::ONE_QUEUE_PAIR);
         }
         if op != Op::Write {
             return Ok(op);
         }
         if self.settings.completion == Completion::Events {
             let cause = "an RDMA WRITE completes nothing at its target: in event mode there is nothing to wait for";
-            return refuse(cause.to_owned(), "use op write_imm or send, or completion poll");
+            return refuse(cause.to_owned(), remedy::WRITE_IMM_OR_POLL);
         }
         let ordered = self.in_order && self.peer()?.endpoint.ordered_rkey.is_some();
         Ok(if ordered { Op::Write } else { Op::WriteImm })

@@ -10,17 +10,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkSpec,
+    remedy,
     terms::{GpuPath, Memory},
 };
 
 use super::settings::Settings;
 use crate::{
-    facts::{self, tree::Tree},
+    facts::{self},
     gpu::{
         self, Device,
         reach::{Bounced, Direct},
     },
     memory::{backing::Backing, host},
+    system::tree::Tree,
     verbs::{
         domain::Domain,
         region::{Access, Region},
@@ -114,17 +116,14 @@ fn peer_memory(host: &Tree) -> Result<String, Failure> {
         host.text(file).map(|version| format!("{module} {version}"))
     });
     loaded.ok_or_else(|| {
-        Failure::new(Stage::Open, Kind::Unsupported, "no peer memory: the module nvidia_peermem is not loaded").help(
-            "modprobe nvidia_peermem (it comes with NVIDIA's driver), or use dma-buf where the NIC's driver has it",
-        )
+        Failure::new(Stage::Open, Kind::Unsupported, "no peer memory: the module nvidia_peermem is not loaded")
+            .remedy(remedy::PEERMEM_OR_DMA_BUF)
     })
 }
 
 fn neither(nic: &str, dma_buf: &Failure, peer: &Failure) -> Failure {
     let cause = format!("{nic} does not reach GPU memory: {}; {}", dma_buf.cause, peer.cause);
-    let help = "load nvidia_peermem or use NVIDIA's open kernel modules with a driver that registers dma-bufs; \
-                gpu_path = \"staged\" measures through host memory";
-    Failure::new(Stage::Open, Kind::Unsupported, cause).help(help)
+    Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::REACH_GPU_MEMORY)
 }
 
 /// The bytes registered as the plan wants it, and without relaxed ordering.
@@ -157,7 +156,8 @@ mod tests {
     fn peer_memory_is_what_the_kernel_has_loaded() {
         let root = tempfile::tempdir().unwrap();
         let refused = peer_memory(&Tree::new(root.path())).unwrap_err();
-        assert!(refused.cause.contains("nvidia_peermem") && refused.help.contains("modprobe"), "{refused}");
+        assert!(refused.cause.contains("nvidia_peermem"), "{refused}");
+        assert_eq!(refused.remedy.unwrap().commands()[0].command, "modprobe nvidia_peermem");
         for (file, words) in PEER_MEMORY.iter().rev().zip(["nv_mem_nc 1.3", "nv_mem 1.3", "nvidia_peermem 1.3"]) {
             let place = root.path().join(file);
             fs::create_dir_all(place.parent().unwrap()).unwrap();

@@ -36,21 +36,22 @@ use railgauge_wire::{
     failure::Failure,
     link::{Endpoint, LinkSpec, Opened},
     step::{Step, Stepped},
-    terms::Aim,
+    terms::TestMetric,
 };
 
-use self::end::End;
-use super::{Control, Link};
+use self::end::VerbsEnd;
+use super::Link;
+use crate::bench::control::Control;
 
 /// Opens one end of a verbs link.
 ///
 /// # Errors
 /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
 pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
-    Ok(Box::new(End::open(spec)?))
+    Ok(Box::new(VerbsEnd::open(spec)?))
 }
 
-impl Link for End {
+impl Link for VerbsEnd {
     fn opened(&self) -> Opened {
         Self::opened(self)
     }
@@ -74,13 +75,13 @@ impl Link for End {
                 Stepped::Done
             }
             Step::Check(pattern) => Stepped::Checked(self.check(pattern)?),
-            Step::Serve { op, aim, size } => Stepped::Measured(Box::new(self.serve(*op, *aim, *size, control)?)),
+            Step::Serve { op, metric, size } => Stepped::Measured(Box::new(self.serve(*op, *metric, *size, control)?)),
             Step::Time(timing) => {
                 self.supports(timing.op, timing.size)?;
-                Stepped::Measured(Box::new(match timing.aim {
-                    Aim::Bandwidth => self.bandwidth(timing, control)?,
-                    Aim::Latency => self.latency(timing, control)?,
-                    Aim::Step => return Err(crate::fabric::no_steps()),
+                Stepped::Measured(Box::new(match timing.metric {
+                    TestMetric::Bandwidth => self.bandwidth(timing, control)?,
+                    TestMetric::Latency => self.latency(timing, control)?,
+                    TestMetric::Step => return Err(crate::fabric::no_steps()),
                 }))
             }
         })

@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, VerbsEndpoint},
-    terms::{GpuPath, Memory, Service, Transport},
+    remedy,
+    terms::{Carrier, GpuPath, Memory, Service},
 };
 
 use super::{
     choice::Choice,
     cm::Manager,
-    end::End,
+    end::VerbsEnd,
     layout::Layout,
     mailbox::{self, Mailbox},
     memory::{self, Bytes},
@@ -19,8 +20,9 @@ use super::{
     settings::{SPARE, Settings},
 };
 use crate::{
-    facts::{machine, tree::Tree},
+    facts::machine,
     memory::place,
+    system::tree::Tree,
     verbs::{
         completion::CompletionQueue,
         poll::Poller,
@@ -32,7 +34,7 @@ use crate::{
 /// Queue key of datagrams: any will do that both ends know.
 const QKEY: u32 = 0x5247_0001;
 
-impl End {
+impl VerbsEnd {
     /// Opens what `spec` asks for, on the calling thread, which is pinned beside the device.
     ///
     /// # Errors
@@ -48,9 +50,7 @@ impl End {
         let manager = match settings.joining {
             Joining::RdmaCm if spec.service != Service::Rc => {
                 let cause = format!("service {} is not joined by rdma_cm", spec.service);
-                return Err(
-                    Failure::new(Stage::Open, Kind::Unsupported, cause).help("use service rc, or joining exchange")
-                );
+                return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::RC_OR_EXCHANGE));
             }
             Joining::RdmaCm => Some(Manager::new(&choice, spec.role, spec.qps.max(1), &spec.token)?),
             Joining::Auto | Joining::Exchange => None,
@@ -72,7 +72,7 @@ impl End {
             Footprint::Cache => 0,
             Footprint::Dram => machine::last_level_cache(&host).ok_or_else(|| {
                 let cause = "the size of the last-level cache cannot be read, so nothing says what lies beyond it";
-                Failure::new(Stage::Open, Kind::Configuration, cause).help("use footprint = \"cache\"")
+                Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::CACHE_FOOTPRINT)
             })?,
         };
         let layout = Layout::new(spec.qps, spec.max_size, settings.footprint, cache, datagrams);
@@ -156,9 +156,9 @@ impl End {
             endpoint: Endpoint::Verbs(self.endpoint()),
             device: self.choice.name(),
             transport: match self.service {
-                Service::Rc => Transport::VerbsRc,
-                Service::Uc => Transport::VerbsUc,
-                Service::Ud => Transport::VerbsUd,
+                Service::Rc => Carrier::VerbsRc,
+                Service::Uc => Carrier::VerbsUc,
+                Service::Ud => Carrier::VerbsUd,
             },
             link_layer: self.choice.link_layer,
             gpu_path: self.gpu_path,

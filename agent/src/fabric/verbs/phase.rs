@@ -1,13 +1,16 @@
 //! What the initiator is about to do, told to the responder through the mailbox and acknowledged by it, so that both
 //! ends always run halves of the same loop.
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use super::{
     mailbox::{Mailbox, Slot},
     waiter::Waiter,
 };
-use crate::fabric::Control;
+use crate::bench::control::Control;
 
 /// What comes next on the measured queue pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +64,7 @@ impl Announcer {
             waiter.pause().map_err(|failure| match failure.kind {
                 Kind::Deadline => {
                     Failure::new(Stage::Measure, Kind::Deadline, "the peer's agent did not take its part")
-                        .help("look at the peer: is its agent alive, and does it get any CPU time?")
+                        .remedy(remedy::PEER_CPU_TIME)
                 }
                 _ => failure,
             })?;

@@ -308,7 +308,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::fabric::Control;
+    use crate::bench::control::Control;
 
     /// Answers every message at the third look.
     #[derive(Default)]

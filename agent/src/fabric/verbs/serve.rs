@@ -9,21 +9,20 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
     step::Window as Rule,
-    terms::{Aim, Op},
+    terms::{Op, TestMetric},
 };
 
 use super::{
     bandwidth::takes_receives,
     credit::{Granted, Sink},
-    end::End,
+    end::VerbsEnd,
     phase::{Listener, Phase},
     pingpong::{ByMemory, return_all},
     stream::{How, Incoming, Unlimited, stream},
     waiter::Waiter,
 };
 use crate::{
-    bench::{Window, clock, cpu},
-    fabric::Control,
+    bench::{Window, clock, control::Control, cpu},
     system::wait::{self, READABLE},
     verbs::poll::Completion,
 };
@@ -37,20 +36,20 @@ const LONG_NAP: Duration = Duration::from_millis(100);
 /// The sleep where nothing is announced and the controller's word ends it: it is for the deadline.
 const DEADLINE_NAP: Duration = Duration::from_secs(1);
 
-impl End {
+impl VerbsEnd {
     /// Serves until the controller says stop. The account is that of the last pass.
     ///
     /// # Errors
     /// Not supported, or the fabric, the peer or the deadline.
-    pub fn serve(&mut self, op: Op, aim: Aim, size: u64, control: &Control) -> Result<Measurement, Failure> {
+    pub fn serve(&mut self, op: Op, metric: TestMetric, size: u64, control: &Control) -> Result<Measurement, Failure> {
         self.supports(op, size)?;
-        let op = if aim == Aim::Latency { self.latency_op(op)? } else { op };
+        let op = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
         if takes_receives(op) {
             self.post_receives()?;
         }
         let (started, used) = (clock::now(), cpu::thread());
         // Latency of reads and atomics is between the initiator and our device: nothing is announced.
-        let alone = aim == Aim::Latency && (op.pulls() || op.is_atomic());
+        let alone = metric == TestMetric::Latency && (op.pulls() || op.is_atomic());
         let naps = if alone { DEADLINE_NAP..=DEADLINE_NAP } else { SHORT_NAP..=LONG_NAP };
         let (mut account, mut awaited) = (None, Instant::now());
         control.ready();

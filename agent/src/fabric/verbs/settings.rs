@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Footprint, Joining, Knobs, LinkSpec},
+    remedy::{self, Remedy},
     terms::LinkLayer,
 };
 
@@ -94,8 +95,13 @@ pub struct Pace {
     pub signal_every: u32,
 }
 
-fn wrong(cause: String, help: &str) -> Failure {
-    Failure::new(Stage::Open, Kind::Configuration, cause).help(help)
+fn wrong(cause: String, remedy: impl Into<Remedy>) -> Failure {
+    Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy)
+}
+
+fn range(setting: &str, least: u32, most: u32) -> Remedy {
+    let values = [("setting", setting.to_owned()), ("least", least.to_string()), ("most", most.to_string())];
+    remedy::SETTING_IN_RANGE.with(values)
 }
 
 impl Settings {
@@ -107,10 +113,10 @@ impl Settings {
         let knobs = &spec.knobs;
         let most = device.work_requests.saturating_sub(SPARE).max(1);
         let depth = match knobs.depth {
-            Some(0) => return Err(wrong("depth 0 posts nothing".to_owned(), "use 1 or more")),
+            Some(0) => return Err(wrong("depth 0 posts nothing".to_owned(), range("depth", 1, most))),
             Some(depth) if depth > most => {
                 let cause = format!("depth {depth} is over the device's {most} work requests");
-                return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).help("use a smaller depth"));
+                return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(range("depth", 1, most)));
             }
             Some(depth) => depth,
             None => DEPTH.min(most),
@@ -119,22 +125,21 @@ impl Settings {
             if let Some(value) = value
                 && !(1..=depth).contains(&value)
             {
-                return Err(wrong(format!("{name} {value} does not fit a depth of {depth}"), "use 1 to depth"));
+                return Err(wrong(format!("{name} {value} does not fit a depth of {depth}"), range(name, 1, depth)));
             }
         }
         let mtu = match knobs.mtu {
             Some(mtu) if mtu > port_mtu => {
                 let cause = format!("mtu {mtu} is over the port's active MTU of {port_mtu} bytes");
-                let help = "raise the MTU of the network interface (RoCE needs 4200 for 4096, 2200 for 2048)";
-                return Err(wrong(cause, help));
+                return Err(wrong(cause, remedy::RAISE_INTERFACE_MTU));
             }
             Some(mtu) if !(256..=4096).contains(&mtu) || !mtu.is_power_of_two() => {
-                return Err(wrong(format!("{mtu} is no RDMA path MTU"), "use 256, 512, 1024, 2048 or 4096"));
+                return Err(wrong(format!("{mtu} is no RDMA path MTU"), remedy::PATH_MTU));
             }
             mtu => mtu.unwrap_or(port_mtu),
         };
         if knobs.flow_label.is_some_and(|label| label >= 1 << 20) {
-            return Err(wrong("flow_label does not fit 20 bits".to_owned(), "use 0 to 1048575"));
+            return Err(wrong("flow_label does not fit 20 bits".to_owned(), range("flow_label", 0, 1_048_575)));
         }
         let joining = match (knobs.joining.unwrap_or_default(), link_layer) {
             (Joining::Auto, LinkLayer::Iwarp) => Joining::RdmaCm,
@@ -238,7 +243,7 @@ fn reads(knobs: &Knobs, device: &Limits) -> u8 {
 
 fn small(value: Option<u8>, most: u8, name: &str) -> Result<u8, Failure> {
     match value.unwrap_or(0) {
-        value if value > most => Err(wrong(format!("{name} {value} is over {most}"), "use a smaller value")),
+        value if value > most => Err(wrong(format!("{name} {value} is over {most}"), range(name, 0, most.into()))),
         value => Ok(value),
     }
 }
@@ -251,7 +256,7 @@ mod tests {
     fn settings(knobs: Knobs) -> Settings {
         let spec = LinkSpec {
             role: railgauge_wire::link::Role::Initiator,
-            fabric: railgauge_wire::terms::Fabric::Verbs,
+            transport: railgauge_wire::terms::Transport::Verbs,
             service: railgauge_wire::terms::Service::Rc,
             device: None,
             port: 1,

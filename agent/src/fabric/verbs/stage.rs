@@ -7,7 +7,7 @@ use railgauge_wire::{
     terms::{GpuPath, Op},
 };
 
-use super::{end::End, layout::HEADER};
+use super::{end::VerbsEnd, layout::HEADER};
 use crate::verbs::region::Region;
 
 /// The copies around the messages of one pass.
@@ -21,7 +21,7 @@ pub struct Stage {
     size: u64,
 }
 
-impl End {
+impl VerbsEnd {
     /// The copies that a pass of `op` with messages of `size` bytes needs; none where the device reaches the memory.
     pub fn stage(&self, op: Op, size: u64) -> Option<Stage> {
         (self.gpu_path == GpuPath::Staged).then(|| Stage {

@@ -9,20 +9,20 @@ use railgauge_wire::{
 use super::{
     bandwidth::takes_receives,
     credit::Granted,
-    end::{Batches, End},
+    end::{Batches, VerbsEnd},
     layout::HEADER,
     phase::Phase,
     stream::Credits,
 };
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     verbs::{
         send::{Sends, Walk},
         words::{self, Doing},
     },
 };
 
-impl End {
+impl VerbsEnd {
     fn fits(&self, pattern: &Pattern) -> Result<(), Failure> {
         if pattern.size > self.layout.max_size {
             let cause = format!("{} bytes to verify on a link opened for {}", pattern.size, self.layout.max_size);

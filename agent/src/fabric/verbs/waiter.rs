@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 
 use crate::{
-    fabric::Control,
+    bench::control::Control,
     system::{alarm::Alarm, wait::Interrupted},
     verbs::completion::CompletionQueue,
 };
@@ -134,7 +137,7 @@ impl Waiter {
         if self.woken.is_none() {
             self.woken = Some(block(queue, self.nap, &self.control).map_err(|error| {
                 Failure::new(self.stage, Kind::Configuration, format!("no timer to be woken by: {error}"))
-                    .help("raise the limit of pending signals (ulimit -i), or use completion = \"poll\"")
+                    .remedy(remedy::RAISE_PENDING_SIGNALS)
             })?);
         }
         // An armed queue tells once.

@@ -1,15 +1,12 @@
 //! What a search of a collective found, in names and numbers.
 
+use railgauge_model::{plan::hostlist, schedule::Flow};
 use railgauge_stats::robust::{Level, median};
 
 use super::{LOW, Played};
-use crate::{
-    analysis::{
-        localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Which},
-        words::{self, count},
-    },
-    plan::hostlist,
-    schedule::Flow,
+use crate::analysis::{
+    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Which},
+    words::{self, count},
 };
 
 /// What the search measured of a part.

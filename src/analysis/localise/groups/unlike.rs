@@ -2,20 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railgauge_model::plan::hostlist;
 use railgauge_stats::{
     bisect::{Repeats, unlike},
     robust::median,
 };
 
 use super::{LEAST, Played, Scene, value};
-use crate::{
-    analysis::{
-        localise::{Cluster, Localisation, SeparatedBy, TwoClusters, pick},
-        results::CaseResult,
-        row::Row,
-        words::{count, number},
-    },
-    plan::hostlist,
+use crate::analysis::{
+    localise::{Cluster, Localisation, SeparatedBy, TwoClusters, pick},
+    results::CaseResult,
+    row::Row,
+    words::{count, number},
 };
 
 /// A group with its value, as a logarithm on which more is better.

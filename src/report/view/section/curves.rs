@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Aim, Metric};
+use railgauge_wire::terms::{Metric, TestMetric};
 
 use super::{Data, Figure, headline};
 use crate::{
@@ -16,12 +16,12 @@ const UNLIKE: f64 = 1.01;
 
 /// The figures of a test; none where it has only one size.
 pub(super) fn curves(data: &Data<'_>) -> Result<Vec<Figure>, String> {
-    let shown: &[Metric] = match (data.test.aim, data.test.op.is_collective()) {
-        (Aim::Bandwidth, false) if data.test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
-        (Aim::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],
-        (Aim::Bandwidth, true) => &[Metric::Busbw],
-        (Aim::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99],
-        (Aim::Step, _) => &[Metric::StepTime, Metric::StepExposed],
+    let shown: &[Metric] = match (data.test.metric, data.test.op.is_collective()) {
+        (TestMetric::Bandwidth, false) if data.test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
+        (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],
+        (TestMetric::Bandwidth, true) => &[Metric::Busbw],
+        (TestMetric::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99],
+        (TestMetric::Step, _) => &[Metric::StepTime, Metric::StepExposed],
     };
     let mut figures = Vec::new();
     for variant in data.own_variants() {

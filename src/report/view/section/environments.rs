@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_model::plan::model::Collective;
 use serde::Serialize;
 
 use super::{
     Data, headline,
     table::{Table, number_column, text_column},
 };
-use crate::{
-    analysis::{
-        environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
-        results::CaseResult,
-        words::{between, change, count, number, share, size},
-    },
-    plan::model::Collective,
+use crate::analysis::{
+    environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
+    results::CaseResult,
+    words::{between, change, count, number, share, size},
 };
 
 /// The environments of a test.

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
-use railgauge_wire::{measure::SLICE, terms::Aim};
+use railgauge_wire::{measure::SLICE, terms::TestMetric};
 use serde::Serialize;
 
 use super::{
@@ -72,7 +72,7 @@ impl Window<'_> {
 
 /// Looks at every window of a bandwidth test; `None` for other tests and where there are no slices.
 pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
-    if data.test.aim != Aim::Bandwidth {
+    if data.test.metric != TestMetric::Bandwidth {
         return Ok(None);
     }
     let (mut looked, mut coarse) = (0_usize, 0_usize);

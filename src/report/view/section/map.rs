@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use railgauge_model::schedule::{Flow, Port};
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use crate::{
         words::{change, count, short, worse},
     },
     report::chart::matrix::{Cell, Matrix, class, condense, large, thumbnail},
-    schedule::{Flow, Port},
 };
 
 /// The pair matrix of a test.

@@ -28,6 +28,7 @@ mod words;
 
 use std::collections::HashMap;
 
+use railgauge_model::plan::{self, model::Test};
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
@@ -41,7 +42,6 @@ use crate::{
         row::Row,
         words::size,
     },
-    plan::{self, model::Test},
     report::ReportError,
 };
 
@@ -251,5 +251,5 @@ fn standing(part: &Part<'_>) -> String {
 
 /// The metric a test is looked at for.
 pub(super) const fn headline(test: &Test) -> Metric {
-    plan::headline(test.aim, test.op)
+    plan::headline(test.metric, test.op)
 }

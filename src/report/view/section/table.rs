@@ -1,15 +1,13 @@
 //! Values of a test by size.
 
-use railgauge_wire::terms::{Aim, Metric};
+use railgauge_model::plan::model::Test;
+use railgauge_wire::terms::{Metric, TestMetric};
 use serde::Serialize;
 
 use super::{Data, headline};
-use crate::{
-    analysis::{
-        percentile,
-        words::{percent_of, size, spread},
-    },
-    plan::model::Test,
+use crate::analysis::{
+    percentile,
+    words::{percent_of, size, spread},
 };
 
 /// A table of texts.
@@ -106,8 +104,8 @@ pub(super) fn table(data: &Data<'_>) -> Table {
 
 /// Metric, quantile over the links, and head of every column of values.
 fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
-    match (test.op.is_collective(), test.aim) {
-        (false, Aim::Bandwidth) if test.at_once() => &[
+    match (test.op.is_collective(), test.metric) {
+        (false, TestMetric::Bandwidth) if test.at_once() => &[
             (Metric::TotalBandwidth, 2, "all flows"),
             (Metric::IngressBandwidth, 0, "into a NIC, least"),
             (Metric::EgressBandwidth, 0, "out of a NIC, least"),
@@ -115,7 +113,7 @@ fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
             (Metric::Bandwidth, 2, "median flow"),
             (Metric::Bandwidth, 4, "fastest flow"),
         ],
-        (false, Aim::Bandwidth) => &[
+        (false, TestMetric::Bandwidth) => &[
             (Metric::Bandwidth, 0, "slowest link"),
             (Metric::Bandwidth, 1, "p5"),
             (Metric::Bandwidth, 2, "median"),
@@ -123,20 +121,20 @@ fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
             (Metric::MessageRate, 2, "message rate"),
             (Metric::CpuTimePerGib, 2, "CPU time"),
         ],
-        (true, Aim::Bandwidth) => &[
+        (true, TestMetric::Bandwidth) => &[
             (Metric::Busbw, 0, "busbw, slowest"),
             (Metric::Busbw, 2, "busbw, median"),
             (Metric::Busbw, 4, "busbw, fastest"),
             (Metric::Algbw, 2, "algbw"),
         ],
-        (_, Aim::Step) => &[
+        (_, TestMetric::Step) => &[
             (Metric::StepTime, 2, "step"),
             (Metric::StepTime, 4, "step, slowest"),
             (Metric::StepExposed, 2, "not hidden"),
             (Metric::StepAlone, 2, "buckets alone"),
             (Metric::Algbw, 2, "algbw"),
         ],
-        (_, Aim::Latency) => &[
+        (_, TestMetric::Latency) => &[
             (Metric::LatencyMin, 2, "min"),
             (Metric::LatencyP50, 2, "p50"),
             (Metric::LatencyP99, 2, "p99"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::{Aim, Metric};
+use railgauge_wire::terms::{Metric, TestMetric};
 
 use super::{Data, Figure};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 /// One figure for the smallest and one for the largest size, per variant; none for a bandwidth test.
 pub(super) fn tails(data: &Data<'_>) -> Result<Vec<Figure>, String> {
-    if data.test.aim != Aim::Latency {
+    if data.test.metric != TestMetric::Latency {
         return Ok(Vec::new());
     }
     let sizes = || data.results.iter().map(|result| result.case.cell.size);

@@ -1,8 +1,12 @@
 //! What a test is and how it was measured, in words.
 
+use railgauge_model::{
+    border::text::command,
+    plan::model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
+};
 use railgauge_wire::{
     group::Training,
-    terms::{Aim, Fabric, Op},
+    terms::{Op, TestMetric, Transport},
 };
 
 use crate::{
@@ -10,17 +14,15 @@ use crate::{
         results::CaseResult,
         words::{amount, count, number, size},
     },
-    border::text::command,
-    plan::model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
     report::view::sizes,
 };
 
 /// What a test measures, by the field's names: `RDMA write bandwidth`.
 pub(super) fn title(test: &Test) -> String {
-    let fabric = match test.fabric {
-        Fabric::Verbs => "RDMA",
-        Fabric::Tcp => "TCP",
-        Fabric::Nccl => "NCCL",
+    let transport = match test.transport {
+        Transport::Verbs => "RDMA",
+        Transport::Tcp => "TCP",
+        Transport::Nccl => "NCCL",
     };
     let op = match test.op {
         Op::WriteImm => "write with immediate".to_owned(),
@@ -29,7 +31,7 @@ pub(super) fn title(test: &Test) -> String {
         op => op.word().replace('_', "-"),
     };
     let both = if test.bidirectional { ", both directions at once" } else { "" };
-    format!("{fabric} {op} {}{both}", test.aim)
+    format!("{transport} {op} {}{both}", test.metric)
 }
 
 /// How it was measured, in a sentence.
@@ -54,16 +56,16 @@ pub(super) fn how(test: &Test) -> String {
         Rails::Only(rails) if rails.len() == 1 => format!("rail {}", rails[0]),
         Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
-    let what = if test.fabric == Fabric::Tcp { "stream" } else { "queue pair" };
+    let what = if test.transport == Transport::Tcp { "stream" } else { "queue pair" };
     let qps = match test.qps.as_slice() {
         [one] => count(*one as usize, what),
         many => format!("{} {what}s", many.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
     let threads = if test.threads > 1 { format!(" on {} threads", test.threads) } else { String::new() };
-    let half = match (test.aim, test.op.pulls() || test.op.is_atomic()) {
-        (Aim::Latency, true) => "; full round trips",
-        (Aim::Latency, false) => "; half round trips",
-        (Aim::Bandwidth | Aim::Step, _) => "",
+    let half = match (test.metric, test.op.pulls() || test.op.is_atomic()) {
+        (TestMetric::Latency, true) => "; full round trips",
+        (TestMetric::Latency, false) => "; half round trips",
+        (TestMetric::Bandwidth | TestMetric::Step, _) => "",
     };
     let repeats = count(test.repeats as usize, "repeat");
     let configured = configured(test);
@@ -118,10 +120,10 @@ fn how_together(test: &Test, collective: &Collective) -> String {
         words.push(count(collective.env.len(), "environment"));
     }
     words.retain(|word| !word.is_empty());
-    let manner = match test.aim {
-        Aim::Bandwidth => "operations follow one another as in nccl-tests".to_owned(),
-        Aim::Latency => "a barrier before each operation".to_owned(),
-        Aim::Step => collective.training.as_ref().map_or_else(String::new, step),
+    let manner = match test.metric {
+        TestMetric::Bandwidth => "operations follow one another as in nccl-tests".to_owned(),
+        TestMetric::Latency => "a barrier before each operation".to_owned(),
+        TestMetric::Step => collective.training.as_ref().map_or_else(String::new, step),
     };
     format!("{}; {}; {manner}{}", words.join(", "), count(test.repeats as usize, "repeat"), configured(test))
 }

@@ -1,6 +1,6 @@
 //! Half the rate on half of the nights, and noise that hides half the rate.
 
-use railgauge_stats::changepoint::{End, Watch};
+use railgauge_stats::changepoint::{AlertEnd, Watch};
 
 use super::{KINDS, SAME, SIGMA, Script, runs_word};
 use crate::{
@@ -58,7 +58,7 @@ fn drawn(trial: usize, kind: Kind, runs: usize, spread: Spread, bad: usize, afte
 }
 
 fn fails(watch: &Watch) -> bool {
-    watch.alerts.iter().any(|alert| alert.effect < 0.0 && alert.end == End::Open)
+    watch.alerts.iter().any(|alert| alert.effect < 0.0 && alert.end == AlertEnd::Open)
 }
 
 /// Its rows.

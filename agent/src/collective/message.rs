@@ -1,0 +1,41 @@
+//! What a rank's process and its agent say to each other: frames as between agent and controller.
+
+use railgauge_wire::{
+    failure::Failure,
+    group::{Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
+};
+use serde::{Deserialize, Serialize};
+
+/// What the agent wants of a rank. Answered one after the other.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RankRequest {
+    /// What is wanted.
+    pub ask: RankAsk,
+    /// Milliseconds after which the rank gives up by itself.
+    pub limit_ms: u64,
+}
+
+/// What a rank can be asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum RankAsk {
+    /// Opens GPU and library.
+    Open(Box<MemberSpec>),
+    /// Joins the group.
+    Join(Vec<Ticket>),
+    /// One measurement.
+    Exercise(Box<Exercise>),
+}
+
+/// What a rank answers.
+pub type Reply = Result<RankAnswer, Failure>;
+
+/// The answers, by ask.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum RankAnswer {
+    /// To `Open`.
+    Opened(Box<MemberOpened>),
+    /// To `Join`.
+    Joined,
+    /// To `Exercise`.
+    Exercised(Box<Exercised>),
+}

@@ -1,0 +1,247 @@
+//! The run directory: where it lies and what its files are called. The names are the contract with users.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    border::text::{path_quoted, path_text},
+    files,
+    journal::writer::Claim,
+};
+
+const JOURNAL: &str = "records.jsonl";
+/// Every file of a run directory.
+pub const FILES: [&str; 9] = [
+    "plan.toml",
+    "facts.json",
+    JOURNAL,
+    "records.parquet",
+    "verdicts.json",
+    "junit.xml",
+    "report.html",
+    "log.txt",
+    ".reserve",
+];
+/// Files that a run writes before its first record. A directory that holds no others can be begun again.
+const EARLY: [&str; 4] = ["plan.toml", JOURNAL, "log.txt", ".reserve"];
+
+/// Why there is not a run directory to write to.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It holds a run already.
+    #[error(
+        "the run directory {} holds a run; give another with -o DIR, or go on with that run by --resume {}",
+        path_text(.0), path_quoted(.0)
+    )]
+    Taken(PathBuf),
+    /// It holds something else.
+    #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
+    Foreign(PathBuf),
+    /// There is no run in it to go on with.
+    #[error(
+        "{} holds no run to go on with: {why}; `railgauge run PLAN -o {}` starts one there",
+        path_text(path),
+        path_quoted(path)
+    )]
+    Nothing {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing, in words.
+        why: &'static str,
+    },
+    /// It cannot be made or looked into.
+    #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path_text(path))]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// What the operating system says.
+        cause: io::Error,
+    },
+}
+
+/// What keeps a journal from being claimed, with its name.
+fn of_journal(cause: io::Error) -> io::Error {
+    io::Error::new(cause.kind(), format!("{JOURNAL}: {cause}"))
+}
+
+/// An existing run directory.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Makes a run directory and everything above it, and claims its journal. Others than the user and the group cannot look
+    /// into a directory that is made here; one that was there keeps its mode. A directory whose run ended before its first
+    /// record is begun again.
+    ///
+    /// # Errors
+    /// It holds a run or something else, or cannot be made.
+    pub fn create(path: &Path) -> Result<(Self, Claim), DirectoryError> {
+        let unusable = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
+        if let Some(above) = path.parent() {
+            files::make_directories(above).map_err(unusable)?;
+        }
+        match fs::DirBuilder::new().mode(0o750).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(unusable(error)),
+            _ => {}
+        }
+        let directory = Self { path: path.to_owned() };
+        let entries: io::Result<Vec<_>> = fs::read_dir(path).and_then(Iterator::collect);
+        let names: Vec<_> = entries.map_err(unusable)?.iter().map(fs::DirEntry::file_name).collect();
+        // The journal is made before anything else: what lies in a directory without one is not ours.
+        if !names.is_empty() && !names.iter().any(|name| name == JOURNAL) {
+            return Err(DirectoryError::Foreign(path.to_owned()));
+        }
+        // The claim decides between two that begin at once; nothing is written before it.
+        let claim = Claim::create(&directory.journal()).map_err(of_journal).map_err(unusable)?;
+        if claim.is_written().map_err(unusable)? {
+            return Err(DirectoryError::Taken(path.to_owned()));
+        }
+        let is_early = |name: &OsString| EARLY.iter().any(|early| name == early);
+        if !names.iter().all(|name| is_early(name) || files::is_temporary(name)) {
+            return Err(DirectoryError::Foreign(path.to_owned()));
+        }
+        // What a write left that was cut off, and the log, which would be added to; the other files are written anew.
+        files::sweep(path).map_err(unusable)?;
+        match fs::remove_file(directory.log()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(error)),
+            _ => Ok((directory, claim)),
+        }
+    }
+
+    /// Opens a run directory that holds a run and claims its journal. Nothing in it is changed.
+    ///
+    /// # Errors
+    /// It holds no run, or another process writes to it.
+    pub fn open(path: &Path) -> Result<(Self, Claim), DirectoryError> {
+        let unusable = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
+        let nothing = |why| DirectoryError::Nothing { path: path.to_owned(), why };
+        let directory = Self { path: path.to_owned() };
+        if !path.is_dir() {
+            return Err(nothing("it is not a directory"));
+        }
+        if directory.journal().symlink_metadata().is_err() {
+            return Err(nothing("it has no records.jsonl"));
+        }
+        let claim = Claim::open(&directory.journal()).map_err(of_journal).map_err(unusable)?;
+        match claim.is_written().map_err(unusable)? {
+            true => Ok((directory, claim)),
+            false => Err(nothing("its records.jsonl holds no whole line")),
+        }
+    }
+
+    /// Makes sure that a power cut leaves the names of its files.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn sync(&self) -> io::Result<()> {
+        fs::File::open(&self.path)?.sync_all()
+    }
+
+    /// `reports/<plan name>-<UTC time>` under the current directory.
+    pub fn default_path(plan: &str, now: jiff::Timestamp) -> PathBuf {
+        // Plan names are free text: whatever a file name should not hold becomes a dash.
+        let name: String =
+            plan.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+        PathBuf::from("reports").join(format!("{name}-{}", now.strftime("%Y%m%dT%H%M%SZ")))
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name of the directory: the run's identity.
+    pub fn run_id(&self) -> String {
+        let full = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        full.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The plan as given.
+    pub fn plan(&self) -> PathBuf {
+        self.path.join("plan.toml")
+    }
+
+    /// What every host is.
+    pub fn facts(&self) -> PathBuf {
+        self.path.join("facts.json")
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join(JOURNAL)
+    }
+
+    /// What agents and launchers said.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log.txt")
+    }
+
+    /// Room kept for the last records when the disk fills up.
+    pub fn reserve(&self) -> PathBuf {
+        self.path.join(".reserve")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_names_hold_no_separators() {
+        let now = "2026-11-21T03:04:05Z".parse().unwrap();
+        let path = Directory::default_path("before/after ü", now);
+        assert_eq!(path, Path::new("reports/before-after-ü-20261121T030405Z"));
+    }
+
+    #[test]
+    fn what_is_there_decides() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir(at("foreign")).unwrap();
+        fs::write(at("foreign/x"), "").unwrap();
+        assert!(matches!(Directory::create(&at("foreign")), Err(DirectoryError::Foreign(_))));
+        assert!(matches!(Directory::open(&at("foreign")), Err(DirectoryError::Nothing { .. })));
+        assert!(matches!(Directory::open(&at("gone")), Err(DirectoryError::Nothing { .. })));
+        assert!(!at("gone").exists());
+
+        let (directory, claim) = Directory::create(&at("new/run")).unwrap();
+        fs::write(directory.plan(), "name = \"x\"").unwrap();
+        // As a kill in the middle of writing it leaves one.
+        fs::write(at("new/run/.railgauge-abcdef.new"), "name").unwrap();
+        // While it begins nobody else begins or goes on there.
+        assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Unusable { .. })));
+        assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Unusable { .. })));
+        drop(claim);
+        // It ended before its first record: it is begun again, and there is nothing to go on with.
+        assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Nothing { .. })));
+        let (directory, claim) = Directory::create(&at("new/run")).unwrap();
+        assert!(!at("new/run/.railgauge-abcdef.new").exists());
+        drop(claim);
+        fs::write(at("new/run/notes"), "mine").unwrap();
+        assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Foreign(_))));
+        fs::remove_file(at("new/run/notes")).unwrap();
+        // A plan of the user's alone is no run, and stays.
+        fs::create_dir(at("plans")).unwrap();
+        fs::write(at("plans/plan.toml"), "mine").unwrap();
+        assert!(matches!(Directory::create(&at("plans")), Err(DirectoryError::Foreign(_))));
+        assert_eq!(fs::read_to_string(at("plans/plan.toml")).unwrap(), "mine");
+        fs::write(directory.journal(), "something").unwrap();
+        assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Taken(_))));
+        assert!(Directory::open(&at("new/run")).is_ok());
+    }
+
+    #[test]
+    fn others_cannot_look_into_a_new_directory() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let (directory, _claim) = Directory::create(&place.path().join("run")).unwrap();
+        let mode = fs::metadata(directory.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o007, 0, "{mode:o}");
+    }
+}

@@ -1,0 +1,272 @@
+//! The one event enum. Everything that is shown or recorded derives from it: the journal (one line per event), the
+//! progress on the terminal, the frame and the report.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    copies::Copies,
+    facts::HostFacts,
+    failure::Failure,
+    measure::{Latency, Measurement},
+    step::Checked,
+    terms::{Carrier, GpuPath, LinkLayer},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    plan::Plan,
+    schedule::{Cell, Flow},
+};
+
+/// Version of the journal's lines. A reader refuses lines of another version.
+pub const VERSION: u32 = 3;
+
+/// Setting of a [`LinkRecord`]: it is there where switches of the network reduce (CollNet, SHARP).
+pub const COLLNET: &str = "collnet";
+
+/// What a journal line says; [`super::line`] writes and reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// When, in UTC (RFC 3339 with milliseconds).
+    pub at: String,
+    /// What.
+    pub event: Event,
+}
+
+/// What happens in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// Always first.
+    Started {
+        /// Identity of the run, the run directory's name by default.
+        run_id: String,
+        /// Name of the plan.
+        plan: String,
+        /// SHA-256 of the plan file, hexadecimal.
+        plan_hash: String,
+        /// The plan with everything resolved: a report or a resumed run needs no other file.
+        resolved: Box<Plan>,
+        /// Version of railgauge.
+        version: String,
+        /// What the controller runs on, in words.
+        controller: String,
+        /// How agents are started, in words.
+        launcher: String,
+    },
+    /// A host answered.
+    HostUp {
+        /// Name in the plan.
+        host: String,
+        /// What it is.
+        facts: Box<HostFacts>,
+        /// Monotonic clock of the host minus the controller's, and half the round trip, in nanoseconds.
+        clock: Option<(i64, u64)>,
+        /// Wall clock of the host minus the controller's, in nanoseconds.
+        #[serde(default)]
+        wall: Option<i64>,
+    },
+    /// A host could not be used, or is no longer.
+    HostLost {
+        /// Name in the plan.
+        host: String,
+        /// At which stage and why.
+        failure: Failure,
+    },
+    /// Everything that will be tried: what has no outcome at the end was not run.
+    Planned {
+        /// The cases.
+        cases: Vec<Case>,
+    },
+    /// Further cases, which settle what the tests left open. They are no part of the tests; their numbers go on behind
+    /// the planned ones, and each is measured once.
+    Confirming {
+        /// The cases.
+        cases: Vec<Case>,
+    },
+    /// Copies of a GPU that pairs will use, measured before the tests.
+    Copies {
+        /// Name of the host in the plan.
+        host: String,
+        /// What was measured.
+        copies: Copies,
+    },
+    /// Commands of the plan begin to change the cluster for a test, or to take that back.
+    Configuring {
+        /// Name of the test.
+        test: String,
+        /// Whether the change is taken back.
+        undo: bool,
+    },
+    /// They ended.
+    Configured {
+        /// Name of the test.
+        test: String,
+        /// Whether the change was taken back.
+        undo: bool,
+        /// What failed at which host, if anything did.
+        failure: Option<Failure>,
+    },
+    /// A round begins.
+    Round {
+        /// Name of the test.
+        test: String,
+        /// Number of the round.
+        round: u32,
+        /// Repeat, counted from 0.
+        repeat: u32,
+    },
+    /// One case was tried once.
+    Outcome(Box<Outcome>),
+    /// Something a reader should know that is no failure.
+    Note {
+        /// Host it is about; empty if about the run.
+        host: String,
+        /// In words.
+        text: String,
+    },
+    /// A later process takes the run up again.
+    Resumed {
+        /// Line numbers that it could not read, first and last: what they held is measured again.
+        unread: Vec<(u64, u64)>,
+    },
+    /// The run was interrupted.
+    Interrupted,
+    /// The cluster or the disk did not let the run go on.
+    Prevented {
+        /// In words.
+        why: String,
+    },
+    /// Always last in a complete run.
+    Finished,
+}
+
+/// The identity of a case: equal cases of two runs are comparable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// Number in the run, counted from 0 in the schedule's order.
+    pub id: u64,
+    /// Name of the test.
+    pub test: String,
+    /// Round of the test.
+    pub round: u32,
+    /// The two ends.
+    pub flow: Flow,
+    /// What is measured.
+    pub cell: Cell,
+}
+
+/// What came of one try of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Number of the case.
+    pub case: u64,
+    /// Repeat, counted from 0.
+    pub repeat: u32,
+    /// Start in UTC (RFC 3339 with milliseconds).
+    pub started_at: String,
+    /// What was used.
+    pub link: Option<LinkRecord>,
+    /// The measurement, or why there is none. A host's name stands in the failure's cause.
+    pub result: Result<Sample, Failure>,
+}
+
+/// What a link turned out to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// What carried the bytes.
+    pub transport: Carrier,
+    /// The layer below.
+    pub link_layer: LinkLayer,
+    /// How GPU memory was reached.
+    pub gpu_path: GpuPath,
+    /// Whether either end is an emulation in software.
+    pub software: bool,
+    /// Device of the initiator.
+    pub from_device: String,
+    /// Device of the responder.
+    pub to_device: String,
+    /// Smaller of both link rates in Gb/s; `None` where unknown.
+    pub rate_gbps: Option<f64>,
+    /// Path MTU in use, in bytes.
+    pub mtu: u32,
+    /// Resolved settings of the initiator.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// One measured window with its checks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// The initiator's account.
+    pub initiator: Measurement,
+    /// The responder's account, where it measured.
+    pub responder: Option<Measurement>,
+    /// Bytes verified before and after, and how many were wrong.
+    pub checked: Checked,
+    /// Counter changes over the window at the initiator: name → difference.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub from_counters: BTreeMap<String, u64>,
+    /// Counter changes over the window at the responder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub to_counters: BTreeMap<String, u64>,
+    /// How long the controller waited for the timed pass, warm-up included, in nanoseconds of its own clock; `None` where
+    /// it did not look. No window of an agent can be longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<u64>,
+    /// The responder's monotonic clock minus the initiator's in nanoseconds, compared right before a window with both
+    /// directions at once; `None` for one direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+    /// Why this sample must not be trusted although it was measured; empty if it may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contaminated: Vec<String>,
+    /// Every rank's own account of a collective; empty for a pair. The initiator's account is then that of the slowest
+    /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankAccount>,
+    /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Latency>,
+}
+
+/// The planned start of flows at once, as each clock shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// In nanoseconds since 1970, by the controller: the same for the flows of one pass, and for no others.
+    pub start: u64,
+    /// On the initiator's monotonic clock.
+    pub from: Moment,
+    /// On the responder's.
+    pub to: Moment,
+}
+
+/// A moment on an agent's monotonic clock, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// What the clock shows.
+    pub at: u64,
+    /// How far off that may be: half the round trip of the reading that compared the clocks.
+    pub error: u64,
+}
+
+/// What one rank of a collective saw. Times of one operation in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankAccount {
+    /// The rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Its device, in words.
+    pub device: String,
+    /// Its CUDA device.
+    pub gpu: Option<u32>,
+    /// Median.
+    pub p50: u64,
+    /// Largest.
+    pub max: u64,
+    /// Bytes that it verified, and how many were wrong; `None` in runs of versions that kept the sum only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+}

@@ -1,0 +1,278 @@
+//! The append-only record of a run: one [`line`](super::line) per event, written before anything is shown.
+//!
+//! Opening has two steps. [`Claim`] takes the file, so that nobody else writes to it, and changes nothing in it; what it
+//! holds is then read and judged. Only [`Claim::go_on`] changes it.
+//!
+//! A reserve file is allocated beside the journal. When the disk fills up, its room is given back so that what is being
+//! measured at that moment still gets its line; then the run ends. A line is written whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, BufRead, BufReader, Seek, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    event::Line,
+    line::{self, Tail},
+};
+use crate::files;
+
+/// Room kept for the last lines, in bytes. A line with a latency distribution takes about 4 KiB, so this is enough
+/// for two thousand flows that end at once.
+const RESERVE: usize = 8 << 20;
+
+/// A journal that nobody else can write to as long as this lives. Nothing in it was changed.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+}
+
+impl Claim {
+    /// Claims the journal of a run that begins; it is made if it is not there.
+    ///
+    /// # Errors
+    /// The file cannot be made, or another process writes to it.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::locked(files::open_with(path, OpenOptions::new().create(true).read(true).append(true))?)
+    }
+
+    /// Claims a journal that is there.
+    ///
+    /// # Errors
+    /// The file cannot be opened for writing, or another process writes to it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::locked(files::open_with(path, OpenOptions::new().read(true).append(true))?)
+    }
+
+    fn locked(file: File) -> io::Result<Self> {
+        // File systems without locks (some parallel ones) answer with another error, and are used all the same.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let cause = "another railgauge is writing to it: wait for that run, or end it";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, cause));
+        }
+        Ok(Self { file })
+    }
+
+    /// Whether it holds anything that counts: more than the beginning of a first line that a crash cut off.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn is_written(&self) -> io::Result<bool> {
+        let mut from = BufReader::new(&self.file);
+        from.rewind()?;
+        let mut first = Vec::new();
+        from.read_until(b'\n', &mut first)?;
+        Ok(!first.is_empty() && !line::is_torn_start(&first))
+    }
+
+    /// Opens the journal for appending behind `tail` and allocates its reserve. First the reserve: without room nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// There is no room for the reserve, or the journal cannot be written.
+    pub fn go_on(self, tail: Tail, reserve: &Path) -> io::Result<Journal> {
+        // Written, not only sized: a sparse file would reserve nothing.
+        let allocated = files::write(reserve, vec![0x55; RESERVE]).map_err(|error| {
+            let room = RESERVE >> 20;
+            let cause = format!("{error}; a run starts only with {room} MiB to spare beside its journal");
+            io::Error::new(error.kind(), cause)
+        });
+        let begun = allocated.and_then(|()| {
+            let mut file = self.file;
+            file.set_len(tail.length)?;
+            let mut length = tail.length;
+            if tail.unended {
+                file.write_all(b"\n")?;
+                length += 1;
+            }
+            Ok(Journal { file, run: tail.run, length, next: tail.next, reserve: reserve.to_owned(), full: false })
+        });
+        if begun.is_err() {
+            let _ = fs::remove_file(reserve);
+        }
+        begun
+    }
+}
+
+/// An open journal. Until it is dropped nobody else can write to it.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    run: String,
+    /// Length of the complete lines.
+    length: u64,
+    /// Number of the next line.
+    next: u64,
+    reserve: PathBuf,
+    full: bool,
+}
+
+/// Which file a journal is, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    number: u64,
+}
+
+impl Identity {
+    fn of(file: &fs::Metadata) -> Self {
+        Self { device: file.dev(), number: file.ino() }
+    }
+
+    /// Whether it is the file at this path.
+    pub fn is_at(self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|file| Self::of(&file) == self)
+    }
+}
+
+/// The disk is full. The line was still written, into the reserved room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+impl Journal {
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn identity(&self) -> io::Result<Identity> {
+        Ok(Identity::of(&self.file.metadata()?))
+    }
+
+    /// Appends one line. `Ok(Some(Full))` means that the line is safe but the run should end.
+    ///
+    /// # Errors
+    /// The line could not be written even into the reserved room; the journal still ends with a whole line.
+    pub fn append(&mut self, line: &Line) -> io::Result<Option<Full>> {
+        let bytes = line::encode(&self.run, self.next, &line.at, &line.event)?;
+        if let Err(error) = self.put(&bytes) {
+            if error.kind() != io::ErrorKind::StorageFull && error.kind() != io::ErrorKind::QuotaExceeded {
+                return Err(error);
+            }
+            // The second time there is no reserve to give back, and the first error is the one that counts.
+            if self.full {
+                return Err(error);
+            }
+            fs::remove_file(&self.reserve)?;
+            self.full = true;
+            self.put(&bytes)?;
+        }
+        self.next += 1;
+        Ok(self.full.then_some(Full))
+    }
+
+    /// Makes sure that a power cut loses nothing written so far.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.file.write_all(bytes) {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.file.set_len(self.length)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // The reserve is ours alone; where it is gone already there is nothing to do.
+        let _ = fs::remove_file(&self.reserve);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::event::Event;
+
+    fn line() -> Line {
+        Line { at: "2026-11-21T00:00:00.000Z".into(), event: Event::Finished }
+    }
+
+    #[test]
+    fn a_claim_changes_nothing_and_going_on_cuts_what_was_torn() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
+        let mut journal = Claim::create(&path).unwrap().go_on(Tail::before("r".into()), &reserve).unwrap();
+        assert_eq!(journal.append(&line()).unwrap(), None);
+        drop(journal);
+        let whole = fs::read_to_string(&path).unwrap();
+        let torn = format!("{whole}{{\"v\":3,\"n\":2,\"run\":\"r");
+        fs::write(&path, &torn).unwrap();
+        let claim = Claim::open(&path).unwrap();
+        assert!(claim.is_written().unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), torn);
+        let tail = Tail { run: "r".into(), length: whole.len() as u64, unended: false, next: 2 };
+        let mut journal = claim.go_on(tail, &reserve).unwrap();
+        journal.append(&line()).unwrap();
+        drop(journal);
+        let second = String::from_utf8(line::encode("r", 2, &line().at, &Event::Finished).unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole + &second);
+        assert!(!reserve.exists());
+    }
+
+    #[test]
+    fn a_last_line_without_its_newline_gets_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
+        let first = line::encode("r", 1, "x", &Event::Finished).unwrap();
+        let cut = &first[..first.len() - 1];
+        fs::write(&path, cut).unwrap();
+        let tail = Tail { run: "r".into(), length: cut.len() as u64, unended: true, next: 2 };
+        drop(Claim::open(&path).unwrap().go_on(tail, &reserve).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), first);
+    }
+
+    #[test]
+    fn a_journal_has_one_writer() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
+        let first = Claim::create(&path).unwrap().go_on(Tail::before("r".into()), &reserve).unwrap();
+        assert!(Claim::open(&path).is_err());
+        let refused = Claim::create(&path).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
+        assert!(reserve.exists(), "the reserve of the writer is taken away");
+        drop(first);
+        Claim::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_reserve_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("victim"), "mine").unwrap();
+        std::os::unix::fs::symlink(at("victim"), at(".reserve")).unwrap();
+        let journal =
+            Claim::create(&at("records.jsonl")).unwrap().go_on(Tail::before("r".into()), &at(".reserve")).unwrap();
+        assert_eq!(fs::symlink_metadata(at(".reserve")).unwrap().len(), RESERVE as u64);
+        drop(journal);
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "mine");
+        // Nor is one in the place of the journal.
+        std::os::unix::fs::symlink(at("victim"), at("link.jsonl")).unwrap();
+        assert!(Claim::create(&at("link.jsonl")).is_err() && Claim::open(&at("link.jsonl")).is_err());
+    }
+
+    #[test]
+    fn without_room_for_the_reserve_nothing_is_changed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("records.jsonl");
+        fs::write(&path, "torn").unwrap();
+        let claim = Claim::open(&path).unwrap();
+        // A directory in its place: no reserve can be made.
+        let reserve = place.path().join(".reserve");
+        fs::create_dir(&reserve).unwrap();
+        assert!(claim.go_on(Tail::before("r".into()), &reserve).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "torn");
+    }
+}

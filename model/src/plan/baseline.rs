@@ -1,0 +1,174 @@
+//! `[baseline]`: values of earlier runs that a plan is held against, and the document that holds them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_wire::terms::{Carrier, Metric};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    format::{Preset, Section, Shape, key},
+    mistakes::Mistake,
+    model::{Limit, Test},
+    read::{Table, file},
+};
+
+/// Version of the document. A reader refuses any other.
+pub const VERSION: u32 = 1;
+/// Largest document that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// Keys of `[baseline]`.
+pub static BASELINE: Section = Section {
+    header: "[baseline]",
+    about: "Values of earlier runs, learned by `railgauge baseline`.",
+    keys: &[key(
+        "file",
+        Shape::Path,
+        Preset::Required,
+        "The file that `railgauge baseline` wrote. A relative path starts from the plan's directory.",
+    )],
+};
+
+/// What earlier runs came to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// [`VERSION`] of the writer.
+    pub version: u32,
+    /// Version of railgauge that learned it.
+    pub railgauge: String,
+    /// The runs it was learned from, in the order of time.
+    pub runs: Vec<Source>,
+    /// What the ends of links were, by the names that [`Entry::ends`] use.
+    pub ends: BTreeMap<String, EndFacts>,
+    /// What the plans said of each test that bears on its values, by the test's name.
+    pub settings: BTreeMap<String, BTreeMap<String, String>>,
+    /// The values.
+    pub entries: Vec<Entry>,
+}
+
+/// A run that a baseline was learned from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Its identity.
+    pub run_id: String,
+    /// When it started, UTC.
+    pub started: String,
+    /// SHA-256 of its plan.
+    pub plan_hash: String,
+}
+
+/// What one end of a link was.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndFacts {
+    /// Facts that make it another thing if they differ: a value says nothing of other hardware.
+    pub hardware: BTreeMap<String, String>,
+    /// Facts that can be set or that wear: most ends had these.
+    pub configuration: BTreeMap<String, String>,
+}
+
+/// What links have in common of which one value is expected.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Name of the test.
+    pub test: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// Ranks of a collective; 2 for a pair.
+    pub ranks: u32,
+    /// Queue pairs, data type, reduction and environment where they are not the usual ones; empty otherwise.
+    pub variant: String,
+    /// Rails of both ends; ranks of a collective have none.
+    pub rails: (u32, u32),
+    /// What carried the bytes.
+    pub transport: Carrier,
+}
+
+/// What was learned of one class between ends of a kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The class.
+    pub class: Class,
+    /// What the ends were, the initiator first; every kind of end once for a collective.
+    pub ends: Vec<String>,
+    /// Unit of the centre.
+    pub unit: String,
+    /// Robust centre.
+    pub centre: f64,
+    /// Robust standard deviation in percent of the centre: of a link in a run.
+    pub spread_percent: f64,
+    /// Values it rests on: one for each link and run.
+    pub n: usize,
+    /// Different links among them.
+    pub links: usize,
+    /// Different runs among them.
+    pub runs: usize,
+}
+
+impl Baseline {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// It is none, or one of another version; in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let foreign = |error: serde_json::Error| format!("is not a baseline: {error}");
+        let found = serde_json::from_str::<Versioned>(text).map_err(foreign)?.version;
+        if found != VERSION {
+            return Err(format!("is a baseline of version {found}, and this railgauge reads version {VERSION}"));
+        }
+        let baseline: Self = serde_json::from_str(text).map_err(foreign)?;
+        let sound = |entry: &Entry| {
+            let positive = |value: f64| value > 0.0 && value.is_finite();
+            positive(entry.centre)
+                && entry.spread_percent >= 0.0
+                && entry.spread_percent.is_finite()
+                && entry.ends.iter().all(|end| baseline.ends.contains_key(end))
+        };
+        match baseline.entries.iter().find(|entry| !sound(entry)) {
+            Some(Entry { class: Class { test, metric, .. }, .. }) => Err(format!(
+                "is not a usable baseline: an entry of {metric} of test {test} has no value or unknown ends"
+            )),
+            None => Ok(baseline),
+        }
+    }
+}
+
+/// Reads the baseline that a plan points to; `None` without one, or after saying what is wrong.
+pub fn read(top: &Table<'_>) -> Option<Baseline> {
+    top.written("baseline")?;
+    let path = top.table("baseline").path("file")?;
+    let text = file::read_up_to(&path.value, LARGEST).map_err(|fault| fault.to_string());
+    match text.and_then(|text| Baseline::parse(&text)) {
+        Ok(baseline) => Some(baseline),
+        Err(why) => {
+            let mistake = Mistake::at(path.span, format!("the baseline's file {why}"));
+            top.book.add(mistake.help("`railgauge baseline RUNS -o FILE` learns one from earlier runs"));
+            None
+        }
+    }
+}
+
+/// The part of a baseline that expectations of these tests are held against: a run's journal holds no more of it.
+pub fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
+    let wanted: BTreeSet<(&str, Metric)> = tests
+        .iter()
+        .flat_map(|test| test.expect.iter().map(move |expect| (test, expect)))
+        .filter(|(_, expect)| matches!(expect.limit, Limit::WithinPercentOfBaseline(_)))
+        .map(|(test, expect)| (test.name.as_str(), expect.metric))
+        .collect();
+    baseline.entries.retain(|entry| wanted.contains(&(entry.class.test.as_str(), entry.class.metric)));
+    baseline.settings.retain(|test, _| wanted.iter().any(|(name, _)| name == test));
+    let used: BTreeSet<&String> = baseline.entries.iter().flat_map(|entry| &entry.ends).collect();
+    baseline.ends.retain(|end, _| used.contains(end));
+    baseline
+}

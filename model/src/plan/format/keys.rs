@@ -1,0 +1,269 @@
+//! What a key of the plan format is. The tables of keys stand beside the code that reads them; unknown-key
+//! suggestions, the JSON Schema and the tables of docs/plan-format.md all derive from them.
+
+use railgauge_wire::terms::{Op, TestMetric};
+use toml::de::DeValue;
+
+use crate::plan::plan_table::PLAN;
+
+/// A table of the format.
+#[derive(Debug)]
+pub struct Section {
+    /// Its header, such as `[launch.ssh]` or `[[test]]`; empty for the top of the file.
+    pub header: &'static str,
+    /// What it is for, in a sentence or two.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub struct Key {
+    /// As written.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// What holds if it is left out.
+    pub preset: Preset,
+    /// What it does, in a sentence or two.
+    pub about: &'static str,
+    /// The same knob of perftest or NCCL; empty where there is none.
+    pub peers: &'static str,
+}
+
+/// A key without peers.
+pub const fn key(name: &'static str, shape: Shape, preset: Preset, about: &'static str) -> Key {
+    Key { name, shape, preset, about, peers: "" }
+}
+
+impl Key {
+    /// The same key with its names in other tools.
+    #[must_use]
+    pub const fn known_as(mut self, peers: &'static str) -> Self {
+        self.peers = peers;
+        self
+    }
+}
+
+/// What holds if a key is left out.
+#[derive(Debug, Clone, Copy)]
+pub enum Preset {
+    /// It must be given.
+    Required,
+    /// This TOML value.
+    Value(&'static str),
+    /// No fixed value; in words.
+    Words(&'static str),
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// Text that is not empty.
+    Text,
+    /// A path; relative ones start from the plan's directory.
+    Path,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number between these, both included.
+    Whole(u64, u64),
+    /// A whole number between these, or a list of them.
+    Wholes(u64, u64),
+    /// One of these words.
+    Word(fn() -> Vec<&'static str>),
+    /// One of these words, or a list of them.
+    Words(fn() -> Vec<&'static str>),
+    /// Names and texts, or lists of texts of which every combination is meant.
+    Matrix,
+    /// A duration between these.
+    Time(&'static str, &'static str),
+    /// One size.
+    Size,
+    /// A size, a sweep, or a list of both.
+    Sizes,
+    /// `"64KiB..8MiB"`, or one size.
+    SizeRange,
+    /// A duration, a number of iterations, or an adaptive window.
+    Window,
+    /// A hostlist, or a list of them.
+    Hosts,
+    /// A list of texts.
+    Texts,
+    /// A command line, or a list of its words.
+    Command,
+    /// Names and texts.
+    Environment,
+    /// Names and versions.
+    Versions,
+    /// Names and hostlists.
+    Groups,
+    /// A list of pairs of host names.
+    Pairs,
+    /// Two group names.
+    TwoGroups,
+    /// `"aligned"`, `"crossed"`, or a list of rails.
+    Rails,
+    /// A list of rails.
+    RailList,
+    /// A number with a unit.
+    Quantity,
+    /// A percentage between these.
+    Percent(f64, f64),
+    /// A table.
+    Table(&'static Section),
+    /// Any number of tables.
+    Tables(&'static Section),
+}
+
+impl Section {
+    /// Its header without brackets.
+    pub fn path(&self) -> &'static str {
+        self.header.trim_matches(['[', ']'])
+    }
+
+    /// The key of this name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+impl Shape {
+    /// The shape in words, for messages and the reference: "must be …".
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text => "a text".into(),
+            Self::Path => "a path".into(),
+            Self::Flag => "true or false".into(),
+            Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Wholes(least, most) => format!("a whole number from {least} to {most}, or a list of them"),
+            Self::Word(words) => one_of(&words()),
+            Self::Words(words) => format!("{}, or a list of them", one_of(&words())),
+            Self::Matrix => "a table of names and texts, or lists of texts".into(),
+            Self::Time(least, most) => format!("a duration from \"{least}\" to \"{most}\""),
+            Self::Sizes => "a size, a sweep such as \"64..8MiB x2\", or a list of both".into(),
+            Self::Size => "a size such as \"25MiB\"".into(),
+            Self::SizeRange => "a size or a range of sizes such as \"64KiB..8MiB\"".into(),
+            Self::Window => {
+                "\"2s\", \"1000 iterations\", or { confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }".into()
+            }
+            Self::Hosts => "a hostlist such as \"gpu[001-032]\", or a list of them".into(),
+            Self::Texts => "a list of texts".into(),
+            Self::Command => "a command line, or a list of its words".into(),
+            Self::Environment => "a table of names and texts".into(),
+            Self::Versions => "a table of names and versions".into(),
+            Self::Groups => "a table of group names and hostlists".into(),
+            Self::Pairs => "a list of pairs of hosts such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
+            Self::TwoGroups => "a list of two groups".into(),
+            Self::Rails => "\"aligned\", \"crossed\", or a list of rails such as [0, 2]".into(),
+            Self::RailList => "a list of rails such as [0, 2]".into(),
+            Self::Quantity => "a number with a unit such as \"90 Gb/s\" or \"5us\"".into(),
+            Self::Percent(least, most) => format!("a percentage from {least} to {most}"),
+            Self::Table(_) => "a table".into(),
+            Self::Tables(_) => "a list of tables".into(),
+        }
+    }
+
+    /// A right value, as written in a plan.
+    pub fn example(&self) -> String {
+        match self {
+            Self::Text => "\"text\"".into(),
+            Self::Path => "\"path/to/file\"".into(),
+            Self::Flag => "true".into(),
+            Self::Whole(least, _) | Self::Wholes(least, _) => least.to_string(),
+            Self::Matrix => "{ NCCL_ALGO = [\"Ring\", \"Tree\"] }".into(),
+            Self::Word(words) | Self::Words(words) => format!("\"{}\"", words().first().copied().unwrap_or_default()),
+            Self::Time(..) => "\"2s\"".into(),
+            Self::Sizes => "\"64..8MiB x2\"".into(),
+            Self::Size => "\"25MiB\"".into(),
+            Self::SizeRange => "\"64KiB..8MiB\"".into(),
+            Self::Window => "\"2s\"".into(),
+            Self::Hosts => "[\"gpu[001-032]\"]".into(),
+            Self::Texts => "[\"text\"]".into(),
+            Self::Command => "\"ip netns exec {host}\"".into(),
+            Self::Environment => "{ NCCL_DEBUG = \"INFO\" }".into(),
+            Self::Versions => "{ mlx5_core = \"28.43.1014\" }".into(),
+            Self::Groups => "{ rack1 = \"gpu[001-016]\" }".into(),
+            Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
+            Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
+            Self::Rails | Self::RailList => "[0, 2]".into(),
+            Self::Quantity => "\"90 Gb/s\"".into(),
+            Self::Percent(..) => "\"5%\"".into(),
+            Self::Table(_) => "{ … }".into(),
+            Self::Tables(_) => "[{ … }]".into(),
+        }
+    }
+
+    /// Whether a value has the right TOML type; what is inside a text is looked at where it is read.
+    pub fn fits(&self, value: &DeValue<'_>) -> bool {
+        let all = || value.as_array().is_some_and(|list| list.iter().all(|value| self.fits_inside(value.get_ref())));
+        let pair = || value.as_array().is_some_and(|list| list.len() == 2);
+        let values = || value.as_table().is_some_and(|table| table.values().all(|v| self.fits_inside(v.get_ref())));
+        match self {
+            Self::Text | Self::Path | Self::Word(_) | Self::Time(..) | Self::Size | Self::Quantity => value.is_str(),
+            Self::Flag => value.is_bool(),
+            Self::Whole(..) => value.is_integer(),
+            Self::Percent(..) => value.is_str() || value.is_integer() || value.is_float(),
+            Self::SizeRange => value.is_str() || value.is_integer(),
+            Self::Window => value.is_str() || value.is_table(),
+            Self::Wholes(..) => value.is_integer() || all(),
+            Self::Sizes => value.is_str() || value.is_integer() || all(),
+            Self::Hosts | Self::Command | Self::Rails | Self::Words(_) => value.is_str() || all(),
+            Self::TwoGroups => pair() && all(),
+            Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
+            Self::Environment | Self::Versions | Self::Groups | Self::Matrix => values(),
+            Self::Table(_) => value.is_table(),
+        }
+    }
+
+    /// Whether a value has the right TOML type for an element of a list, or a value of a table, of this shape.
+    pub fn fits_inside(&self, value: &DeValue<'_>) -> bool {
+        match self {
+            Self::Wholes(..) | Self::Rails | Self::RailList => value.is_integer(),
+            Self::Sizes => value.is_str() || value.is_integer(),
+            Self::Pairs => Self::TwoGroups.fits(value),
+            Self::Groups | Self::Matrix => Self::Hosts.fits(value),
+            Self::Tables(_) => value.is_table(),
+            _ => value.is_str(),
+        }
+    }
+}
+
+/// `"a", "b" or "c"`.
+pub fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => format!("\"{word}\""),
+        [words @ .., last] => {
+            format!("{} or \"{last}\"", words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Operations, of pairs and of groups.
+pub fn operations() -> Vec<&'static str> {
+    Op::ALL.iter().map(|op| op.word()).collect()
+}
+
+/// Loops.
+pub fn aims() -> Vec<&'static str> {
+    TestMetric::ALL.iter().map(|metric| metric.word()).collect()
+}
+
+/// Every table of the format, in the order of the reference.
+pub fn sections() -> Vec<&'static Section> {
+    fn walk(section: &'static Section, into: &mut Vec<&'static Section>) {
+        if into.iter().any(|known| std::ptr::eq(*known, section)) {
+            return;
+        }
+        into.push(section);
+        for key in section.keys {
+            if let Shape::Table(inner) | Shape::Tables(inner) = key.shape {
+                walk(inner, into);
+            }
+        }
+    }
+    let mut list = Vec::new();
+    walk(&PLAN, &mut list);
+    list
+}

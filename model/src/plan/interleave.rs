@@ -1,0 +1,95 @@
+//! `[[interleave]]`: two tests measured in turn, so that drift cancels.
+
+use super::{
+    format::{Preset, Section, Shape, key},
+    mistakes::Mistake,
+    model::{Interleave, Pattern, Test},
+    read::Table,
+};
+
+/// Keys of `[[interleave]]`.
+pub static INTERLEAVE: Section = Section {
+    header: "[[interleave]]",
+    about: "Two tests that are measured in turn and compared in the report: knobs, environments, services, transports, or what \
+            `configure` changes. Every block measures every round in the order A B B A or B A A B, by a coin that the \
+            plan's `seed` throws: what drifts slowly cancels, and the order says nothing. Both tests need the same hosts, \
+            pattern, rails, metric and sizes, and as many `qps` or combinations of `env`, `datatype` and `reduction`; their \
+            `repeats` are twice the blocks.",
+    keys: &[
+        key("a", Shape::Text, Preset::Required, "Name of the first test: what is changed from."),
+        key("b", Shape::Text, Preset::Required, "Name of the second test: what is changed to."),
+        key(
+            "blocks",
+            Shape::Whole(6, 1000),
+            Preset::Value("8"),
+            "How often both are measured twice. Six are the fewest that can show a change.",
+        ),
+    ],
+};
+
+/// Reads the tables and sets the repeats of the tests they name. `tests` are those of the plan, in its order.
+pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
+    let mut found: Vec<Interleave> = Vec::new();
+    for table in top.tables("interleave") {
+        let (Some(a), Some(b)) = (table.text("a"), table.text("b")) else { continue };
+        let blocks = table.whole("blocks").map_or(8, |at| at.value);
+        let mut places = Vec::new();
+        for name in [&a, &b] {
+            let place = tests.iter().position(|test| test.name == name.value);
+            let taken = found.iter().any(|other| [&other.a, &other.b].contains(&&name.value));
+            match place {
+                None => {
+                    let mistake = Mistake::at(name.span.clone(), format!("the plan has no test `{}`", name.value));
+                    table.book.add(mistake.help("name two of its tests"));
+                }
+                Some(_) if taken => {
+                    let mistake = Mistake::at(name.span.clone(), format!("`{}` is interleaved twice", name.value));
+                    table.book.add(mistake.help("write the test a second time, under another name"));
+                }
+                Some(place) => places.push(place),
+            }
+        }
+        let &[first, second] = places.as_slice() else { continue };
+        if first == second {
+            let mistake = Mistake::at(b.span.clone(), "a test cannot be interleaved with itself");
+            table.book.add(mistake.help("for what noise looks like, write the test a second time, under another name"));
+            continue;
+        }
+        if let Some(what) = unlike(&tests[first], &tests[second]) {
+            let mistake = Mistake::at(b.span.clone(), format!("`{}` and `{}` differ in {what}", a.value, b.value));
+            table
+                .book
+                .add(mistake.help("only links, sizes and metrics that both have can be compared, block by block"));
+            continue;
+        }
+        for place in [first, second] {
+            if let Some(span) = top.tables("test").get(place).and_then(|test| test.written("repeats")) {
+                let message = "`repeats` of an interleaved test";
+                table.book.add(Mistake::at(span, message).help("leave it out: `blocks` says how often it is measured"));
+            }
+            tests[place].repeats = 2 * blocks;
+        }
+        found.push(Interleave { a: a.value, b: b.value, blocks });
+    }
+    found
+}
+
+/// In what two tests are not comparable; `None` if they are.
+fn unlike(a: &Test, b: &Test) -> Option<&'static str> {
+    let matrix = |test: &Test| {
+        let collective = test.collective.as_ref();
+        (test.qps.len(), collective.map(|c| (c.env.len(), c.datatypes.len(), c.reductions.len())))
+    };
+    let ranks = |test: &Test| test.collective.as_ref().map(|c| (c.grouping, c.ranks_per_host));
+    let differences = [
+        (a.hosts != b.hosts, "their hosts"),
+        (a.pattern != b.pattern || ranks(a) != ranks(b), "who talks to whom"),
+        (a.rails != b.rails, "their rails"),
+        (a.metric != b.metric, "their metric"),
+        (a.sizes != b.sizes, "their sizes"),
+        (a.bidirectional != b.bidirectional, "their direction"),
+        (matrix(a) != matrix(b), "the number of their combinations"),
+        (matches!(a.pattern, Pattern::AtOnce(_)), "what their flows do to one another"),
+    ];
+    differences.into_iter().find_map(|(differ, what)| differ.then_some(what))
+}

@@ -1,0 +1,119 @@
+//! TOML to a [`Plan`] that cannot be wrong, or every mistake with its place in the file.
+//!
+//! ```text
+//! file ─ text ─ toml ─▶ tables ─ read by their tables of keys ─▶ values ─ plan_table, launch, hosts, test ─▶ Plan
+//!                          (every step writes its mistakes into the book and goes on)
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `plan_table`, `launch`, `hosts`, `localise`, `preflight`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
+//! | `read` | reading a table by its keys, and the book of mistakes |
+//! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
+//! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
+//! | `mistakes`, `render` | mistakes, and how they are shown |
+//! | [`mod@count`] | plurals |
+//! | [`limits`] | how much a plan may make |
+//! | [`model`] | the plan itself |
+
+pub mod baseline;
+pub mod command;
+pub mod count;
+pub mod format;
+pub mod grammar;
+mod hosts;
+mod interleave;
+mod launch;
+pub mod limits;
+mod localise;
+mod metrics;
+mod mistakes;
+pub mod model;
+mod plan_table;
+mod preflight;
+mod read;
+mod render;
+mod test_table;
+
+use std::path::{Path, PathBuf};
+
+use count::count;
+use toml::de::DeTable;
+
+use crate::border::text::path_text;
+pub use grammar::hostlist;
+pub use metrics::{headline, is_sum, metrics_of};
+pub use mistakes::{Mistake, Mistakes};
+pub use model::Plan;
+pub use preflight::NAMES as CHECKS;
+use read::{Book, file};
+
+/// A plan that is right, and the file it came from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The plan.
+    pub plan: Plan,
+    /// The file's text, as given.
+    pub source: String,
+    /// The file.
+    pub path: PathBuf,
+    /// What is no mistake but worth knowing.
+    pub notes: Mistakes,
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// Every mistake that can be found without touching a host, or why the file cannot be read.
+pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
+    let name = path_text(path);
+    let source = file::read(path).map_err(|fault| {
+        let help = match &fault {
+            file::Fault::Io(_) => "is the path right?",
+            file::Fault::NoFile(_) => "name the plan inside it",
+            file::Fault::TooLarge(_) => "a plan is a short text: is this the right file?",
+            file::Fault::NotText { .. } => "save the file as UTF-8 text: is this the right file?",
+        };
+        Mistakes::whole_file(&name, format!("the plan {fault}"), help)
+    })?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let (plan, notes) = parse(&name, &source, directory)?;
+    Ok(Loaded { plan, source, path: path.to_owned(), notes })
+}
+
+/// Reads a plan from a text. `name` stands in messages; relative paths in the plan start from `directory`.
+///
+/// # Errors
+/// Every mistake that can be found without touching a host.
+pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes), Mistakes> {
+    let book = Book::new(name, text, directory);
+    let (document, faults) = DeTable::parse_recoverable(text);
+    if faults.is_empty() {
+        let plan = plan_table::read(&book, &document);
+        return book.close().map(|notes| (plan, notes));
+    }
+    // What was skipped would be reported as missing: only the syntax is judged.
+    for fault in faults {
+        let span = fault.span().unwrap_or(text.len()..text.len());
+        book.add(Mistake::at(span, fault.message()).help("this is not TOML: https://toml.io has the rules"));
+    }
+    Err(book.into_mistakes())
+}
+
+impl Loaded {
+    /// One line on what the plan holds.
+    pub fn summary(&self) -> String {
+        let plan = &self.plan;
+        let names = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));
+        let shown = if names.len() > 60 { String::new() } else { format!(" ({names})") };
+        let expectations = plan.tests.iter().map(|test| test.expect.len()).sum();
+        format!(
+            "{}: plan {} is right: {}{shown}, {}, {}",
+            path_text(&self.path),
+            plan.name,
+            count(plan.hosts.len(), "host"),
+            count(plan.tests.len(), "test"),
+            count(expectations, "expectation"),
+        )
+    }
+}

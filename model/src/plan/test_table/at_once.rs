@@ -1,0 +1,72 @@
+//! Patterns whose flows run at the same time and share NICs on purpose.
+
+use railgauge_wire::{step::Window, terms::TestMetric};
+
+use super::{
+    members::Members,
+    pattern::{one, two_groups},
+};
+use crate::plan::{
+    mistakes::Mistake,
+    model::{AtOnce, Cut, Test},
+    read::Table,
+};
+
+/// Shortest window: five slices of 100 ms, of which the first and the last may lie at the edge of the overlap.
+const SHORTEST: u64 = 500_000_000;
+
+/// Reads a pattern of this kind by its name; `None` after saying what is wrong.
+pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnce> {
+    let named = |key| if test.has(key) { one(test, key, members).map(Some) } else { Some(None) };
+    let rounds = || if test.has("rounds") { test.whole::<u32>("rounds").map(|at| at.value) } else { Some(1) };
+    Some(match name {
+        "incast" => AtOnce::Incast(named("to")?),
+        "outcast" => AtOnce::Outcast(named("from")?),
+        "all-to-all" => AtOnce::AllToAll,
+        "permutation" => AtOnce::Permutation(rounds()?),
+        "bisection" if test.has("between") => {
+            if let Some(span) = test.name_span("rounds") {
+                let mistake = Mistake::at(span, "`rounds` has no meaning for a bisection between two groups");
+                test.book.add(mistake.help("leave it out: nothing is drawn"));
+            }
+            let (one, other) = two_groups(test, members)?;
+            AtOnce::Bisection(Cut::Groups(one, other))
+        }
+        "bisection" => AtOnce::Bisection(Cut::Drawn(rounds()?)),
+        _ => AtOnce::Ring,
+    })
+}
+
+/// Says what such a test cannot be: only a window of a fixed time can be the same for all flows, and only bytes over
+/// time can be cut to the part in which all of them ran.
+pub fn judge(table: &Table<'_>, test: &mut Test) {
+    let wrong = |key: &str, message: &str, help: &str| {
+        let span = table.written(key).unwrap_or(table.span.clone());
+        let mistake = Mistake::at(span, message);
+        let mistake = match table.written("pattern").filter(|_| key != "pattern") {
+            Some(pattern) => mistake.also(pattern, "the pattern"),
+            None => mistake,
+        };
+        table.book.add(mistake.help(help));
+    };
+    if test.metric != TestMetric::Bandwidth {
+        let message = "latency is not measured on flows that run at once";
+        wrong("metric", message, "measure bandwidth, or take a pattern without shared NICs");
+    }
+    match test.window {
+        Window::Duration(time) if time >= SHORTEST => {}
+        Window::Duration(_) => {
+            wrong("measure", "flows at once are measured for half a second at least", "write measure = \"2s\"");
+        }
+        Window::Iterations(_) | Window::Adaptive { .. } => {
+            let message = "flows at once are measured for a fixed time: they would not end together";
+            wrong("measure", message, "write measure = \"2s\"");
+        }
+    }
+    // A default that has no meaning here is left out.
+    test.bidirectional &= table.name_span("bidirectional").is_some();
+    if test.bidirectional {
+        let message = "`bidirectional` has no meaning for flows at once";
+        wrong("bidirectional", message, "all-to-all, ring-at-once and bisection load both directions of every NIC");
+    }
+}

@@ -1,0 +1,451 @@
+//! Collectives: who forms a group, which ranks, on what data, in which environments.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::terms::{Algorithm, Carrier, Datatype, Memory, Op, Reduction, Transport};
+
+use super::{environments::environments, kind::Kind, members::Members, pattern, training};
+use crate::plan::{
+    mistakes::Mistake,
+    model::{Collective, Grouping},
+    read::{At, Table},
+};
+
+/// Groupings: their names and what they make.
+pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
+
+/// Keys that only collectives have.
+const OWN: &[&str] = &[
+    "groups",
+    "group_size",
+    "ranks_per_host",
+    "datatype",
+    "reduction",
+    "algorithm",
+    "in_place",
+    "graph",
+    "env",
+    "library",
+    "carried_by",
+    "model",
+    "bucket",
+    "first_bucket",
+    "compute",
+];
+/// Keys that only pairs have, beside those of their patterns.
+const OF_PAIRS: &[&str] = &["service", "gpu_path", "qps", "threads", "bidirectional", "pattern", "rails"];
+
+/// Keys that only collectives of NCCL have.
+const OF_NCCL: &[&str] = &["graph", "env", "library", "carried_by"];
+
+/// The word that leaves the algorithm to the agents.
+const AUTO: &str = "auto";
+
+/// Words of `carried_by`.
+pub fn carriers() -> Vec<&'static str> {
+    [Carrier::NcclIb, Carrier::NcclSocket, Carrier::NcclP2p, Carrier::NcclShm].map(Carrier::word).into()
+}
+
+/// Words of `algorithm`.
+pub fn algorithms() -> Vec<&'static str> {
+    std::iter::once(AUTO).chain(Algorithm::ALL.iter().map(|word| word.word())).collect()
+}
+
+/// Reads what makes a test a collective; `None` for a pair, whose table must hold nothing of it.
+pub fn read(
+    test: &Table<'_>,
+    kind: &Kind,
+    members: Option<&Members<'_>>,
+    sizes: Option<&[u64]>,
+    gpus: &[u32],
+) -> Option<Collective> {
+    let op = kind.op.filter(|op| op.is_collective());
+    let (names, why) = match (op, kind.op) {
+        (Some(_), _) => (OF_PAIRS, "belongs to pairs and has no meaning for a collective"),
+        (None, Some(_)) => (OWN, "has a meaning only for collectives"),
+        (None, None) => return None,
+    };
+    let of_patterns = pattern::own_names().filter(|_| op.is_some());
+    for name in names.iter().copied().chain(of_patterns) {
+        if let Some(span) = test.name_span(name) {
+            test.book.add(Mistake::at(span, format!("`{name}` {why}")).help("leave it out"));
+        }
+    }
+    let op = op?;
+    let host = kind.memory == Some(Memory::Host);
+    for name in OF_NCCL.iter().filter(|_| host) {
+        if let Some(span) = test.name_span(name) {
+            let mistake = Mistake::at(span, format!("`{name}` has a meaning only with transport = \"nccl\""));
+            test.book.add(mistake.help("leave it out"));
+        }
+    }
+    let datatypes = words(test, "datatype", Datatype::from_word);
+    let reductions = if op.reduces() {
+        words(test, "reduction", Reduction::from_word)
+    } else {
+        if let Some(span) = test.name_span("reduction") {
+            test.book.add(Mistake::at(span, format!("{op} reduces nothing")).help("leave `reduction` out"));
+        }
+        Vec::new()
+    };
+    if host {
+        plain(test, &datatypes, &reductions);
+    }
+    let ranks_per_host = ranks_per_host(test, gpus);
+    let grouping = grouping(test, members, ranks_per_host);
+    let collective = Collective {
+        grouping: grouping.unwrap_or(Grouping::All),
+        ranks_per_host,
+        datatypes,
+        reductions,
+        algorithms: chosen(test, op, host),
+        in_place: in_place(test, op),
+        graph: test.flag("graph").is_some_and(|at| at.value && !host),
+        env: if host { vec![BTreeMap::new()] } else { environments(test) },
+        library: test.text("library").map(|at| at.value).filter(|_| !host),
+        training: training::read(test, kind),
+        carried_by: test.word("carried_by").and_then(|at| Carrier::from_word(at.value)).filter(|_| !host),
+    };
+    // Without a grouping, which has been said, nothing is known of what must divide.
+    if grouping.is_some() {
+        divides(test, op, &collective, members, sizes);
+        verifiable(test, &collective, members);
+    }
+    Some(collective)
+}
+
+/// Says which reductions there are not over host memory.
+fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
+    let mut all = reductions.iter().flat_map(|reduction| datatypes.iter().map(move |datatype| (reduction, datatype)));
+    if let Some((reduction, datatype)) = all.find(|(reduction, datatype)| !reduction.is_plain(**datatype))
+        && let Some(span) = test.written("reduction").or(test.written("datatype"))
+    {
+        let mistake = Mistake::at(span, format!("there is no {reduction} of {datatype} over host memory"));
+        test.book.add(mistake.help("take sum, prod, min or max of another type than 8-bit floating point, or nccl"));
+    }
+}
+
+/// What `gpus` lists, each once.
+fn listed(test: &Table<'_>) -> Vec<u32> {
+    let Some(given) = test.wholes::<u32>("gpus") else { return Vec::new() };
+    let mut list: Vec<u32> = Vec::new();
+    for gpu in given.value {
+        if list.contains(&gpu.value) {
+            let mistake = Mistake::at(gpu.span, format!("GPU {} is listed twice in `gpus`", gpu.value));
+            test.book.add(mistake.help("two ranks or two rails on one GPU would measure each other"));
+        } else {
+            list.push(gpu.value);
+        }
+    }
+    list
+}
+
+/// GPUs of a test whose data lives there; none for host memory, where they have no meaning.
+pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
+    if memory != Some(Memory::Host) {
+        return listed(test);
+    }
+    if let Some(span) = test.name_span("gpus") {
+        let mistake = Mistake::at(span, "`gpus` has no meaning for host memory");
+        test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
+    }
+    Vec::new()
+}
+
+fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
+    let listed = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
+    let Some(given) = test.whole::<u32>("ranks_per_host") else { return listed.max(1) };
+    if listed > 0 && given.value != listed {
+        let message = format!("{} ranks per host on {listed} GPUs", given.value);
+        test.book.add(Mistake::at(given.span, message).help("one rank has one GPU: list as many `gpus` as ranks"));
+    }
+    given.value
+}
+
+/// Words of a list, each once.
+fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: fn(&str) -> Option<T>) -> Vec<T> {
+    let mut list: Vec<T> = Vec::new();
+    for word in test.words(name) {
+        let Some(value) = from_word(word.value) else { continue };
+        if list.contains(&value) {
+            let mistake = Mistake::at(word.span, format!("{} is listed twice in `{name}`", word.value));
+            test.book.add(mistake.help("list every word once"));
+        } else {
+            list.push(value);
+        }
+    }
+    let nothing = test.raw(name).is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty()));
+    if nothing && let Some(span) = test.written(name) {
+        test.book.add(Mistake::at(span, format!("`{name}` names nothing")).help("leave it out, or name one"));
+    }
+    list
+}
+
+/// The algorithms of a collective over host memory, each of which must do the operation.
+fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
+    if !host {
+        if let Some(span) = test.name_span("algorithm") {
+            let mistake = Mistake::at(span, "NCCL has algorithms of its own");
+            test.book.add(mistake.help("leave `algorithm` out, or say env = { NCCL_ALGO = \"Ring\" }"));
+        }
+        return vec![None];
+    }
+    let word = |word: &str| if word == AUTO { Some(None) } else { Algorithm::from_word(word).map(Some) };
+    let list = words(test, "algorithm", word);
+    if let Some(wrong) = list.iter().flatten().find(|algorithm| !algorithm.does(op))
+        && let Some(span) = test.written("algorithm").or(test.written("op"))
+    {
+        let fitting: Vec<_> = Algorithm::ALL.iter().filter(|other| other.does(op)).map(|word| word.word()).collect();
+        let mistake = Mistake::at(span, format!("there is no {op} by {wrong}"));
+        test.book.add(mistake.help(format!("it is done by {}, or \"{AUTO}\"", fitting.join(", "))));
+    }
+    list
+}
+
+fn in_place(test: &Table<'_>, op: Op) -> bool {
+    let Some(flag) = test.flag("in_place").filter(|flag| flag.value) else { return false };
+    // nccl-tests runs these in place by giving the library the same buffer twice, which NCCL does not promise.
+    if matches!(op, Op::AllToAll | Op::SendRecv) {
+        if flag.own {
+            let mistake = Mistake::at(flag.span, format!("{op} cannot be done in place"));
+            test.book.add(mistake.help("leave `in_place` out: its sends and receives need two buffers"));
+        }
+        return false;
+    }
+    true
+}
+
+fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32) -> Option<Grouping> {
+    let word = test.word("groups")?;
+    let size = test.whole::<u32>("group_size");
+    if let (Some(size), true) = (&size, word.value != "every") {
+        let mistake = Mistake::at(size.span.clone(), "`group_size` has a meaning only with groups = \"every\"");
+        test.book.add(mistake.help("leave it out"));
+    }
+    let wrong = |message: String, help: &str| {
+        test.book.add(Mistake::at(word.span.clone(), message).help(help));
+        None
+    };
+    let members = members?;
+    let count = members.list.len();
+    match word.value {
+        "each" if members.hosts.groups.is_empty() => {
+            wrong("groups = \"each\", and the plan has no groups".into(), "define them in [hosts.groups]")
+        }
+        "each" => Some(Grouping::Each),
+        "pairs" if count < 2 => wrong(format!("no pair among {count} host"), "add hosts"),
+        "pairs" => Some(Grouping::Pairs),
+        "halves" if count < 2 || count % 2 == 1 => {
+            wrong(format!("{count} hosts have no two equal halves"), "take an even number of hosts")
+        }
+        "halves" => Some(Grouping::Halves),
+        "every" => {
+            let Some(size) = size else {
+                return wrong("groups = \"every\" needs `group_size`".into(), "for example group_size = 4");
+            };
+            if !count.is_multiple_of(size.value as usize) {
+                return wrong(
+                    format!("{count} hosts do not divide into groups of {}", size.value),
+                    "take a group_size that divides the number of hosts",
+                );
+            }
+            Some(Grouping::Every(size.value))
+        }
+        _ if count < 2 && ranks_per_host < 2 && count > 0 => {
+            wrong("one rank alone is not a group".into(), "add hosts, or ranks_per_host or gpus")
+        }
+        _ => Some(Grouping::All),
+    }
+}
+
+/// How many ranks the groups of a collective have, as far as it is known.
+fn rank_counts(collective: &Collective, members: Option<&Members<'_>>) -> Vec<u64> {
+    let groups: Vec<u64> = if let Some(members) = members {
+        let all = members.list.len() as u64;
+        let inside = |names: &Vec<String>| names.iter().filter(|name| members.has(name)).count() as u64;
+        match collective.grouping {
+            Grouping::All => vec![all],
+            Grouping::Each => members.hosts.groups.values().map(inside).filter(|count| *count > 0).collect(),
+            Grouping::Pairs => vec![2],
+            Grouping::Halves => vec![all / 2],
+            Grouping::Every(size) => vec![u64::from(size)],
+        }
+    } else {
+        vec![1]
+    };
+    groups.into_iter().map(|hosts| hosts * u64::from(collective.ranks_per_host)).collect()
+}
+
+/// Says where a mean is rounded, so that nothing exact could be compared with it.
+fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Members<'_>>) {
+    if !test.flag("verify").is_none_or(|verify| verify.value) {
+        return;
+    }
+    for (reduction, datatype) in collective
+        .reductions
+        .iter()
+        .flat_map(|reduction| collective.datatypes.iter().map(move |word| (reduction, word)))
+    {
+        let rounded = |ranks: &u64| !reduction.is_exact(*datatype, u32::try_from(*ranks).unwrap_or(u32::MAX));
+        let counts = rank_counts(collective, members);
+        let (Some(ranks), Some(span)) = (counts.iter().find(|ranks| rounded(ranks)), test.written("reduction")) else {
+            continue;
+        };
+        let message = format!("{reduction} of {datatype} over {ranks} ranks is rounded, so nothing can be verified");
+        let help = "take a power of two of ranks, integers, or verify = false";
+        test.book.add(Mistake::at(span, message).help(help));
+        return;
+    }
+}
+
+/// Says where a size does not divide into whole elements of every rank.
+fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[u64]>) {
+    let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
+    for datatype in &collective.datatypes {
+        for ranks in rank_counts(collective, members) {
+            let parts = if op.is_divided() { ranks } else { 1 };
+            let unit = parts * u64::from(datatype.bytes());
+            if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
+                let message = match op.is_divided() {
+                    true => format!("{size} bytes do not divide into {datatype} elements for {ranks} ranks"),
+                    false => format!("{size} bytes are not a whole number of {datatype} elements"),
+                };
+                let help = format!("take multiples of {unit} bytes");
+                test.book.add(Mistake::at(span, message).help(help));
+                return;
+            }
+        }
+    }
+}
+
+/// Says what a transport cannot carry.
+pub fn carried(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
+    let known = |op: Op| Algorithm::ALL.iter().any(|algorithm| algorithm.does(op));
+    let mistake = match (op.value.is_collective(), transport) {
+        (true, Transport::Nccl) | (false, Transport::Verbs | Transport::Tcp) => return true,
+        (true, Transport::Verbs | Transport::Tcp) if known(op.value) => return true,
+        (true, other) => {
+            let there: Vec<_> = Op::ALL.iter().filter(|op| known(**op)).map(|op| op.word()).collect();
+            Mistake::at(op.span.clone(), format!("there is no {} over {other}", op.value))
+                .help(format!("between GPUs it is transport = \"nccl\"; over {other} there are {}", there.join(", ")))
+        }
+        (false, Transport::Nccl) => Mistake::at(op.span.clone(), format!("NCCL has no operation {}", op.value))
+            .help("with transport = \"nccl\" there are all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all and send_recv"),
+    };
+    test.book.add(mistake);
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use railgauge_wire::terms::{Algorithm, Datatype, Memory, Reduction};
+
+    use crate::plan::{Mistakes, Plan, model::Grouping, parse};
+
+    const HEAD: &str = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-4]\"]\n\
+                        [[test]]\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\n";
+
+    fn read(rest: &str) -> Result<Plan, Mistakes> {
+        parse("p.toml", &format!("{HEAD}{rest}"), Path::new("")).map(|(plan, _)| plan)
+    }
+
+    #[test]
+    fn a_matrix_is_every_combination() {
+        let plan = read(
+            "gpus = [0, 2]\ngroups = \"halves\"\ndatatype = [\"f32\", \"bf16\"]\nreduction = \"max\"\n\
+             env = { NCCL_ALGO = [\"Ring\", \"Tree\"], NCCL_PROTO = [\"LL\", \"Simple\"], X = \"1\" }\n",
+        )
+        .unwrap();
+        let collective = plan.tests[0].collective.as_ref().unwrap();
+        assert_eq!((collective.grouping, collective.ranks_per_host), (Grouping::Halves, 2));
+        assert_eq!(collective.datatypes, [Datatype::F32, Datatype::Bf16]);
+        assert_eq!(collective.reductions, [Reduction::Max]);
+        assert_eq!(collective.env.len(), 4);
+        assert!(collective.env.iter().all(|cell| cell["X"] == "1"));
+        assert_eq!(plan.tests[0].gpus, [0, 2]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_before_any_host_is_touched() {
+        for (rest, words) in [
+            ("gpus = [1, 1]", "GPU 1 is listed twice"),
+            ("ranks_per_host = 3\ngpus = [0, 1]", "3 ranks per host on 2 GPUs"),
+            ("sizes = 6", "not a whole number of f32 elements"),
+            ("groups = \"every\"", "needs `group_size`"),
+            ("groups = \"every\"\ngroup_size = 3", "do not divide into groups of 3"),
+            ("groups = \"each\"", "the plan has no groups"),
+            ("group_size = 2", "only with groups"),
+            ("env = { NCCL_DEBUG = \"WARN\" }", "set by railgauge itself"),
+            ("env = { \"A B\" = \"1\" }", "not the name of an environment variable"),
+            ("pattern = \"ring\"", "belongs to pairs"),
+            ("qps = 2", "belongs to pairs"),
+            ("memory = \"host\"", "NCCL works on GPU memory"),
+            ("measure = { confidence = 2 }", "not measured adaptively"),
+            ("datatype = \"fp8\"", "`datatype` cannot be"),
+            ("gpus = [0, 1, 2]\nreduction = \"avg\"\ndatatype = [\"i32\", \"f8e4m3\"]", "over 12 ranks is rounded"),
+            ("carried_by = \"verbs-rc\"", "cannot be"),
+            ("algorithm = \"ring\"", "NCCL has algorithms of its own"),
+        ] {
+            let mistakes = format!("{:?}", read(rest).expect_err(rest));
+            assert!(mistakes.contains(words), "{rest}: {mistakes}");
+        }
+    }
+
+    #[test]
+    fn divided_operations_need_sizes_that_divide() {
+        let text = HEAD.replace("all_reduce", "all_gather");
+        let refused = parse("p.toml", &format!("{text}sizes = 8\n"), Path::new("")).expect_err("8 bytes for 4 ranks");
+        assert!(format!("{refused:?}").contains("for 4 ranks"), "{refused:?}");
+        assert!(parse("p.toml", &format!("{text}sizes = 64\n"), Path::new("")).is_ok());
+    }
+
+    #[test]
+    fn host_memory_has_algorithms_and_no_library() {
+        let host = HEAD.replace("nccl", "tcp");
+        let read = |rest: &str| parse("p.toml", &format!("{host}{rest}\n"), Path::new("")).map(|(plan, _)| plan);
+        let plan = read("algorithm = [\"ring\", \"auto\"]\nranks_per_host = 2").unwrap();
+        let collective = plan.tests[0].collective.as_ref().unwrap();
+        assert_eq!(collective.algorithms, [Some(Algorithm::Ring), None]);
+        assert_eq!((plan.tests[0].memory, collective.env.len()), (Memory::Host, 1));
+        assert_eq!(read("").unwrap().tests[0].collective.as_ref().unwrap().algorithms, [None]);
+        for (rest, words) in [
+            ("algorithm = \"butterfly\"", "`algorithm` cannot be"),
+            ("algorithm = \"chain\"", "no all_reduce by chain"),
+            ("algorithm = [\"ring\", \"ring\"]", "listed twice"),
+            ("memory = \"cuda\"", "work on host memory"),
+            ("gpus = [0, 1]", "no meaning for host memory"),
+            ("graph = true", "only with transport = \\\"nccl\\\""),
+            ("env = { A = \"1\" }", "only with transport"),
+            ("rails = \"aligned\"", "belongs to pairs"),
+            ("datatype = \"fp8\"", "`datatype` cannot be"),
+            ("reduction = \"avg\"", "no avg of f32 over host memory"),
+            ("datatype = \"f8e4m3\"", "no sum of f8e4m3 over host memory"),
+            ("sizes = 6", "not a whole number of f32 elements"),
+            ("knobs = { depth = 4 }", "no meaning for TCP"),
+        ] {
+            let refused = format!("{:?}", read(rest).expect_err(rest));
+            assert!(refused.contains(words), "{rest}: {refused}");
+        }
+    }
+
+    #[test]
+    fn keys_of_collectives_and_carriers_belong_to_collectives() {
+        let pair = HEAD.replace("all_reduce", "write").replace("nccl", "tcp");
+        for (rest, words) in [
+            ("ranks_per_host = 2", "only for collectives"),
+            ("env = { A = \"1\" }", "only for collectives"),
+            ("gpus = 0", "no meaning for host memory"),
+        ] {
+            let refused = parse("p.toml", &format!("{pair}{rest}\n"), Path::new("")).expect_err(rest);
+            assert!(format!("{refused:?}").contains(words), "{rest}: {refused:?}");
+        }
+        let wrong =
+            [HEAD.replace("all_reduce", "write"), HEAD.replace("nccl", "verbs").replace("all_reduce", "reduce")];
+        for (text, words) in wrong.iter().zip(["NCCL has no operation write", "there is no reduce over verbs"]) {
+            let refused = parse("p.toml", text, Path::new("")).expect_err(words);
+            assert!(format!("{refused:?}").contains(words), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `gpu_distance`: how far the GPU of a pair may be from its NIC; each distance is a test of its own.
+
+use railgauge_wire::terms::{Distance, Memory, Transport};
+
+use super::kind::Kind;
+use crate::plan::{mistakes::Mistake, model::Test, read::Table};
+
+/// The distances a test asks for, each once.
+pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
+    let collective = kind.op.is_some_and(railgauge_wire::terms::Op::is_collective);
+    let refused = match (kind.memory, kind.transport) {
+        _ if collective => Some("belongs to pairs and has no meaning for a collective"),
+        (Some(Memory::Host), _) => Some("has no meaning for host memory"),
+        (_, Some(Transport::Tcp)) => Some("has no meaning for TCP: it is the way between GPU and RDMA device"),
+        _ => None,
+    };
+    if let Some(why) = refused {
+        if let Some(span) = test.name_span("gpu_distance") {
+            test.book.add(Mistake::at(span, format!("`gpu_distance` {why}")).help("leave it out"));
+        }
+        return Vec::new();
+    }
+    let mut list: Vec<Distance> = Vec::new();
+    for word in test.words("gpu_distance") {
+        let Some(distance) = Distance::from_word(word.value) else { continue };
+        if list.contains(&distance) {
+            let mistake = Mistake::at(word.span, format!("{distance} is listed twice in `gpu_distance`"));
+            test.book.add(mistake.help("list every word once"));
+        } else {
+            list.push(distance);
+        }
+    }
+    if let (false, Some(span)) = (list.is_empty(), test.written("gpus")) {
+        let mistake = Mistake::at(span, "`gpus` names the GPUs, and `gpu_distance` chooses them");
+        test.book.add(mistake.help("leave one of the two out"));
+    }
+    list
+}
+
+/// One test for each distance, named after it where there are several; the test itself where none is asked for.
+pub fn spread(test: Test, distances: &[Distance]) -> Vec<Test> {
+    match distances {
+        [] => vec![test],
+        [only] => vec![Test { gpu_distance: Some(*only), ..test }],
+        several => several
+            .iter()
+            .map(|distance| {
+                let name = if test.name.is_empty() { String::new() } else { format!("{}-{distance}", test.name) };
+                Test { name, gpu_distance: Some(*distance), ..test.clone() }
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,191 @@
+//! What kind of test it is, and which kinds there are not.
+
+use railgauge_wire::terms::{GpuPath, Memory, Op, Service, TestMetric, Transport};
+
+use crate::plan::{
+    mistakes::Mistake,
+    read::{At, Table},
+};
+
+/// Operation, loop and transport; `None` where a mistake has already been said.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// Operation.
+    pub op: Option<Op>,
+    /// Loop.
+    pub metric: Option<TestMetric>,
+    /// Verbs or TCP.
+    pub transport: Option<Transport>,
+    /// Queue pair service; `rc` for TCP, which has none.
+    pub service: Option<Service>,
+    /// Where the bytes live.
+    pub memory: Option<Memory>,
+    /// Demanded path of GPU memory.
+    pub gpu_path: Option<GpuPath>,
+    /// Whether both directions run at once.
+    pub bidirectional: bool,
+    /// Queue pairs or streams, rising.
+    pub qps: Vec<u32>,
+}
+
+/// Reads what kind of test it is and says which of its words contradict each other.
+pub fn read(test: &Table<'_>) -> Kind {
+    let op = test.term("op", Op::from_word);
+    let metric = test.term("metric", TestMetric::from_word);
+    let transport = test.term("transport", Transport::from_word);
+    let tcp = transport.as_ref().is_some_and(|transport| transport.value == Transport::Tcp);
+    let memory = test.term("memory", Memory::from_word);
+    let words = (op.as_ref().map(|op| op.value), transport.as_ref().map(|transport| transport.value));
+    let metric = super::training::suited(test, metric, words.0);
+    if let Some(op) = &op
+        && (op.value.is_collective() || transport.as_ref().is_some_and(|transport| transport.value == Transport::Nccl))
+    {
+        return of_group(test, op, metric, transport.as_ref(), memory.as_ref());
+    }
+    Kind {
+        service: service(test, op.as_ref(), transport.as_ref()),
+        gpu_path: gpu_path(test, memory.as_ref(), transport.as_ref(), op.as_ref()),
+        bidirectional: bidirectional(test, metric.as_ref()),
+        qps: qps(test, metric.as_ref()),
+        op: op.and_then(|op| carried(test, op, tcp)),
+        metric: metric.map(|at| at.value),
+        transport: transport.map(|at| at.value),
+        memory: memory.map(|at| at.value),
+    }
+}
+
+/// A collective: of the keys of pairs it has none, and says so elsewhere.
+fn of_group(
+    test: &Table<'_>,
+    op: &At<Op>,
+    metric: Option<At<TestMetric>>,
+    transport: Option<&At<Transport>>,
+    memory: Option<&At<Memory>>,
+) -> Kind {
+    let fits = transport.is_some_and(|transport| super::collective::carried(test, op, transport.value));
+    let (lives, words) = match transport.map(|transport| transport.value) {
+        Some(Transport::Verbs | Transport::Tcp) => (Memory::Host, "collectives over verbs and TCP work on host memory"),
+        _ => (Memory::Cuda, "NCCL works on GPU memory"),
+    };
+    if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value != lives) {
+        let mistake = Mistake::at(memory.span.clone(), words);
+        test.book.add(mistake.help(format!("leave `memory` out, or say memory = \"{lives}\"")));
+    }
+    Kind {
+        op: fits.then_some(op.value),
+        metric: metric.map(|at| at.value),
+        transport: transport.filter(|_| fits).map(|transport| transport.value),
+        service: Some(Service::Rc),
+        memory: Some(lives),
+        gpu_path: None,
+        bidirectional: false,
+        qps: vec![1],
+    }
+}
+
+/// TCP has no immediate data and no atomics.
+fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
+    if tcp && !matches!(op.value, Op::Write | Op::Read | Op::Send) {
+        let mistake = Mistake::at(op.span, format!("TCP cannot carry {}", op.value));
+        test.book.add(mistake.help("over TCP there are write, read and send; RDMA is transport = \"verbs\""));
+        return None;
+    }
+    Some(op.value)
+}
+
+fn service(test: &Table<'_>, op: Option<&At<Op>>, transport: Option<&At<Transport>>) -> Option<Service> {
+    if let Some(transport) = transport.filter(|transport| transport.value == Transport::Tcp) {
+        if let Some(span) = test.name_span("service") {
+            let mistake = Mistake::at(span, "`service` has no meaning for TCP");
+            let mistake = if transport.own { mistake.also(transport.span.clone(), "the transport") } else { mistake };
+            test.book.add(mistake.help("leave it out: queue pairs belong to verbs"));
+        }
+        return Some(Service::Rc);
+    }
+    let service = test.term("service", Service::from_word)?;
+    transport?;
+    let Some(op) = op else { return Some(service.value) };
+    let (fits, carries) = match service.value {
+        Service::Rc => (true, ""),
+        Service::Uc => (matches!(op.value, Op::Write | Op::WriteImm | Op::Send), "write, write_imm and send"),
+        Service::Ud => (op.value == Op::Send, "send"),
+    };
+    if fits {
+        return Some(service.value);
+    }
+    // An inherited service is no excuse: another service than the plan's words would be measured.
+    let message = format!("the service {} cannot carry {}", service.value, op.value);
+    let mistake = Mistake::at(op.span.clone(), message).also(service.span, "the service");
+    test.book.add(mistake.help(format!("{} carries {carries}; rc carries everything", service.value)));
+    None
+}
+
+/// The path of GPU memory: a socket has one only, and what is staged needs a target that hears of every message.
+fn gpu_path(
+    test: &Table<'_>,
+    memory: Option<&At<Memory>>,
+    transport: Option<&At<Transport>>,
+    op: Option<&At<Op>>,
+) -> Option<GpuPath> {
+    let path = test.term("gpu_path", GpuPath::from_word)?;
+    let memory = memory?.value;
+    if memory == Memory::Host {
+        if path.own {
+            let mistake = Mistake::at(path.span, "`gpu_path` has no meaning for host memory");
+            test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
+        }
+        return None;
+    }
+    let mistake = match (transport.map(|transport| transport.value), path.value, op) {
+        (Some(Transport::Tcp), GpuPath::GdrDmabuf | GpuPath::GdrPeermem, _) => {
+            let mistake = Mistake::at(path.span, format!("a socket cannot reach GPU memory by {}", path.value));
+            mistake.help("over TCP it is gpu_path = \"staged\": through page-locked host memory")
+        }
+        (Some(Transport::Verbs), GpuPath::Staged, Some(op)) if !matches!(op.value, Op::Send | Op::WriteImm) => {
+            let message = format!("{} does not tell its target, so nothing there can be staged", op.value);
+            let mistake = Mistake::at(op.span.clone(), message).also(path.span, "the path");
+            mistake.help("with gpu_path = \"staged\" there are send and write_imm")
+        }
+        _ => return Some(path.value),
+    };
+    test.book.add(mistake);
+    None
+}
+
+fn bidirectional(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> bool {
+    let Some(both) = test.flag("bidirectional").filter(|both| both.value) else { return false };
+    match metric {
+        Some(metric) if metric.value == TestMetric::Latency => {
+            if both.own {
+                let mistake = Mistake::at(both.span, "latency is not measured in both directions at once");
+                test.book.add(mistake.help("leave `bidirectional` out"));
+            }
+            false
+        }
+        _ => true,
+    }
+}
+
+fn qps(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> Vec<u32> {
+    let Some(given) = test.wholes::<u32>("qps") else { return vec![1] };
+    let latency = metric.is_some_and(|metric| metric.value == TestMetric::Latency);
+    if latency && !given.own {
+        return vec![1];
+    }
+    let mut list: Vec<u32> = Vec::new();
+    for qps in &given.value {
+        if list.contains(&qps.value) {
+            let mistake = Mistake::at(qps.span.clone(), format!("{} is listed twice in `qps`", qps.value));
+            test.book.add(mistake.help("list every number once"));
+        } else if latency && qps.value != 1 {
+            let mistake = Mistake::at(qps.span.clone(), "latency is measured on one queue pair");
+            test.book.add(mistake.help("leave `qps` out"));
+        }
+        list.push(qps.value);
+    }
+    if given.own && test.raw("qps").is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty())) {
+        test.book.add(Mistake::at(given.span, "`qps` is empty").help("for example qps = [1, 4]"));
+    }
+    list.sort_unstable();
+    list
+}

@@ -1,0 +1,244 @@
+//! `[test.knobs]`: what may be turned below the operation.
+
+use railgauge_wire::{
+    link::{Completion, Footprint, Joining, Knobs},
+    terms::{GpuPath, Memory, Op, TestMetric, Transport},
+};
+
+use super::kind::Kind;
+use crate::plan::{
+    format::{Key, Preset, Section, Shape, key},
+    mistakes::Mistake,
+    read::{At, Table},
+};
+
+const AGENT: Preset = Preset::Words("the agent's; the report says what was used");
+
+const fn knob(name: &'static str, shape: Shape, about: &'static str, peers: &'static str) -> Key {
+    key(name, shape, AGENT, about).known_as(peers)
+}
+
+/// Keys of `[test.knobs]`.
+pub static KNOBS: Section = Section {
+    header: "[test.knobs]",
+    about: "What may be turned below the operation. A knob that is not turned is left to the agent, and the records of \
+            the run say what it used.",
+    keys: &[
+        knob("depth", Shape::Whole(1, 65_536), "Work requests in flight per queue pair.", "perftest `--tx-depth`"),
+        knob("post_list", Shape::Whole(1, 65_536), "Work requests handed over at once.", "perftest `--post_list`"),
+        knob(
+            "signal_every",
+            Shape::Whole(1, 65_536),
+            "One completion per this many work requests.",
+            "perftest `--cq-mod`",
+        ),
+        knob(
+            "inline",
+            Shape::Whole(0, 4096),
+            "Largest payload in bytes that travels inside the work request; not for `read` and atomics.",
+            "perftest `--inline_size`",
+        ),
+        knob(
+            "outstanding_reads",
+            Shape::Whole(1, 255),
+            "Reads or atomics in flight per queue pair; only for them.",
+            "perftest `--outs`",
+        ),
+        knob("mtu", Shape::Whole(256, 4096), "Path MTU in bytes: 256, 512, 1024, 2048 or 4096.", "perftest `--mtu`"),
+        knob(
+            "gid_index",
+            Shape::Whole(0, 255),
+            "Index into the port's GID table.",
+            "perftest `--gid-index`; `NCCL_IB_GID_INDEX`",
+        ),
+        knob(
+            "traffic_class",
+            Shape::Whole(0, 255),
+            "Traffic class byte; DSCP is its upper six bits.",
+            "perftest `--tclass`; `NCCL_IB_TC`",
+        ),
+        knob("service_level", Shape::Whole(0, 15), "Service level.", "perftest `--sl`; `NCCL_IB_SL`"),
+        knob(
+            "flow_label",
+            Shape::Whole(0, 1_048_575),
+            "Flow label of the first queue pair, counting up from there; spreads the UDP source ports of RoCE v2.",
+            "perftest `--flow_label`",
+        ),
+        knob(
+            "retry_count",
+            Shape::Whole(0, 7),
+            "Transport retries. Soft-RoCE takes 7 as endless: a dead link then hangs until the deadline.",
+            "perftest `--retry_count` (with rdma_cm only); `NCCL_IB_RETRY_CNT`",
+        ),
+        knob(
+            "timeout",
+            Shape::Whole(0, 31),
+            "Local ACK timeout: 4.096 µs × 2^n; 0 waits forever.",
+            "perftest `--qp-timeout`; `NCCL_IB_TIMEOUT`",
+        ),
+        knob(
+            "relaxed_ordering",
+            Shape::Flag,
+            "PCIe relaxed ordering.",
+            "perftest `--disable_pcie_relaxed`; `NCCL_IB_PCI_RELAXED_ORDERING`",
+        ),
+        knob("huge_pages", Shape::Flag, "Buffers on huge pages.", "perftest `--use_hugepages`"),
+        knob(
+            "core",
+            Shape::Whole(0, 65_535),
+            "Core the measuring thread runs on, or the first of several `threads`; else any of the NIC's NUMA node.",
+            "`taskset`",
+        ),
+        knob(
+            "completion",
+            Shape::Word(|| vec!["poll", "events"]),
+            "Busy polling, or sleeping until the device speaks; `events` not for the latency of `write`.",
+            "perftest `--events`",
+        ),
+        knob(
+            "footprint",
+            Shape::Word(|| vec!["cache", "dram"]),
+            "Whether a bandwidth loop stays in the last-level cache or walks through four times its size.",
+            "perftest stays in the cache",
+        ),
+        knob(
+            "joining",
+            Shape::Word(|| vec!["auto", "exchange", "rdma-cm"]),
+            "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. `auto` takes rdma-cm for iWARP and exchange for the rest.",
+            "perftest `--rdma_cm`",
+        ),
+        knob(
+            "congestion_control",
+            Shape::Text,
+            "Congestion control of TCP connections, such as `cubic`; every host has to offer it. Else each host's own.",
+            "iperf3 `-C`",
+        ),
+    ],
+};
+
+/// Knobs that mean something to TCP.
+const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint", "congestion_control"];
+
+/// Longest name of a congestion control (the kernel's `TCP_CA_NAME_MAX`, less its final zero).
+const LONGEST_NAME: usize = 15;
+
+/// Knobs that mean nothing to collectives, whose messages and windows are their own.
+const OF_PAIRS: &[&str] =
+    &["depth", "post_list", "signal_every", "inline", "outstanding_reads", "relaxed_ordering", "joining"];
+
+/// Depth where neither the plan nor the device says otherwise: perftest's `--tx-depth`.
+const DEPTH: u32 = 128;
+
+/// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
+pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
+    let (transport, op, metric) = (kind.transport, kind.op, kind.metric);
+    // Memory that the NIC reaches and the CPU does not.
+    let direct = kind.memory == Some(Memory::Cuda) && kind.gpu_path != Some(GpuPath::Staged);
+    let book = table.book;
+    // A knob without meaning is a mistake where the test turns it, and left out where a default does.
+    let meaningless = |name: &str| match (transport, op) {
+        (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
+        (Some(Transport::Nccl), _) => Some("has no meaning for NCCL, which is turned by `env`"),
+        (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("has no meaning for a collective"),
+        (Some(Transport::Verbs), _) if name == "congestion_control" => Some("has a meaning for TCP only"),
+        (Some(Transport::Verbs), _) if direct && name == "inline" => {
+            Some("cannot be used: the CPU does not reach a payload in GPU memory")
+        }
+        (Some(Transport::Verbs), _) if direct && name == "huge_pages" => Some("has no meaning for GPU memory"),
+        (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
+            Some("cannot be used: reads and atomics carry no payload inside the work request")
+        }
+        (_, Some(op)) if name == "outstanding_reads" && !(op.pulls() || op.is_atomic()) => {
+            Some("has a meaning only for reads and atomics")
+        }
+        _ => None,
+    };
+    let left_out = |name: &str| {
+        let why = meaningless(name);
+        if let (Some(why), Some(span)) = (why, table.name_span(name)) {
+            book.add(Mistake::at(span, format!("the knob `{name}` {why}")).help("leave it out"));
+        }
+        why.is_some()
+    };
+    let whole = |name: &str| if left_out(name) { None } else { table.whole::<u32>(name) };
+    let byte = |name: &str| if left_out(name) { None } else { table.whole::<u8>(name).map(|at| at.value) };
+    let flag = |name: &str| if left_out(name) { None } else { table.flag(name).map(|at| at.value) };
+    let word = |name: &str| if left_out(name) { None } else { table.word(name).map(|at| at.value) };
+
+    let completion = if left_out("completion") { None } else { completion(table, (transport, op, metric)) };
+    let depth = whole("depth");
+    let (post_list, signal_every) = (whole("post_list"), whole("signal_every"));
+    for (name, knob) in [("post_list", &post_list), ("signal_every", &signal_every)] {
+        let most = depth.as_ref().map_or(DEPTH, |depth| depth.value);
+        if let Some(knob) = knob.as_ref().filter(|knob| knob.value > most) {
+            let message = format!("`{name}` of {} is more than the depth of {most}", knob.value);
+            let mistake = Mistake::at(knob.span.clone(), message);
+            let mistake = match &depth {
+                Some(depth) => mistake.also(depth.span.clone(), "the depth"),
+                None => mistake.label("`depth` is not given"),
+            };
+            book.add(mistake.help("so many work requests never are in flight: raise `depth` or lower it"));
+        }
+    }
+    let mtu = whole("mtu");
+    if let Some(mtu) = mtu.as_ref().filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu.value)) {
+        let mistake = Mistake::at(mtu.span.clone(), format!("there is not a path MTU of {} bytes", mtu.value));
+        book.add(mistake.help("it is 256, 512, 1024, 2048 or 4096: the RDMA payload, not the MTU of Ethernet"));
+    }
+    let retry_count = byte("retry_count");
+    if let Some(span) = table.written("retry_count").filter(|_| retry_count == Some(7)) {
+        let note = Mistake::at(span, "Soft-RoCE takes retry_count = 7 as endless");
+        book.note(note.help("a dead link is then found by the deadline of the case; 6 finds it by itself"));
+    }
+    let congestion = if left_out("congestion_control") { None } else { table.text("congestion_control") };
+    let named = |name: &str| name.len() <= LONGEST_NAME && !name.contains(|c: char| !c.is_ascii_graphic());
+    if let Some(name) = congestion.as_ref().filter(|name| !named(&name.value)) {
+        let mistake = Mistake::at(name.span.clone(), "no congestion control has such a name");
+        book.add(mistake.help("`sysctl net.ipv4.tcp_available_congestion_control` on a host lists what it offers"));
+    }
+    let plain = |knob: Option<At<u32>>| knob.map(|at| at.value);
+    Knobs {
+        depth: plain(depth),
+        post_list: plain(post_list),
+        signal_every: plain(signal_every),
+        inline: plain(whole("inline")),
+        outstanding_reads: byte("outstanding_reads"),
+        mtu: plain(mtu),
+        gid_index: byte("gid_index"),
+        traffic_class: byte("traffic_class"),
+        service_level: byte("service_level"),
+        flow_label: plain(whole("flow_label")),
+        retry_count,
+        timeout: byte("timeout"),
+        relaxed_ordering: flag("relaxed_ordering"),
+        huge_pages: flag("huge_pages"),
+        core: plain(whole("core")),
+        completion,
+        footprint: word("footprint").map(|word| if word == "dram" { Footprint::Dram } else { Footprint::Cache }),
+        joining: word("joining").map(|word| match word {
+            "exchange" => Joining::Exchange,
+            "rdma-cm" => Joining::RdmaCm,
+            _ => Joining::Auto,
+        }),
+        congestion_control: congestion.map(|name| name.value),
+    }
+}
+
+/// How completions are waited for; `None` where the knob is not turned or cannot be.
+fn completion(table: &Table<'_>, test: (Option<Transport>, Option<Op>, Option<TestMetric>)) -> Option<Completion> {
+    let word = table.word("completion")?;
+    if word.value != "events" {
+        return Some(Completion::Poll);
+    }
+    if test != (Some(Transport::Verbs), Some(Op::Write), Some(TestMetric::Latency)) {
+        return Some(Completion::Events);
+    }
+    // A default is meant for the other tests: this one polls, and its record says so.
+    if word.own {
+        let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
+        let mistake =
+            Mistake::at(word.span, message).label("an RDMA WRITE completes nothing at its target to wake for");
+        table.book.add(mistake.help("use op = \"write_imm\" or \"send\", or completion = \"poll\""));
+    }
+    None
+}

@@ -1,0 +1,163 @@
+//! `[[test]]` and `[defaults]`: what is measured.
+
+mod at_once;
+pub mod collective;
+mod configure;
+mod distances;
+mod environments;
+mod expect;
+mod keys;
+mod kind;
+mod knobs;
+mod members;
+pub mod pattern;
+mod rails;
+mod sizes;
+mod threads;
+pub mod training;
+mod window;
+
+use std::{collections::HashMap, ops::Range, time::Duration};
+
+use railgauge_wire::{
+    step::Window,
+    terms::{Memory, Op, Service, TestMetric, Transport},
+};
+
+use super::{
+    hosts::Hosts,
+    limits::TESTS as MOST,
+    metrics::metrics_of,
+    mistakes::Mistake,
+    model::{Pattern, Rails, Test},
+    read::Table,
+};
+
+use members::Members;
+
+pub use keys::{DEFAULTS, TEST};
+pub use rails::LAST as LAST_RAIL;
+pub use window::WINDOW;
+
+/// Reads all tests of a plan.
+pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
+    let book = top.book;
+    let defaults = top.table("defaults");
+    let default_knobs = defaults.table("knobs");
+    let tables = top.tables("test");
+    if top.raw("test").is_some() && tables.is_empty() {
+        let span = top.written("test").unwrap_or(top.span.clone());
+        book.add(Mistake::at(span, "the plan has no test").help("add a [[test]] table"));
+    }
+    if let Some(table) = tables.get(MOST) {
+        let message = format!("the plan has {} tests", tables.len());
+        book.add(Mistake::at(table.span.clone(), message).help("a plan has at most 1000 tests"));
+        return Vec::new();
+    }
+    let mut names: HashMap<String, Range<usize>> = HashMap::new();
+    let mut tests = Vec::new();
+    for table in tables {
+        let knobs = table.table("knobs").inherit(&default_knobs);
+        let table = table.inherit(&defaults);
+        let baseline = top.written("baseline").is_some();
+        let span = table.written("name").unwrap_or(table.span.clone());
+        for test in one(&table, &knobs, hosts, baseline) {
+            if let Some(first) = names.get(&test.name) {
+                let mistake = Mistake::at(span.clone(), format!("two tests are called {}", test.name))
+                    .also(first.clone(), "the first");
+                book.add(mistake.help("give one of them another `name`"));
+            } else if !test.name.is_empty() {
+                names.insert(test.name.clone(), span.clone());
+            }
+            tests.push(test);
+        }
+    }
+    tests
+}
+
+/// Reads one table: a test, or one for each distance it asks for. Where something is missing or wrong, and has been said,
+/// any value stands for it.
+fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Vec<Test> {
+    let kind = kind::read(table);
+    let members = Members::read(table, hosts);
+    let sizes = training::bytes(table, &kind);
+    let gpus = collective::gpus(table, kind.memory);
+    let distances = distances::read(table, &kind);
+    let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
+    let pair = collective.is_none();
+    let pattern = if pair { pattern::read(table, members.as_ref()) } else { None };
+    let rails = if pair { rails::read(table, members.as_ref(), kind.transport) } else { None };
+    let at_once = matches!(pattern, Some(Pattern::AtOnce(_)));
+    let subject = expect::Subject {
+        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, at_once)),
+        sizes: sizes.as_deref(),
+        rails: rails.as_ref(),
+        pattern: pattern.as_ref(),
+        members: members.as_ref(),
+        hosts,
+        baseline,
+    };
+    let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
+    let window = window::read(table, pair);
+    let time = |name| Duration::from_nanos(table.time(name).map_or(0, |at| at.value));
+    let mut test = Test {
+        name: name(table, &kind),
+        op: kind.op.unwrap_or(Op::Write),
+        metric: kind.metric.unwrap_or(TestMetric::Bandwidth),
+        transport: kind.transport.unwrap_or(Transport::Verbs),
+        service: kind.service.unwrap_or(Service::Rc),
+        memory: kind.memory.unwrap_or(Memory::Host),
+        gpu_path: kind.gpu_path,
+        knobs: knobs::read(knobs, &kind),
+        gpus,
+        gpu_distance: None,
+        collective,
+        configure: configure::read(table, members.as_ref()),
+        threads: threads::read(table, &kind, window),
+        qps: kind.qps,
+        bidirectional: kind.bidirectional,
+        sizes: sizes.unwrap_or_default(),
+        pattern: pattern.clone().unwrap_or(Pattern::Tournament),
+        rails: rails.unwrap_or(Rails::Aligned),
+        hosts: members.as_ref().map(|members| members.list.clone()).unwrap_or_default(),
+        repeats: table.whole("repeats").map_or(1, |at| at.value),
+        window: window.unwrap_or(Window::Iterations(1)),
+        warm_up: time("warm_up"),
+        verify: table.flag("verify").is_none_or(|at| at.value),
+        deadline: time("deadline"),
+        expect,
+    };
+    if at_once {
+        at_once::judge(table, &mut test);
+    }
+    if let (Some(members), Some(pattern)) = (&members, &pattern) {
+        members::judge_amount(table, &test, members, pattern);
+    }
+    unjudged(table, &test);
+    distances::spread(test, &distances)
+}
+
+/// A test of which nothing can be said in the end is worth a note.
+fn unjudged(table: &Table<'_>, test: &Test) {
+    if !test.verify && test.expect.is_empty() {
+        let span = table.written("verify").unwrap_or(table.span.clone());
+        let note = Mistake::at(span, format!("{} neither verifies its bytes nor expects anything", test.name));
+        table.book.note(note.help("its verdict will be inconclusive: add an expectation, or let it verify"));
+    }
+}
+
+/// The test's name, or the one its kind gives it; empty after saying what is wrong with it.
+fn name(table: &Table<'_>, kind: &kind::Kind) -> String {
+    if table.written("name").is_none() {
+        let words = (kind.op, kind.metric, kind.transport);
+        let (Some(op), Some(metric), Some(transport)) = words else { return String::new() };
+        return format!("{op}-{metric}-{transport}");
+    }
+    let Some(name) = table.text("name") else { return String::new() };
+    if name.value.chars().count() > 100 {
+        let mistake = Mistake::at(name.span, "a test's name of more than 100 characters");
+        table.book.add(mistake.help("it stands in every row of the results: make it short"));
+        return String::new();
+    }
+    name.value
+}

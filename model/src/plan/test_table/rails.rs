@@ -1,0 +1,67 @@
+//! `rails`: which rails of two hosts talk.
+
+use railgauge_wire::terms::Transport;
+
+use super::members::Members;
+use crate::plan::{
+    grammar::nearest,
+    mistakes::Mistake,
+    model::Rails,
+    read::{At, Table},
+};
+
+/// Largest number of a rail: no host has more devices.
+pub const LAST: u64 = 255;
+
+/// A list of rails, each once and with its place; `None` after saying what is wrong.
+pub fn list(table: &Table<'_>, name: &'static str) -> Option<Vec<At<u32>>> {
+    let raw = table.raw(name)?;
+    let given = table.numbers::<u32>(name, (0, LAST), &raw);
+    if given.is_empty() && raw.own {
+        table.book.add(Mistake::at(raw.span.clone(), format!("`{name}` is empty")).help("for example rails = [0, 2]"));
+        return None;
+    }
+    let mut rails: Vec<At<u32>> = Vec::new();
+    for rail in given {
+        if rails.iter().any(|known| known.value == rail.value) {
+            let mistake = Mistake::at(rail.span.clone(), format!("rail {} is listed twice", rail.value));
+            table.book.add(mistake.help("list every rail once"));
+        } else {
+            rails.push(rail);
+        }
+    }
+    Some(rails)
+}
+
+/// Reads `rails` of a test; `None` after saying what is wrong.
+pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<Transport>) -> Option<Rails> {
+    let raw = test.raw("rails")?;
+    if let Some(word) = raw.value.as_str() {
+        return match word {
+            "aligned" => Some(Rails::Aligned),
+            "crossed" => Some(Rails::Crossed),
+            _ => {
+                let mistake = Mistake::at(raw.span.clone(), format!("`rails` cannot be \"{word}\""));
+                let near = nearest(word, ["aligned", "crossed"]);
+                let mistake = near.map_or(mistake.clone(), |near| mistake.label(format!("did you mean \"{near}\"?")));
+                test.book.add(mistake.help("it is \"aligned\", \"crossed\", or a list such as [0, 2]"));
+                None
+            }
+        };
+    }
+    let rails = list(test, "rails")?;
+    // Where the plan says what devices a host has, a rail it does not have is a mistake; else the agent finds out.
+    let taking_part =
+        members.into_iter().flat_map(|members| members.hosts.list.iter().filter(|host| members.has(&host.name)));
+    for host in taking_part {
+        let ports = if transport == Some(Transport::Tcp) { &host.tcp } else { &host.devices };
+        if let Some(rail) = rails.iter().find(|rail| !ports.is_empty() && rail.value as usize >= ports.len()) {
+            let message = format!("{} has no rail {}: the plan gives it {}", host.name, rail.value, ports.join(", "));
+            test.book.add(Mistake::at(rail.span.clone(), message).help("rails count from 0"));
+            break;
+        }
+    }
+    let mut numbers: Vec<u32> = rails.into_iter().map(|rail| rail.value).collect();
+    numbers.sort_unstable();
+    Some(Rails::Only(numbers))
+}

@@ -1,0 +1,104 @@
+//! `sizes`: how large messages are.
+
+use std::ops::Range;
+
+use railgauge_wire::terms::{Op, Service, TestMetric, Transport};
+use toml::de::DeValue;
+
+use super::kind::Kind;
+use crate::plan::{
+    grammar::{
+        quantity::in_bounds,
+        sweep::{self, sweep},
+    },
+    mistakes::Mistake,
+    read::{Table, texts_of},
+};
+
+/// Largest RDMA message in bytes: 2^31 (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).
+const LARGEST_VERBS: u64 = 1 << 31;
+/// Largest datagram in bytes: the largest path MTU.
+const LARGEST_DATAGRAM: u64 = 4096;
+
+/// A size written as a number; `None` after saying what is wrong.
+pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Option<u64> {
+    let integer = value.as_integer()?;
+    // What does not fit is too large, or too small if it is negative.
+    let sign = if integer.as_str().starts_with('-') { i128::MIN } else { i128::MAX };
+    let bytes = i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(sign);
+    let text = table.book.text.get(span.clone()).unwrap_or_default();
+    match in_bounds(bytes, text) {
+        Ok(bytes) => Some(bytes),
+        Err(wrong) => {
+            table.book.add(Mistake::wrong(0, span.start, wrong));
+            None
+        }
+    }
+}
+
+/// Sizes of a test in bytes, rising, each once; `None` after saying what is wrong.
+pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
+    let atomic = kind.op.is_some_and(Op::is_atomic);
+    let Some(raw) = test.raw("sizes").filter(|raw| raw.own || !atomic) else {
+        let preset = if atomic || kind.metric == Some(TestMetric::Latency) { 8 } else { 65_536 };
+        return test.written("sizes").is_none().then(|| vec![preset]);
+    };
+    let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
+        DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
+        one => vec![(one, raw.span.clone())],
+    };
+    let mut sizes: Vec<(u64, Range<usize>)> = Vec::new();
+    let mut sound = true;
+    for (value, span) in elements {
+        if sizes.len() > sweep::MOST {
+            break;
+        }
+        if value.is_integer() {
+            match number(test, value, &span) {
+                Some(size) => sizes.push((size, span)),
+                None => sound = false,
+            }
+            continue;
+        }
+        for words in texts_of(test.book, value, span.clone()) {
+            match sweep(&words.text) {
+                Ok(some) => sizes.extend(some.into_iter().map(|size| (size, span.clone()))),
+                Err(wrong) => {
+                    test.book.add(words.mistake(wrong));
+                    sound = false;
+                }
+            }
+        }
+    }
+    sizes.sort_by_key(|(size, span)| (*size, span.start));
+    if let Some(twice) = sizes.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let mistake = Mistake::at(twice[1].1.clone(), format!("the size {} is listed twice", twice[0].0));
+        let mistake = if twice[0].1 == twice[1].1 { mistake } else { mistake.also(twice[0].1.clone(), "first here") };
+        test.book.add(mistake.help("list every size once; `repeats` measures more often"));
+        sound = false;
+    }
+    let Some((largest, span)) = sizes.last().cloned() else {
+        if sound {
+            test.book.add(Mistake::at(raw.span, "`sizes` is empty").help("for example sizes = \"64..8MiB x2\""));
+        }
+        return None;
+    };
+    let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
+    if sizes.len() > sweep::MOST {
+        add("more than 1000 sizes in one test".into(), "take larger steps, or fewer sweeps");
+        sound = false;
+    } else if atomic && sizes.iter().any(|(size, _)| *size != 8) {
+        add("atomics work on 8 bytes".into(), "leave `sizes` out");
+    } else if kind.transport == Some(Transport::Verbs)
+        && kind.service == Some(Service::Ud)
+        && largest > LARGEST_DATAGRAM
+    {
+        add(
+            format!("a datagram of {largest} bytes"),
+            "the service ud carries at most 4096 bytes, and no more than the path MTU",
+        );
+    } else if kind.transport == Some(Transport::Verbs) && largest > LARGEST_VERBS {
+        add(format!("an RDMA message of {largest} bytes"), "an RDMA message is at most 2GiB");
+    }
+    sound.then(|| sizes.into_iter().map(|(size, _)| size).collect())
+}

@@ -1,0 +1,37 @@
+//! `threads`: how many threads the queue pairs of a link are divided among.
+
+use railgauge_wire::{
+    step::Window,
+    terms::{TestMetric, Transport},
+};
+
+use super::kind::Kind;
+use crate::plan::{count::count, mistakes::Mistake, read::Table};
+
+/// Reads `threads` of a test and says where it has no meaning; a default that has none is left out. `window` is the
+/// measurement's.
+pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
+    let Some(threads) = test.whole::<u32>("threads").filter(|threads| threads.value > 1) else { return 1 };
+    let fewest = kind.qps.iter().min().copied().unwrap_or(1);
+    let wrong = if kind.op.is_some_and(|op| op.is_collective()) || kind.transport == Some(Transport::Nccl) {
+        // Said with the other keys of pairs.
+        return 1;
+    } else if kind.transport == Some(Transport::Tcp) {
+        Some(("`threads` has no meaning for TCP".to_owned(), "leave it out: every stream has a thread of its own"))
+    } else if kind.metric == Some(TestMetric::Latency) {
+        Some(("latency is measured on one thread".to_owned(), "leave `threads` out"))
+    } else if threads.value > fewest {
+        let qps = count(fewest as usize, "queue pair");
+        Some((format!("{} threads for {qps}", threads.value), "a thread needs a queue pair at least: raise `qps`"))
+    } else if let Some(Window::Adaptive { .. }) = window {
+        let message = "several threads are not measured adaptively: each would end by itself";
+        Some((message.to_owned(), "write measure = \"2s\", or leave `threads` out"))
+    } else {
+        None
+    };
+    let Some((message, help)) = wrong else { return threads.value };
+    if threads.own {
+        test.book.add(Mistake::at(threads.span, message).help(help));
+    }
+    1
+}

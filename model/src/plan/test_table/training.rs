@@ -1,0 +1,159 @@
+//! Training steps: the gradients of which model, in which buckets, beside how long a backward pass.
+
+use railgauge_wire::{
+    group::Training,
+    terms::{Datatype, Op, TestMetric},
+};
+use toml::de::DeValue;
+
+use super::{kind::Kind, sizes};
+use crate::plan::{
+    grammar::quantity,
+    mistakes::Mistake,
+    read::{At, Table},
+};
+
+/// Keys that only training steps have.
+const OWN: &[&str] = &["model", "bucket", "first_bucket", "compute"];
+
+/// Models and their parameters, each of which has one gradient.
+///
+/// Counted from the dimensions in He et al. 2016 (torchvision's resnet50, with its batch normalisation), Devlin et al.
+/// 2019 (with the pooling layer), Radford et al. 2019, Touvron et al. 2023 and Grattafiori et al. 2024.
+const MODELS: &[(&str, u64)] = &[
+    ("resnet-50", 25_557_032),
+    ("bert-large", 335_141_888),
+    ("gpt-2-xl", 1_557_611_200),
+    ("llama-2-7b", 6_738_415_616),
+    ("llama-3-8b", 8_030_261_248),
+];
+
+/// Words of `model`.
+pub fn models() -> Vec<&'static str> {
+    MODELS.iter().map(|(name, _)| *name).collect()
+}
+
+/// The metric, unless it is that of a training step and the operation has none.
+pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) -> Option<At<TestMetric>> {
+    let metric = metric?;
+    let wrong = match (metric.value, op) {
+        (TestMetric::Step, Some(op)) if op != Op::AllReduce => format!("{op} has no metric = \"step\""),
+        _ => return Some(metric),
+    };
+    let help = "a training step is an all_reduce; take \"bandwidth\" or \"latency\" for others";
+    test.book.add(Mistake::at(metric.span, wrong).help(help));
+    None
+}
+
+/// The bytes of all gradients: those of `model`, or `sizes`; `None` after saying what is wrong.
+pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
+    if kind.metric != Some(TestMetric::Step) {
+        return sizes::read(test, kind);
+    }
+    let Some(model) = test.word("model") else {
+        if test.written("model").is_none() && test.raw("sizes").is_none() {
+            let mistake = Mistake::at(test.span.clone(), "a training step needs `model` or `sizes`");
+            test.book.add(mistake.help("for example model = \"resnet-50\", or sizes = \"100MB\" of gradients"));
+            return None;
+        }
+        return sizes::read(test, kind);
+    };
+    if let Some(span) = test.name_span("sizes") {
+        let mistake = Mistake::at(span, "`sizes` beside `model`").also(model.span.clone(), "the model");
+        test.book.add(mistake.help("the size is that of the model's gradients: leave one of them out"));
+        return None;
+    }
+    let [datatype] = datatypes(test)[..] else {
+        let mistake = Mistake::at(model.span, "the gradients of a model with several datatypes");
+        test.book.add(mistake.help("name one `datatype`, or make a test of each"));
+        return None;
+    };
+    let parameters = MODELS.iter().find(|(name, _)| *name == model.value).map(|(_, parameters)| *parameters)?;
+    Some(vec![parameters * u64::from(datatype.bytes())])
+}
+
+/// The datatypes as far as they are words; what is wrong with them is said where the collective is read.
+fn datatypes(test: &Table<'_>) -> Vec<Datatype> {
+    let Some(raw) = test.raw("datatype") else { return vec![Datatype::F32] };
+    let words: Vec<&str> = match &*raw.value {
+        DeValue::Array(list) => list.iter().filter_map(|word| word.get_ref().as_str()).collect(),
+        one => one.as_str().into_iter().collect(),
+    };
+    words.into_iter().filter_map(Datatype::from_word).collect()
+}
+
+/// The step around a collective; `None` for other metrics, beside which its keys are mistakes.
+pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
+    if kind.metric != Some(TestMetric::Step) {
+        for span in OWN.iter().filter_map(|name| test.name_span(name)).filter(|_| kind.metric.is_some()) {
+            let mistake = Mistake::at(span, "only a training step has a model, buckets and a backward pass");
+            test.book.add(mistake.help("leave it out, or say metric = \"step\""));
+        }
+        return None;
+    }
+    if let Some(span) = test.name_span("graph").filter(|_| test.flag("graph").is_some_and(|graph| graph.value)) {
+        let mistake = Mistake::at(span, "the buckets of a training step are not captured into a CUDA graph");
+        test.book.add(mistake.help("leave `graph` out"));
+    }
+    let size = |name| test.parsed(name, quantity::size).map(|at| at.value);
+    let compute = test.time("compute");
+    if compute.is_none() && test.written("compute").is_none() {
+        let mistake = Mistake::at(test.span.clone(), "a training step needs `compute`, the time of its backward pass");
+        test.book.add(mistake.help("for example compute = \"100ms\"; \"0s\" overlaps nothing"));
+    }
+    Some(Training {
+        model: test.word("model").map(|model| model.value.to_owned()),
+        bucket: size("bucket")?,
+        first_bucket: size("first_bucket")?,
+        compute: compute?.value,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::plan::{Mistakes, Plan, parse};
+
+    const HEAD: &str = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-4]\"]\n\
+                        [[test]]\nmetric = \"step\"\ntransport = \"tcp\"\n";
+
+    fn read(rest: &str) -> Result<Plan, Mistakes> {
+        parse("p.toml", &format!("{HEAD}{rest}"), Path::new("")).map(|(plan, _)| plan)
+    }
+
+    #[test]
+    fn a_model_gives_the_size_and_buckets_are_those_of_pytorch() {
+        let plan =
+            read("op = \"all_reduce\"\nmodel = \"llama-3-8b\"\ndatatype = \"bf16\"\ncompute = \"900ms\"\n").unwrap();
+        let test = &plan.tests[0];
+        assert_eq!(test.sizes, [16_060_522_496]);
+        let training = test.collective.as_ref().unwrap().training.as_ref().unwrap();
+        assert_eq!((training.bucket, training.first_bucket, training.compute), (25 << 20, 1 << 20, 900_000_000));
+        let sizes =
+            read("op = \"all_reduce\"\nsizes = [\"1MiB\", \"8MiB\"]\nbucket = \"2MiB\"\ncompute = \"0s\"\n").unwrap();
+        assert_eq!(sizes.tests[0].sizes, [1 << 20, 8 << 20]);
+    }
+
+    #[test]
+    fn what_is_no_training_step_is_said() {
+        for (rest, words) in [
+            ("op = \"broadcast\"\nmodel = \"resnet-50\"\ncompute = \"1ms\"\n", "broadcast has no metric"),
+            ("op = \"write\"\n", "write has no metric"),
+            ("op = \"all_reduce\"\ncompute = \"1ms\"\n", "needs `model` or `sizes`"),
+            ("op = \"all_reduce\"\nmodel = \"resnet-50\"\n", "needs `compute`"),
+            ("op = \"all_reduce\"\nmodel = \"resnet-50\"\nsizes = 8\ncompute = \"1ms\"\n", "`sizes` beside `model`"),
+            (
+                "op = \"all_reduce\"\nmodel = \"resnet-50\"\ndatatype = [\"f32\", \"bf16\"]\ncompute = \"1ms\"\n",
+                "several datatypes",
+            ),
+            ("op = \"all_reduce\"\nmodel = \"resnet-51\"\ncompute = \"1ms\"\n", "resnet-51"),
+        ] {
+            let mistakes = read(rest).unwrap_err().to_string();
+            assert!(mistakes.contains(words), "{rest}: {mistakes}");
+        }
+        let other = HEAD.replace("step", "bandwidth") + "op = \"all_reduce\"\nbucket = \"1MiB\"\n";
+        let mistakes = parse("p.toml", &other, Path::new("")).map(drop).unwrap_err().to_string();
+        assert!(mistakes.contains("only a training step"), "{mistakes}");
+    }
+}

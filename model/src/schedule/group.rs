@@ -1,0 +1,95 @@
+//! Collectives: groups of hosts, and the ranks on each.
+
+use std::sync::Arc;
+
+use railgauge_wire::group::Manner;
+
+use super::{Cell, Flow, ScheduleError, circle, pattern::Directory};
+use crate::plan::model::{Collective, Grouping, Test};
+
+/// Rounds of groups: in a round no host is in two groups. Rank r of a group is the r-th of its flow's members: ranks
+/// of one host stand together, hosts in the plan's order, and a port's rail is the rank's number on its host.
+pub(super) fn rounds(
+    test: &Test,
+    collective: &Collective,
+    directory: &Directory<'_>,
+    names: &[Arc<str>],
+) -> Result<Vec<Vec<Flow>>, ScheduleError> {
+    let hosts = directory.members(test);
+    let groups: Vec<Vec<Vec<u32>>> = match collective.grouping {
+        Grouping::All => vec![vec![hosts]],
+        Grouping::Each => disjoint(directory.groups(&hosts)),
+        Grouping::Pairs => (0..circle::rounds(hosts.len()))
+            .map(|round| circle::round(hosts.len(), round).map(|(a, b)| sorted(hosts[a], hosts[b])).collect())
+            .collect(),
+        Grouping::Halves => vec![hosts.chunks(hosts.len().div_ceil(2).max(1)).map(<[u32]>::to_vec).collect()],
+        Grouping::Every(size) => vec![hosts.chunks(size.max(1) as usize).map(<[u32]>::to_vec).collect()],
+    };
+    let flow = |group: &Vec<u32>| {
+        let hosts: Vec<Arc<str>> = group.iter().map(|host| names[*host as usize].clone()).collect();
+        Flow::group(&hosts, collective.ranks_per_host)
+    };
+    let mut rounds: Vec<Vec<Flow>> =
+        groups.iter().map(|round| round.iter().filter_map(flow).collect::<Vec<_>>()).collect();
+    rounds.retain(|round| !round.is_empty());
+    if rounds.is_empty() {
+        let why = "its groups have one rank at most".to_owned();
+        return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
+    }
+    Ok(rounds)
+}
+
+/// The cells of a collective: an environment's cells stand together, so that its processes stay up while they pass.
+pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
+    let reductions: Vec<_> = match collective.reductions.as_slice() {
+        [] => vec![None],
+        some => some.iter().copied().map(Some).collect(),
+    };
+    let mut cells = Vec::new();
+    for env in &collective.env {
+        for &datatype in &collective.datatypes {
+            for (&reduction, &algorithm) in
+                reductions.iter().flat_map(|r| collective.algorithms.iter().map(move |a| (r, a)))
+            {
+                cells.extend(test.sizes.iter().map(|&size| Cell {
+                    op: test.op,
+                    metric: test.metric,
+                    transport: test.transport,
+                    service: test.service,
+                    memory: test.memory,
+                    size,
+                    qps: 1,
+                    only: None,
+                    manner: Some(Box::new(Manner {
+                        datatype,
+                        reduction,
+                        in_place: collective.in_place,
+                        graph: collective.graph,
+                        ranks_per_host: collective.ranks_per_host,
+                        algorithm,
+                        env: env.clone(),
+                        training: collective.training.clone(),
+                    })),
+                }));
+            }
+        }
+    }
+    cells
+}
+
+fn sorted(a: u32, b: u32) -> Vec<u32> {
+    vec![a.min(b), a.max(b)]
+}
+
+/// Groups spread over rounds, each into the first in which none of its hosts is busy.
+fn disjoint(groups: Vec<Vec<u32>>) -> Vec<Vec<Vec<u32>>> {
+    let mut rounds: Vec<Vec<Vec<u32>>> = Vec::new();
+    for group in groups.into_iter().filter(|group| !group.is_empty()) {
+        let free = |round: &&mut Vec<Vec<u32>>| !round.iter().flatten().any(|host| group.contains(host));
+        match rounds.iter_mut().find(free) {
+            Some(round) => round.push(group),
+            None => rounds.push(vec![group]),
+        }
+    }
+    rounds
+}

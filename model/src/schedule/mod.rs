@@ -1,0 +1,109 @@
+//! A plan and the number of rails of every host, turned into rounds in which no NIC is used twice, unless a pattern is
+//! about NICs that are shared. Pure and seeded.
+//!
+//! ```text
+//! Test ─ pattern ─▶ rounds of host pairs ─ rails ─▶ rounds of flows ─ cases ─▶ numbered cases, one at a time
+//! ```
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `model` | what a schedule is made of |
+//! | `pattern` | who talks to whom, as rounds of host pairs |
+//! | `circle` | the circle method: every pair once |
+//! | `colour` | pairs in a given order, spread over rounds |
+//! | `draw` | the seeded choice of rounds |
+//! | `at_once` | rounds whose flows share NICs on purpose |
+//! | `group` | groups of hosts and their ranks, for collectives |
+//! | `rails` | how many rails a host has, and which rails of a pair talk |
+//! | `cases` | the numbering of cases |
+//! | `effort` | the time and the bytes a test costs |
+//!
+//! `docs/scheduling.md` describes all of it for users.
+
+mod at_once;
+mod cases;
+mod circle;
+mod colour;
+mod draw;
+mod effort;
+mod error;
+mod group;
+mod model;
+mod pattern;
+mod rails;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use cases::CaseIndex;
+pub use effort::{LEAD, OVERHEAD, Time, Volume};
+pub use error::ScheduleError;
+pub use model::{Cell, Flow, Note, Port, Round, Schedule};
+pub use rails::Inventory;
+
+use crate::plan::{Plan, limits, model::Rails};
+
+/// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
+///
+/// A host that may turn out to be unusable is scheduled like any other: what cannot be measured on it becomes a
+/// failed case that names it. The same holds for a rail that the plan asks for by number and a host does not have.
+///
+/// # Errors
+/// When a test names a host or group that the plan does not have, pairs a host with itself, leaves nobody to pair, makes
+/// more measurements than a run may have, or is a collective. A checked plan has none of the first three.
+pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, ScheduleError> {
+    let names: Vec<Arc<str>> = plan.hosts.iter().map(|host| Arc::from(host.name.as_str())).collect();
+    let directory = pattern::Directory::new(plan);
+    let mut schedule = Schedule::default();
+    let mut amount = 0_u128;
+    for (index, test) in plan.tests.iter().enumerate() {
+        // Nothing is made of a test before it is known to be bounded: first by the plan alone, then with the rails of its hosts.
+        let bounded = |amount: u128| {
+            let widest =
+                inventory.widest(test).filter(|(_, rails)| *rails > 1 && !matches!(test.rails, Rails::Only(_)));
+            match amount > u128::from(limits::MEASUREMENTS) {
+                false => Ok(()),
+                true => Err(ScheduleError::TooMany {
+                    test: test.name.clone(),
+                    amount,
+                    most: limits::MEASUREMENTS,
+                    widest: widest.map(|(host, n)| format!("; `{host}` has {n} ports, the most")).unwrap_or_default(),
+                }),
+            }
+        };
+        bounded(amount.saturating_add(limits::least(plan, test)))?;
+        let each = limits::cells(test).saturating_mul(test.repeats.into());
+        if let Some(collective) = &test.collective {
+            let rounds = group::rounds(test, collective, &directory, &names)?;
+            let groups = rounds.iter().map(Vec::len).sum::<usize>() as u128;
+            amount = amount.saturating_add(groups.saturating_mul(each));
+            bounded(amount)?;
+            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
+            schedule.cells.push(model::cells(test));
+            continue;
+        }
+        if test.op.is_collective() {
+            return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
+        }
+        let mut notes = Vec::new();
+        let pairs = pattern::rounds(test, &directory, pattern::Draw::of(plan), &mut notes)?;
+        let counts = inventory.counts(plan, test.transport);
+        rails::note_differences(test, &directory, &counts, &names, &mut notes);
+        amount = amount.saturating_add(rails::flows(&pairs, &test.rails, &counts).saturating_mul(each));
+        bounded(amount)?;
+        let rounds = rails::spread(&pairs, &test.rails, &counts, &names);
+        if rounds.is_empty() {
+            let why = "its list of rails is empty".to_owned();
+            return Err(ScheduleError::NoPairs { test: test.name.clone(), why });
+        }
+        let rounds = inventory.at_distance(rounds, test.gpu_distance);
+        if let (true, Some(distance)) = (rounds.is_empty(), test.gpu_distance) {
+            notes.push(format!("test {}: no two ends have GPUs that are {distance} from their NICs", test.name));
+        }
+        schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
+        schedule.cells.push(model::cells(test));
+        schedule.notes.extend(notes.into_iter().map(|text| Note { test: index, text }));
+    }
+    Ok(schedule)
+}

@@ -1,0 +1,178 @@
+//! What a schedule is made of.
+
+use std::sync::Arc;
+
+use railgauge_wire::{
+    group::Manner,
+    terms::{Memory, Op, Service, TestMetric, Transport},
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::plan::model::Test;
+
+/// One end of a case: a host and which of its rails.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Port {
+    /// Host name in the plan. Shared, because a host stands in thousands of cases.
+    #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
+    pub host: Arc<str>,
+    /// Rail, counted from 0.
+    pub rail: u32,
+}
+
+impl Port {
+    /// The port of rail `rail` of `host`.
+    pub fn new(host: impl Into<Arc<str>>, rail: u32) -> Self {
+        Self { host: host.into(), rail }
+    }
+}
+
+fn write_name<S: Serializer>(name: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name)
+}
+
+fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Arc::from)
+}
+
+/// Ends that share a link through all their cases: queue pairs, or a group's communicator, stay up between them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Flow {
+    /// Where the bytes of a write come from; the initiator.
+    pub from: Port,
+    /// The other end.
+    pub to: Port,
+    /// All ranks of a collective, by rank: `from` is the first and `to` the last of them. Empty for a pair.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Port>,
+}
+
+impl Flow {
+    /// A pair.
+    pub fn pair(from: Port, to: Port) -> Self {
+        Self { from, to, members: Vec::new() }
+    }
+
+    /// A group: ranks of one host stand together, hosts in the given order, and a port's rail is the rank's number on its
+    /// host. `None` for one rank alone, which is no group: nothing would be exchanged.
+    pub fn group(hosts: &[Arc<str>], ranks_per_host: u32) -> Option<Self> {
+        let ports = |host: &Arc<str>| {
+            let host = Arc::clone(host);
+            (0..ranks_per_host).map(move |rail| Port { host: Arc::clone(&host), rail })
+        };
+        let members: Vec<Port> = hosts.iter().flat_map(ports).collect();
+        let (from, to) = (members.first()?.clone(), members.last()?.clone());
+        (members.len() > 1).then_some(Self { from, to, members })
+    }
+
+    /// Ends or ranks: 2 for a pair.
+    pub fn ranks(&self) -> u32 {
+        u32::try_from(self.members.len().max(2)).unwrap_or(u32::MAX)
+    }
+
+    /// Every host that takes part, once, in the order of the ranks.
+    pub fn hosts(&self) -> Vec<&Arc<str>> {
+        let mut hosts: Vec<&Arc<str>> = Vec::new();
+        for port in [&self.from].into_iter().chain(&self.members).chain([&self.to]) {
+            if !hosts.contains(&&port.host) {
+                hosts.push(&port.host);
+            }
+        }
+        hosts
+    }
+
+    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
+    pub fn name(&self) -> String {
+        if self.members.is_empty() {
+            return format!("{}:{} → {}:{}", self.from.host, self.from.rail, self.to.host, self.to.rail);
+        }
+        let hosts = self.hosts();
+        let hosts = match hosts.as_slice() {
+            [first, _, .., last] if hosts.len() > 3 => format!("{first} … {last} ({} hosts)", hosts.len()),
+            hosts => hosts.iter().map(|host| &***host).collect::<Vec<_>>().join(", "),
+        };
+        format!("{} ranks on {hosts}", self.members.len())
+    }
+}
+
+/// What is measured once on a flow: the cells of a test's matrix that are not the pair.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cell {
+    /// Operation.
+    pub op: Op,
+    /// Loop.
+    pub metric: TestMetric,
+    /// Verbs or TCP.
+    pub transport: Transport,
+    /// Queue pair service.
+    pub service: Service,
+    /// Where the bytes live.
+    pub memory: Memory,
+    /// Message size in bytes.
+    pub size: u64,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Number of the only queue pair or stream of these that is used; all of them if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<u32>,
+    /// How a collective works on its data; `None` for pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manner: Option<Box<Manner>>,
+}
+
+/// Flows that run at the same time: no two share a [`Port`], unless the pattern of the test says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Position of the test in the plan.
+    pub test: usize,
+    /// Number of the round in its test, counted from 0.
+    pub number: u32,
+    /// The flows.
+    pub flows: Vec<Flow>,
+}
+
+/// Something a reader of the results should know about a test's schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Position of the test in the plan.
+    pub test: usize,
+    /// In words; names the test.
+    pub text: String,
+}
+
+/// Everything a run will do, in order. Every flow of a round runs every cell of its test, in the cells' order, and
+/// the whole list of a test's rounds is run `repeats` times.
+///
+/// Cases are not stored: [`Schedule::cases`] counts them out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Cells of each test, by the test's position in the plan.
+    pub cells: Vec<Vec<Cell>>,
+    /// All rounds, tests in the plan's order.
+    pub rounds: Vec<Round>,
+    /// What a reader should know.
+    #[serde(default)]
+    pub notes: Vec<Note>,
+}
+
+/// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up
+/// while the sizes pass. Atomics have one size.
+pub(super) fn cells(test: &Test) -> Vec<Cell> {
+    if let Some(collective) = &test.collective {
+        return super::group::cells(test, collective);
+    }
+    const ATOMIC: &[u64] = &[8];
+    let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
+    let cell = |size, qps| Cell {
+        op: test.op,
+        metric: test.metric,
+        transport: test.transport,
+        service: test.service,
+        memory: test.memory,
+        size,
+        qps,
+        only: None,
+        manner: None,
+    };
+    test.qps.iter().flat_map(|&qps| sizes.iter().map(move |&size| cell(size, qps))).collect()
+}

@@ -1,0 +1,90 @@
+//! Time and bytes, worked by hand.
+
+use std::time::Duration;
+
+use railgauge_wire::{
+    step::Window,
+    terms::{Op, TestMetric},
+};
+
+use super::{plan, scheduled};
+use crate::{
+    plan::model::{Pattern, Rails, Test},
+    schedule::{Time, Volume},
+};
+
+/// Time of a case and volume of a link of a test of 2 × 3 cells (1 and 4 queue pairs; 64, 4096, 65536 bytes).
+fn effort(change: impl FnOnce(&mut Test)) -> (Time, Volume) {
+    let mut plan = plan(Pattern::Tournament, Rails::Aligned, &[1; 4], 0);
+    change(&mut plan.tests[0]);
+    let test = &plan.tests[0];
+    (Time::of_case(test), Volume::of_link(test, &scheduled(&plan).cells[0]))
+}
+
+/// One and four queue pairs of all three sizes.
+const ONCE: u128 = 5 * (64 + 4096 + 65536);
+
+#[test]
+fn a_window_of_a_duration_is_bounded_by_the_rate() {
+    let (time, volume) = effort(|test| {
+        test.window = Window::Duration(2_000_000_000);
+        test.warm_up = Duration::from_millis(500);
+        test.repeats = 3;
+    });
+    assert_eq!(time, Time { at_least: Duration::from_millis(2520), at_most: Some(Duration::from_millis(2520)) });
+    assert_eq!(volume, Volume { counted: 3 * 2 * ONCE, flowing: 3 * 6 * 2_500_000_000 });
+    assert!(!volume.is_exact());
+    assert_eq!(volume.at_most(None), None);
+    // 45 s of 8 Gb/s are 45 GB.
+    assert_eq!(volume.at_most(Some(8.0)), Some(45_000_000_000 + 6 * ONCE));
+}
+
+#[test]
+fn iterations_are_exact_without_a_warm_up() {
+    let iterations = |test: &mut Test| test.window = Window::Iterations(1000);
+    let (time, volume) = effort(iterations);
+    assert_eq!(time, Time { at_least: Duration::from_millis(20), at_most: None });
+    assert_eq!(volume.at_most(None), Some(1002 * ONCE));
+    let (_, unverified) = effort(|test| {
+        iterations(test);
+        test.verify = false;
+        test.bidirectional = true;
+    });
+    assert_eq!(unverified.at_most(None), Some(2000 * ONCE));
+    let ping_pong = |op| {
+        move |test: &mut Test| {
+            iterations(test);
+            test.metric = TestMetric::Latency;
+            test.op = op;
+        }
+    };
+    assert_eq!(effort(ping_pong(Op::Write)).1.at_most(None), Some(2002 * ONCE));
+    assert_eq!(effort(ping_pong(Op::Read)).1.at_most(None), Some(1002 * ONCE));
+    // Atomics have one size, 8 bytes, whatever the plan lists: one and four queue pairs of it.
+    assert_eq!(effort(ping_pong(Op::AtomicFadd)).1.at_most(None), Some(1002 * 5 * 8));
+    let (_, warm) = effort(|test| {
+        iterations(test);
+        test.warm_up = Duration::from_secs(1);
+    });
+    assert_eq!(warm.at_most(None), None);
+    assert_eq!(warm.at_most(Some(8.0)), Some(1002 * ONCE + 6_000_000_000));
+}
+
+#[test]
+fn adaptive_windows_have_a_range() {
+    let (mut time, volume) = effort(|test| {
+        test.window = Window::Adaptive { relative: 0.01, at_least: 1_000_000_000, at_most: 5_000_000_000 }
+    });
+    assert_eq!(time, Time { at_least: Duration::from_millis(1020), at_most: Some(Duration::from_millis(5020)) });
+    assert_eq!(volume.flowing, 6 * 5_000_000_000);
+    time += Time { at_least: Duration::from_secs(1), at_most: None };
+    assert_eq!(time.times(2), Time { at_least: Duration::from_millis(4040), at_most: None });
+    // A clock that would overflow stays at its end.
+    assert_eq!(time.times(u64::MAX).at_least, Duration::from_nanos(u64::MAX));
+    let (_, absurd) = effort(|test| {
+        test.window = Window::Iterations(u64::MAX);
+        test.sizes = vec![u64::MAX];
+        test.repeats = 1000;
+    });
+    assert_eq!(absurd.counted, u128::MAX);
+}

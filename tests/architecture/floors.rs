@@ -1,0 +1,123 @@
+//! Who may import whom: in every crate the modules stand one above the other, and a module imports only those below it. So there is
+//! no arrow back, and no circle.
+
+use super::{before_tests, code, sources};
+
+/// A crate's sources and its modules, the lowest first.
+const FLOORS: &[(&str, &[&str])] = &[
+    (
+        "wire/src",
+        &[
+            "natural", "shell", "terms", "remedy", "failure", "measure", "copies", "facts", "link", "step", "group",
+            "frame", "message",
+        ],
+    ),
+    ("stats/src", STATS),
+    ("model/src", &["border", "files", "plan", "schedule", "journal", "directory"]),
+    (
+        "agent/src",
+        &[
+            "fault",
+            "system",
+            "bench",
+            "memory",
+            "verbs",
+            "gpu",
+            "facts",
+            "counters",
+            "fabric",
+            "collective",
+            "nccl",
+            "conversation",
+        ],
+    ),
+    ("src", &["preflight", "cluster", "run", "analysis", "report", "cli"]),
+];
+
+/// The statistics.
+const STATS: &[&str] =
+    &["refusal", "rank", "shift", "student", "robust", "multiple", "bisect", "changepoint", "compare", "localise"];
+
+/// Pairs that may not be, although the floors would allow them: what is measured and what is judged meet in the journal alone, and
+/// only where a run asks for further cases or its report is drawn.
+const APART: &[(&str, &str, &str)] = &[
+    ("src", "analysis", "run"),
+    ("src", "analysis", "cluster"),
+    ("src", "report", "run"),
+    ("src", "report", "cluster"),
+    ("src", "cluster", "preflight"),
+];
+
+/// Modules of the crate that a file imports: the first name behind `crate::`, or behind as many `super::` as lead there.
+fn imports(file: &str, root: &str, text: &str) -> Vec<String> {
+    let inside: Vec<&str> = file[root.len() + 1..].trim_end_matches(".rs").split('/').collect();
+    let depth = inside.len() - usize::from(inside.last() == Some(&"mod"));
+    let text: String = code(before_tests(text)).collect::<Vec<_>>().join("\n");
+    let up = "super::".repeat(depth);
+    let mut found = Vec::new();
+    for start in ["crate::", up.as_str()] {
+        for (at, _) in text.match_indices(start) {
+            // `super::super::x` of a deeper file holds `super::x` too.
+            if start != "crate::" && text[..at].ends_with("super::") {
+                continue;
+            }
+            found.extend(heads(&text[at + start.len()..]));
+        }
+    }
+    found
+}
+
+/// The first names of a path, or of every path of a group in braces.
+fn heads(path: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+    };
+    let Some(group) = path.strip_prefix('{') else { return vec![name(path)] };
+    let (mut depth, mut found, mut begins) = (0, Vec::new(), true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            c if begins && !c.is_whitespace() => {
+                found.push(name(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_run_one_way() {
+    for (root, floors) in FLOORS {
+        let floor = |module: &str| floors.iter().position(|name| *name == module);
+        let mut arrows = 0;
+        for (file, text) in sources(root) {
+            let own = file[root.len() + 1..].split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+            if own == "lib" || own == "main" || file.contains("/tests/") {
+                continue;
+            }
+            let here = floor(&own).unwrap_or_else(|| panic!("{file}: {own} has no floor"));
+            for target in imports(&file, root, &text) {
+                let Some(there) = floor(&target) else { continue };
+                assert!(there <= here, "{file}: {own} imports {target}, which stands above it");
+                let apart = APART.contains(&(root, &own, &target));
+                assert!(!apart, "{file}: {own} may not import {target}");
+                arrows += usize::from(there < here);
+            }
+        }
+        // A rule that sees nothing holds nothing.
+        assert!(arrows >= floors.len() / 2, "{root}: {arrows} imports seen");
+    }
+}
+
+#[test]
+fn the_rule_sees_every_way_of_importing() {
+    let text =
+        "use crate::{\n    a::b,\n    c::{d, e},\n};\nuse super::f;\nlet x = crate::g::h();\nuse super::super::i;\n";
+    assert_eq!(imports("src/one/two.rs", "src", text), ["a", "c", "g", "i"]);
+    assert_eq!(imports("src/one/mod.rs", "src", "use super::f;\nuse crate::{g, h::{i, j}};\n"), ["g", "h", "f"]);
+}

@@ -1,0 +1,243 @@
+//! What to do about a failure or a finding. What travels and what is kept is the id of an entry of one table and the values that
+//! it fills in; the words and the commands are made from the table where somebody reads them.
+
+mod table;
+
+use std::{borrow::Cow, collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
+
+pub use table::*;
+
+use crate::shell::quoted;
+
+/// Where remedies are explained, each under its id.
+pub const DOCS: &str = "docs/remedies.md";
+/// The most values that a remedy fills in.
+pub const VALUES: usize = 12;
+
+/// An entry of the table. What a failure or a finding fills in stands in braces: `{interface}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// What programs know it by; it stays when the words change.
+    pub id: &'static str,
+    /// What people read; `{0}` is the first command, `{name}` a value.
+    pub text: &'static str,
+    /// The commands in it.
+    pub commands: &'static [Template],
+}
+
+/// A command of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Template {
+    /// As a shell takes it once everything in braces is filled in.
+    pub command: &'static str,
+    /// Whether it changes something; if not, it only shows something.
+    pub changes: bool,
+    /// Where it is to be run.
+    pub on: Place,
+}
+
+/// Where a command is to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// On the host that the remedy is about.
+    Host,
+    /// On the machine that runs railgauge.
+    Controller,
+}
+
+impl Template {
+    const fn look(command: &'static str) -> Self {
+        Self { command, changes: false, on: Place::Host }
+    }
+
+    const fn change(command: &'static str) -> Self {
+        Self { command, changes: true, on: Place::Host }
+    }
+
+    const fn look_here(command: &'static str) -> Self {
+        Self { command, changes: false, on: Place::Controller }
+    }
+
+    const fn change_here(command: &'static str) -> Self {
+        Self { command, changes: true, on: Place::Controller }
+    }
+}
+
+/// A remedy of one failure or finding. As JSON it has, beside its fields, its words (`text`), its `commands` and where it is
+/// explained (`docs`); these are not read back.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Remedy {
+    /// The id of its entry in the table.
+    pub id: Cow<'static, str>,
+    /// What it fills in, by name.
+    #[serde(default)]
+    pub values: BTreeMap<Cow<'static, str>, String>,
+}
+
+/// A command of a remedy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Command {
+    /// As a shell takes it. What is not known of the host stands in capitals: `INTERFACE`.
+    pub command: String,
+    /// Whether it changes something; if not, it only shows something.
+    pub changes: bool,
+    /// Where it is to be run.
+    pub on: Place,
+}
+
+impl Entry {
+    /// The entry of this id.
+    pub fn find(id: &str) -> Option<&'static Self> {
+        all().find(|entry| entry.id == id)
+    }
+
+    /// The remedy with these values in place of the names in braces.
+    pub fn with<V: Into<String>>(&self, values: impl IntoIterator<Item = (&'static str, V)>) -> Remedy {
+        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).collect();
+        Remedy { id: Cow::Borrowed(self.id), values }
+    }
+
+    /// The commands with these values. Values come from hosts: each stays one word of its command.
+    fn commands(&self, values: &BTreeMap<Cow<'static, str>, String>) -> Vec<Command> {
+        let filled = |of: &Template| Command {
+            command: fill(of.command, |name| match values.get(name) {
+                Some(value) => quoted(value),
+                None => name.to_uppercase(),
+            }),
+            changes: of.changes,
+            on: of.on,
+        };
+        self.commands.iter().map(filled).collect()
+    }
+}
+
+impl Remedy {
+    /// What people read.
+    pub fn text(&self) -> String {
+        let Some(entry) = Entry::find(&self.id) else {
+            return format!("remedy {:?} is not known to this version of railgauge", self.id);
+        };
+        let commands = entry.commands(&self.values);
+        fill(entry.text, |name| match name.parse::<usize>() {
+            Ok(at) => commands.get(at).map_or_else(String::new, |one| format!("`{}`", one.command)),
+            Err(_) => self.values.get(name).cloned().unwrap_or_else(|| name.to_uppercase()),
+        })
+    }
+
+    /// The commands in it.
+    pub fn commands(&self) -> Vec<Command> {
+        Entry::find(&self.id).map_or_else(Vec::new, |entry| entry.commands(&self.values))
+    }
+
+    /// Where it is explained.
+    pub fn docs(&self) -> String {
+        format!("{DOCS}#{}", self.id)
+    }
+}
+
+/// A text with something in place of every name in braces. What is filled in is not looked at again.
+fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, name, after)) = next(rest) {
+        filled += before;
+        filled += &value(name);
+        rest = after;
+    }
+    filled + rest
+}
+
+/// What stands before the next name in braces, the name, and what follows it.
+fn next(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    Some((before, name, after))
+}
+
+impl From<Entry> for Remedy {
+    fn from(entry: Entry) -> Self {
+        Self { id: Cow::Borrowed(entry.id), values: BTreeMap::new() }
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl Serialize for Remedy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Remedy", 5)?;
+        fields.serialize_field("id", &self.id)?;
+        fields.serialize_field("values", &self.values)?;
+        fields.serialize_field("text", &self.text())?;
+        fields.serialize_field("commands", &self.commands())?;
+        fields.serialize_field("docs", &self.docs())?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn names(text: &str) -> BTreeSet<&str> {
+        let mut found = BTreeSet::new();
+        let mut rest = text;
+        while let Some((_, name, after)) = next(rest) {
+            found.insert(name);
+            rest = after;
+        }
+        found
+    }
+
+    #[test]
+    fn every_remedy_has_an_id_of_its_own_and_every_command_is_in_its_text() {
+        let ids: BTreeSet<&str> = all().map(|entry| entry.id).collect();
+        assert_eq!(ids.len(), all().count());
+        for entry in all() {
+            assert!(entry.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{entry:?}");
+            let told = names(entry.text);
+            for at in 0..entry.commands.len() {
+                assert!(told.contains(at.to_string().as_str()), "{entry:?}");
+            }
+            for at in told.iter().filter_map(|name| name.parse::<usize>().ok()) {
+                assert!(at < entry.commands.len(), "{entry:?}");
+            }
+            let values: BTreeSet<&str> = entry.commands.iter().flat_map(|one| names(one.command)).chain(told).collect();
+            assert!(values.len() <= VALUES, "{entry:?}");
+            let remedy = Remedy::from(*entry);
+            assert!(!remedy.text().contains('{') && !remedy.text().is_empty(), "{remedy:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_one_word_of_its_command_and_nothing_of_it_is_filled_in_again() {
+        let remedy = MTU.with([("interface", "{mtu}; reboot"), ("mtu", "9000")]);
+        assert_eq!(remedy.commands()[0].command, "ip link set '{mtu}; reboot' mtu 9000");
+        assert!(remedy.text().contains("`ip link set '{mtu}; reboot' mtu 9000`"), "{remedy}");
+        assert_eq!(Remedy::from(MTU).commands()[0].command, "ip link set INTERFACE mtu MTU");
+    }
+
+    #[test]
+    fn words_are_made_where_they_are_read() {
+        let told = serde_json::to_string(&MTU.with([("interface", "eth1"), ("mtu", "9000")])).unwrap();
+        let lie = told.replace("ip link", "rm -r");
+        assert_ne!(told, lie);
+        let read: Remedy = serde_json::from_str(&lie).unwrap();
+        assert_eq!(read.commands()[0].command, "ip link set eth1 mtu 9000");
+        assert_eq!(serde_json::to_string(&read).unwrap(), told);
+    }
+
+    #[test]
+    fn a_remedy_that_the_table_does_not_have_says_so_and_has_no_commands() {
+        let read: Remedy = serde_json::from_str(r#"{"id":"of-tomorrow","commands":[]}"#).unwrap();
+        assert!(read.text().contains("of-tomorrow") && read.commands().is_empty());
+    }
+}

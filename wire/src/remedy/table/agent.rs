@@ -1,0 +1,48 @@
+//! What to do about failures of requests to an agent: memory, cores, counters, threads, TCP, the conversation itself.
+
+use super::remedies;
+
+remedies! {
+    ALLOW_CONGESTION_CONTROL = "allow-congestion-control",
+        "run the agent as root, or add {congestion} to net.ipv4.tcp_allowed_congestion_control of the host; {0} shows \
+         what is allowed",
+        look "sysctl net.ipv4.tcp_allowed_congestion_control";
+    CHECK_FIREWALL = "check-firewall", "check that no firewall drops TCP connections to this host";
+    CHECK_PEER_AND_LINK = "check-peer-and-link",
+        "check that the peer's agent still runs and that the link between the hosts is up";
+    CHECK_ROUTE = "check-route",
+        "check that the two addresses reach one another ({0}, {1}) and that no firewall drops TCP between them",
+        look "ip route get {peer}", look "ping -c 3 {peer}";
+    FEWER_RANKS = "fewer-ranks", "use smaller sizes or a smaller `ranks_per_host`";
+    LOAD_CONGESTION_CONTROL = "load-congestion-control",
+        "load its module ({0}), or use another `congestion_control`",
+        change "modprobe tcp_{congestion}";
+    LOOK_AT_PEER_ERROR = "look-at-peer-error", "look at the peer's own error";
+    MEASURE_AGAIN = "measure-again", "measure again";
+    MEASURE_FIXED_TIME = "measure-fixed-time", "measure for a fixed time";
+    NAME_DEVICE_OF_FACTS = "name-device-of-facts", "name a device or an interface that is in facts.json";
+    NAME_INTERFACE = "name-interface", "name one of these addresses or interfaces in the plan";
+    NAME_OPEN_CORE = "name-open-core", "name one of these as `core` in the plan, or leave `core` out";
+    ONE_THREAD = "one-thread", "open the link with one thread";
+    PEER_CPU_TIME = "peer-cpu-time",
+        "check that the peer's agent is alive and gets CPU time: look at the load and at core pinning of the peer";
+    QUEUE_PAIR_PER_THREAD = "queue-pair-per-thread", "use at least one queue pair per thread";
+    RAISE_OPEN_FILES = "raise-open-files",
+        "raise the hard limit of open files ({0} shows it)",
+        look "ulimit -Hn";
+    RAISE_PENDING_SIGNALS = "raise-pending-signals",
+        "raise the limit of pending signals ({0} shows it), or use completion = \"poll\"",
+        look "ulimit -i";
+    RAISE_PROCESSES = "raise-processes",
+        "raise the limit of processes ({0} shows it), or use fewer streams or threads",
+        look "ulimit -u";
+    REMOVE_OLD_AGENT = "remove-old-agent",
+        "remove the agent on the host, it is sent again: controller and agents must come from one build";
+    REPORT_DEFECT = "report-defect", "report this as a defect of railgauge, with the host's part of log.txt";
+    RESERVE_HUGE_PAGES = "reserve-huge-pages",
+        "reserve huge pages ({0}, or more: every buffer needs its own)",
+        change "sysctl vm.nr_hugepages={pages}";
+    SMALLER_BUFFERS = "smaller-buffers", "use smaller sizes or fewer queue pairs";
+    STREAMS_IN_RANGE = "streams-in-range", "use 1 to {most} streams and sizes of at least 1 byte";
+    TCP_OPERATION = "tcp-operation", "use write, read or send over TCP";
+}

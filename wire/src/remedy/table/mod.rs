@@ -1,0 +1,35 @@
+//! The table: a file for each part of the house, an entry for each remedy.
+
+mod agent;
+mod fabric;
+mod gpu;
+mod hosts;
+mod preflight;
+mod run;
+
+pub use self::{agent::*, fabric::*, gpu::*, hosts::*, preflight::*, run::*};
+use super::Entry;
+
+/// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
+/// a command says where it is run and whether it changes something there: `look` and `change` are for the host that the remedy
+/// is about, `look_here` and `change_here` for the machine that runs railgauge.
+macro_rules! remedies {
+    ($($name:ident = $id:literal, $text:literal $(, $kind:ident $command:literal)*;)*) => {
+        $(
+            #[doc = concat!("`", $id, "`")]
+            pub const $name: $crate::remedy::Entry = $crate::remedy::Entry {
+                id: $id,
+                text: $text,
+                commands: &[$($crate::remedy::Template::$kind($command)),*],
+            };
+        )*
+        /// Every remedy of this file.
+        pub(super) const ALL: &[$crate::remedy::Entry] = &[$($name),*];
+    };
+}
+use remedies;
+
+/// Every remedy.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    [preflight::ALL, hosts::ALL, run::ALL, agent::ALL, fabric::ALL, gpu::ALL].into_iter().flatten()
+}
