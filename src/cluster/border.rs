@@ -10,7 +10,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     message::{Answer, FromAgent},
-    remedy::{self, Entry, Remedy},
+    remedy::{self, Entry, Place, Remedy},
 };
 use serde_json::Value;
 
@@ -66,9 +66,11 @@ fn bounded(reply: FromAgent) -> FromAgent {
     }
 }
 
-/// Whether a remedy is one of the table and fills in no more than one of ours does: its words are made from that.
+/// Whether a remedy is one of the table and fills in no more than one of ours does: its words are made from that. What is to be
+/// run on this machine is not for an agent to say, which chooses the values.
 fn known(remedy: &Remedy) -> bool {
-    Entry::find(&remedy.id).is_some() && remedy.values.len() <= remedy::VALUES
+    let ours = |entry: &Entry| entry.commands.iter().all(|command| command.on == Place::Host);
+    Entry::find(&remedy.id).is_some_and(ours) && remedy.values.len() <= remedy::VALUES
 }
 
 /// The failure of the request that a reply answers, in place of what it says.
@@ -144,6 +146,7 @@ mod tests {
         assert_eq!(sent(id, remedy::VALUES).map(|kept| kept.values.len()), Some(remedy::VALUES));
         assert_eq!(sent(id, remedy::VALUES + 1), None);
         assert_eq!(sent("made-up", 0), None);
+        assert_eq!(sent(remedy::ACCEPT_HOST_KEY.id, 0), None, "its command is for this machine");
         // What it fills in is made harmless as every text is.
         let failure = failed("no").remedy(remedy::MTU.with([("interface", "eth1\x1b[31m")]));
         let FromAgent::Reply { outcome: Err(failure), .. } = admit(&reply(Err(failure))).unwrap() else {

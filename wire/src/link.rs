@@ -54,6 +54,9 @@ pub enum Joining {
     RdmaCm,
 }
 
+/// Depth where neither the plan nor the device says otherwise: perftest's `--tx-depth`.
+pub const DEPTH: u32 = 128;
+
 /// Everything a plan may turn. `None` means the agent's default; the answer to `Open` says what was used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -111,6 +111,11 @@ impl Op {
     pub const fn pulls(self) -> bool {
         matches!(self, Self::Read)
     }
+
+    /// Whether the responder posts a receive for every message and so hears of it: what is staged needs that.
+    pub const fn takes_receives(self) -> bool {
+        matches!(self, Self::Send | Self::WriteImm)
+    }
 }
 
 words! {
@@ -225,6 +230,19 @@ words! {
         Tcp = "tcp",
         /// NVIDIA's collectives between GPUs; what carries the bytes is the library's choice.
         Nccl = "nccl",
+    }
+}
+
+impl Transport {
+    /// Whether it carries an operation: NCCL every collective, verbs and TCP those that an [`Algorithm`] is known for, verbs
+    /// every operation of a pair, TCP those without immediate data and atomics.
+    pub fn carries(self, op: Op) -> bool {
+        match self {
+            Self::Nccl => op.is_collective(),
+            _ if op.is_collective() => Algorithm::ALL.iter().any(|algorithm| algorithm.does(op)),
+            Self::Verbs => true,
+            Self::Tcp => matches!(op, Op::Write | Op::Read | Op::Send),
+        }
     }
 }
 
@@ -346,6 +364,17 @@ words! {
         Uc = "uc",
         /// Unreliable datagram.
         Ud = "ud",
+    }
+}
+
+impl Service {
+    /// Whether it carries an operation of a pair (InfiniBand Architecture Specification, volume 1, 9.2.1).
+    pub const fn carries(self, op: Op) -> bool {
+        match self {
+            Self::Rc => !op.is_collective(),
+            Self::Uc => matches!(op, Op::Write | Op::WriteImm | Op::Send),
+            Self::Ud => matches!(op, Op::Send),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use railgauge_wire::{
     measure::{Lane, Measurement, SourcePort},
     remedy,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric},
+    terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric, Transport},
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -263,7 +263,7 @@ impl Tcp {
 
     fn pass(&self, op: Op, metric: TestMetric, size: u64, purpose: Purpose) -> Result<Pass, Failure> {
         self.fits(size)?;
-        if !matches!(op, Op::Write | Op::Read | Op::Send) {
+        if !Transport::Tcp.carries(op) {
             let cause = format!("there is no {op} over TCP");
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::TCP_OPERATION));
         }

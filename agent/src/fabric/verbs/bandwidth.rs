@@ -25,11 +25,6 @@ use crate::{
 /// How long nothing may arrive before what is still missing is taken for lost, in nanoseconds.
 pub const QUIET: u64 = 100_000_000;
 
-/// Whether messages of `op` take receives, so that the peer's CPU has work.
-pub const fn takes_receives(op: Op) -> bool {
-    matches!(op, Op::Send | Op::WriteImm)
-}
-
 impl VerbsEnd {
     /// Warms up, then streams for as long as the window says.
     ///
@@ -37,7 +32,7 @@ impl VerbsEnd {
     /// The fabric, the peer or the deadline; or atomics that do not add up.
     pub fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         let Timing { op, size, bidirectional, only, .. } = *timing;
-        let takes = takes_receives(op);
+        let takes = op.takes_receives();
         let heard = takes || bidirectional;
         let pairs = self.pairs.len();
         if only.is_some_and(|only| bidirectional || only as usize >= pairs) {
@@ -127,7 +122,7 @@ impl VerbsEnd {
         let mut waiter = self.waiter(control, Stage::Measure);
         let how = How { rule, size, depth: self.settings.pace(size).depth, only: only.map(|i| i as usize) };
         let messages = |flows: &[Sends]| flows.iter().map(Sends::posted).collect();
-        if !takes_receives(op) {
+        if !op.takes_receives() {
             let tally = stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut Nothing)?;
             return Ok((tally, messages(&flows)));
         }

@@ -10,7 +10,6 @@ use railgauge_wire::{
 };
 
 use super::{
-    bandwidth::takes_receives,
     choice::Choice,
     cm::Manager,
     layout::{HEADER, Layout},
@@ -132,15 +131,10 @@ impl VerbsEnd {
     pub fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
         let unsupported =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
-        let fits = match self.service {
-            Service::Rc => matches!(op, Op::Write | Op::WriteImm | Op::Read | Op::Send) || op.is_atomic(),
-            Service::Uc => matches!(op, Op::Write | Op::WriteImm | Op::Send),
-            Service::Ud => op == Op::Send,
-        };
-        if !fits {
+        if !self.service.carries(op) {
             return unsupported(format!("service {} has no operation {op}", self.service), remedy::RC_SERVICE);
         }
-        if self.gpu_path == GpuPath::Staged && !takes_receives(op) {
+        if self.gpu_path == GpuPath::Staged && !op.takes_receives() {
             let cause = format!("{op} does not tell its target, so nobody there would take the bytes on to the GPU");
             return unsupported(cause, remedy::STAGED_OPERATION);
         }

@@ -10,7 +10,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    bandwidth::{QUIET, takes_receives},
+    bandwidth::QUIET,
     end::{Batches, VerbsEnd},
     phase::Phase,
     pingpong::{ByCompletion, ByMemory, ByReceive, Paddle, SIGNAL_EVERY, serve_first},
@@ -46,7 +46,7 @@ impl VerbsEnd {
                 self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
                 play(&mut paddle, &mut waiter, timing, control, 2)
             }
-            _ if takes_receives(op) => {
+            _ if op.takes_receives() => {
                 self.post_receives()?;
                 self.drain()?;
                 self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
@@ -59,7 +59,7 @@ impl VerbsEnd {
                 play(&mut paddle, &mut waiter, timing, control, 1)
             }
         };
-        if takes_receives(op) {
+        if op.takes_receives() {
             self.sent[0] += sends.posted();
             if measured.is_ok() && self.service != Service::Rc {
                 self.no_strays()?;

@@ -13,7 +13,6 @@ use railgauge_wire::{
 };
 
 use super::{
-    bandwidth::takes_receives,
     credit::{Granted, Sink},
     end::VerbsEnd,
     phase::{Listener, Phase},
@@ -44,7 +43,7 @@ impl VerbsEnd {
     pub fn serve(&mut self, op: Op, metric: TestMetric, size: u64, control: &Control) -> Result<Measurement, Failure> {
         self.supports(op, size)?;
         let op = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
-        if takes_receives(op) {
+        if op.takes_receives() {
             self.post_receives()?;
         }
         let (started, used) = (clock::now(), cpu::thread());
@@ -158,13 +157,13 @@ impl VerbsEnd {
         let count = Count::default();
         let mut led = Led { listener: &mut self.listener, sink, count, size, over: false, control };
         led.listener.acknowledge(led.sink.mailbox())?;
-        if takes_receives(op) {
+        if op.takes_receives() {
             stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut led)?;
         } else {
             stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut led)?;
         }
         let (measurement, over) = (led.count.finish(), led.over);
-        if takes_receives(op) {
+        if op.takes_receives() {
             self.account(&flows);
             self.drain()?;
         }
@@ -194,7 +193,7 @@ impl VerbsEnd {
             let stage = self.stage(op, size);
             return_all(&mut self.by_receive(&mut sends, stage), &mut waiter, over)?
         };
-        if takes_receives(op) {
+        if op.takes_receives() {
             self.sent[0] += sends.posted();
         }
         count.add(returned);

@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Completion, Footprint, Joining, Knobs, LinkSpec},
+    link::{Completion, DEPTH, Footprint, Joining, Knobs, LinkSpec},
     remedy::{self, Remedy},
     terms::LinkLayer,
 };
 
 use crate::verbs::device::Limits;
-
-/// Work requests in flight per queue pair: perftest's default.
-const DEPTH: u32 = 128;
 
 /// Most requests handed over at once by default. More gains nothing, less costs a doorbell (in software a system
 /// call) per message.

@@ -7,7 +7,6 @@ use railgauge_wire::{
 };
 
 use super::{
-    bandwidth::takes_receives,
     credit::Granted,
     end::{Batches, VerbsEnd},
     layout::HEADER,
@@ -92,7 +91,7 @@ impl VerbsEnd {
         let mut flows = (0..self.pairs.len())
             .map(|i| self.sends(i, op, pattern.size, Walk::default(), batches))
             .collect::<Result<Vec<_>, _>>()?;
-        if !takes_receives(op) {
+        if !op.takes_receives() {
             return self.move_once(&mut flows, control);
         }
         self.announcer.announce(Phase::Transfer, &mut self.mailbox, control)?;

@@ -320,17 +320,17 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
 
 /// Says what a transport cannot carry.
 pub fn carried(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
-    let known = |op: Op| Algorithm::ALL.iter().any(|algorithm| algorithm.does(op));
-    let mistake = match (op.value.is_collective(), transport) {
-        (true, Transport::Nccl) | (false, Transport::Verbs | Transport::Tcp) => return true,
-        (true, Transport::Verbs | Transport::Tcp) if known(op.value) => return true,
-        (true, other) => {
-            let there: Vec<_> = Op::ALL.iter().filter(|op| known(**op)).map(|op| op.word()).collect();
-            Mistake::at(op.span.clone(), format!("there is no {} over {other}", op.value))
-                .help(format!("between GPUs it is transport = \"nccl\"; over {other} there are {}", there.join(", ")))
-        }
-        (false, Transport::Nccl) => Mistake::at(op.span.clone(), format!("NCCL has no operation {}", op.value))
-            .help("with transport = \"nccl\" there are all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all and send_recv"),
+    // What TCP cannot carry between the ends of a pair is told with the kinds of pairs.
+    if transport.carries(op.value) || transport == Transport::Tcp && !op.value.is_collective() {
+        return true;
+    }
+    let carried = |op: &&Op| op.is_collective() && transport.carries(**op);
+    let there = Op::ALL.iter().filter(carried).map(|op| op.word()).collect::<Vec<_>>().join(", ");
+    let mistake = match transport {
+        Transport::Nccl => Mistake::at(op.span.clone(), format!("NCCL has no operation {}", op.value))
+            .help(format!("with transport = \"nccl\" there are {there}")),
+        other => Mistake::at(op.span.clone(), format!("there is no {} over {other}", op.value))
+            .help(format!("between GPUs it is transport = \"nccl\"; over {other} there are {there}")),
     };
     test.book.add(mistake);
     false

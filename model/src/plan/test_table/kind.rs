@@ -85,7 +85,7 @@ fn of_group(
 
 /// TCP has no immediate data and no atomics.
 fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
-    if tcp && !matches!(op.value, Op::Write | Op::Read | Op::Send) {
+    if tcp && !Transport::Tcp.carries(op.value) {
         let mistake = Mistake::at(op.span, format!("TCP cannot carry {}", op.value));
         test.book.add(mistake.help("over TCP there are write, read and send; RDMA is transport = \"verbs\""));
         return None;
@@ -105,18 +105,14 @@ fn service(test: &Table<'_>, op: Option<&At<Op>>, transport: Option<&At<Transpor
     let service = test.term("service", Service::from_word)?;
     transport?;
     let Some(op) = op else { return Some(service.value) };
-    let (fits, carries) = match service.value {
-        Service::Rc => (true, ""),
-        Service::Uc => (matches!(op.value, Op::Write | Op::WriteImm | Op::Send), "write, write_imm and send"),
-        Service::Ud => (op.value == Op::Send, "send"),
-    };
-    if fits {
+    if service.value.carries(op.value) {
         return Some(service.value);
     }
+    let carried: Vec<_> = Op::ALL.iter().filter(|op| service.value.carries(**op)).map(|op| op.word()).collect();
     // An inherited service is no excuse: another service than the plan's words would be measured.
     let message = format!("the service {} cannot carry {}", service.value, op.value);
     let mistake = Mistake::at(op.span.clone(), message).also(service.span, "the service");
-    test.book.add(mistake.help(format!("{} carries {carries}; rc carries everything", service.value)));
+    test.book.add(mistake.help(format!("{} carries {}; rc carries everything", service.value, carried.join(", "))));
     None
 }
 
@@ -141,7 +137,7 @@ fn gpu_path(
             let mistake = Mistake::at(path.span, format!("a socket cannot reach GPU memory by {}", path.value));
             mistake.help("over TCP it is gpu_path = \"staged\": through page-locked host memory")
         }
-        (Some(Transport::Verbs), GpuPath::Staged, Some(op)) if !matches!(op.value, Op::Send | Op::WriteImm) => {
+        (Some(Transport::Verbs), GpuPath::Staged, Some(op)) if !op.value.takes_receives() => {
             let message = format!("{} does not tell its target, so nothing there can be staged", op.value);
             let mistake = Mistake::at(op.span.clone(), message).also(path.span, "the path");
             mistake.help("with gpu_path = \"staged\" there are send and write_imm")

@@ -1,7 +1,7 @@
 //! `[test.knobs]`: what may be turned below the operation.
 
 use railgauge_wire::{
-    link::{Completion, Footprint, Joining, Knobs},
+    link::{Completion, DEPTH, Footprint, Joining, Knobs},
     terms::{GpuPath, Memory, Op, TestMetric, Transport},
 };
 
@@ -125,9 +125,6 @@ const LONGEST_NAME: usize = 15;
 /// Knobs that mean nothing to collectives, whose messages and windows are their own.
 const OF_PAIRS: &[&str] =
     &["depth", "post_list", "signal_every", "inline", "outstanding_reads", "relaxed_ordering", "joining"];
-
-/// Depth where neither the plan nor the device says otherwise: perftest's `--tx-depth`.
-const DEPTH: u32 = 128;
 
 /// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
 pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
