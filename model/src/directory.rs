@@ -13,21 +13,28 @@ use crate::{
     journal::writer::Claim,
 };
 
-const JOURNAL: &str = "records.jsonl";
+/// The plan as it was given.
+pub const PLAN: &str = "plan.toml";
+/// What the hosts are.
+pub const FACTS: &str = "facts.json";
+/// The journal.
+pub const JOURNAL: &str = "records.jsonl";
+/// The frame.
+pub const FRAME: &str = "records.parquet";
+/// The verdicts.
+pub const VERDICTS: &str = "verdicts.json";
+/// The verdicts for a CI.
+pub const JUNIT: &str = "junit.xml";
+/// The page.
+pub const PAGE: &str = "report.html";
+/// What agents and ssh said.
+pub const LOG: &str = "log.txt";
+/// Room for the last lines of the journal.
+pub const RESERVE: &str = ".reserve";
 /// Every file of a run directory.
-pub const FILES: [&str; 9] = [
-    "plan.toml",
-    "facts.json",
-    JOURNAL,
-    "records.parquet",
-    "verdicts.json",
-    "junit.xml",
-    "report.html",
-    "log.txt",
-    ".reserve",
-];
+pub const FILES: [&str; 9] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE];
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
-const EARLY: [&str; 4] = ["plan.toml", JOURNAL, "log.txt", ".reserve"];
+const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
 
 /// Why there is not a run directory to write to.
 #[derive(Debug, thiserror::Error)]
@@ -164,12 +171,12 @@ impl Directory {
 
     /// The plan as given.
     pub fn plan(&self) -> PathBuf {
-        self.path.join("plan.toml")
+        self.path.join(PLAN)
     }
 
     /// What every host is.
     pub fn facts(&self) -> PathBuf {
-        self.path.join("facts.json")
+        self.path.join(FACTS)
     }
 
     /// The journal.
@@ -179,12 +186,12 @@ impl Directory {
 
     /// What agents and launchers said.
     pub fn log(&self) -> PathBuf {
-        self.path.join("log.txt")
+        self.path.join(LOG)
     }
 
     /// Room kept for the last records when the disk fills up.
     pub fn reserve(&self) -> PathBuf {
-        self.path.join(".reserve")
+        self.path.join(RESERVE)
     }
 }
 

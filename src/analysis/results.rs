@@ -211,7 +211,7 @@ impl CaseResult<'_> {
 
     /// The next thing to look at or do, where the failure that counts knows one.
     pub fn remedy(&self) -> Option<&Remedy> {
-        self.failure.and_then(|failure| failure.remedy.as_ref())
+        self.failure.and_then(|failure| failure.remedy.as_deref())
     }
 
     /// What carried the bytes is not what the plan asked for.

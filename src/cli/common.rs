@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
+use railgauge_model::directory::JOURNAL;
 use railgauge_model::{
     border::text::{for_terminal, path_text},
     directory::FILES,
@@ -135,7 +136,7 @@ pub fn metric(word: &str) -> Result<Metric, String> {
 pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let own = path.file_name().is_some_and(|name| FILES.iter().any(|own| name == *own));
-    if own && directory.join("records.jsonl").exists() {
+    if own && directory.join(JOURNAL).exists() {
         let (path, run) = (path_text(path), path_text(directory));
         return Err(Misuse(format!("-o {path}: that is a file of the run in {run}; give another name")).into());
     }

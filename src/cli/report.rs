@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use railgauge_model::border::text::path_text;
+use railgauge_model::directory::{JOURNAL, JUNIT, PAGE, VERDICTS};
 
 use crate::{
     analysis::verdict::Status,
@@ -25,7 +26,7 @@ pub struct Args {
 /// # Errors
 /// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    if args.run.join("records.jsonl").symlink_metadata().is_err() {
+    if args.run.join(JOURNAL).symlink_metadata().is_err() {
         let run = path_text(&args.run);
         return Err(Misuse(format!("{run} is not a run directory: it holds no records.jsonl")).into());
     }
@@ -35,8 +36,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 
 /// Says that what lies beside the records is of an earlier drawing, if it is.
 fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
-    let older: Vec<&str> =
-        ["verdicts.json", "junit.xml", "report.html"].into_iter().filter(|name| run.join(name).exists()).collect();
+    let older: Vec<&str> = [VERDICTS, JUNIT, PAGE].into_iter().filter(|name| run.join(name).exists()).collect();
     match older.as_slice() {
         [] => error.into(),
         older => {

@@ -246,7 +246,7 @@ fn turn(now: jiff::Timestamp) -> u64 {
 
 /// SHA-256, hexadecimal.
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// The first Ctrl-C, `kill` or hang-up of the terminal ends the run in good order, a second Ctrl-C or `kill` at once.

@@ -189,7 +189,7 @@ impl Image {
         let machine = Machine::of_elf(&bytes)
             .ok_or_else(|| failure(format!("the agent's file {name} is not a 64-bit executable for Linux (ELF)")))?;
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex::encode(Sha256::digest(&bytes));
         Ok(Self { path, machine, hash, bytes })
     }
 }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn the_hash_is_sha_256() {
         // FIPS 180-2, appendix B.1: "abc".
-        let hash: String = Sha256::digest(b"abc").iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex::encode(Sha256::digest(b"abc"));
         assert_eq!(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -59,7 +59,7 @@ fn bounded(reply: FromAgent) -> FromAgent {
         }
         // Whose failure it is the controller knows; an agent could only name others.
         FromAgent::Reply { id, outcome: Err(failure) } => {
-            let remedy = failure.remedy.filter(known);
+            let remedy = failure.remedy.filter(|remedy| known(remedy));
             FromAgent::Reply { id, outcome: Err(Failure { host: None, peer: None, remedy, ..failure }) }
         }
         other => other,

@@ -149,7 +149,7 @@ fn host_and_port(name: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::remedy::{Place, Remedy};
+    use railgauge_wire::remedy::Place;
 
     use super::*;
 
@@ -163,7 +163,7 @@ mod tests {
 
     /// The commands to be run here.
     fn commands_here(trouble: &Trouble) -> Vec<String> {
-        let commands = trouble.failure.remedy.iter().flat_map(Remedy::commands);
+        let commands = trouble.failure.remedy.iter().flat_map(|remedy| remedy.commands());
         commands.filter(|one| one.on == Place::Controller).map(|one| one.command).collect()
     }
 

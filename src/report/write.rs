@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use railgauge_model::directory::{FRAME, JOURNAL, JUNIT, PAGE, VERDICTS};
 use railgauge_model::{border::text::path_text, files};
 
 use super::{
@@ -84,12 +85,12 @@ pub struct Drawn {
 /// # Errors
 /// The journal cannot be read or contradicts itself, or a file cannot be written.
 pub fn write(run: &Path) -> Result<Written, ReportError> {
-    let path = run.join("records.jsonl");
+    let path = run.join(JOURNAL);
     // Before it is read: lines that are written meanwhile make it another journal.
     let sum = files::read(&path).map(|bytes| Sums::of(&bytes)).unwrap_or_default();
     let journal = journal::read(&path)?;
     let Drawn { mut frame, mut verdicts, view } = draw(&journal, &path)?;
-    let parquet = run.join("records.parquet");
+    let parquet = run.join(FRAME);
     files::replace(
         &parquet,
         |file| frame::write_parquet(&mut frame, file, &parquet).map_err(ReportError::from),
@@ -98,15 +99,12 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
     let whole = journal.unhealed().next().is_none() && journal.contradicted().is_none();
     verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
-    text_file(
-        &run.join("junit.xml"),
-        &junit::document(&verdicts, &view, &journal).map_err(|e| drawing("junit.xml", e))?,
-    )?;
-    let page = run.join("report.html");
-    text_file(&page, &html::page("report.html", &view).map_err(|e| drawing("report.html", e))?)?;
+    text_file(&run.join(JUNIT), &junit::document(&verdicts, &view, &journal).map_err(|e| drawing(JUNIT, e))?)?;
+    let page = run.join(PAGE);
+    text_file(&page, &html::page("report.html", &view).map_err(|e| drawing(PAGE, e))?)?;
     // Last: it says how the run ended, which is not so where one of the others could not be written.
-    let json = verdicts.json().map_err(|e| drawing("verdicts.json", e.to_string()))?;
-    text_file(&run.join("verdicts.json"), &json)?;
+    let json = verdicts.json().map_err(|e| drawing(VERDICTS, e.to_string()))?;
+    text_file(&run.join(VERDICTS), &json)?;
     Ok(Written { verdicts, view, page })
 }
 

@@ -156,7 +156,7 @@ pub fn token() -> Result<String, Failure> {
         let cause = format!("the kernel of this machine gives no random bytes for the secret of a link: {error}");
         Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy::CHECK_RANDOM)
     })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(bytes))
 }
 
 /// A number no other link of this controller has.

@@ -87,7 +87,7 @@ pub struct Failure {
     pub cause: String,
     /// The next thing to look at or do, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<Remedy>,
+    pub remedy: Option<Box<Remedy>>,
 }
 
 impl Failure {
@@ -120,8 +120,17 @@ impl Failure {
     /// The same failure with the next thing to do.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
-        self.remedy = Some(remedy.into());
+        self.remedy = Some(Box::new(remedy.into()));
         self
+    }
+
+    /// The same failure with the next thing to do, where one is known.
+    #[must_use]
+    pub fn remedy_if(self, remedy: Option<impl Into<Remedy>>) -> Self {
+        match remedy {
+            Some(remedy) => self.remedy(remedy),
+            None => self,
+        }
     }
 }
 

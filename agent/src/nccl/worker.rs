@@ -221,7 +221,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
         [Buffer::new(&device, spec.max_size)?, Buffer::new(&device, spec.max_size)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(communicator::fresh_id(&nccl)?)) } else { None };
     let opened = MemberOpened {
-        ticket: Ticket::Nccl { id: id.as_ref().map(|id| id.0.iter().map(|byte| format!("{byte:02x}")).collect()) },
+        ticket: Ticket::Nccl { id: id.as_ref().map(|id| hex::encode(id.0)) },
         device: format!("GPU {gpu} ({})", device.name()),
         settings: [
             ("nccl_library".to_owned(), nccl.path().to_owned()),

@@ -186,7 +186,7 @@ impl Event {
             _ => ("an event out of turn", Kind::Internal, None),
         };
         let cause = format!("rdma_cm: {what} (event {}, status {})", self.kind, self.status);
-        Failure { remedy: remedy.map(Into::into), ..Failure::new(Stage::Join, kind, cause) }
+        Failure::new(Stage::Join, kind, cause).remedy_if(remedy)
     }
 }
 

@@ -82,7 +82,7 @@ impl Gid {
 
     /// 32 hexadecimal digits, as it travels to the peer.
     pub fn hex(&self) -> String {
-        self.raw.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(self.raw)
     }
 }
 

@@ -106,7 +106,7 @@ mod tests {
         let failure = Loaded::open("libnosuchthing.so.1", "RAILGAUGE_TEST_UNSET", "package-x").unwrap_err();
         assert_eq!(failure.kind, Kind::Unsupported);
         assert!(failure.cause.contains("libnosuchthing.so.1") && failure.cause.contains("cannot open"), "{failure}");
-        assert_eq!(failure.remedy, Some(remedy::INSTALL_LIBRARY.with([("packages", "package-x")])));
+        assert_eq!(failure.remedy.as_deref(), Some(&remedy::INSTALL_LIBRARY.with([("packages", "package-x")])));
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure {
         cause += ": ";
         cause += meaning;
     }
-    Failure { remedy: remedy.map(Into::into), ..Failure::new(stage, kind, cause) }
+    Failure::new(stage, kind, cause).remedy_if(remedy)
 }
 
 /// As [`verb`], for a verb that left its errno in the thread's `errno`.
@@ -247,7 +247,7 @@ pub fn completion(stage: Stage, on: &str, completion: &ibv_wc) -> Failure {
         "{on}: completion status {} on queue pair {:#x}: {name}: {meaning} (vendor code {:#x})",
         completion.status, completion.qp_num, completion.vendor_err
     );
-    Failure { remedy: remedy.map(Into::into), ..Failure::new(stage, kind, cause) }
+    Failure::new(stage, kind, cause).remedy_if(remedy)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn named(end: EndFacts) -> (String, EndFacts) {
     for (fact, value) in &end.hardware {
         digest.update(format!("{fact}={value}\n"));
     }
-    let name = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex::encode(&digest.finalize()[..6]);
     (name, end)
 }
 

@@ -28,6 +28,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use railgauge_model::directory::{FRAME, JOURNAL, VERDICTS};
 use railgauge_model::{border::text::path_text, files, journal::event::Case, plan::Plan};
 use railgauge_wire::{facts::HostFacts, terms::Metric};
 
@@ -135,7 +136,7 @@ pub enum RunError {
 /// # Errors
 /// The journal or the frame cannot be read, or the run never came to plan a case.
 pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
-    let journal = directory.join("records.jsonl");
+    let journal = directory.join(JOURNAL);
     let mut run = head::read(directory, &journal)?;
     run.readings = match stored(directory, &journal) {
         Some(frame) => frame::readings(&frame, metrics)?,
@@ -154,9 +155,9 @@ fn stored(directory: &Path, journal: &Path) -> Option<PathBuf> {
     struct Document {
         sums: Sums,
     }
-    let document = files::read(&directory.join("verdicts.json")).ok()?;
+    let document = files::read(&directory.join(VERDICTS)).ok()?;
     let Document { sums } = serde_json::from_slice(&document).ok()?;
-    let frame = directory.join("records.parquet");
+    let frame = directory.join(FRAME);
     let is = |path: &Path, sum: &str| files::read(path).is_ok_and(|bytes| Sums::of(&bytes) == sum);
     (sums.whole && is(&frame, &sums.frame) && is(journal, &sums.journal)).then_some(frame)
 }

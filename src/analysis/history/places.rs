@@ -5,10 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use railgauge_model::directory::{FACTS, JOURNAL, LOG, PLAN, RESERVE, VERDICTS};
+
 use super::names::shape;
 
 /// Files that a run may have left that has no journal: a plan beside anything else is a folder of somebody's.
-const LEFT: [&str; 3] = ["plan.toml", "log.txt", ".reserve"];
+const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 
 /// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that
 /// holds run directories, or a pattern (`reports/nightly-2026-*`) of either.
@@ -63,7 +65,7 @@ fn below(place: &Path) -> Vec<PathBuf> {
         Ok(_) => true,
         Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
     };
-    let traces = ["records.jsonl", "facts.json", "verdicts.json"];
+    let traces = [JOURNAL, FACTS, VERDICTS];
     let is_run = |path: &Path| traces.iter().any(|name| there(&path.join(name)));
     if is_run(place) {
         return vec![place.to_owned()];
@@ -92,7 +94,7 @@ fn like(runs: &[PathBuf], others: Vec<PathBuf>) -> Vec<PathBuf> {
 fn has_plan(path: &Path) -> bool {
     let names: Vec<_> =
         std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
-    names.iter().any(|name| name == "plan.toml") && names.iter().all(|name| LEFT.iter().any(|own| name == own))
+    names.iter().any(|name| name == PLAN) && names.iter().all(|name| LEFT.iter().any(|own| name == own))
 }
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ fn identity_of_plan(run: &Run) -> String {
     (plan.seed, plan.rotate) = (0, Some(0));
     // A plan that was read from a journal can be written again; if not, the file tells it from others.
     let text = serde_json::to_vec(&plan).unwrap_or_else(|_| run.plan_hash.clone().into_bytes());
-    Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(&text))
 }
 
 /// What tells a device from the one that took its place: its GUID or, where that is not known, its board; empty for a

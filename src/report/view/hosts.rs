@@ -242,7 +242,7 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let blank = HostView {
         name: name.to_owned(),
         lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
-        help: lost.and_then(|failure| failure.remedy.as_ref()).map_or_else(String::new, Remedy::text),
+        help: lost.and_then(|failure| failure.remedy.as_deref()).map_or_else(String::new, Remedy::text),
         system: String::new(),
         machine: String::new(),
         devices: Vec::new(),
