@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::cluster::raise;
+use railgauge::cluster::bring_up;
 use railgauge_model::plan::model::{Launcher, Ssh};
 use sshd::Sshd;
 use support::{Log, comes, fake, fake_agent, host, is_alive, launch, one};
@@ -32,7 +32,7 @@ async fn controller() {
     let launcher =
         if part == "local" { Launcher::Local } else { Launcher::Ssh(serde_json::from_str::<Ssh>(&part).unwrap()) };
     let hosts = (0..AGENTS).map(|i| host(&format!("h{i}"), "127.0.0.1")).collect();
-    let mut results = raise(launch(launcher), hosts, "killed".into(), fake(), Log::default().sink());
+    let mut results = bring_up(launch(launcher), hosts, "killed".into(), fake(), Log::default().sink());
     let mut agents = Vec::new();
     while let Some((_, result)) = results.recv().await {
         let agent = result.unwrap();

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use railgauge::cluster::raise;
+use railgauge::cluster::bring_up;
 use railgauge_model::plan::model::Launcher;
 use railgauge_wire::{
     PROTOCOL,
@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(10);
 async fn several_hosts_come_up_answer_and_go() {
     let hosts = (0..6).map(|i| host(&format!("h{i}"), "")).collect();
     let log = Log::default();
-    let mut results = raise(launch(Launcher::Local), hosts, "run-1".to_owned(), fake(), log.sink());
+    let mut results = bring_up(launch(Launcher::Local), hosts, "run-1".to_owned(), fake(), log.sink());
     let mut agents = Vec::new();
     while let Some((name, result)) = results.recv().await {
         let agent = result.unwrap();
@@ -144,7 +144,7 @@ async fn many_hosts_raise_the_limit_of_open_files() {
     let (_, hard) = rlimit::getrlimit(rlimit::Resource::NOFILE).unwrap();
     rlimit::setrlimit(rlimit::Resource::NOFILE, 150, hard).unwrap();
     let hosts = (0..60).map(|i| host(&format!("h{i}"), "")).collect();
-    let mut results = raise(launch(Launcher::Local), hosts, "run-1".to_owned(), fake(), Log::default().sink());
+    let mut results = bring_up(launch(Launcher::Local), hosts, "run-1".to_owned(), fake(), Log::default().sink());
     let mut agents = Vec::new();
     while let Some((_, result)) = results.recv().await {
         agents.push(result.unwrap());

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::cluster::{Agent, raise};
+use railgauge::cluster::{Agent, bring_up};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::Ask,
@@ -58,7 +58,7 @@ async fn crowd(sshd: &Sshd, retries: u32) -> Vec<Result<Agent, Failure>> {
     let mut launch = launch(sshd.launcher());
     (launch.in_flight, launch.retries) = (CROWD, retries);
     let hosts = (0..CROWD).map(|i| host(&format!("h{i}"), "127.0.0.1")).collect();
-    let mut results = raise(launch, hosts, "run-1".to_owned(), fake(), Log::default().sink());
+    let mut results = bring_up(launch, hosts, "run-1".to_owned(), fake(), Log::default().sink());
     let mut all = Vec::new();
     while let Some((_, result)) = results.recv().await {
         all.push(result);

@@ -9,7 +9,7 @@ mod support;
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
-use railgauge::cluster::{AgentBinary, raise};
+use railgauge::cluster::{AgentBinary, bring_up};
 use railgauge_model::plan::model::{HostKeys, Launcher, Ssh};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -292,7 +292,7 @@ async fn an_agent_for_another_processor_is_not_even_sent() {
     fs::write(sshd.path("railgauge-agent"), elf).unwrap();
     let binary = AgentBinary::open(&sshd.path("railgauge-agent")).unwrap();
     let hosts = vec![host("gpu3", "127.0.0.1")];
-    let mut results = raise(launch(sshd.launcher()), hosts, "run-1".into(), binary, Log::default().sink());
+    let mut results = bring_up(launch(sshd.launcher()), hosts, "run-1".into(), binary, Log::default().sink());
     let failure = results.recv().await.unwrap().1.unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Deploy, Kind::Configuration));
     assert!(failure.cause.contains(&format!("the agent was built for {name} only")), "{failure}");

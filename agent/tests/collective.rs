@@ -17,7 +17,7 @@ use railgauge_agent::{
 };
 use railgauge_wire::{
     failure::{Failure, Kind},
-    group::{Exercise, Exercised, Manner, MemberSpec, Seat, Ticket, Training},
+    group::{CollectiveOptions, Exercise, Exercised, MemberSpec, RankEndpoint, Ticket, Training},
     link::{Knobs, LinkSpec, Role},
     step::Window,
     terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
@@ -42,13 +42,13 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
         token: "secret".into(),
         knobs: Knobs::default(),
     };
-    let seat = Some(Box::new(Seat { host: format!("h{rank}"), link }));
+    let seat = Some(Box::new(RankEndpoint { host: format!("h{rank}"), link }));
     let (gpu, library, env, siblings) = (None, None, BTreeMap::new(), ranks);
     MemberSpec { rank, ranks, transport: Transport::Tcp, gpu, library, env, max_size, siblings, seat }
 }
 
 fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>) -> Exercise {
-    let manner = Manner {
+    let manner = CollectiveOptions {
         datatype,
         reduction,
         in_place: false,

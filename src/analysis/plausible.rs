@@ -38,7 +38,7 @@ const CLOCK_ALLOWANCE: f64 = 10e6;
 
 /// What is wrong with the samples of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Lacks {
+pub struct Implausible {
     /// Values that its metrics need and that are not there, each once.
     pub absent: Vec<String>,
     /// Values that cannot be true, each once.
@@ -46,9 +46,9 @@ pub struct Lacks {
 }
 
 /// Holds the samples of a case against what its metrics need, against each other, and against `hosts`: those that answered.
-pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Lacks {
+pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> Implausible {
     let (rate, threads) = (rate(result, hosts), threads(result, hosts));
-    let mut found = Lacks::default();
+    let mut found = Implausible::default();
     if !result.samples.is_empty() {
         let flow = result.case.flow.hosts().into_iter();
         let strangers = flow.filter(|host| !hosts.contains_key(&***host));

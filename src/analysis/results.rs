@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     journal::{Journal, JournalEnd, Try},
-    plausible::{self, Lacks},
+    plausible::{self, Implausible},
     together::{self, Part},
     truth,
     words::count,
@@ -51,7 +51,7 @@ pub struct CaseResult<'a> {
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<String>,
     /// What its samples lack, or say and cannot be true.
-    pub lacks: Lacks,
+    pub lacks: Implausible,
     /// What to make of it.
     pub state: State,
 }
@@ -403,7 +403,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         not_run,
         part: None,
         doubts: Vec::new(),
-        lacks: Lacks::default(),
+        lacks: Implausible::default(),
         state: State::Measured,
     }
 }

@@ -10,7 +10,7 @@ use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Memory, Metric, Transport};
 
 use super::{
-    ceiling::{self, Seat},
+    ceiling::{self, RankHost},
     journal::Journal,
     percentile,
     results::CaseResult,
@@ -51,7 +51,8 @@ fn ceiling_of_group(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
     let flow = &result.case.flow;
     if result.case.cell.transport == Transport::Nccl {
         let (_, sample) = result.samples.last()?;
-        let seats: Vec<_> = sample.ranks.iter().map(|rank| Seat { facts: facts(&rank.host), gpu: rank.gpu }).collect();
+        let seats: Vec<_> =
+            sample.ranks.iter().map(|rank| RankHost { facts: facts(&rank.host), gpu: rank.gpu }).collect();
         return ceiling::of_nccl(result.link?, &seats, &result.case.cell);
     }
     let hosts = u32::try_from(flow.hosts().len()).unwrap_or(u32::MAX);

@@ -22,17 +22,17 @@ impl Launcher {
     }
 
     /// Fills the template in for one host; nothing is started yet.
-    pub fn open(&self, host: &Host) -> Result<Way, Trouble> {
-        filled(&self.template, host).map(|words| Way { words })
+    pub fn open(&self, host: &Host) -> Result<CommandConnection, Trouble> {
+        filled(&self.template, host).map(|words| CommandConnection { words })
     }
 }
 
 /// A command that reaches one host.
-pub(crate) struct Way {
+pub(crate) struct CommandConnection {
     words: Vec<String>,
 }
 
-impl Way {
+impl CommandConnection {
     /// Starts a process behind the command.
     pub fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
         let words: Vec<String> = self.words.iter().chain(words).cloned().collect();

@@ -23,7 +23,7 @@ use tokio::{
 use super::{
     binary::{AgentBinary, Image, Machine},
     explain,
-    launch::Way,
+    launch::Connection,
     pipe::{Output, Pipe},
     progress::Progress,
     script,
@@ -39,7 +39,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 pub(crate) struct Deployed(Option<Traces>);
 
 struct Traces {
-    way: Way,
+    way: Connection,
     /// The hash of its agent.
     hash: String,
     /// The agent's directory; `None` where it runs in place.
@@ -50,7 +50,7 @@ struct Traces {
 }
 
 impl Deployed {
-    fn new(way: Way, image: &Image, directory: Option<String>, keep: bool) -> Self {
+    fn new(way: Connection, image: &Image, directory: Option<String>, keep: bool) -> Self {
         Self(Some(Traces { way, hash: image.hash.clone(), directory, starting: Arc::default(), keep }))
     }
 
@@ -124,7 +124,7 @@ pub async fn cleared(limit: Duration) {
 impl Traces {
     /// Ends an agent on its host, unless it is a process of our own.
     async fn end(&self, pid: u32) {
-        if pid > 1 && !matches!(self.way, Way::Local(_)) {
+        if pid > 1 && !matches!(self.way, Connection::Local(_)) {
             self.way.run_briefly(&script::sh(script::END, [pid.to_string().as_str(), &self.hash])).await;
         }
     }
@@ -140,7 +140,7 @@ impl Traces {
     }
 }
 
-impl Way {
+impl Connection {
     /// Runs a script whose answer nobody needs; a host that does not answer in time is left alone.
     async fn run_briefly(&self, words: &[String]) {
         let _ = timeout(CLEARANCE, async {
@@ -154,14 +154,14 @@ impl Way {
 
 /// Starts the agent over an opened way.
 pub(crate) async fn start(
-    way: Way,
+    way: Connection,
     launch: &Launch,
     binary: &AgentBinary,
     progress: &Progress,
 ) -> Result<(Pipe, Deployed), Trouble> {
     let lasting = |failure| Trouble { failure, passing: false };
     let env = environment(launch).map_err(lasting)?;
-    if let Way::Local(local) = &way {
+    if let Connection::Local(local) = &way {
         let image = binary.image(&Machine::here()).map_err(lasting)?;
         let pipe = local.start(&[image.path.display().to_string()], &env)?;
         return Ok((pipe, Deployed::new(way, image, None, true)));
@@ -224,7 +224,7 @@ enum Place {
 }
 
 /// Looks at a host: its architecture, the agent's directory, whether the agent is there.
-async fn probe(way: &Way, launch: &Launch, binary: &AgentBinary) -> Result<Found, Trouble> {
+async fn probe(way: &Connection, launch: &Launch, binary: &AgentBinary) -> Result<Found, Trouble> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
         format!("{}={}={path}", image.machine, image.hash)
@@ -279,7 +279,7 @@ async fn probe(way: &Way, launch: &Launch, binary: &AgentBinary) -> Result<Found
 }
 
 /// Sends the agent into its directory.
-async fn store(way: &Way, directory: &str, image: &Arc<Image>) -> Result<(), Trouble> {
+async fn store(way: &Connection, directory: &str, image: &Arc<Image>) -> Result<(), Trouble> {
     let words = script::sh(script::STORE, [directory, &image.hash]);
     let output: Output = way.start(&words).await?.run(&image.bytes).await;
     let what = match script::answers(&output.stdout).first().map(String::as_str) {

@@ -8,7 +8,7 @@ use railgauge_wire::{
 
 use super::{
     gone::{Gone, Why},
-    launch::Way,
+    launch::Connection,
     pipe::{Output, ProcessEnd},
     trouble::Trouble,
 };
@@ -101,7 +101,7 @@ const SCRIPT: &[Sign] = &[
 
 /// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What to do depends on the
 /// way to the host: there is no sshd behind a command.
-pub(crate) fn script(output: &Output, what: &str, way: &Way) -> Trouble {
+pub(crate) fn script(output: &Output, what: &str, way: &Connection) -> Trouble {
     let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(text::line).collect();
     let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     let last = shortened(&words[words.len().saturating_sub(3)..].join(" / "));

@@ -1,13 +1,19 @@
 //! The ways to start a process on a host. Every launcher is one file of the same shape: `Launcher::new` prepares what
-//! all hosts share, `Launcher::open` reaches a host, `Way::start` starts a process whose words arrive exactly as
-//! given, `Way::close` lets the host go.
+//! all hosts share, `Launcher::open` reaches a host, `Connection::start` starts a process whose words arrive exactly as
+//! given, `Connection::close` lets the host go.
 
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::model::{self, Host, Launch};
 use railgauge_wire::remedy::{self, Entry};
 
-use super::{command, local, pipe::Pipe, ssh, trouble::Trouble};
+use super::{
+    command::{self, CommandConnection},
+    local::LocalConnection,
+    pipe::Pipe,
+    ssh::{self, SshConnection},
+    trouble::Trouble,
+};
 
 /// A launcher, prepared.
 pub(crate) enum Launcher {
@@ -30,26 +36,26 @@ impl Launcher {
     }
 
     /// Reaches a host.
-    pub async fn open(&self, host: &Host) -> Result<Way, Trouble> {
+    pub async fn open(&self, host: &Host) -> Result<Connection, Trouble> {
         Ok(match self {
-            Self::Local => Way::Local(local::Way),
-            Self::Ssh(launcher) => Way::Ssh(launcher.open(host).await?),
-            Self::Command(launcher) => Way::Command(launcher.open(host)?),
+            Self::Local => Connection::Local(LocalConnection),
+            Self::Ssh(launcher) => Connection::Ssh(launcher.open(host).await?),
+            Self::Command(launcher) => Connection::Command(launcher.open(host)?),
         })
     }
 }
 
 /// An opened way to one host.
-pub(crate) enum Way {
+pub(crate) enum Connection {
     /// This machine.
-    Local(local::Way),
+    Local(LocalConnection),
     /// An ssh connection.
-    Ssh(ssh::Way),
+    Ssh(SshConnection),
     /// A command.
-    Command(command::Way),
+    Command(CommandConnection),
 }
 
-impl Way {
+impl Connection {
     /// Starts a process: program and arguments, which arrive as they are whatever stands in them.
     pub async fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
         match self {

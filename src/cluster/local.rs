@@ -11,9 +11,9 @@ use tokio::process::Command;
 use super::{pipe::Pipe, trouble::Trouble};
 
 /// This machine.
-pub(crate) struct Way;
+pub(crate) struct LocalConnection;
 
-impl Way {
+impl LocalConnection {
     /// Starts a process of this machine.
     pub fn start(&self, words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
         child(words, env)

@@ -1,7 +1,7 @@
 //! Hosts and a launcher, turned into conversations with agents.
 //!
 //! ```text
-//! Host ─ launch ─▶ Way (processes can be started there) ─ deploy ─▶ Pipe (the agent runs) ─ conversation ─▶ Agent
+//! Host ─ launch ─▶ Connection (processes can be started there) ─ deploy ─▶ Pipe (the agent runs) ─ conversation ─▶ Agent
 //! ```
 //!
 //! | module | holds |
@@ -20,6 +20,7 @@
 mod agent;
 mod binary;
 mod border;
+mod bring_up;
 mod command;
 mod conversation;
 mod deploy;
@@ -32,15 +33,14 @@ mod local;
 mod log;
 mod pipe;
 mod progress;
-mod raise;
 mod script;
 mod ssh;
 mod trouble;
 
 pub use agent::Agent;
 pub use binary::{AgentBinary, Machine};
+pub use bring_up::bring_up;
 pub(crate) use command::filled;
 pub use deploy::cleared;
 pub use group::end_all;
 pub use log::LogSink;
-pub use raise::raise;

@@ -42,24 +42,24 @@ impl Launcher {
     }
 
     /// Connects to a host.
-    pub async fn open(&self, host: &Host) -> Result<Way, Trouble> {
+    pub async fn open(&self, host: &Host) -> Result<SshConnection, Trouble> {
         if host.address.is_empty() || host.address.starts_with('-') {
             let cause = format!("\"{}\" is not an address for ssh", host.address);
             return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::CORRECT_ADDRESS));
         }
         let session = master::connect(&self.ssh, host, self.timeout, self.room.path()).await?;
-        Ok(Way { session: Arc::new(session), _room: Arc::clone(&self.room) })
+        Ok(SshConnection { session: Arc::new(session), _room: Arc::clone(&self.room) })
     }
 }
 
 /// A connection.
-pub(crate) struct Way {
+pub(crate) struct SshConnection {
     session: Arc<Session>,
     /// Lives as long as the sockets in it are needed.
     _room: Arc<master::Room>,
 }
 
-impl Way {
+impl SshConnection {
     /// Starts a process on the host. openssh quotes every word for the login shell.
     pub async fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
         let Some((program, arguments)) = words.split_first() else {

@@ -34,43 +34,45 @@ pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
 }
 
 /// What makes two findings one.
-type Said = (Severity, bool, String, String, Remedy);
+type FindingKey = (Severity, bool, String, String, Remedy);
 
 /// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
-    let mut hosts: BTreeMap<(Said, Option<String>), BTreeSet<String>> = BTreeMap::new();
+    let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
     for Found { severity, unread, host, device, what, meaning, remedy } in found {
         let said = (severity, unread, what, meaning.unwrap_or(check.meaning).to_owned(), remedy);
         hosts.entry((said, device)).or_default().insert(host);
     }
-    let mut devices: BTreeMap<(Said, BTreeSet<String>), Vec<String>> = BTreeMap::new();
+    let mut devices: BTreeMap<(FindingKey, BTreeSet<String>), Vec<String>> = BTreeMap::new();
     for ((said, device), hosts) in hosts {
         devices.entry((said, hosts)).or_default().extend(device);
     }
-    let finding =
-        |(((severity, unread, what, meaning, remedy), hosts), mut devices): ((Said, BTreeSet<String>), Vec<String>)| {
-            let named = |list: &[String]| list.iter().any(|name| name == check.name);
-            let waived = severity > Severity::Notice && named(&overruled.waive);
-            let severity = match severity {
-                _ if waived => Severity::Notice,
-                // What is not known is not wrong.
-                _ if named(&overruled.escalate) && !unread => Severity::Failure,
-                severity => severity,
-            };
-            natural::sort(&mut devices);
-            let place = hostlist::fold(devices.iter().map(String::as_str));
-            Finding {
-                check: check.name.to_owned(),
-                severity,
-                waived,
-                unread,
-                hosts: hosts.into_iter().collect(),
-                what: if devices.is_empty() { what } else { format!("{place}: {what}") },
-                devices,
-                meaning,
-                remedy,
-                source: check.source.to_owned(),
-            }
+    let finding = |(((severity, unread, what, meaning, remedy), hosts), mut devices): (
+        (FindingKey, BTreeSet<String>),
+        Vec<String>,
+    )| {
+        let named = |list: &[String]| list.iter().any(|name| name == check.name);
+        let waived = severity > Severity::Notice && named(&overruled.waive);
+        let severity = match severity {
+            _ if waived => Severity::Notice,
+            // What is not known is not wrong.
+            _ if named(&overruled.escalate) && !unread => Severity::Failure,
+            severity => severity,
         };
+        natural::sort(&mut devices);
+        let place = hostlist::fold(devices.iter().map(String::as_str));
+        Finding {
+            check: check.name.to_owned(),
+            severity,
+            waived,
+            unread,
+            hosts: hosts.into_iter().collect(),
+            what: if devices.is_empty() { what } else { format!("{place}: {what}") },
+            devices,
+            meaning,
+            remedy,
+            source: check.source.to_owned(),
+        }
+    };
     devices.into_iter().map(finding).collect()
 }

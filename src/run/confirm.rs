@@ -6,13 +6,13 @@ use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use railgauge_model::journal::event::{Case, Event};
 
-use super::{hosts::Hosts, rounds::Floor};
+use super::{hosts::Hosts, rounds::RunState};
 
 /// Returns the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
 /// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run.
 pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, String> + Send + Sync>;
 
-impl Floor<'_> {
+impl RunState<'_> {
     /// Runs the cases that an earlier process of this run was asked for and did not measure, then those that are asked
     /// for now, until there are none, the time of the plan is over, or the spine is halted.
     pub async fn confirm(

@@ -48,7 +48,7 @@ pub async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Sp
         let spine = spine.clone();
         cluster::LogSink::new(move |host: &str, line: &str| spine.log(host, line))
     };
-    let mut raised = cluster::raise(plan.launch.clone(), plan.hosts.clone(), run_id.to_owned(), binary, log);
+    let mut raised = cluster::bring_up(plan.launch.clone(), plan.hosts.clone(), run_id.to_owned(), binary, log);
     let mut hosts = Hosts::default();
     let mut asking = tokio::task::JoinSet::new();
     let mut open = true;

@@ -95,10 +95,10 @@ impl Work {
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Answers with the links
 /// as they stand, for what follows the tests.
 /// `configured` is the test for which an earlier process left the cluster configured.
-pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts, spine: &'a Spine) -> Floor<'a> {
+pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts, spine: &'a Spine) -> RunState<'a> {
     let links = Links::new(&work.plan);
     let configuration = Configuration::left(&work.plan, configured);
-    let mut floor = Floor { work, links, groups: HashMap::new(), facts: BTreeMap::new(), configuration, spine };
+    let mut floor = RunState { work, links, groups: HashMap::new(), facts: BTreeMap::new(), configuration, spine };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
     let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
@@ -119,7 +119,7 @@ pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts
 }
 
 /// The state that lives across rounds.
-pub struct Floor<'a> {
+pub struct RunState<'a> {
     pub(super) work: &'a Work,
     links: Links,
     /// Groups that wait for their next cell in the round that runs.
@@ -170,7 +170,7 @@ impl Ready {
     }
 }
 
-impl Floor<'_> {
+impl RunState<'_> {
     /// One round: all its cells, one after the other.
     pub(super) async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
         let plan = &self.work.plan;
@@ -330,7 +330,7 @@ impl Floor<'_> {
                     group::open(&plan, test, collective, &case.flow, &env, &ends).await
                 }
                 (_, None) => {
-                    let cause = "the case is a collective, and its test is none".to_owned();
+                    let cause = "the case is a collective, and its test is not".to_owned();
                     Err(Failure::new(Stage::Open, Kind::Internal, cause))
                 }
             };

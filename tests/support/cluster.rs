@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::cluster::{Agent, AgentBinary, LogSink, raise};
+use railgauge::cluster::{Agent, AgentBinary, LogSink, bring_up};
 use railgauge_model::plan::model::{Host, Launch, Launcher};
 use railgauge_wire::failure::Failure;
 
@@ -72,7 +72,7 @@ impl Log {
 
 /// Brings one host up.
 pub async fn one(launch: Launch, host: Host, log: &Log) -> Result<Agent, Failure> {
-    let mut results = raise(launch, vec![host.clone()], "run-1".to_owned(), fake(), log.sink());
+    let mut results = bring_up(launch, vec![host.clone()], "run-1".to_owned(), fake(), log.sink());
     let (name, result) = results.recv().await.expect("one result for one host");
     assert_eq!(name, host.name);
     assert!(results.recv().await.is_none(), "only one result for one host");

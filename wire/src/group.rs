@@ -38,12 +38,12 @@ pub struct MemberSpec {
     /// Ranks of the group on this rank's host: they share its memory.
     pub siblings: u32,
     /// What a rank over host memory sends and receives by, and the host it is on; `None` where a library sees to that.
-    pub seat: Option<Box<Seat>>,
+    pub seat: Option<Box<RankEndpoint>>,
 }
 
 /// Where a rank over host memory sits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct RankEndpoint {
     /// The host's name in the plan, for the words of the other ranks.
     pub host: String,
     /// Device or address, secret and settings. Its role and number of queue pairs have no meaning here.
@@ -89,7 +89,7 @@ pub struct MemberOpened {
 
 /// How a collective works on its data, beside operation and size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Manner {
+pub struct CollectiveOptions {
     /// Type of the elements.
     pub datatype: Datatype,
     /// Reduction; `None` for operations that only move data.
@@ -137,7 +137,7 @@ pub struct Exercise {
     /// Size in bytes as nccl-tests counts it: the larger of what a rank sends and what it receives.
     pub size: u64,
     /// How the data is worked on.
-    pub manner: Manner,
+    pub manner: CollectiveOptions,
     /// How long.
     pub window: Window,
     /// Untimed time before, in nanoseconds.
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn sizes_divide_among_ranks_or_not_at_all() {
-        let manner = Manner {
+        let manner = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: Some(Reduction::Sum),
             in_place: false,

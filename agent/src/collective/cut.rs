@@ -105,7 +105,7 @@ pub fn warm_up(exercise: &Exercise, mut trial: impl FnMut(u64) -> Result<u64, Fa
 #[cfg(test)]
 mod tests {
     use railgauge_wire::{
-        group::Manner,
+        group::CollectiveOptions,
         terms::{Datatype, Op},
     };
 
@@ -114,7 +114,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn exercise(metric: TestMetric, window: Window, warm_up: u64) -> Exercise {
-        let manner = Manner {
+        let manner = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: None,
             in_place: false,

@@ -104,7 +104,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use railgauge_wire::{
-        group::Manner,
+        group::CollectiveOptions,
         step::Window,
         terms::{Datatype, TestMetric},
     };
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn layout(op: Op, size: u64, rank: u32, in_place: bool) -> Option<Layout> {
-        let manner = Manner {
+        let manner = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: Some(Reduction::Sum),
             in_place,

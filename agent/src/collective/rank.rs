@@ -18,9 +18,9 @@ use railgauge_wire::{
 use super::{
     bench::Bench,
     memory::Memory,
-    tcp::TcpSeat,
-    verbs::VerbsSeat,
-    wire::{Neighbour, Seat},
+    tcp::TcpRankPort,
+    verbs::VerbsRankPort,
+    wire::{Neighbour, RankPort},
 };
 use crate::{
     bench::control::Control,
@@ -36,7 +36,7 @@ pub struct Rank {
 
 enum State {
     Nothing,
-    Open { seat: Box<dyn Seat>, memory: Memory },
+    Open { seat: Box<dyn RankPort>, memory: Memory },
     Joined { bench: Box<Bench>, opened: Box<Opened>, broken: Option<Failure> },
 }
 
@@ -74,9 +74,9 @@ impl Rank {
             return Err(refused(Kind::Internal, "nothing says what it sends and receives by"));
         };
         let huge = place.link.knobs.huge_pages == Some(true);
-        let seat: Box<dyn Seat> = match self.spec.transport {
-            Transport::Tcp => Box::new(TcpSeat::open(&place.link, self.spec.ranks, self.spec.siblings)?),
-            Transport::Verbs => Box::new(VerbsSeat::open(&place.link, self.spec.rank, self.spec.ranks)?),
+        let seat: Box<dyn RankPort> = match self.spec.transport {
+            Transport::Tcp => Box::new(TcpRankPort::open(&place.link, self.spec.ranks, self.spec.siblings)?),
+            Transport::Verbs => Box::new(VerbsRankPort::open(&place.link, self.spec.rank, self.spec.ranks)?),
             Transport::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
         };
         // After the seat, which moves the thread: pages are taken near the port.

@@ -58,7 +58,7 @@ pub struct Neighbour {
 }
 
 /// What was opened for a rank to join its group from.
-pub trait Seat {
+pub trait RankPort {
     /// What it is, and how the others reach it.
     fn opened(&self) -> &Opened;
 

@@ -47,7 +47,7 @@ pub struct Live {
     /// Libraries by name: path, or the loader's words.
     pub libraries: BTreeMap<String, String>,
     /// Active path MTU of RDMA ports.
-    pub path_mtus: Vec<path_mtu::Said>,
+    pub path_mtus: Vec<path_mtu::PortAnswer>,
     /// GPUs, or why they are not known.
     pub gpus: Result<Vec<Gpu>, String>,
 }

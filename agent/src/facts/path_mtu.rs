@@ -4,7 +4,7 @@ use crate::verbs::{device::Device, port::Port};
 
 /// What one port said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct PortAnswer {
     /// Device.
     pub device: String,
     /// Port, counted from 1.
@@ -15,12 +15,12 @@ pub struct Said {
 
 /// Asks every port of every device. Empty where libibverbs or the kernel's part of it is missing: that is said among
 /// the libraries.
-pub fn ask() -> Vec<Said> {
+pub fn ask() -> Vec<PortAnswer> {
     Device::names().unwrap_or_default().iter().flat_map(|name| of_device(name)).collect()
 }
 
-fn of_device(name: &str) -> Vec<Said> {
-    let said = |port, mtu| Said { device: name.to_owned(), port, mtu };
+fn of_device(name: &str) -> Vec<PortAnswer> {
+    let said = |port, mtu| PortAnswer { device: name.to_owned(), port, mtu };
     let opened = Device::open(name).and_then(|device| device.limits().map(|limits| (device, limits)));
     match opened {
         Err(failure) => vec![said(1, Err(failure.cause))],

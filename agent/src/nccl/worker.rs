@@ -239,7 +239,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
 }
 
 fn read_id(text: &str) -> Result<UniqueId, Failure> {
-    let wrong = || Failure::new(Stage::Join, Kind::Internal, "the group's id is none");
+    let wrong = || Failure::new(Stage::Join, Kind::Internal, "the group's id is not one of NCCL");
     let mut id = UniqueId([0; 128]);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if pairs.len() != id.0.len() || !rest.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::group::Manner;
+use railgauge_wire::group::CollectiveOptions;
 
 use super::{Cell, Flow, ScheduleError, circle, pattern::Directory};
 use crate::plan::model::{Collective, Grouping, Test};
@@ -60,7 +60,7 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
                     size,
                     qps: 1,
                     only: None,
-                    manner: Some(Box::new(Manner {
+                    manner: Some(Box::new(CollectiveOptions {
                         datatype,
                         reduction,
                         in_place: collective.in_place,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use railgauge_wire::{
-    group::Manner,
+    group::CollectiveOptions,
     terms::{Memory, Op, Service, TestMetric, Transport},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -117,7 +117,7 @@ pub struct Cell {
     pub only: Option<u32>,
     /// How a collective works on its data; `None` for pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub manner: Option<Box<Manner>>,
+    pub manner: Option<Box<CollectiveOptions>>,
 }
 
 /// Flows that run at the same time: no two share a [`Port`], unless the pattern of the test says so.

@@ -22,7 +22,7 @@ mod wire;
 
 pub use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
 pub use group::{Group, busbw};
-pub use nccl::{Seat, nvlink, of_nccl};
+pub use nccl::{RankHost, nvlink, of_nccl};
 pub use pcie::Pcie;
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};

@@ -16,7 +16,7 @@ use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM}
 
 /// One rank of a collective, and what is known of its host.
 #[derive(Debug, Clone, Copy)]
-pub struct Seat<'f> {
+pub struct RankHost<'f> {
     /// The host; `None` if it never told.
     pub facts: Option<&'f HostFacts>,
     /// CUDA device of the rank.
@@ -26,7 +26,7 @@ pub struct Seat<'f> {
 /// The ceiling of the bus bandwidth in GB/s: of the narrowest GPU of a group on one host, and of the NICs that NCCL's log
 /// names for the first and the last host of several. `None` where rates are not known, where switches may reduce (NVLink
 /// SHARP, CollNet) and for a group on one host whose bytes went by a network.
-pub fn of_nccl(record: &LinkRecord, seats: &[Seat<'_>], cell: &Cell) -> Option<f64> {
+pub fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) -> Option<f64> {
     let channels = |kind: &str| record.settings.get(&format!("channels: {kind}"))?.parse::<u64>().ok();
     // Without the number nothing says that switches do not reduce; NCCL before 2.17 cannot let those of NVLink do so.
     let outside = channels("coll").is_some() && channels("nvls").unwrap_or(0) == 0;

@@ -11,7 +11,7 @@ use railgauge_wire::{
     terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
 };
 
-use super::{Group, Limit, Link, Pcie, Seat, Traffic, bandwidth, busbw, of_case, of_nccl, wire};
+use super::{Group, Limit, Link, Pcie, RankHost, Traffic, bandwidth, busbw, of_case, of_nccl, wire};
 
 fn link(layer: LinkLayer, rate: f64, mtu: u32) -> Link {
     Link { layer, rate_gbps: Some(rate), mtu, ipv6: false, vlan: false, from_pcie: None, to_pcie: None }
@@ -271,7 +271,7 @@ fn collectives_of_nccl_on_one_host() {
     let gpu = Gpu { nvlinks: Some(18), nvlink_mbps: Some(26_562), pcie_max: Some((5, 16)), ..Gpu::default() };
     let host = |gpus: Vec<Gpu>| HostFacts { hostname: "a".into(), gpus, ..HostFacts::default() };
     let four = host(vec![gpu.clone(); 4]);
-    let seats = |facts| (0..4).map(|gpu| Seat { facts: Some(facts), gpu: Some(gpu) }).collect::<Vec<_>>();
+    let seats = |facts| (0..4).map(|gpu| RankHost { facts: Some(facts), gpu: Some(gpu) }).collect::<Vec<_>>();
     let cell = |op| Cell { transport: Transport::Nccl, memory: Memory::Cuda, op, ..cell() };
     let linked = |layer, transport, nvls: &str| LinkRecord {
         settings: [("channels: coll", "24"), ("channels: nvls", nvls)].map(|(k, v)| (k.into(), v.into())).into(),
@@ -314,7 +314,7 @@ fn collectives_of_nccl_over_a_network() {
         ..HostFacts::default()
     };
     let (a, b) = (host("a", 400.0), host("b", 400.0));
-    let seats = |b| [&a, &a, b, b].map(|facts| Seat { facts: Some(facts), gpu: None });
+    let seats = |b| [&a, &a, b, b].map(|facts| RankHost { facts: Some(facts), gpu: None });
     let cell = Cell { transport: Transport::Nccl, op: Op::AllReduce, ..cell() };
     let settings =
         |far: &str| [("nics".into(), "mlx5_0:1, mlx5_3:1".into()), ("nics_remote".into(), far.into())].into();

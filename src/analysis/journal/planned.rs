@@ -80,7 +80,7 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
     let mut made = schedule.cases().filter_map(|place| schedule.resolve(place));
     for case in cases {
         let Some((round, flow, cell)) = made.next() else {
-            return Some(format!("case {} ({}) is none that the plan makes", case.id, words(case)));
+            return Some(format!("case {} ({}) is not one that the plan makes", case.id, words(case)));
         };
         let test = plan.tests.get(round.test).map_or("", |test| &test.name);
         if (&*case.test, case.round, &case.flow, &case.cell) != (test, round.number, flow, cell) {

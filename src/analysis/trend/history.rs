@@ -57,7 +57,7 @@ pub(super) struct Past {
 
 /// A plan file as it was at some time.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct PlanVersion {
     pub name: String,
     pub hosts: HashSet<String>,
     pub groups: BTreeMap<String, Vec<String>>,
@@ -81,7 +81,7 @@ pub struct History {
     /// Plans that measure other pairs each night.
     pub(super) rotating: HashSet<usize>,
     /// What each plan says.
-    pub(super) said: HashMap<usize, Said>,
+    pub(super) said: HashMap<usize, PlanVersion>,
     pub(super) past: Vec<Past>,
     shelf: Shelf,
     pub(super) groups: BTreeMap<String, Vec<String>>,
@@ -276,10 +276,10 @@ impl History {
 }
 
 /// What a plan says, as far as edits of it are told.
-fn said(plan: &Plan) -> Said {
+fn said(plan: &Plan) -> PlanVersion {
     let tests = plan.tests.iter().map(|test| (test.name.clone(), settings::all(test)));
     let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();
-    Said { name: plan.name.clone(), hosts, groups: plan.groups.clone(), tests: tests.collect() }
+    PlanVersion { name: plan.name.clone(), hosts, groups: plan.groups.clone(), tests: tests.collect() }
 }
 
 /// What makes two plans one: the file, or for a plan that rotates everything it says but the seed and the turn.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::history::{Past, Said};
+use super::history::{Past, PlanVersion};
 use crate::analysis::settings;
 
 /// Differences of two versions that are told.
@@ -29,7 +29,7 @@ struct Plan {
 impl Lines {
     /// Finds the versions: a plan goes on with the line of a plan of the same name that was not run any more when it began; of
     /// several with the one whose subjects it measures most. `order` are the runs in the order of time.
-    pub(super) fn new(past: &[Past], order: &[usize], said: &HashMap<usize, Said>) -> Self {
+    pub(super) fn new(past: &[Past], order: &[usize], said: &HashMap<usize, PlanVersion>) -> Self {
         let mut plans: HashMap<usize, Plan> = HashMap::new();
         let mut begun: Vec<usize> = Vec::new();
         for (at, &run) in order.iter().enumerate() {
@@ -76,7 +76,7 @@ impl Lines {
 }
 
 /// What two versions of a plan differ in.
-fn edit(old: &Said, new: &Said) -> String {
+fn edit(old: &PlanVersion, new: &PlanVersion) -> String {
     let tests: BTreeSet<&String> = old.tests.keys().chain(new.tests.keys()).collect();
     let difference = |name: &&String| match (old.tests.get(*name), new.tests.get(*name)) {
         (Some(old), Some(new)) => settings::difference(old, new).map(|words| format!("{name} {words}")),

@@ -7,7 +7,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     assemble::Collected,
-    history::Said,
+    history::PlanVersion,
     parts::{Groups, Part},
 };
 use crate::analysis::history::Subject;
@@ -66,7 +66,7 @@ impl Presence {
     pub(super) fn run(
         &mut self,
         plan: usize,
-        (version, said): (usize, Option<&Said>),
+        (version, said): (usize, Option<&PlanVersion>),
         day: i64,
         planned: Option<&[usize]>,
     ) {

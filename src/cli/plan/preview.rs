@@ -13,7 +13,7 @@ use railgauge_model::{
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
 use railgauge_wire::{
-    group::Manner,
+    group::CollectiveOptions,
     step::Window,
     terms::{Memory, Op, Service, TestMetric, Transport},
 };
@@ -144,7 +144,7 @@ pub struct CellPreview<'a> {
     pub qps: u32,
     /// How a collective works on its data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub manner: Option<&'a Manner>,
+    pub manner: Option<&'a CollectiveOptions>,
 }
 
 /// Links that are busy at the same time.

@@ -104,7 +104,7 @@ type Reader<'w> = Box<dyn Fn(&str, &HostFacts) -> Vec<Holding> + 'w>;
 
 /// A value to hold every host against: its key, what is wanted in words, the check beside it, and how a host's facts are
 /// read for it.
-struct Wish<'w> {
+struct Requirement<'w> {
     key: String,
     wanted: String,
     check: &'static str,
@@ -121,8 +121,8 @@ pub fn demands(plan: &Plan, cluster: &Cluster, findings: &[Finding]) -> Vec<Dema
     all
 }
 
-fn of_wish(plan: &Plan, cluster: &Cluster, wish: Wish<'_>, overruled: &Preflight) -> Demand {
-    let Wish { key, wanted, check, read } = wish;
+fn of_wish(plan: &Plan, cluster: &Cluster, wish: Requirement<'_>, overruled: &Preflight) -> Demand {
+    let Requirement { key, wanted, check, read } = wish;
     let of = |name: &String| match cluster.facts.get(name) {
         Some(facts) => read(name, facts),
         None => vec![silent(name)],

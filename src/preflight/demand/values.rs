@@ -8,7 +8,7 @@ use railgauge_model::plan::{
 };
 use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
 
-use super::{Held, Holding, Reader, Wish};
+use super::{Held, Holding, Reader, Requirement};
 use crate::preflight::{
     Cluster,
     check::iommu_mode,
@@ -19,7 +19,7 @@ use crate::preflight::{
 const RATE_TOLERANCE: f64 = 1e-4;
 
 /// Everything that the plan wants.
-pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Wish<'w>> {
+pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requirement<'w>> {
     let Wanted {
         mtu,
         link_rate_gbps,
@@ -36,9 +36,9 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Wish<'w>> 
         iommu,
     } = &plan.preflight.wanted;
     let hosts: BTreeMap<&str, &Host> = plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
-    let mut all: Vec<Wish<'_>> = Vec::new();
+    let mut all: Vec<Requirement<'_>> = Vec::new();
     let mut want = |key: &str, wanted: String, check, read: Reader<'w>| {
-        all.push(Wish { key: key.to_owned(), wanted, check, read });
+        all.push(Requirement { key: key.to_owned(), wanted, check, read });
     };
     if let Some(wanted) = *mtu {
         let named = hosts.clone();

@@ -9,7 +9,7 @@ use std::{
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
-    group::{Exercise, Exercised, MemberOpened, MemberSpec, Seat, Ticket},
+    group::{Exercise, Exercised, MemberOpened, MemberSpec, RankEndpoint, Ticket},
     link::{LinkId, Role},
     message::{Answer, Ask},
     remedy,
@@ -90,7 +90,7 @@ pub async fn open(
     let placed =
         group.members.iter().map(|member| Placed { port: &member.port, facts: &member.facts, gpu: member.gpu });
     placing::check(placed, largest(test))?;
-    match raise(&mut group, plan, test, collective, flow).await {
+    match open_and_join(&mut group, plan, test, collective, flow).await {
         Ok(()) => Ok(group),
         Err(failure) => {
             close(group).await;
@@ -104,7 +104,7 @@ fn largest(test: &Test) -> u64 {
     test.sizes.iter().copied().max().unwrap_or(8)
 }
 
-async fn raise(
+async fn open_and_join(
     group: &mut Group,
     plan: &Plan,
     test: &Test,
@@ -158,7 +158,7 @@ async fn raise(
 
 /// Where a rank over host memory sits: by the host's devices in turn, and on cores next to each other if the plan
 /// names one.
-fn seat(wanted: &Wanted<'_>, member: &Member) -> Result<Seat, Failure> {
+fn seat(wanted: &Wanted<'_>, member: &Member) -> Result<RankEndpoint, Failure> {
     let name = &member.port.host;
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name);
     let rails = host.map_or(0, |host| devices(host, Some(&member.facts), wanted.test.transport).len());
@@ -166,7 +166,7 @@ fn seat(wanted: &Wanted<'_>, member: &Member) -> Result<Seat, Failure> {
     let port = Port { host: name.clone(), rail };
     let mut link = links::spec(wanted, Role::Initiator, &port, &member.facts)?;
     link.knobs.core = link.knobs.core.map(|core| core.saturating_add(member.port.rail));
-    Ok(Seat { host: name.to_string(), link })
+    Ok(RankEndpoint { host: name.to_string(), link })
 }
 
 /// Ranks with different versions of the library would hang, or worse.

@@ -10,9 +10,9 @@ use railgauge_wire::{
     remedy,
 };
 
-mod seat;
+mod port;
 
-pub use seat::TcpSeat;
+pub use port::TcpRankPort;
 
 use super::wire::Wire;
 use crate::{

@@ -5,13 +5,13 @@
 //! sender has consumed so far: a rank never has more than [`WINDOW`] of them on the way, so every message finds a
 //! receive posted. A rank that has nothing to send says it with an empty message.
 
-mod seat;
+mod port;
 
 use std::{collections::VecDeque, os::fd::AsFd, sync::Arc, time::Duration};
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
-pub use seat::VerbsSeat;
+pub use port::VerbsRankPort;
 
 use super::wire::Wire;
 use crate::{

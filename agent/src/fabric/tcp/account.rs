@@ -10,7 +10,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    conduct::Led,
+    conduct::PassRecord,
     shared::{Flow, Shared},
 };
 
@@ -51,7 +51,7 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
 ///
 /// # Errors
 /// A thread ended without an account, or the two ends have counted different bytes.
-pub fn measurement(shared: &Shared<'_>, led: Led, conducting: u64) -> Result<Measurement, Failure> {
+pub fn measurement(shared: &Shared<'_>, led: PassRecord, conducting: u64) -> Result<Measurement, Failure> {
     let mut sources = shared.sources.flows();
     if led.theirs.is_some() {
         complete(shared, &sources)?;

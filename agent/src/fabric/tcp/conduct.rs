@@ -79,7 +79,7 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
     let led = std::thread::scope(|scope| {
         let led = start_threads(scope, shared, directions, (sockets, front, back), dram).and_then(|()| {
             let (sends, receives) = directions;
-            let led = Led::default();
+            let led = PassRecord::default();
             Conductor {
                 channel: &mut *channel,
                 shared,
@@ -165,7 +165,7 @@ fn begin<'scope, 'env: 'scope>(
 
 /// What the conductor knows when a pass is over.
 #[derive(Default)]
-pub struct Led {
+pub struct PassRecord {
     /// When the gate was opened; the initiator's window begins there.
     pub started: Option<u64>,
     /// When the peer's account came.
@@ -189,11 +189,11 @@ struct Conductor<'a, 'b> {
     counted: u64,
     said_sent: bool,
     stopping: Option<Instant>,
-    led: Led,
+    led: PassRecord,
 }
 
 impl Conductor<'_, '_> {
-    fn run(mut self, sockets: &[TcpStream]) -> Result<Led, Failure> {
+    fn run(mut self, sockets: &[TcpStream]) -> Result<PassRecord, Failure> {
         match self.part {
             Part::Lead(rule, start_at) => self.lead(rule, start_at)?,
             Part::Follow => self.channel.say(&Signal::Ready)?,

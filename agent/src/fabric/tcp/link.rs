@@ -20,7 +20,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use super::{
     conduct::{self, Lines, Part, RECEIVE},
     congestion,
-    greeting::{self, Origin},
+    handshake::{self, Origin},
     memory::{self, Bytes},
     place::{self, Place},
     shared::Shared,
@@ -161,15 +161,15 @@ impl Link for Tcp {
         }
         let count = self.spec.qps as usize + 1;
         let mut streams = match self.listener.take() {
-            Some(listener) => greeting::accept(&listener, count, &self.spec.token, control)?,
+            Some(listener) => handshake::accept(&listener, count, &self.spec.token, control)?,
             None => {
-                let ip = peer.address.parse().map_err(|_| refused("the peer's address is none"))?;
+                let ip = peer.address.parse().map_err(|_| refused("the peer's address is not an IP address"))?;
                 let device = (self.place.named_device && !place::is_own(ip)).then(|| self.place.device.clone());
                 let named = self.place.named_address || self.place.named_device;
                 let address = named.then_some(self.place.address);
                 let congestion = self.spec.knobs.congestion_control.clone();
                 let origin = Origin { address, device, congestion };
-                greeting::connect(&origin, SocketAddr::new(ip, peer.port), count, &self.spec.token, control)?
+                handshake::connect(&origin, SocketAddr::new(ip, peer.port), count, &self.spec.token, control)?
             }
         };
         for stream in &streams {

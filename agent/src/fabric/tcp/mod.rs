@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | [`place`] | which address and interface |
 //! | [`congestion`] | congestion control of connections |
-//! | [`greeting`] | connecting with a token |
+//! | [`handshake`] | connecting with a token |
 //! | [`socket`] | socket settings, sending and receiving |
 //! | [`memory`] | a stream's bytes, in host memory or staged to a GPU |
 //! | [`signal`] | what the ends tell one another |
@@ -24,7 +24,7 @@
 mod account;
 mod conduct;
 pub(crate) mod congestion;
-pub(crate) mod greeting;
+pub(crate) mod handshake;
 mod link;
 mod memory;
 mod ping;

@@ -13,7 +13,7 @@ use super::{
     bandwidth::QUIET,
     end::{Batches, VerbsEnd},
     phase::Phase,
-    pingpong::{ByCompletion, ByMemory, ByReceive, Paddle, SIGNAL_EVERY, serve_first},
+    pingpong::{ByCompletion, ByMemory, ByReceive, PingPongSide, SIGNAL_EVERY, serve_first},
     stage::Stage as Copies,
     waiter::Waiter,
 };
@@ -144,7 +144,7 @@ impl VerbsEnd {
 }
 
 fn play(
-    paddle: &mut impl Paddle,
+    paddle: &mut impl PingPongSide,
     waiter: &mut Waiter,
     timing: &Timing,
     control: &Control,

@@ -30,7 +30,7 @@ pub const SIGNAL_EVERY: u32 = 16;
 const QUEUE_EVERY: u32 = 64;
 
 /// One side's half of a ping-pong.
-pub trait Paddle {
+pub trait PingPongSide {
     /// Sends one message.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl<'a> ByMemory<'a> {
     }
 }
 
-impl Paddle for ByMemory<'_> {
+impl PingPongSide for ByMemory<'_> {
     #[inline]
     fn hit(&mut self) -> Result<(), Failure> {
         self.sent = self.sent.wrapping_add(1);
@@ -161,7 +161,7 @@ impl ByReceive<'_> {
     }
 }
 
-impl Paddle for ByReceive<'_> {
+impl PingPongSide for ByReceive<'_> {
     #[inline]
     fn hit(&mut self) -> Result<(), Failure> {
         while self.sends.in_flight() >= u64::from(DEPTH) {
@@ -212,7 +212,7 @@ pub struct ByCompletion<'a> {
     pub poller: &'a mut Poller,
 }
 
-impl Paddle for ByCompletion<'_> {
+impl PingPongSide for ByCompletion<'_> {
     #[inline]
     fn hit(&mut self) -> Result<(), Failure> {
         self.sends.post().map_err(refused)
@@ -234,7 +234,7 @@ impl Paddle for ByCompletion<'_> {
 /// # Errors
 /// The queue pair failed, the deadline passed, or the link is being closed.
 pub fn serve_first(
-    paddle: &mut impl Paddle,
+    paddle: &mut impl PingPongSide,
     waiter: &mut Waiter,
     (rule, size): (Rule, u64),
     recorder: &mut Recorder,
@@ -276,7 +276,7 @@ pub fn serve_first(
 /// # Errors
 /// As [`serve_first`].
 pub fn return_all(
-    paddle: &mut impl Paddle,
+    paddle: &mut impl PingPongSide,
     waiter: &mut Waiter,
     mut over: impl FnMut(&Waiter) -> bool,
 ) -> Result<u64, Failure> {
@@ -314,7 +314,7 @@ mod tests {
     #[derive(Default)]
     struct ThirdLook(u32);
 
-    impl Paddle for ThirdLook {
+    impl PingPongSide for ThirdLook {
         fn hit(&mut self) -> Result<(), Failure> {
             self.0 = 0;
             Ok(())

@@ -155,7 +155,7 @@ impl VerbsEnd {
         let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
         let sink = sink.staged(delivering);
         let count = Count::default();
-        let mut led = Led { listener: &mut self.listener, sink, count, size, over: false, control };
+        let mut led = PeerLedStream { listener: &mut self.listener, sink, count, size, over: false, control };
         led.listener.acknowledge(led.sink.mailbox())?;
         if op.takes_receives() {
             stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut led)?;
@@ -254,7 +254,7 @@ impl Count {
 }
 
 /// A stream whose beginning and end the peer decides.
-struct Led<'a> {
+struct PeerLedStream<'a> {
     listener: &'a mut Listener,
     sink: Sink<'a>,
     count: Count,
@@ -263,7 +263,7 @@ struct Led<'a> {
     control: &'a Control,
 }
 
-impl Incoming for Led<'_> {
+impl Incoming for PeerLedStream<'_> {
     fn arrived(&mut self, completion: Completion<'_>) {
         self.sink.arrived(completion);
     }

@@ -150,7 +150,7 @@ fn answer(line: &str, live: &mut Live) {
             live.addresses.as_mut().unwrap().push(Address { interface: words[0].into(), ip, prefix, up: true });
         }
         "@mtu" => {
-            let said = path_mtu::Said {
+            let said = path_mtu::PortAnswer {
                 device: words[0].into(),
                 port: words[1].parse().unwrap(),
                 mtu: words[2].parse::<u32>().map_err(|e| e.to_string()),

@@ -54,8 +54,8 @@ fn collected(root: &Path) -> HostFacts {
             libraries: BTreeMap::new(),
             gpus: Ok(Vec::new()),
             path_mtus: vec![
-                path_mtu::Said { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
-                path_mtu::Said { device: "rxe0".into(), port: 1, mtu: Err("not permitted".into()) },
+                path_mtu::PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
+                path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err("not permitted".into()) },
             ],
         },
     )

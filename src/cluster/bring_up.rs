@@ -24,7 +24,7 @@ use super::{Agent, AgentBinary, LogSink, deploy, launch::Launcher, progress::Pro
 /// host's name in the plan. Dropping the receiver ends all tries; agents already handed out live on.
 ///
 /// Must be called inside a tokio runtime.
-pub fn raise(
+pub fn bring_up(
     launch: Launch,
     hosts: Vec<Host>,
     run_id: String,

@@ -55,7 +55,7 @@ pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Contr
         }
     };
     listener.set_nonblocking(true).map_err(refused)?;
-    let mut strangers: Vec<Stranger> = Vec::new();
+    let mut strangers: Vec<Unauthenticated> = Vec::new();
     let mut streams: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
     while streams.iter().any(Option::is_none) {
         if let Err(failure) = control.check(Stage::Join) {
@@ -67,7 +67,7 @@ pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Contr
         match listener.accept() {
             Ok((stream, from)) => {
                 strangers.truncate(STRANGERS - 1);
-                strangers.extend(Stranger::new(stream, from));
+                strangers.extend(Unauthenticated::new(stream, from));
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             // The peer gave up before it was accepted.
@@ -81,7 +81,7 @@ pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Contr
                 Heard::Number(number) if streams.get(number as usize).is_some_and(Option::is_none) => {
                     streams[number as usize] = Some(stranger.stream);
                 }
-                Heard::Number(_) | Heard::Stranger => {
+                Heard::Number(_) | Heard::Unauthenticated => {
                     crate::log!("a connection from {} that did not show the token was dropped", stranger.from);
                 }
             }
@@ -97,13 +97,13 @@ pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Contr
 }
 
 /// Sleeps until a connection or some bytes come, at most 50 ms.
-fn wait_for_any(listener: &TcpListener, strangers: &[Stranger]) -> io::Result<()> {
+fn wait_for_any(listener: &TcpListener, strangers: &[Unauthenticated]) -> io::Result<()> {
     let all = std::iter::once(listener.as_fd()).chain(strangers.iter().map(|stranger| stranger.stream.as_fd()));
     wait::wait_any(all.map(|fd| (fd, READABLE)), Some(Duration::from_millis(50)))
 }
 
 /// A connection that has not shown the token yet.
-struct Stranger {
+struct Unauthenticated {
     stream: TcpStream,
     from: SocketAddr,
     until: Instant,
@@ -113,10 +113,10 @@ struct Stranger {
 enum Heard {
     Waiting,
     Number(u32),
-    Stranger,
+    Unauthenticated,
 }
 
-impl Stranger {
+impl Unauthenticated {
     fn new(stream: TcpStream, from: SocketAddr) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         Some(Self { stream, from, until: Instant::now() + STRANGER, said: Vec::new() })
@@ -126,18 +126,18 @@ impl Stranger {
         let wanted = greeting(0, token);
         let mut bytes = vec![0; wanted.len() - self.said.len()];
         match self.stream.read(&mut bytes) {
-            Ok(0) => return Heard::Stranger,
+            Ok(0) => return Heard::Unauthenticated,
             Ok(n) => self.said.extend_from_slice(&bytes[..n]),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(_) => return Heard::Stranger,
+            Err(_) => return Heard::Unauthenticated,
         }
         if self.said.len() < wanted.len() {
-            return if Instant::now() < self.until { Heard::Waiting } else { Heard::Stranger };
+            return if Instant::now() < self.until { Heard::Waiting } else { Heard::Unauthenticated };
         }
         let mut number = [0; 4];
         number.copy_from_slice(&self.said[8..12]);
         self.said[8..12].fill(0);
-        if same(&self.said, &wanted) { Heard::Number(u32::from_be_bytes(number)) } else { Heard::Stranger }
+        if same(&self.said, &wanted) { Heard::Number(u32::from_be_bytes(number)) } else { Heard::Unauthenticated }
     }
 }
 

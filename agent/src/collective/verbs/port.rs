@@ -12,7 +12,7 @@ use railgauge_wire::{
 use super::{DEPTH, Lane, SLOT, SLOTS, Verbs};
 use crate::{
     bench::control::Control,
-    collective::wire::{Neighbour, Seat, Wire},
+    collective::wire::{Neighbour, RankPort, Wire},
     fabric::verbs::{choice::Choice, join, open::psns, settings::Settings},
     memory::{host::Buffer, place},
     system::tree::Tree,
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Queue pairs that wait for their peers.
-pub struct VerbsSeat {
+pub struct VerbsRankPort {
     choice: Choice,
     settings: Settings,
     buffer: Arc<Buffer>,
@@ -39,7 +39,7 @@ pub struct VerbsSeat {
     opened: Opened,
 }
 
-impl VerbsSeat {
+impl VerbsRankPort {
     /// Opens the device and one queue pair for each other rank, on the calling thread, which is moved beside the device.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl VerbsSeat {
         let (Some(pair), Some(((number, theirs), ours))) = (&self.pairs[other], number) else {
             return Err(unfit("it has no queue pair for this rank"));
         };
-        let mtu = mtu_code(self.settings.mtu.min(peer.mtu)).ok_or_else(|| unfit("its path MTU is none"))?;
+        let mtu = mtu_code(self.settings.mtu.min(peer.mtu)).ok_or_else(|| unfit("its path MTU is not one of InfiniBand's"))?;
         pair.change(&Change::Receive { path, mtu, peer: *number, psn: *theirs, reads: 1 })?;
         let (retries, timeout) = (self.settings.retries, self.settings.timeout);
         pair.change(&Change::Send { psn: *ours, reads: 1, retries, timeout })?;
@@ -139,7 +139,7 @@ impl VerbsSeat {
     }
 }
 
-impl Seat for VerbsSeat {
+impl RankPort for VerbsRankPort {
     fn opened(&self) -> &Opened {
         &self.opened
     }

@@ -12,10 +12,10 @@ use socket2::SockRef;
 use super::{Patience, Tcp};
 use crate::{
     bench::control::Control,
-    collective::wire::{Neighbour, Seat, Wire},
+    collective::wire::{Neighbour, RankPort, Wire},
     fabric::tcp::{
         self, congestion,
-        greeting::{self, Origin},
+        handshake::{self, Origin},
         place::{self, Place},
         socket,
     },
@@ -29,7 +29,7 @@ use crate::{
 const UNPACED: &str = "reno";
 
 /// A rank that listens.
-pub struct TcpSeat {
+pub struct TcpRankPort {
     spec: LinkSpec,
     congestion: Option<String>,
     place: Place,
@@ -37,7 +37,7 @@ pub struct TcpSeat {
     opened: Opened,
 }
 
-impl TcpSeat {
+impl TcpRankPort {
     /// Chooses the address and listens there, on the calling thread, which is moved beside the interface. Of `ranks`
     /// ranks `siblings` are on this host.
     ///
@@ -97,15 +97,15 @@ impl TcpSeat {
             Failure { cause, ..failure }
         };
         let connect = |(address, name): (&SocketAddr, &String)| {
-            let stream = greeting::greet(&self.origin(address.ip()), *address, number, &self.spec.token, control);
+            let stream = handshake::greet(&self.origin(address.ip()), *address, number, &self.spec.token, control);
             stream.map_err(|failure| about(name, failure))
         };
         // All greet before any waits for a welcome, which comes when those below have greeted too.
         let mut connected = above().map(connect).collect::<Result<Vec<_>, _>>()?;
         // Those below connect as what they are: their numbers are 0 to rank - 1.
-        let accepted = greeting::accept(&self.listener, rank, &self.spec.token, control)?;
+        let accepted = handshake::accept(&self.listener, rank, &self.spec.token, control)?;
         for (stream, (address, name)) in connected.iter_mut().zip(above()) {
-            greeting::welcomed(stream, *address, control).map_err(|failure| about(name, failure))?;
+            handshake::welcomed(stream, *address, control).map_err(|failure| about(name, failure))?;
         }
         for stream in accepted.iter().chain(&connected) {
             socket::prepare(stream, self.spec.knobs.traffic_class).map_err(|error| {
@@ -116,7 +116,7 @@ impl TcpSeat {
     }
 }
 
-impl Seat for TcpSeat {
+impl RankPort for TcpRankPort {
     fn opened(&self) -> &Opened {
         &self.opened
     }
@@ -134,7 +134,7 @@ impl Seat for TcpSeat {
                 return Err(Failure::new(Stage::Join, Kind::Internal, cause));
             };
             let ip: IpAddr = endpoint.address.parse().map_err(|_| {
-                Failure::new(Stage::Join, Kind::Internal, format!("the address of {} is none", neighbour.name))
+                Failure::new(Stage::Join, Kind::Internal, format!("the address of {} is not an address", neighbour.name))
             })?;
             addresses.push(SocketAddr::new(ip, endpoint.port));
         }
