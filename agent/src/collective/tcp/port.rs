@@ -134,7 +134,11 @@ impl RankPort for TcpRankPort {
                 return Err(Failure::new(Stage::Join, Kind::Internal, cause));
             };
             let ip: IpAddr = endpoint.address.parse().map_err(|_| {
-                Failure::new(Stage::Join, Kind::Internal, format!("the address of {} is not an address", neighbour.name))
+                Failure::new(
+                    Stage::Join,
+                    Kind::Internal,
+                    format!("the address of {} is not an address", neighbour.name),
+                )
             })?;
             addresses.push(SocketAddr::new(ip, endpoint.port));
         }

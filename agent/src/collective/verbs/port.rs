@@ -125,7 +125,8 @@ impl VerbsRankPort {
         let (Some(pair), Some(((number, theirs), ours))) = (&self.pairs[other], number) else {
             return Err(unfit("it has no queue pair for this rank"));
         };
-        let mtu = mtu_code(self.settings.mtu.min(peer.mtu)).ok_or_else(|| unfit("its path MTU is not one of InfiniBand's"))?;
+        let mtu = mtu_code(self.settings.mtu.min(peer.mtu))
+            .ok_or_else(|| unfit("its path MTU is not one of InfiniBand's"))?;
         pair.change(&Change::Receive { path, mtu, peer: *number, psn: *theirs, reads: 1 })?;
         let (retries, timeout) = (self.settings.retries, self.settings.timeout);
         pair.change(&Change::Send { psn: *ours, reads: 1, retries, timeout })?;

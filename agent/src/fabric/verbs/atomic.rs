@@ -21,7 +21,7 @@ impl VerbsEnd {
     /// # Errors
     /// The fabric; or [`Kind::Corruption`] if an atomic brought back another word than was there.
     pub fn transfer_atomic(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
-        for i in 0..self.pairs.len() {
+        for i in 0..self.connection.pairs.len() {
             let (mut wanted, mut poison) = ([0; 8], [0; 8]);
             pattern::fill(&mut wanted, pattern, i as u32);
             pattern::poison(&mut poison, pattern, i as u32);
@@ -48,7 +48,7 @@ impl VerbsEnd {
     /// # Errors
     /// The fabric.
     pub fn words(&mut self, control: &Control) -> Result<Vec<u64>, Failure> {
-        (0..self.pairs.len()).map(|i| self.once(i, Verb::FetchAdd { add: 0 }, control)).collect()
+        (0..self.connection.pairs.len()).map(|i| self.once(i, Verb::FetchAdd { add: 0 }, control)).collect()
     }
 
     /// One atomic on queue pair `i`; answers what it brought back.
@@ -57,7 +57,7 @@ impl VerbsEnd {
         let like = self.template(i, Op::AtomicFadd, 8, Walk::default(), batches)?;
         let mut sends = self.ring(i, Template { verb, ..like })?;
         self.move_once(std::slice::from_mut(&mut sends), control)?;
-        self.region.backing().word(self.layout.incoming(i))
+        self.resources.region.backing().word(self.resources.layout.incoming(i))
     }
 }
 

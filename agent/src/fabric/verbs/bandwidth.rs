@@ -34,16 +34,16 @@ impl VerbsEnd {
         let Timing { op, size, bidirectional, only, .. } = *timing;
         let takes = op.takes_receives();
         let heard = takes || bidirectional;
-        let pairs = self.pairs.len();
+        let pairs = self.connection.pairs.len();
         if only.is_some_and(|only| bidirectional || only as usize >= pairs) {
             let cause = format!("one queue pair by itself goes in one direction and is one of {pairs}");
             return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
         }
-        let lossy = takes && self.service != Service::Rc;
+        let lossy = takes && self.resources.service != Service::Rc;
         if bidirectional && lossy {
             let cause = format!(
                 "{op} over service {} is not measured in both directions at once: nobody would count what is lost",
-                self.service
+                self.resources.service
             );
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::RC_OR_ONE_DIRECTION));
         }
@@ -52,7 +52,7 @@ impl VerbsEnd {
         }
         if heard {
             let phase = if bidirectional { Phase::BothWays } else { Phase::Stream };
-            self.announcer.announce(phase, &mut self.mailbox, control)?;
+            self.progress.announcer.announce(phase, &mut self.connection.mailbox, control)?;
         }
         let mut moved = 0;
         if timing.warm_up > 0 {
@@ -68,7 +68,7 @@ impl VerbsEnd {
         }
         let words = if op.is_atomic() { self.words(control)? } else { Vec::new() };
         if heard {
-            self.announcer.announce(Phase::Counted, &mut self.mailbox, control)?;
+            self.progress.announcer.announce(Phase::Counted, &mut self.connection.mailbox, control)?;
         }
         let (arrived, used) = (self.arrived(), cpu::thread());
         let (tally, mut messages) = self.pass(timing, timing.window, control)?;
@@ -79,7 +79,7 @@ impl VerbsEnd {
             if lossy {
                 self.wait_for_stragglers(arrived.iter().sum::<u64>() + measurement.operations, control)?;
             }
-            self.announcer.announce(Phase::Over, &mut self.mailbox, control)?;
+            self.progress.announcer.announce(Phase::Over, &mut self.connection.mailbox, control)?;
             self.drain()?;
         }
         if lossy {
@@ -96,7 +96,7 @@ impl VerbsEnd {
 
     /// Messages of ours that have arrived in all on each queue pair, as the peer says.
     fn arrived(&self) -> Vec<u64> {
-        (0..self.pairs.len()).map(|i| self.mailbox.read(Slot::Consumed(i))).collect()
+        (0..self.connection.pairs.len()).map(|i| self.connection.mailbox.read(Slot::Consumed(i))).collect()
     }
 
     /// Waits until so many messages have arrived, or nothing arrives any more: a straggler must not be counted in
@@ -120,20 +120,26 @@ impl VerbsEnd {
         let Timing { op, size, bidirectional, only, .. } = *timing;
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
-        let how = How { rule, size, depth: self.settings.pace(size).depth, only: only.map(|i| i as usize) };
+        let how = How { rule, size, depth: self.resources.settings.pace(size).depth, only: only.map(|i| i as usize) };
         let messages = |flows: &[Sends]| flows.iter().map(Sends::posted).collect();
         if !op.takes_receives() {
-            let tally = stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut Nothing)?;
+            let tally = stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut Unlimited, &mut Nothing)?;
             return Ok((tally, messages(&flows)));
         }
-        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service).staged(self.stage(op, size));
+        let mut granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service)
+            .staged(self.stage(op, size));
         let stage = self.stage(op, size);
         let tally = if bidirectional {
-            let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+            let sink = Sink::new(
+                &mut self.progress.receives,
+                &mut self.connection.mailbox,
+                self.resources.settings.receives,
+                self.resources.service,
+            );
             let mut sink = sink.staged(stage);
-            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut sink)
+            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut sink)
         } else {
-            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut Nothing)
+            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut Nothing)
         };
         self.account(&flows);
         Ok((tally?, messages(&flows)))
@@ -145,12 +151,12 @@ impl VerbsEnd {
     /// The link is not joined, or the messages do not fit.
     pub fn flows(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
         let walk = self.walk(op, size)?;
-        (0..self.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
+        (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
     }
 
     /// Remembers what has been sent, for the credits of the next pass.
     pub fn account(&mut self, flows: &[Sends]) {
-        for (sent, flow) in self.sent.iter_mut().zip(flows) {
+        for (sent, flow) in self.progress.sent.iter_mut().zip(flows) {
             *sent += flow.posted();
         }
     }
@@ -160,11 +166,16 @@ impl VerbsEnd {
     /// # Errors
     /// The queue pair or the peer is gone.
     pub fn drain(&mut self) -> Result<(), Failure> {
-        if self.receives.is_empty() {
+        if self.progress.receives.is_empty() {
             return Ok(());
         }
-        let mut sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
-        sink.take_all(&mut self.poller)
+        let mut sink = Sink::new(
+            &mut self.progress.receives,
+            &mut self.connection.mailbox,
+            self.resources.settings.receives,
+            self.resources.service,
+        );
+        sink.take_all(&mut self.resources.poller)
     }
 }
 

@@ -108,32 +108,32 @@ impl VerbsEnd {
     /// # Errors
     /// The peer cannot be reached, or refuses.
     pub fn connect_all(&mut self, peer: &VerbsEndpoint, control: &Control) -> Result<(), Failure> {
-        let Some(manager) = &self.manager else {
+        let Some(manager) = &self.connection.manager else {
             return Err(Failure::new(Stage::Join, Kind::Internal, "this end was not opened for rdma_cm"));
         };
-        let made = match self.role {
+        let made = match self.connection.role {
             Role::Initiator => self.ask(manager, peer, control)?,
             Role::Responder => self.grant(manager, peer, control)?,
         };
         let mut made: Vec<_> = made.into_iter().map(Arc::new).collect();
         if let Some(last) = made.pop() {
-            self.mailbox.attach(last);
+            self.connection.mailbox.attach(last);
         }
-        self.pairs = made;
+        self.connection.pairs = made;
         Ok(())
     }
 
     fn terms<'a>(&self, private: &'a [u8], peer: &VerbsEndpoint) -> Terms<'a> {
-        let outstanding = self.settings.reads.min(peer.max_reads);
-        Terms { private, accept: self.settings.reads, outstanding, retries: self.settings.retries }
+        let outstanding = self.resources.settings.reads.min(peer.max_reads);
+        Terms { private, accept: self.resources.settings.reads, outstanding, retries: self.resources.settings.retries }
     }
 
     /// Queue and capacity of connection number `i`; the last one is the control queue pair's.
     fn measures(&self, i: u32) -> (&Arc<CompletionQueue>, Capacity) {
-        if i == self.layout.qps {
-            (self.mailbox.queue(), super::mailbox::CAPACITY)
+        if i == self.resources.layout.qps {
+            (self.connection.mailbox.queue(), super::mailbox::CAPACITY)
         } else {
-            (&self.queue, self.capacity)
+            (&self.resources.queue, self.resources.capacity)
         }
     }
 
@@ -145,16 +145,16 @@ impl VerbsEnd {
             return Err(Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy));
         };
         let limit = control.deadline();
-        (0..=self.layout.qps)
+        (0..=self.resources.layout.qps)
             .map(|i| {
                 let identifier = Identifier::new(&manager.events)?;
-                if self.settings.traffic_class > 0 {
-                    identifier.traffic_class(self.settings.traffic_class);
+                if self.resources.settings.traffic_class > 0 {
+                    identifier.traffic_class(self.resources.settings.traffic_class);
                 }
                 let own = SocketAddr::new(manager.address.ip(), 0);
                 identifier.resolve(own, SocketAddr::new(ip, port), limit)?;
                 let (queue, capacity) = self.measures(i);
-                let pair = QueuePair::connected(&self.choice.domain, queue, capacity, identifier)?;
+                let pair = QueuePair::connected(&self.resources.choice.domain, queue, capacity, identifier)?;
                 let request = manager.request(i);
                 if let Some(connection) = pair.connection() {
                     connection.connect(&self.terms(&request, peer), limit)?;
@@ -166,7 +166,7 @@ impl VerbsEnd {
 
     fn grant(&self, manager: &Manager, peer: &VerbsEndpoint, control: &Control) -> Result<Vec<QueuePair>, Failure> {
         let limit = control.deadline();
-        let wanted = self.layout.qps as usize + 1;
+        let wanted = self.resources.layout.qps as usize + 1;
         let mut granted = Vec::new();
         let mut established = 0;
         while established < wanted {
@@ -183,7 +183,7 @@ impl VerbsEnd {
                 continue;
             }
             let (queue, capacity) = self.measures(i);
-            let pair = QueuePair::connected(&self.choice.domain, queue, capacity, identifier)?;
+            let pair = QueuePair::connected(&self.resources.choice.domain, queue, capacity, identifier)?;
             if let Some(connection) = pair.connection() {
                 connection.accept(&self.terms(&[], peer))?;
             }

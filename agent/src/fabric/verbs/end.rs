@@ -35,10 +35,20 @@ use crate::{
 /// Largest message that mlx5 puts into a completion, in bytes.
 const SCATTERED: u64 = 64;
 
-/// One end.
+/// One end: what was opened, how it is joined, and how far its steps have come.
 pub struct VerbsEnd {
-    /// Which end.
-    pub role: Role,
+    /// What was opened.
+    pub resources: Resources,
+    /// What joins it with its peer.
+    pub connection: Connection,
+    /// What steps leave for those after them.
+    pub progress: Progress,
+    /// What else the record should say.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// What was opened: the same from `open` to `close`.
+pub struct Resources {
     /// Queue pair service.
     pub service: Service,
     /// Device, port and GID.
@@ -61,6 +71,14 @@ pub struct VerbsEnd {
     pub poller: Poller,
     /// How large the measured queue pairs are.
     pub capacity: Capacity,
+    /// Whether the last byte of what the peer writes here lands last, so that it may be polled.
+    pub in_order: bool,
+}
+
+/// What joins an end with its peer.
+pub struct Connection {
+    /// Which end.
+    pub role: Role,
     /// What rdma_cm needs, where the link is joined by it.
     pub manager: Option<Manager>,
     /// The measured queue pairs; rdma_cm makes them when the link is joined.
@@ -69,6 +87,12 @@ pub struct VerbsEnd {
     pub psns: Vec<u32>,
     /// The control queue pair.
     pub mailbox: Mailbox,
+    /// The other end, once joined.
+    pub peer: Option<Peer>,
+}
+
+/// What steps leave for those after them.
+pub struct Progress {
     /// Announces phases (initiator).
     pub announcer: Announcer,
     /// Notices phases (responder).
@@ -79,12 +103,19 @@ pub struct VerbsEnd {
     pub sent: Vec<u64>,
     /// The receive that holds what is to be checked, per queue pair, if it came in one.
     pub received: Vec<Option<u64>>,
-    /// Whether the last byte of what the peer writes here lands last, so that it may be polled.
-    pub in_order: bool,
-    /// What else the record should say.
-    pub notes: BTreeMap<String, String>,
-    /// The other end, once joined.
-    pub peer: Option<Peer>,
+}
+
+impl Progress {
+    /// Of an end of so many queue pairs that has done nothing yet.
+    pub fn new(qps: usize) -> Self {
+        Self {
+            announcer: Announcer::default(),
+            listener: Listener::default(),
+            receives: Vec::new(),
+            sent: vec![0; qps],
+            received: vec![None; qps],
+        }
+    }
 }
 
 /// The other end.
@@ -116,12 +147,15 @@ impl VerbsEnd {
     /// # Errors
     /// It is not.
     pub fn peer(&self) -> Result<&Peer, Failure> {
-        self.peer.as_ref().ok_or_else(|| Failure::new(Stage::Converse, Kind::Internal, "the link is not joined yet"))
+        self.connection
+            .peer
+            .as_ref()
+            .ok_or_else(|| Failure::new(Stage::Converse, Kind::Internal, "the link is not joined yet"))
     }
 
     /// The name of the device in failures.
     pub fn device(&self) -> &str {
-        self.choice.domain.device().name()
+        self.resources.choice.domain.device().name()
     }
 
     /// `Err` unless this service and device can do `op` with messages of `size` bytes.
@@ -131,25 +165,28 @@ impl VerbsEnd {
     pub fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
         let unsupported =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
-        if !self.service.carries(op) {
-            return unsupported(format!("service {} has no operation {op}", self.service), remedy::RC_SERVICE);
+        if !self.resources.service.carries(op) {
+            return unsupported(
+                format!("service {} has no operation {op}", self.resources.service),
+                remedy::RC_SERVICE,
+            );
         }
-        if self.gpu_path == GpuPath::Staged && !op.takes_receives() {
+        if self.resources.gpu_path == GpuPath::Staged && !op.takes_receives() {
             let cause = format!("{op} does not tell its target, so nobody there would take the bytes on to the GPU");
             return unsupported(cause, remedy::STAGED_OPERATION);
         }
-        if self.scatters && op == Op::Send && size <= SCATTERED {
+        if self.resources.scatters && op == Op::Send && size <= SCATTERED {
             let cause =
                 format!("{}: its driver copies messages of up to {SCATTERED} bytes with the CPU", self.device());
             return unsupported(cause, remedy::SCATTER_TO_CQE_OFF);
         }
-        if op.is_atomic() && !self.choice.domain.device().limits()?.atomics {
+        if op.is_atomic() && !self.resources.choice.domain.device().limits()?.atomics {
             let cause =
                 format!("{} has no atomics: they are optional, and iWARP devices rarely have them", self.device());
             return unsupported(cause, remedy::LEAVE_TESTS_OUT);
         }
         let mtu = u64::from(self.peer()?.mtu);
-        if self.service == Service::Ud && size > mtu {
+        if self.resources.service == Service::Ud && size > mtu {
             let cause = format!("a datagram of {size} bytes is over the path MTU of {mtu}");
             let remedy = remedy::FIT_PATH_MTU.with([("mtu", mtu.to_string())]);
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
@@ -158,8 +195,8 @@ impl VerbsEnd {
             let cause = format!("an atomic works on 8 bytes, not on {size}");
             return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::SIZE_OF_ATOMICS));
         }
-        if size > self.layout.max_size {
-            let cause = format!("{size} bytes asked for on a link opened for {}", self.layout.max_size);
+        if size > self.resources.layout.max_size {
+            let cause = format!("{size} bytes asked for on a link opened for {}", self.resources.layout.max_size);
             return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
         }
         Ok(())
@@ -167,8 +204,8 @@ impl VerbsEnd {
 
     /// Batches of bandwidth loops with messages of `size` bytes.
     pub fn batches(&self, size: u64) -> Batches {
-        let Pace { list, signal_every, .. } = self.settings.pace(size);
-        Batches { list, signal_every, inline: self.settings.inline_bandwidth }
+        let Pace { list, signal_every, .. } = self.resources.settings.pace(size);
+        Batches { list, signal_every, inline: self.resources.settings.inline_bandwidth }
     }
 
     /// A ring of requests on queue pair `i` that does `op` with messages of `size` bytes along `walk`.
@@ -205,11 +242,11 @@ impl VerbsEnd {
         Ok(Template {
             verb,
             size: u32::try_from(size).unwrap_or(u32::MAX),
-            local: if brings { self.layout.incoming(i) } else { self.layout.outgoing(i) },
+            local: if brings { self.resources.layout.incoming(i) } else { self.resources.layout.outgoing(i) },
             remote: if op.pulls() { theirs } else { theirs + peer.area },
             remote_key: peer.endpoint.rkey,
             walk,
-            inline: !brings && size <= u64::from(batches.inline.min(self.pairs[i].inline())),
+            inline: !brings && size <= u64::from(batches.inline.min(self.connection.pairs[i].inline())),
             list: batches.list,
             signal_every: batches.signal_every,
             tag: i as u32,
@@ -221,7 +258,7 @@ impl VerbsEnd {
     /// # Errors
     /// The message does not fit the buffer.
     pub fn ring(&self, i: usize, template: Template) -> Result<Sends, Failure> {
-        Sends::new(&self.pairs[i], &self.region, template)
+        Sends::new(&self.connection.pairs[i], &self.resources.region, template)
             .ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a message would leave the registered buffer"))
     }
 
@@ -230,18 +267,18 @@ impl VerbsEnd {
     /// # Errors
     /// The link is not joined.
     pub fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
-        let area = self.layout.area.min(self.peer()?.area);
+        let area = self.resources.layout.area.min(self.peer()?.area);
         // All atomics work on one word, so that their sum can be checked; staged messages all have one place.
-        Ok(if op.is_atomic() || self.gpu_path == GpuPath::Staged {
+        Ok(if op.is_atomic() || self.resources.gpu_path == GpuPath::Staged {
             Walk::default()
         } else {
-            self.layout.walk(size, area)
+            self.resources.layout.walk(size, area)
         })
     }
 
     /// Waits on this end's completion queue.
     pub fn waiter(&self, control: &Control, stage: Stage) -> Waiter {
-        Waiter::new(&self.queue, control, stage)
+        Waiter::new(&self.resources.queue, control, stage)
     }
 
     /// Sees to it that receives are posted on every queue pair, and tells the peer how many.
@@ -249,31 +286,36 @@ impl VerbsEnd {
     /// # Errors
     /// The device refuses, or the peer is gone.
     pub fn post_receives(&mut self) -> Result<(), Failure> {
-        if self.receives.is_empty() {
-            let header = if self.layout.datagrams { HEADER } else { 0 };
-            let size = u32::try_from(self.layout.max_size + header).unwrap_or(u32::MAX);
+        if self.progress.receives.is_empty() {
+            let header = if self.resources.layout.datagrams { HEADER } else { 0 };
+            let size = u32::try_from(self.resources.layout.max_size + header).unwrap_or(u32::MAX);
             // A quarter at a time: three quarters are always there, and credits are rare.
-            let batch = (self.settings.receives / 4).clamp(1, 128);
-            for (i, pair) in self.pairs.iter().enumerate() {
-                let landing = Landing { first: self.layout.incoming(i) - header, size, walk: self.layout.landing() };
-                let receives = Receives::new(pair, &self.region, landing, batch, i as u32).ok_or_else(|| {
-                    Failure::new(Stage::Measure, Kind::Internal, "a receive would leave the registered buffer")
-                })?;
-                self.receives.push(receives);
+            let batch = (self.resources.settings.receives / 4).clamp(1, 128);
+            for (i, pair) in self.connection.pairs.iter().enumerate() {
+                let landing = Landing {
+                    first: self.resources.layout.incoming(i) - header,
+                    size,
+                    walk: self.resources.layout.landing(),
+                };
+                let receives =
+                    Receives::new(pair, &self.resources.region, landing, batch, i as u32).ok_or_else(|| {
+                        Failure::new(Stage::Measure, Kind::Internal, "a receive would leave the registered buffer")
+                    })?;
+                self.progress.receives.push(receives);
             }
         }
-        for i in 0..self.receives.len() {
+        for i in 0..self.progress.receives.len() {
             self.replace_receives(i, 0)?;
-            self.mailbox.write(super::mailbox::Slot::Posted(i), self.receives[i].posted())?;
+            self.connection.mailbox.write(super::mailbox::Slot::Posted(i), self.progress.receives[i].posted())?;
         }
         Ok(())
     }
 
     /// Takes note of consumed receives of queue pair `i`, and posts new ones a batch at a time.
     fn replace_receives(&mut self, i: usize, consumed: u64) -> Result<bool, Failure> {
-        let ahead = u64::from(self.settings.receives);
-        let device = self.choice.domain.device();
-        self.receives[i]
+        let ahead = u64::from(self.resources.settings.receives);
+        let device = self.resources.choice.domain.device();
+        self.progress.receives[i]
             .consume(consumed, ahead)
             .map_err(|errno| words::verb(Stage::Measure, Doing::Post, device.name(), errno))
     }

@@ -41,46 +41,46 @@ impl VerbsEnd {
             ));
         };
         let mailbox = self.fit(peer)?;
-        if self.settings.joining == Joining::RdmaCm {
+        if self.resources.settings.joining == Joining::RdmaCm {
             self.connect_all(peer, control)?;
-            self.mailbox.address_to(&mailbox);
-            let area = Layout::area_of(peer.length, self.pairs.len());
-            let mtu = self.settings.mtu.min(peer.mtu);
-            self.peer = Some(Peer { endpoint: peer.clone(), area, addresses: Vec::new(), mtu });
+            self.connection.mailbox.address_to(&mailbox);
+            let area = Layout::area_of(peer.length, self.connection.pairs.len());
+            let mtu = self.resources.settings.mtu.min(peer.mtu);
+            self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses: Vec::new(), mtu });
             return Ok(());
         }
-        let mtu = self.settings.mtu.min(peer.mtu);
-        let (service, reads) = (self.service, self.settings.reads.min(peer.max_reads));
-        let paths = (0..self.pairs.len())
-            .map(|i| path(&self.choice, &self.settings, peer, i))
+        let mtu = self.resources.settings.mtu.min(peer.mtu);
+        let (service, reads) = (self.resources.service, self.resources.settings.reads.min(peer.max_reads));
+        let paths = (0..self.connection.pairs.len())
+            .map(|i| path(&self.resources.choice, &self.resources.settings, peer, i))
             .collect::<Result<Vec<_>, _>>()?;
-        for (i, (pair, path)) in self.pairs.iter().zip(&paths).enumerate() {
-            self.connect(pair, path, mtu, (peer.qp_numbers[i], peer.psns[i]), self.psns[i], reads)?;
+        for (i, (pair, path)) in self.connection.pairs.iter().zip(&paths).enumerate() {
+            self.connect(pair, path, mtu, (peer.qp_numbers[i], peer.psns[i]), self.connection.psns[i], reads)?;
         }
-        let own_psn = self.psns.last().copied().unwrap_or(0);
-        if let (Some(pair), Some(path)) = (self.mailbox.queue_pair(), paths.first()) {
+        let own_psn = self.connection.psns.last().copied().unwrap_or(0);
+        if let (Some(pair), Some(path)) = (self.connection.mailbox.queue_pair(), paths.first()) {
             self.connect(pair, path, mtu, (mailbox.qp_number, mailbox.psn), own_psn, 1)?;
         }
-        self.mailbox.address_to(&mailbox);
+        self.connection.mailbox.address_to(&mailbox);
         let addresses = if service == Service::Ud {
-            let domain = &self.choice.domain;
+            let domain = &self.resources.choice.domain;
             paths.iter().map(|path| Address::new(domain, path).map(Arc::new)).collect::<Result<_, _>>()?
         } else {
             Vec::new()
         };
-        let area = Layout::area_of(peer.length, self.pairs.len());
-        self.peer = Some(Peer { endpoint: peer.clone(), area, addresses, mtu });
+        let area = Layout::area_of(peer.length, self.connection.pairs.len());
+        self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses, mtu });
         Ok(())
     }
 
     /// `Err` unless the peer can be this end's.
     fn fit(&self, peer: &VerbsEndpoint) -> Result<railgauge_wire::link::ControlEndpoint, Failure> {
-        let own = self.layout.qps as usize;
+        let own = self.resources.layout.qps as usize;
         if peer.qp_numbers.len() != own || peer.psns.len() != own {
             let cause = format!("{own} queue pairs here, {} at the peer", peer.qp_numbers.len());
             return Err(unfit(cause, remedy::SAME_AT_BOTH_ENDS.with([("setting", "number of queue pairs")])));
         }
-        same_network(&self.choice, peer)?;
+        same_network(&self.resources.choice, peer)?;
         peer.control.ok_or_else(|| unfit("the peer has no control queue pair".to_owned(), remedy::REMOVE_OLD_AGENT))
     }
 
@@ -94,9 +94,9 @@ impl VerbsEnd {
         reads: u8,
     ) -> Result<(), Failure> {
         let mtu = mtu_code(mtu).ok_or_else(|| unfit(format!("{mtu} is not a path MTU"), remedy::PATH_MTU))?;
-        let accepted = self.settings.reads;
+        let accepted = self.resources.settings.reads;
         pair.change(&Change::Receive { path: *path, mtu, peer, psn: peer_psn, reads: accepted })?;
-        let (retries, timeout) = (self.settings.retries, self.settings.timeout);
+        let (retries, timeout) = (self.resources.settings.retries, self.resources.settings.timeout);
         pair.change(&Change::Send { psn, reads, retries, timeout })
     }
 }

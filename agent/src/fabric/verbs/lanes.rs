@@ -23,11 +23,12 @@ impl VerbsEnd {
     /// The port of queue pair `i`, where the kernel's rule tells it: connected queue pairs of RoCE v2 that were joined
     /// without rdma_cm, which has a rule of its own.
     fn source_port(&self, i: usize) -> Option<SourcePort> {
-        let ruled = self.choice.link_layer == LinkLayer::RoceV2
-            && self.service != Service::Ud
-            && self.settings.joining != Joining::RdmaCm;
-        let (own, peer) = (self.pairs.get(i)?.number(), *self.peer.as_ref()?.endpoint.qp_numbers.get(i)?);
-        ruled.then(|| SourcePort::PredictedUdp(predicted(self.settings.label(i), own, peer)))
+        let ruled = self.resources.choice.link_layer == LinkLayer::RoceV2
+            && self.resources.service != Service::Ud
+            && self.resources.settings.joining != Joining::RdmaCm;
+        let (own, peer) =
+            (self.connection.pairs.get(i)?.number(), *self.connection.peer.as_ref()?.endpoint.qp_numbers.get(i)?);
+        ruled.then(|| SourcePort::PredictedUdp(predicted(self.resources.settings.label(i), own, peer)))
     }
 }
 

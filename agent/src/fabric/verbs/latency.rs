@@ -33,7 +33,7 @@ impl VerbsEnd {
     /// The fabric, the peer or the deadline.
     pub fn latency(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         let op = self.latency_op(timing.op)?;
-        if self.service != Service::Rc {
+        if self.resources.service != Service::Rc {
             // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
             std::thread::sleep(std::time::Duration::from_nanos(QUIET));
         }
@@ -42,26 +42,26 @@ impl VerbsEnd {
         let measured = match op {
             Op::Write => {
                 let (outgoing, incoming) = self.flags(timing.size)?;
-                let mut paddle = ByMemory::new(&mut sends, &mut self.poller, outgoing, incoming);
-                self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
+                let mut paddle = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+                self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
                 play(&mut paddle, &mut waiter, timing, control, 2)
             }
             _ if op.takes_receives() => {
                 self.post_receives()?;
                 self.drain()?;
-                self.announcer.announce(Phase::PingPong, &mut self.mailbox, control)?;
+                self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
                 let stage = self.stage(op, timing.size);
                 let mut paddle = self.by_receive(&mut sends, stage);
                 play(&mut paddle, &mut waiter, timing, control, 2)
             }
             _ => {
-                let mut paddle = ByCompletion { sends: &mut sends, poller: &mut self.poller };
+                let mut paddle = ByCompletion { sends: &mut sends, poller: &mut self.resources.poller };
                 play(&mut paddle, &mut waiter, timing, control, 1)
             }
         };
         if op.takes_receives() {
-            self.sent[0] += sends.posted();
-            if measured.is_ok() && self.service != Service::Rc {
+            self.progress.sent[0] += sends.posted();
+            if measured.is_ok() && self.resources.service != Service::Rc {
                 self.no_strays()?;
             }
         }
@@ -72,9 +72,9 @@ impl VerbsEnd {
     /// would make every answer look early.
     fn no_strays(&mut self) -> Result<(), Failure> {
         std::thread::sleep(std::time::Duration::from_nanos(QUIET));
-        let before = self.receives[0].consumed();
+        let before = self.progress.receives[0].consumed();
         self.drain()?;
-        match self.receives[0].consumed() - before {
+        match self.progress.receives[0].consumed() - before {
             0 => Ok(()),
             strays => {
                 let cause = format!(
@@ -94,19 +94,21 @@ impl VerbsEnd {
     pub fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));
-        if self.pairs.len() > 1 {
-            let cause =
-                format!("a latency loop has one message in flight, this link has {} queue pairs", self.pairs.len());
+        if self.connection.pairs.len() > 1 {
+            let cause = format!(
+                "a latency loop has one message in flight, this link has {} queue pairs",
+                self.connection.pairs.len()
+            );
             return refuse(cause, remedy::ONE_QUEUE_PAIR);
         }
         if op != Op::Write {
             return Ok(op);
         }
-        if self.settings.completion == Completion::Events {
+        if self.resources.settings.completion == Completion::Events {
             let cause = "an RDMA WRITE completes nothing at its target: in event mode there is nothing to wait for";
             return refuse(cause.to_owned(), remedy::WRITE_IMM_OR_POLL);
         }
-        let ordered = self.in_order && self.peer()?.endpoint.ordered_rkey.is_some();
+        let ordered = self.resources.in_order && self.peer()?.endpoint.ordered_rkey.is_some();
         Ok(if ordered { Op::Write } else { Op::WriteImm })
     }
 
@@ -117,7 +119,7 @@ impl VerbsEnd {
     pub fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
         // A read's or an atomic's own completion is the answer; everything else is told of by the peer's message.
         let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
-        let batches = Batches { list: 1, signal_every, inline: self.settings.inline_latency };
+        let batches = Batches { list: 1, signal_every, inline: self.resources.settings.inline_latency };
         let template = self.template(0, op, size, Walk::default(), batches)?;
         let ordered = self.peer()?.endpoint.ordered_rkey.filter(|_| op == Op::Write);
         self.ring(0, Template { remote_key: ordered.unwrap_or(template.remote_key), ..template })
@@ -129,8 +131,8 @@ impl VerbsEnd {
     /// They are not in host memory.
     pub fn flags(&self, size: u64) -> Result<(Flag, Flag), Failure> {
         let last = size.max(1) - 1;
-        let outgoing = Flag::new(&self.region, self.layout.outgoing(0) + last);
-        let incoming = Flag::new(&self.region, self.layout.incoming(0) + last);
+        let outgoing = Flag::new(&self.resources.region, self.resources.layout.outgoing(0) + last);
+        let incoming = Flag::new(&self.resources.region, self.resources.layout.incoming(0) + last);
         outgoing.zip(incoming).ok_or_else(|| {
             Failure::new(Stage::Measure, Kind::Internal, "the last byte of a message in GPU memory cannot be polled")
         })
@@ -138,8 +140,8 @@ impl VerbsEnd {
 
     /// A paddle for messages that take receives.
     pub fn by_receive<'a>(&'a mut self, sends: &'a mut Sends, stage: Option<Copies>) -> ByReceive<'a> {
-        let (ahead, receives) = (u64::from(self.settings.receives), &mut self.receives[0]);
-        ByReceive { sends, poller: &mut self.poller, receives, ahead, waiting: 0, used: 0, stage }
+        let (ahead, receives) = (u64::from(self.resources.settings.receives), &mut self.progress.receives[0]);
+        ByReceive { sends, poller: &mut self.resources.poller, receives, ahead, waiting: 0, used: 0, stage }
     }
 }
 

@@ -12,11 +12,10 @@ use railgauge_wire::{
 use super::{
     choice::Choice,
     cm::Manager,
-    end::VerbsEnd,
+    end::{Connection, Progress, Resources, VerbsEnd},
     layout::Layout,
     mailbox::{self, Mailbox},
     memory::{self, Bytes},
-    phase::{Announcer, Listener},
     settings::{SPARE, Settings},
 };
 use crate::{
@@ -118,9 +117,10 @@ impl VerbsEnd {
         note("inline", inline.to_string());
         let relaxed = !Arc::ptr_eq(&region, &ordered);
         note("relaxed_ordering", relaxed.to_string());
-        Ok(Self {
-            role: spec.role,
+        let qps = layout.qps as usize;
+        let resources = Resources {
             service: spec.service,
+            choice,
             settings,
             layout,
             region,
@@ -129,66 +129,56 @@ impl VerbsEnd {
             scatters,
             poller: Poller::new(&queue),
             queue,
-            psns: psns(layout.qps as usize + 1),
-            mailbox,
-            announcer: Announcer::default(),
-            listener: Listener::default(),
-            receives: Vec::new(),
-            sent: vec![0; layout.qps as usize],
-            received: vec![None; layout.qps as usize],
             capacity,
-            manager,
-            pairs,
             in_order,
-            notes,
-            peer: None,
-            choice,
-        })
+        };
+        let connection = Connection { role: spec.role, manager, pairs, psns: psns(qps + 1), mailbox, peer: None };
+        Ok(Self { resources, connection, progress: Progress::new(qps), notes })
     }
 
     /// What was opened.
     pub fn opened(&self) -> Opened {
-        let mut settings = self.settings.record();
+        let mut settings = self.resources.settings.record();
         settings.extend(self.notes.clone());
-        let mtu = self.peer.as_ref().map_or(self.settings.mtu, |peer| peer.mtu);
+        let mtu = self.connection.peer.as_ref().map_or(self.resources.settings.mtu, |peer| peer.mtu);
         settings.insert("mtu".to_owned(), mtu.to_string());
         Opened {
             endpoint: Endpoint::Verbs(self.endpoint()),
-            device: self.choice.name(),
-            transport: match self.service {
+            device: self.resources.choice.name(),
+            transport: match self.resources.service {
                 Service::Rc => Carrier::VerbsRc,
                 Service::Uc => Carrier::VerbsUc,
                 Service::Ud => Carrier::VerbsUd,
             },
-            link_layer: self.choice.link_layer,
-            gpu_path: self.gpu_path,
-            rate_gbps: self.choice.rate_gbps,
+            link_layer: self.resources.choice.link_layer,
+            gpu_path: self.resources.gpu_path,
+            rate_gbps: self.resources.choice.rate_gbps,
             mtu,
-            software: self.choice.software,
+            software: self.resources.choice.software,
             settings,
         }
     }
 
     fn endpoint(&self) -> VerbsEndpoint {
-        let control_psn = self.psns.last().copied().unwrap_or(0);
-        let gid = self.choice.gid;
-        let cm = self.manager.as_ref().map(|manager| manager.address);
+        let control_psn = self.connection.psns.last().copied().unwrap_or(0);
+        let gid = self.resources.choice.gid;
+        let cm = self.connection.manager.as_ref().map(|manager| manager.address);
         VerbsEndpoint {
             // rdma_cm makes the queue pairs when the link is joined, and exchanges their numbers itself.
-            qp_numbers: (0..self.layout.qps as usize)
-                .map(|i| self.pairs.get(i).map_or(0, |pair| pair.number()))
+            qp_numbers: (0..self.resources.layout.qps as usize)
+                .map(|i| self.connection.pairs.get(i).map_or(0, |pair| pair.number()))
                 .collect(),
-            psns: self.psns[..self.layout.qps as usize].to_vec(),
-            lid: self.choice.port.lid,
+            psns: self.connection.psns[..self.resources.layout.qps as usize].to_vec(),
+            lid: self.resources.choice.port.lid,
             gid: gid.map(|gid| gid.hex()).unwrap_or_default(),
             gid_type: gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
-            mtu: self.settings.mtu,
-            address: self.region.address(),
-            length: self.region.length() as u64,
-            rkey: self.region.remote_key(),
-            ordered_rkey: self.in_order.then(|| self.ordered.remote_key()),
-            control: Some(self.mailbox.endpoint(control_psn)),
-            max_reads: self.settings.reads,
+            mtu: self.resources.settings.mtu,
+            address: self.resources.region.address(),
+            length: self.resources.region.length() as u64,
+            rkey: self.resources.region.remote_key(),
+            ordered_rkey: self.resources.in_order.then(|| self.resources.ordered.remote_key()),
+            control: Some(self.connection.mailbox.endpoint(control_psn)),
+            max_reads: self.resources.settings.reads,
             qkey: QKEY,
             cm_port: cm.map(|address| address.port()).filter(|port| *port > 0),
             cm_address: cm.map(|address| address.ip().to_string()),

@@ -53,10 +53,10 @@ impl VerbsEnd {
         let (mut account, mut awaited) = (None, Instant::now());
         control.ready();
         while !control.stopped() {
-            match self.listener.news(&self.mailbox) {
+            match self.progress.listener.news(&self.connection.mailbox) {
                 None => {
                     control.check(Stage::Measure)?;
-                    self.mailbox.reap()?;
+                    self.connection.mailbox.reap()?;
                     nap((awaited.elapsed() / 4).clamp(*naps.start(), *naps.end()), control)?;
                     continue;
                 }
@@ -79,18 +79,23 @@ impl VerbsEnd {
 
     /// Takes one message per queue pair.
     fn take_one_each(&mut self, op: Op, size: u64, control: &Control) -> Result<(), Failure> {
-        for (received, receives) in self.received.iter_mut().zip(&self.receives) {
+        for (received, receives) in self.progress.received.iter_mut().zip(&self.progress.receives) {
             // What is written with immediate data lies where it was written to, not in the receive it took.
             *received = (op == Op::Send).then(|| receives.consumed());
         }
-        let (wanted, stage) = (self.pairs.len() as u64, self.stage(op, size));
-        let mut waiter = Waiter::new(&self.queue, control, Stage::Verify);
-        let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let (wanted, stage) = (self.connection.pairs.len() as u64, self.stage(op, size));
+        let mut waiter = Waiter::new(&self.resources.queue, control, Stage::Verify);
+        let sink = Sink::new(
+            &mut self.progress.receives,
+            &mut self.connection.mailbox,
+            self.resources.settings.receives,
+            self.resources.service,
+        );
         let mut sink = sink.staged(stage);
-        self.listener.acknowledge(sink.mailbox())?;
+        self.progress.listener.acknowledge(sink.mailbox())?;
         while sink.operations < wanted {
             let stopped = waiter.stopped();
-            if self.poller.poll(|completion| sink.arrived(completion))? > 0 {
+            if self.resources.poller.poll(|completion| sink.arrived(completion))? > 0 {
                 sink.tend(0)?;
             } else if stopped {
                 // The initiator is done and this has not come: it is lost, and the check will say so.
@@ -104,33 +109,38 @@ impl VerbsEnd {
 
     /// Takes a stream of messages, and counts what arrives between the initiator's marks.
     fn sink(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
-        let mut waiter = Waiter::new(&self.queue, control, Stage::Measure);
+        let mut waiter = Waiter::new(&self.resources.queue, control, Stage::Measure);
         let stage = self.stage(op, size);
-        let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let sink = Sink::new(
+            &mut self.progress.receives,
+            &mut self.connection.mailbox,
+            self.resources.settings.receives,
+            self.resources.service,
+        );
         let mut sink = sink.staged(stage);
         let mut count = Count::default();
-        self.listener.acknowledge(sink.mailbox())?;
+        self.progress.listener.acknowledge(sink.mailbox())?;
         loop {
-            match self.listener.news(sink.mailbox()) {
+            match self.progress.listener.news(sink.mailbox()) {
                 None => {}
                 Some(Phase::Counted) => {
                     // The last of the warm-up may lie in the queue yet: it has arrived before this was announced.
-                    sink.take_all(&mut self.poller)?;
+                    sink.take_all(&mut self.resources.poller)?;
                     count.begin(size);
-                    self.listener.acknowledge(sink.mailbox())?;
+                    self.progress.listener.acknowledge(sink.mailbox())?;
                 }
                 Some(Phase::Over) => {
                     let before = sink.operations;
-                    sink.take_all(&mut self.poller)?;
+                    sink.take_all(&mut self.resources.poller)?;
                     count.add(sink.operations - before);
                     sink.publish()?;
-                    self.listener.acknowledge(sink.mailbox())?;
+                    self.progress.listener.acknowledge(sink.mailbox())?;
                     return Ok(count.finish());
                 }
                 Some(phase) => return Err(unexpected(phase)),
             }
             let before = sink.operations;
-            let taken = self.poller.poll(|completion| sink.arrived(completion))?;
+            let taken = self.resources.poller.poll(|completion| sink.arrived(completion))?;
             if taken > 0 {
                 sink.tend(0)?;
                 count.add(sink.operations - before);
@@ -148,19 +158,25 @@ impl VerbsEnd {
     fn both_ways(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
-        let depth = self.settings.pace(size).depth;
+        let depth = self.resources.settings.pace(size).depth;
         let how = How { rule: Rule::Iterations(u64::MAX), size, depth, only: None };
         let (fetching, delivering) = (self.stage(op, size), self.stage(op, size));
-        let mut granted = Granted::new(self.mailbox.reader(), &self.sent, self.service).staged(fetching);
-        let sink = Sink::new(&mut self.receives, &mut self.mailbox, self.settings.receives, self.service);
+        let mut granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service)
+            .staged(fetching);
+        let sink = Sink::new(
+            &mut self.progress.receives,
+            &mut self.connection.mailbox,
+            self.resources.settings.receives,
+            self.resources.service,
+        );
         let sink = sink.staged(delivering);
         let count = Count::default();
-        let mut led = PeerLedStream { listener: &mut self.listener, sink, count, size, over: false, control };
+        let mut led = PeerLedStream { listener: &mut self.progress.listener, sink, count, size, over: false, control };
         led.listener.acknowledge(led.sink.mailbox())?;
         if op.takes_receives() {
-            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut granted, &mut led)?;
+            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut led)?;
         } else {
-            stream(&mut flows, &mut self.poller, &mut waiter, how, &mut Unlimited, &mut led)?;
+            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut Unlimited, &mut led)?;
         }
         let (measurement, over) = (led.count.finish(), led.over);
         if op.takes_receives() {
@@ -168,7 +184,7 @@ impl VerbsEnd {
             self.drain()?;
         }
         if over {
-            self.listener.acknowledge(&mut self.mailbox)?;
+            self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
         }
         Ok(measurement)
     }
@@ -181,20 +197,20 @@ impl VerbsEnd {
         let over = |waiter: &Waiter| waiter.stopped();
         let returned = if op == Op::Write {
             let (outgoing, incoming) = self.flags(size)?;
-            let mut paddle = ByMemory::new(&mut sends, &mut self.poller, outgoing, incoming);
-            self.listener.acknowledge(&mut self.mailbox)?;
+            let mut paddle = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+            self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
             count.begin(size);
             return_all(&mut paddle, &mut waiter, over)?
         } else {
             // What an earlier pass left behind is no ping.
             self.drain()?;
-            self.listener.acknowledge(&mut self.mailbox)?;
+            self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
             count.begin(size);
             let stage = self.stage(op, size);
             return_all(&mut self.by_receive(&mut sends, stage), &mut waiter, over)?
         };
         if op.takes_receives() {
-            self.sent[0] += sends.posted();
+            self.progress.sent[0] += sends.posted();
         }
         count.add(returned);
         Ok(count.finish())

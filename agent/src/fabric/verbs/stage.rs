@@ -24,11 +24,12 @@ pub struct Stage {
 impl VerbsEnd {
     /// The copies that a pass of `op` with messages of `size` bytes needs; none where the device reaches the memory.
     pub fn stage(&self, op: Op, size: u64) -> Option<Stage> {
-        (self.gpu_path == GpuPath::Staged).then(|| Stage {
-            region: self.region.clone(),
-            outgoing: (0..self.pairs.len()).map(|i| self.layout.outgoing(i)).collect(),
-            incoming: (op != Op::Send).then(|| (0..self.pairs.len()).map(|i| self.layout.incoming(i)).collect()),
-            header: if self.layout.datagrams { HEADER } else { 0 },
+        (self.resources.gpu_path == GpuPath::Staged).then(|| Stage {
+            region: self.resources.region.clone(),
+            outgoing: (0..self.connection.pairs.len()).map(|i| self.resources.layout.outgoing(i)).collect(),
+            incoming: (op != Op::Send)
+                .then(|| (0..self.connection.pairs.len()).map(|i| self.resources.layout.incoming(i)).collect()),
+            header: if self.resources.layout.datagrams { HEADER } else { 0 },
             size,
         })
     }

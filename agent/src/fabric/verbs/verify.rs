@@ -23,8 +23,9 @@ use crate::{
 
 impl VerbsEnd {
     fn fits(&self, pattern: &Pattern) -> Result<(), Failure> {
-        if pattern.size > self.layout.max_size {
-            let cause = format!("{} bytes to verify on a link opened for {}", pattern.size, self.layout.max_size);
+        if pattern.size > self.resources.layout.max_size {
+            let cause =
+                format!("{} bytes to verify on a link opened for {}", pattern.size, self.resources.layout.max_size);
             return Err(Failure::new(Stage::Verify, Kind::Internal, cause));
         }
         Ok(())
@@ -36,7 +37,9 @@ impl VerbsEnd {
     /// The pattern is too long for this link, or the GPU fails.
     pub fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
-        (0..self.pairs.len()).try_for_each(|i| self.region.backing().fill(self.layout.outgoing(i), pattern, i as u32))
+        (0..self.connection.pairs.len()).try_for_each(|i| {
+            self.resources.region.backing().fill(self.resources.layout.outgoing(i), pattern, i as u32)
+        })
     }
 
     /// Overwrites the places where the pattern can arrive: where the peer writes, and where the next receive lands.
@@ -45,20 +48,23 @@ impl VerbsEnd {
     /// The pattern is too long for this link, or the GPU fails.
     pub fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
-        for i in 0..self.pairs.len() {
-            let next = self.receives.get(i).map_or(0, |receives| receives.consumed());
-            for place in [self.layout.incoming(i), self.receive_place(i, next)] {
-                self.region.backing().poison(place, pattern, i as u32)?;
+        for i in 0..self.connection.pairs.len() {
+            let next = self.progress.receives.get(i).map_or(0, |receives| receives.consumed());
+            for place in [self.resources.layout.incoming(i), self.receive_place(i, next)] {
+                self.resources.region.backing().poison(place, pattern, i as u32)?;
             }
-            self.received[i] = None;
+            self.progress.received[i] = None;
         }
         Ok(())
     }
 
     /// Offset of the payload of receive number `n` on queue pair `i`.
     fn receive_place(&self, i: usize, n: u64) -> u64 {
-        let header = if self.layout.datagrams { HEADER } else { 0 };
-        self.receives.get(i).map_or_else(|| self.layout.incoming(i), |receives| receives.place(n) + header)
+        let header = if self.resources.layout.datagrams { HEADER } else { 0 };
+        self.progress
+            .receives
+            .get(i)
+            .map_or_else(|| self.resources.layout.incoming(i), |receives| receives.place(n) + header)
     }
 
     /// Compares what arrived on every queue pair with the pattern.
@@ -68,9 +74,10 @@ impl VerbsEnd {
     pub fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         self.fits(pattern)?;
         let mut sum = Checked::default();
-        for i in 0..self.pairs.len() {
-            let place = self.received[i].map_or_else(|| self.layout.incoming(i), |n| self.receive_place(i, n));
-            let checked = self.region.backing().check(place, pattern, i as u32)?;
+        for i in 0..self.connection.pairs.len() {
+            let place = self.progress.received[i]
+                .map_or_else(|| self.resources.layout.incoming(i), |n| self.receive_place(i, n));
+            let checked = self.resources.region.backing().check(place, pattern, i as u32)?;
             sum.verified += checked.verified;
             sum.wrong += checked.wrong;
             sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
@@ -88,14 +95,14 @@ impl VerbsEnd {
             return self.transfer_atomic(op, pattern, control);
         }
         let batches = Batches { list: 1, signal_every: 1, inline: 0 };
-        let mut flows = (0..self.pairs.len())
+        let mut flows = (0..self.connection.pairs.len())
             .map(|i| self.sends(i, op, pattern.size, Walk::default(), batches))
             .collect::<Result<Vec<_>, _>>()?;
         if !op.takes_receives() {
             return self.move_once(&mut flows, control);
         }
-        self.announcer.announce(Phase::Transfer, &mut self.mailbox, control)?;
-        let granted = Granted::new(self.mailbox.reader(), &self.sent, self.service);
+        self.progress.announcer.announce(Phase::Transfer, &mut self.connection.mailbox, control)?;
+        let granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service);
         while (0..flows.len()).any(|i| granted.allowed(i) == 0) {
             control.check(Stage::Verify)?;
             std::thread::yield_now();
@@ -120,7 +127,7 @@ impl VerbsEnd {
         // Tags are numbers of queue pairs; a single ring may be of any of them.
         let mut left = flows.len();
         while left > 0 {
-            let taken = self.poller.poll(|completion| {
+            let taken = self.resources.poller.poll(|completion| {
                 let single = flows.len() == 1;
                 if let Some(flow) = flows.get_mut(if single { 0 } else { completion.tag() }) {
                     flow.complete(completion.covered());
