@@ -186,6 +186,12 @@ fn the_document_lists_every_check() {
     }
 }
 
+#[test]
+fn the_readme_counts_the_checks() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    assert!(text.contains(&format!("{} checks", CHECKS.len())), "there are {} checks", CHECKS.len());
+}
+
 /// The journal of a run that ended behind its preflight.
 fn journal(plan: &Plan, cluster: &Cluster) -> String {
     let started = Event::Started {

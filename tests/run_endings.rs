@@ -126,18 +126,27 @@ fn an_agent_that_hangs_is_named_and_the_other_pair_is_measured() {
     let agents = children(run.pid());
     assert_eq!(agents.len(), 3, "{agents:?}");
     send("-STOP", agents[1]);
-    run.end().expect(3);
+    let ended = run.end();
+    ended.expect(3);
     assert!(!lives(agents[1]), "the agent outlives the run");
     let results = scene.results();
     let journal = results.journal();
     let lost: Vec<_> = journal.iter().filter_map(|line| line["event"]["HostLost"]["host"].as_str()).collect();
     let &[lost] = lost.as_slice() else { panic!("hosts given up: {lost:?}") };
+    let outcomes =
+        journal.iter().map(|line| &line["event"]["Outcome"]).filter(|outcome| outcome["result"]["Err"].is_object());
+    let failed: Vec<u64> = outcomes.filter_map(|outcome| outcome["case"].as_u64()).collect();
+    assert!(!failed.is_empty());
     let rows: Vec<_> = results.rows().into_iter().filter(|row| row.metric == "bandwidth").collect();
     assert_eq!(rows.len(), 9);
     assert!(rows.iter().any(|row| row.value.is_none()), "{rows:?}");
     for row in &rows {
         assert!(row.value.is_some() || row.touches(lost), "{lost} has no part in it: {row:?}");
         assert!(row.error.as_deref().is_none_or(|error| error.contains(lost)), "{lost} is not named: {row:?}");
+        // While the run goes on a failed case is told by its test, ends and size.
+        if failed.contains(&row.case) {
+            ended.says(&format!("{}:0 → {}:0, {} B: ", row.src, row.dst, row.size));
+        }
     }
 }
 

@@ -148,11 +148,8 @@ const fn is_needed(metric: Metric) -> bool {
 
 /// Whether zero is a value of this metric, or is told of as one that cannot be true.
 const fn may_be_zero(metric: Metric) -> bool {
-    use Metric::{LatencyMax, LatencyMin, LatencyP50, LatencyP90, LatencyP99, LatencyP999, LatencyStdev, StepExposed};
-    matches!(
-        metric,
-        LatencyMin | LatencyP50 | LatencyP90 | LatencyP99 | LatencyP999 | LatencyMax | LatencyStdev | StepExposed
-    )
+    use Metric::{LatencyMax, LatencyMin, LatencyStdev, StepExposed};
+    metric.permille().is_some() || matches!(metric, LatencyMin | LatencyMax | LatencyStdev | StepExposed)
 }
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.

@@ -2,20 +2,25 @@
 //! changes no result.
 
 use std::{
+    collections::HashMap,
     io::{IsTerminal, Write},
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use railgauge_model::journal::event::{Event, Outcome};
-use railgauge_model::plan::count::count;
+use railgauge_model::{
+    journal::event::{Case, Event, Outcome},
+    plan::count::count,
+};
 
 /// The listener that talks to people, on stderr.
 pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     verbose: bool,
+    /// What people call the cases, by number.
+    names: HashMap<u64, String>,
     /// Outcomes expected, and had.
     expected: u64,
     had: u64,
@@ -38,7 +43,7 @@ impl Progress {
             }
         });
         let now = Instant::now();
-        Self { bar, quiet, verbose, expected: 0, had: 0, started: now, said: now }
+        Self { bar, quiet, verbose, names: HashMap::new(), expected: 0, had: 0, started: now, said: now }
     }
 
     /// How many outcomes are still to come.
@@ -87,8 +92,10 @@ impl Progress {
             Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
             Event::Confirming { cases } => {
                 self.tell(&format!("settling suspects: {}", count(cases.len(), "further case")));
+                self.learn(cases);
                 self.await_more(self.expected + cases.len() as u64);
             }
+            Event::Planned { cases } => self.learn(cases),
             Event::Interrupted => self.warn("interrupted: what was measured is kept"),
             Event::Finished => {
                 if let Some(bar) = &self.bar {
@@ -97,7 +104,6 @@ impl Progress {
             }
             Event::Configured { failure: None, .. }
             | Event::Started { .. }
-            | Event::Planned { .. }
             | Event::Prevented { .. }
             | Event::Resumed { .. } => {}
         }
@@ -113,7 +119,7 @@ impl Progress {
     fn outcome(&mut self, outcome: &Outcome) {
         self.had += 1;
         if let Err(failure) = &outcome.result {
-            self.warn(&format!("case {}: {failure}", outcome.case));
+            self.warn(&format!("{}: {failure}", self.name(outcome.case)));
         }
         match &self.bar {
             Some(bar) => bar.set_position(self.had),
@@ -124,6 +130,16 @@ impl Progress {
             }
             None => {}
         }
+    }
+
+    fn learn(&mut self, cases: &[Case]) {
+        let name = |case: &Case| (case.id, format!("{}, {}, {} B", case.test, case.flow.name(), case.cell.size));
+        self.names.extend(cases.iter().map(name));
+    }
+
+    /// Test, ends or ranks, and size of a case; its number where it was planned by an earlier process.
+    fn name(&self, case: u64) -> String {
+        self.names.get(&case).cloned().unwrap_or_else(|| format!("case {case}"))
     }
 
     fn tell(&self, text: &str) {

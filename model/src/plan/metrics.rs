@@ -33,11 +33,6 @@ pub const fn metrics_of(metric: TestMetric, op: Op, at_once: bool) -> &'static [
     }
 }
 
-/// Whether a metric is a sum over flows at once.
-pub const fn is_sum(metric: Metric) -> bool {
-    matches!(metric, Metric::IngressBandwidth | Metric::EgressBandwidth | Metric::TotalBandwidth)
-}
-
 /// The metric that speaks for a test in charts and headlines.
 pub const fn headline(metric: TestMetric, op: Op) -> Metric {
     match (op.is_collective(), metric) {

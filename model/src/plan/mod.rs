@@ -42,7 +42,7 @@ use toml::de::DeTable;
 
 use crate::border::text::path_text;
 pub use grammar::hostlist;
-pub use metrics::{headline, is_sum, metrics_of};
+pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
 pub use preflight::NAMES as CHECKS;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use railgauge_model::{plan::is_sum, schedule::Port};
+use railgauge_model::schedule::Port;
 use railgauge_wire::terms::Metric;
 
 use super::{Cell, cell, ends};
@@ -50,7 +50,7 @@ impl<'r> Subjects<'r> {
         is_member: impl Fn(&str) -> bool,
     ) -> bool {
         let ports = self.of(result, metric);
-        let on_rails = || match is_sum(metric) {
+        let on_rails = || match metric.is_sum() {
             true => ports.iter().all(|port| rails.contains(&port.rail)),
             false => rails.contains(&rail),
         };

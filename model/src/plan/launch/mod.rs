@@ -110,3 +110,32 @@ fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
     }
     variables
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::LAUNCH;
+    use crate::plan::{format::Shape, model::Launcher, parse};
+
+    #[test]
+    fn every_word_of_via_is_a_launcher_of_its_own() {
+        let via = LAUNCH.keys.iter().find(|key| key.name == "via").unwrap();
+        let Shape::Word(words) = &via.shape else { panic!("{:?}", via.shape) };
+        for word in words() {
+            let command = if word == "command" { "command = [\"x\"]\n" } else { "" };
+            let text = format!(
+                "name = \"p\"\n[launch]\nvia = \"{word}\"\n{command}[hosts]\nnames = [\"a\", \"b\"]\n[[test]]\nop = \"write\"\n\
+                 metric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n"
+            );
+            let (plan, _) =
+                parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{word}: {mistakes:?}"));
+            let told = match plan.launch.via {
+                Launcher::Local => "local",
+                Launcher::Ssh(_) => "ssh",
+                Launcher::Command(_) => "command",
+            };
+            assert_eq!(told, word);
+        }
+    }
+}

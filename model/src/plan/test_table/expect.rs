@@ -7,7 +7,6 @@ use crate::plan::{
     format::{Preset, Section, Shape, key, one_of},
     grammar::{quantity, sweep},
     hosts::Hosts,
-    metrics::is_sum,
     mistakes::Mistake,
     model::{Expectation, Limit, Pattern, Rails, Written},
     read::{At, Table},
@@ -217,7 +216,7 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
         return None;
     };
     let nothing = subject.members.zip(subject.pattern).and_then(|(members, pattern)| match metric {
-        Some(metric) if is_sum(metric) => {
+        Some(metric) if metric.is_sum() => {
             let words = match metric {
                 Metric::IngressBandwidth => "no flow of this test arrives at a host of the group",
                 Metric::EgressBandwidth => "no flow of this test leaves from a host of the group",
