@@ -86,7 +86,8 @@ impl AgentBinary {
     /// There is no such file, it cannot be read, or it is not an executable for Linux; the remedy says how to build it.
     pub fn find() -> Result<Self, Failure> {
         if let Some(named) = env::var_os(VARIABLE) {
-            return Self::open(Path::new(&named));
+            return Self::open(Path::new(&named))
+                .map_err(|failure| failure.remedy(remedy::CORRECT_LIBRARY_VARIABLE.with([("variable", VARIABLE)])));
         }
         let program = env::current_exe().map_err(|error| {
             Failure::new(Stage::Deploy, Kind::Configuration, format!("cannot tell where railgauge itself is: {error}"))

@@ -36,7 +36,7 @@ impl CommandConnection {
     /// Starts a process behind the command.
     pub fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
         let words: Vec<String> = self.words.iter().chain(words).cloned().collect();
-        local::child(&words, &BTreeMap::new())
+        local::child(&words, &BTreeMap::new(), remedy::LAUNCH_COMMAND_PROGRAM)
     }
 }
 

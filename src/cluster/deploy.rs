@@ -261,6 +261,11 @@ async fn probe(way: &Connection, launch: &Launch, binary: &AgentBinary) -> Resul
                 return Err(configuration(format!("the agent's directory there belongs to another user (uid {rest})"))
                     .remedy(remedy::AGENT_DIR));
             }
+            ("machine", _) if rest.trim().is_empty() => {
+                return Err(
+                    configuration("the host's `uname -m` says nothing".to_owned()).remedy(remedy::INSTALL_COREUTILS)
+                );
+            }
             ("machine", found) => *found = Some((Machine::of_uname(rest), None)),
             ("in-place", Some((_, place))) => *place = Some(Place::InPlace),
             ("directory", Some((_, place))) => *place = Some(Place::Directory { path: rest.to_owned(), have: false }),
@@ -274,7 +279,7 @@ async fn probe(way: &Connection, launch: &Launch, binary: &AgentBinary) -> Resul
             // `image` says it best; nothing was written to this host.
             Ok(Found { machine, place: Place::InPlace })
         }
-        _ => Err(explain::script(&output, "the host was reached, but a look at it failed", way)),
+        _ => Err(explain::script(&output, "the look at the host failed", way)),
     }
 }
 

@@ -17,17 +17,24 @@ use super::{
 pub(crate) fn lost(gone: &Gone) -> Failure {
     let cause = told("the agent is gone", gone);
     Failure::new(Stage::Converse, Kind::Lost, cause).remedy(match gone.end {
+        _ if is_ended_by_us(&gone.why) => remedy::CHECK_WHO_WRITES,
         Some(ProcessEnd::Signal(Some(9) | None)) => remedy::FIND_KILLER,
         Some(ProcessEnd::Unknown(_)) => remedy::CHECK_HOST_UP,
         _ => remedy::READ_LOG,
     })
 }
 
+/// Whether the process was ended here because of what it wrote: its end then says nothing.
+const fn is_ended_by_us(why: &Why) -> bool {
+    matches!(why, Why::NotProtocol(_) | Why::OtherText(_) | Why::Unasked(_))
+}
+
 /// How it ended, in words.
 fn told(what: &str, Gone { why, end, last }: &Gone) -> String {
     let mut cause = what.to_owned();
     match end {
-        Some(end) => cause += &format!(": {end}"),
+        Some(end) if !is_ended_by_us(why) => cause += &format!(": {end}"),
+        Some(_) => {}
         None if *why == Why::Closed => cause += &format!(": {why}"),
         None => {}
     }
@@ -97,6 +104,7 @@ const SCRIPT: &[Sign] = &[
     Sign { parts: &["sha256sum", "not found"], passing: false, remedy: remedy::INSTALL_COREUTILS },
     Sign { parts: &["permission denied"], passing: false, remedy: remedy::AGENT_DIR },
     Sign { parts: &["not a directory"], passing: false, remedy: remedy::AGENT_DIR },
+    Sign { parts: &["mkdir: "], passing: false, remedy: remedy::AGENT_DIR },
 ];
 
 /// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What to do depends on the
@@ -121,7 +129,7 @@ pub(crate) fn script(output: &Output, what: &str, way: &Connection) -> Trouble {
         Some(sign) => trouble.remedy(sign.remedy),
         None if output.end == ProcessEnd::Code(127) => trouble.remedy(way.not_found()),
         None if last.is_empty() => trouble.remedy(way.silence()),
-        None => trouble,
+        None => trouble.remedy_if(way.failed()),
     }
 }
 
@@ -148,6 +156,16 @@ mod tests {
         assert_eq!(failure.cause, "the agent is gone: killed by signal 9 (SIGKILL); its last words: reading counters");
         assert_eq!(failure.kind, Kind::Lost);
         assert_eq!(remedy(&failure), "find-killer");
+    }
+
+    #[test]
+    fn an_agent_that_was_ended_for_what_it_said_was_not_killed_by_somebody() {
+        let (end, last) = (Some(ProcessEnd::Signal(Some(9))), String::new());
+        for why in [Why::NotProtocol("a frame of 1 GB".into()), Why::OtherText(65_536), Why::Unasked(7)] {
+            let failure = lost(&Gone { why, end: end.clone(), last: last.clone() });
+            assert_eq!(remedy(&failure), "check-who-writes");
+            assert!(!failure.cause.contains("signal"), "{failure}");
+        }
     }
 
     #[test]

@@ -79,6 +79,14 @@ impl Connection {
         }
     }
 
+    /// What to do when a script on the host failed with words that are not known.
+    pub const fn failed(&self) -> Option<Entry> {
+        match self {
+            Self::Local(_) | Self::Ssh(_) => None,
+            Self::Command(_) => Some(remedy::LAUNCH_COMMAND),
+        }
+    }
+
     /// What to do when a program was not found.
     pub const fn not_found(&self) -> Entry {
         match self {

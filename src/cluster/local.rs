@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::Stdio};
 
 use railgauge_wire::{
     failure::{Kind, Stage},
-    remedy,
+    remedy::{self, Entry},
 };
 use tokio::process::Command;
 
@@ -16,13 +16,16 @@ pub(crate) struct LocalConnection;
 impl LocalConnection {
     /// Starts a process of this machine.
     pub fn start(&self, words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
-        child(words, env)
+        child(words, env, remedy::CHECK_SHELL_LIMITS)
     }
 }
 
 /// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches the
 /// controller alone, which then ends its agents in good order.
-pub(super) fn child(words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
+///
+/// # Errors
+/// The program cannot be started; `remedy` says what to do unless this machine is short of something.
+pub(super) fn child(words: &[String], env: &BTreeMap<String, String>, remedy: Entry) -> Result<Pipe, Trouble> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, "the launcher's command is empty"));
     };
@@ -44,7 +47,7 @@ pub(super) fn child(words: &[String], env: &BTreeMap<String, String>) -> Result<
             Some(11 | 12 | 23 | 24) => {
                 Trouble::passing(Stage::Connect, Kind::Configuration, cause).remedy(remedy::LOWER_IN_FLIGHT)
             }
-            _ => Trouble::lasting(Stage::Connect, Kind::Configuration, cause),
+            _ => Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy),
         }
     })
 }

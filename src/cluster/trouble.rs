@@ -32,6 +32,15 @@ impl Trouble {
         self
     }
 
+    /// The same trouble with the next thing to do, where one is known.
+    #[must_use]
+    pub fn remedy_if(self, remedy: Option<impl Into<Remedy>>) -> Self {
+        match remedy {
+            Some(remedy) => self.remedy(remedy),
+            None => self,
+        }
+    }
+
     /// The failure, naming its host.
     pub fn at(self, host: &str) -> Failure {
         self.failure.at(host)

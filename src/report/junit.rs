@@ -145,6 +145,10 @@ fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
     }
     let mut case = TestCase::new(name, status);
     case.set_classname(format!("{}.{}", verdicts.plan, trouble.test));
+    if let Some(remedy) = &trouble.remedy {
+        case.add_property(("remedy", remedy.id.as_ref()));
+        case.add_property(("help", remedy.text().as_str()));
+    }
     case
 }
 

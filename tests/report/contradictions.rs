@@ -94,6 +94,19 @@ fn a_line_about_a_host_that_the_plan_does_not_have_is_named() {
 }
 
 #[test]
+fn a_failure_about_a_host_that_the_plan_does_not_have_is_named() {
+    let broken = || Failure::new(Stage::Measure, failure::Kind::Fabric, "cut");
+    for told in [broken().at("zzz"), broken().at("gpu001").with("zzz")] {
+        let mut lines = lines();
+        let at = place(&lines, |event| matches!(event, Event::Outcome(_)));
+        let Event::Outcome(outcome) = &mut lines[at].event else { unreachable!() };
+        outcome.result = Err(told);
+        never_passes(Kind::Records, &lines, &["zzz", &format!("line {}", at + 1)]);
+        assert!(judged(&lines).troubles.iter().all(|trouble| !trouble.error.contains("zzz")));
+    }
+}
+
+#[test]
 fn planned_cases_that_the_plan_does_not_make_are_named() {
     let at = place(&lines(), |event| matches!(event, Event::Planned { .. })) + 1;
     let at = format!("line {at}");

@@ -12,7 +12,8 @@ What to do about failures and findings. `verdicts.json`, the report of the prefl
 with the `values` it fills in, its `text`, its `commands` and a link to this page. Programs act on the id: words and commands may
 change. railgauge runs none of these commands. [remedies.json](remedies.json) is this page for programs.
 
-What stands in capitals is filled in where it is known.
+What stands in capitals is filled in where it is known; a command says what it lacks (`missing`). In remedies.json a value stands in
+braces (`{interface}`), and `{0}` is the first command.
 ";
 
 fn page() -> String {

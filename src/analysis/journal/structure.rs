@@ -61,6 +61,16 @@ impl Structure {
             self.contradicts(line, format!("it is about host `{host}`, which the plan does not have"));
             return false;
         }
+        let failure = match event {
+            Event::HostLost { failure, .. } | Event::Configured { failure: Some(failure), .. } => Some(failure),
+            Event::Outcome(outcome) => outcome.result.as_ref().err(),
+            _ => None,
+        };
+        let named = failure.into_iter().flat_map(|failure| [&failure.host, &failure.peer]).flatten();
+        if let Some(foreign) = named.into_iter().find(|host| !self.hosts.contains(*host)) {
+            self.contradicts(line, format!("its failure is about host `{foreign}`, which the plan does not have"));
+            return false;
+        }
         match event {
             Event::HostUp { host, facts, .. } => {
                 if let Some(planned) = journal.plan.hosts.iter().find(|planned| planned.name == *host) {

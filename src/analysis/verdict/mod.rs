@@ -328,6 +328,9 @@ pub struct Verdicts {
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
+    /// Why hosts were lost, and why the cluster could not be set back as it was: each about its host, with its remedy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Failure>,
     /// What it was made of and with, once it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
@@ -412,6 +415,7 @@ pub fn verdicts(
         troubles,
         localisation,
         interleaved,
+        lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
         sums: None,
     }
 }

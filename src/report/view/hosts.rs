@@ -232,6 +232,11 @@ fn common<'d>(values: impl Iterator<Item = (&'d str, Option<String>)>) -> Option
     Some(list(values.iter().map(|(name, value)| format!("{name}: {value}")), ""))
 }
 
+/// What to do, and the id by which docs/remedies.md and programs know it.
+pub(super) fn help(remedy: &Remedy) -> String {
+    format!("{remedy} [{}]", remedy.id)
+}
+
 fn list(words: impl Iterator<Item = String>, none: &str) -> String {
     let words: Vec<String> = words.collect();
     if words.is_empty() { none.to_owned() } else { words.join(", ") }
@@ -242,7 +247,7 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let blank = HostView {
         name: name.to_owned(),
         lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
-        help: lost.and_then(|failure| failure.remedy.as_deref()).map_or_else(String::new, Remedy::text),
+        help: lost.and_then(|failure| failure.remedy.as_deref()).map_or_else(String::new, help),
         system: String::new(),
         machine: String::new(),
         devices: Vec::new(),

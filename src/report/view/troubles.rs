@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use railgauge_wire::remedy::Remedy;
 use serde::Serialize;
 
 use super::{section::telling, sizes};
@@ -59,7 +58,7 @@ pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
             state,
             wrong: state == State::Wrong,
             error: error.to_owned(),
-            help: cases.first().and_then(|case| case.remedy.as_ref()).map_or_else(String::new, Remedy::text),
+            help: cases.first().and_then(|case| case.remedy.as_ref()).map_or_else(String::new, super::hosts::help),
             cases: cases.len(),
             links: links(&cases),
         })

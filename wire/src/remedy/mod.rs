@@ -5,7 +5,7 @@ mod table;
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct as _};
 
 pub use table::*;
 
@@ -15,6 +15,9 @@ use crate::shell::quoted;
 pub const DOCS: &str = "docs/remedies.md";
 /// The most values that a remedy fills in.
 pub const VALUES: usize = 12;
+
+/// The longest value that is read, in bytes.
+pub const LONGEST: usize = 1024;
 
 /// An entry of the table. What a failure or a finding fills in stands in braces: `{interface}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,8 +75,8 @@ impl Template {
 pub struct Remedy {
     /// The id of its entry in the table.
     pub id: Cow<'static, str>,
-    /// What it fills in, by name.
-    #[serde(default)]
+    /// What it fills in, by name; of a text that is read from elsewhere no more than [`LONGEST`] bytes.
+    #[serde(default, deserialize_with = "short")]
     pub values: BTreeMap<Cow<'static, str>, String>,
 }
 
@@ -86,6 +89,9 @@ pub struct Command {
     pub changes: bool,
     /// Where it is to be run.
     pub on: Place,
+    /// Names in capitals whose values are not known: it cannot be run as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 impl Entry {
@@ -102,13 +108,17 @@ impl Entry {
 
     /// The commands with these values. Values come from hosts: each stays one word of its command.
     fn commands(&self, values: &BTreeMap<Cow<'static, str>, String>) -> Vec<Command> {
-        let filled = |of: &Template| Command {
-            command: fill(of.command, |name| match values.get(name) {
-                Some(value) => quoted(value),
-                None => name.to_uppercase(),
-            }),
-            changes: of.changes,
-            on: of.on,
+        let filled = |of: &Template| {
+            let mut missing = Vec::new();
+            let command =
+                fill(of.command, |name, in_path| match values.get(name).filter(|value| is_word(value, in_path)) {
+                    Some(value) => quoted(value),
+                    None => {
+                        missing.push(name.to_uppercase());
+                        name.to_uppercase()
+                    }
+                });
+            Command { command, changes: of.changes, on: of.on, missing }
         };
         self.commands.iter().map(filled).collect()
     }
@@ -121,9 +131,12 @@ impl Remedy {
             return format!("remedy {:?} is not known to this version of railgauge", self.id);
         };
         let commands = entry.commands(&self.values);
-        fill(entry.text, |name| match name.parse::<usize>() {
+        fill(entry.text, |name, _| match name.parse::<usize>() {
             Ok(at) => commands.get(at).map_or_else(String::new, |one| format!("`{}`", one.command)),
-            Err(_) => self.values.get(name).cloned().unwrap_or_else(|| name.to_uppercase()),
+            Err(_) => match self.values.get(name) {
+                Some(value) if !value.is_empty() => value.clone(),
+                _ => name.to_uppercase(),
+            },
         })
     }
 
@@ -138,13 +151,21 @@ impl Remedy {
     }
 }
 
-/// A text with something in place of every name in braces. What is filled in is not looked at again.
-fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+/// Whether a value can stand in a command as what its name says: nothing there begins as an option does, and what is one name of
+/// a path leads nowhere else.
+fn is_word(value: &str, in_path: bool) -> bool {
+    let leads_away = in_path && (value.contains('/') || value == "..");
+    !value.is_empty() && !value.starts_with('-') && !leads_away
+}
+
+/// A text with something in place of every name in braces; `value` is told whether the name is a part of a path. What is filled
+/// in is not looked at again.
+fn fill(text: &str, mut value: impl FnMut(&str, bool) -> String) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, name, after)) = next(rest) {
         filled += before;
-        filled += &value(name);
+        filled += &value(name, before.ends_with('/') || after.starts_with('/'));
         rest = after;
     }
     filled + rest
@@ -167,6 +188,15 @@ impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())
     }
+}
+
+fn short<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<Cow<'static, str>, String>, D::Error> {
+    let mut values = BTreeMap::<Cow<'static, str>, String>::deserialize(from)?;
+    for value in values.values_mut().filter(|value| value.len() > LONGEST) {
+        value.truncate(value.floor_char_boundary(LONGEST));
+        value.push('…');
+    }
+    Ok(values)
 }
 
 impl Serialize for Remedy {
@@ -223,6 +253,26 @@ mod tests {
         assert_eq!(remedy.commands()[0].command, "ip link set '{mtu}; reboot' mtu 9000");
         assert!(remedy.text().contains("`ip link set '{mtu}; reboot' mtu 9000`"), "{remedy}");
         assert_eq!(Remedy::from(MTU).commands()[0].command, "ip link set INTERFACE mtu MTU");
+    }
+
+    #[test]
+    fn what_is_not_known_or_cannot_be_stays_in_capitals() {
+        let command = |remedy: Remedy| remedy.commands().remove(0);
+        let told = command(MTU.with([("interface", "eth1")]));
+        assert_eq!((told.command.as_str(), told.missing), ("ip link set eth1 mtu MTU", vec!["MTU".to_owned()]));
+        for option in ["", "-oProxyCommand=reboot", "--help"] {
+            let told = command(ACCEPT_JUMP_KEY.with([("jump_host", option)]));
+            assert_eq!((told.command.as_str(), told.missing.len()), ("ssh JUMP_HOST", 1));
+        }
+        let away = [("interface", "../../../etc/x"), ("file", ".."), ("priority", "3")];
+        assert_eq!(command(ECN_ON.with(away)).command, "echo 1 > /sys/class/net/INTERFACE/ecn/FILE/enable/3");
+    }
+
+    #[test]
+    fn values_from_elsewhere_are_cut() {
+        let text = serde_json::json!({ "id": "interface-mtu", "values": { "mtu": "é".repeat(1 << 20) } }).to_string();
+        let read: Remedy = serde_json::from_str(&text).unwrap();
+        assert!(read.values["mtu"].len() <= LONGEST + '…'.len_utf8());
     }
 
     #[test]

@@ -123,7 +123,7 @@ mod tests {
         let via = LAUNCH.keys.iter().find(|key| key.name == "via").unwrap();
         let Shape::Word(words) = &via.shape else { panic!("{:?}", via.shape) };
         for word in words() {
-            let command = if word == "command" { "command = [\"x\"]\n" } else { "" };
+            let command = if word == "command" { "command = [\"x\", \"{host}\"]\n" } else { "" };
             let text = format!(
                 "name = \"p\"\n[launch]\nvia = \"{word}\"\n{command}[hosts]\nnames = [\"a\", \"b\"]\n[[test]]\nop = \"write\"\n\
                  metric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n"

@@ -4,8 +4,8 @@ use super::remedies;
 
 remedies! {
     ACCEPT_HOST_KEY = "accept-host-key",
-        "compare the key with the host's own ({0} there) and accept it with {1}, or set `host_keys` = \"accept-new\" in \
-         `[launch.ssh]`",
+        "compare the key with the host's own ({0} there) and accept it with {1} (where HostKeyAlias or UserKnownHostsFile of your \
+         ssh_config do not say otherwise), or set `host_keys` = \"accept-new\" in `[launch.ssh]`",
         look "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
         change_here "ssh-keyscan -p {port} {host} >> {file}";
     ACCEPT_JUMP_KEY = "accept-jump-key",
@@ -66,6 +66,8 @@ remedies! {
         "check `user` and `identity` of `launch.ssh`, {0} here and ~/.ssh/authorized_keys there: the host accepts none of your \
          keys for this user (railgauge never asks for a password)",
         look_here "ssh-add -l";
+    CHECK_WHO_WRITES = "check-who-writes",
+        "check what else writes to the agent's standard output: the launcher's command, a wrapper, start-up files of the shell";
     CORRECT_ADDRESS = "correct-address",
         "give the host an `address` in the plan that is not empty and does not begin with `-`";
     CORRECT_SSH_CONFIG = "correct-ssh-config", "correct your ssh_config, or name another in `config` of `launch.ssh`";
