@@ -182,7 +182,7 @@ fn write(
     let records = cluster.journal(&Made { id: &id, at: &at, rails, firmware }, factor)?;
     fs::write(directory.join("records.jsonl"), &records)?;
     let journal = journal::parse(records.as_bytes(), Path::new("records.jsonl"))?;
-    let all = rows(&journal, &results(&journal)?, &|_, _| None);
+    let all = rows(&journal, &results(&journal)?);
     let parquet = directory.join("records.parquet");
     frame::write_parquet(&mut frame::frame(&all)?, &fs::File::create(&parquet)?, &parquet)?;
     let sums = Sums { journal: Sums::of(records.as_bytes()), frame: Sums::of(&fs::read(&parquet)?), whole: true };
@@ -201,7 +201,7 @@ fn time_localisation() -> Outcomes {
     let run = Made { id: "made", at: "2026-01-01T02:00:00.000Z", rails: 8, firmware: "28.43" };
     let journal = journal::parse(cluster.journal(&run, factor)?.as_bytes(), Path::new("made"))?;
     let results = results(&journal)?;
-    let rows = rows(&journal, &results, &|_, _| None);
+    let rows = rows(&journal, &results);
     let mut times: Vec<f64> = Vec::new();
     let mut found = Vec::new();
     for _ in 0..5 {

@@ -21,10 +21,10 @@ use super::{
 };
 
 /// The ceiling of a row in its unit, where one can be computed.
-pub type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + 'c;
+type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + 'c;
 
 /// The ceilings of all rows: of a link, or of what flows at once share.
-pub fn ceilings<'j>(
+fn ceilings<'j>(
     journal: &'j Journal,
     results: &[CaseResult<'_>],
 ) -> impl Fn(&CaseResult<'_>, Metric) -> Option<f64> + use<'j> {
@@ -70,9 +70,15 @@ fn ports(result: &CaseResult<'_>) -> Option<u32> {
     u32::try_from(devices.len()).ok()
 }
 
-/// The rows of all cases, in the order of the cases; within a case in the order of [`metrics_of`].
-pub fn rows(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> Vec<Row> {
-    results.iter().flat_map(|result| of_case(journal, result, ceiling)).collect()
+/// The rows of all cases with their ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
+pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
+    let ceiling = ceilings(journal, results);
+    results.iter().flat_map(|result| of_case(journal, result, &ceiling)).collect()
+}
+
+/// The same without ceilings, for values that nothing is judged by: parts are told apart by their ceilings, too.
+pub(crate) fn values(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
+    results.iter().flat_map(|result| of_case(journal, result, &|_, _| None)).collect()
 }
 
 fn of_case<'r>(

@@ -23,11 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Common, Exit, Misuse, common::tell, report::written_out};
 use crate::{
-    analysis::{
-        journal, localise,
-        results::results,
-        rows::{ceilings, rows},
-    },
+    analysis::{journal, localise, results::results, rows::rows},
     cluster::{self, AgentBinary},
     report,
     run::{
@@ -123,7 +119,7 @@ fn begun(directory: &Directory, claim: Claim, tail: Tail) -> anyhow::Result<Jour
 fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
     let journal = journal::read(path).map_err(|error| error.to_string())?;
     let results = results(&journal)?;
-    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let rows = rows(&journal, &results);
     Ok(localise::further(&journal, &results, &rows))
 }
 

@@ -18,7 +18,7 @@ use crate::analysis::{
     journal::{self, Journal, JournalError},
     outliers::outliers,
     results::{further, results},
-    rows::{ceilings, rows},
+    rows::rows,
     verdict::{Sums, Verdicts, verdicts},
 };
 
@@ -114,11 +114,10 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
 /// The journal contradicts itself.
 pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let results = results(journal).map_err(|cause| ReportError::Contradiction { path: path.to_owned(), cause })?;
-    let of = |results| rows(journal, results, &ceilings(journal, results));
-    let mut all = of(&results);
+    let mut all = rows(journal, &results);
     let tested = all.len();
     // The frame has the settling of suspects too; nothing else of the report counts it among the tests.
-    all.extend(of(&further(journal)));
+    all.extend(rows(journal, &further(journal)));
     let rows = &all[..tested];
     let turns = interleaved(journal, &results).map_err(|cause| drawing("the comparison of tests in turn", cause))?;
     let verdicts = verdicts(journal, &results, rows, turns);

@@ -69,7 +69,7 @@ fn journals() -> impl Strategy<Value = String> {
         for _ in 0..6 {
             let journal = read(&text);
             let results = results(&journal).unwrap();
-            let cases = further(&journal, &results, &rows(&journal, &results, &|_, _| None));
+            let cases = further(&journal, &results, &rows(&journal, &results));
             if cases.is_empty() {
                 break;
             }
@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(&journal.contradictions, &[]);
         let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
         let results = results(&journal).unwrap();
-        let rows = rows(&journal, &results, &|_, _| None);
+        let rows = rows(&journal, &results);
         let found = localise(&journal, &results, &rows);
         let model = outliers(&journal, &results, &rows, &found);
         for (test, view) in model.tests.iter().zip(&drawn.view.tests) {

@@ -47,7 +47,7 @@ fn held(journal: &mut Journal, test: usize, metric: Metric, percent: f64, baseli
         vec![Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }];
     journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests));
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| None);
+    let rows = rows(journal, &results);
     let name = &journal.plan.tests[test].name;
     verdicts(journal, &results, &rows, Vec::new()).verdicts.into_iter().find(|verdict| verdict.test == *name).unwrap()
 }
@@ -161,7 +161,7 @@ fn other_settings_and_unknown_tests_classes_and_hosts_are_inconclusive() {
     held(&mut none, 0, Metric::Bandwidth, 50.0, &baseline);
     none.plan.baseline = None;
     let results = results(&none).unwrap();
-    let rows = rows(&none, &results, &|_, _| None);
+    let rows = rows(&none, &results);
     assert_eq!(verdicts(&none, &results, &rows, Vec::new()).verdicts[0].status, Status::Inconclusive);
 }
 

@@ -117,12 +117,12 @@ fn run_plan(cluster: &mut Cluster, text: &str) -> Journal {
 
 fn wanted(journal: &Journal) -> Vec<Case> {
     let results = results(journal).unwrap();
-    further(journal, &results, &rows(journal, &results, &|_, _| None))
+    further(journal, &results, &rows(journal, &results))
 }
 
 fn found(journal: &Journal) -> Vec<Localisation> {
     let results = results(journal).unwrap();
-    localise(journal, &results, &rows(journal, &results, &|_, _| None))
+    localise(journal, &results, &rows(journal, &results))
 }
 
 /// Measures what is asked for until nothing is.

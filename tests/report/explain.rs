@@ -38,7 +38,7 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
 /// Tests that a finding fits.
 fn fits(journal: &Journal, finding: &Finding) -> Vec<String> {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| Some(196.0));
+    let rows = rows(journal, &results);
     let found = localise(journal, &results, &rows);
     let fits = explained(finding, &journal.plan, &outliers(journal, &results, &rows, &found));
     fits.into_iter().map(|fit| fit.test).collect()

@@ -6,7 +6,7 @@ use railgauge::{
     analysis::{
         journal::parse,
         results::results,
-        rows::{ceilings, rows},
+        rows::rows,
         verdict::{Kind, Status, Verdict, verdicts},
     },
     report::draw,
@@ -17,7 +17,7 @@ use crate::{outliers::change, rates::at_rates, support::Scenario};
 fn judged(scenario: &Scenario) -> Option<Verdict> {
     let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &|_, _| None);
+    let rows = rows(&journal, &results);
     let parts = draw(&journal, Path::new("records.jsonl")).unwrap().view.parts.unwrap();
     let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
     let found = verdicts.into_iter().find(|one| one.kind == Kind::Parts && one.test == "write-bw");
@@ -56,7 +56,7 @@ fn latencies_across_groups_may_be_higher() {
         }
         change(&mut journal, |test, _, ends| test == "write-lat" && ends.contains(&"gpu001"), 1.6);
         let results = results(&journal).unwrap();
-        let rows = rows(&journal, &results, &|_, _| None);
+        let rows = rows(&journal, &results);
         let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
         let found = verdicts.iter().any(|one| one.kind == Kind::Parts && one.test == "write-lat");
         assert_eq!(found, told, "{verdicts:?}");
@@ -71,7 +71,7 @@ fn a_port_at_half_its_rate_among_few_hosts_is_no_pass() {
         let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
         at_rates(&mut journal, &|host, rail| if (host, rail) == ("gpu002", 3) { 0.5 } else { 1.0 });
         let results = results(&journal).unwrap();
-        let rows = rows(&journal, &results, &ceilings(&journal, &results));
+        let rows = rows(&journal, &results);
         let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
         let found = verdicts.iter().find(|one| one.kind == Kind::Parts && one.test == "write-bw");
         assert!(found.is_some_and(|found| found.status == Status::Inconclusive), "{hosts} hosts: {found:?}");

@@ -51,7 +51,7 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
 fn judged(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> (State, u8, String) {
     let journal = run(op, keys, change);
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &|_, _| None);
+    let rows = rows(&journal, &results);
     let verdicts = verdicts(&journal, &results, &rows, Vec::new());
     assert_eq!(verdicts.status == Status::Pass, verdicts.exit_code == 0);
     (results[0].state, verdicts.exit_code, results[0].error().unwrap_or_default())

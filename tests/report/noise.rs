@@ -58,7 +58,7 @@ fn wide(dice: &mut Dice) -> f64 {
 
 fn judge(journal: &Journal) -> Verdicts {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| None);
+    let rows = rows(journal, &results);
     verdicts(journal, &results, &rows, Vec::new())
 }
 

@@ -21,7 +21,7 @@ fn what_a_host_never_sends_is_told_beside_that_nothing_stands_out() {
     let scenario = Scenario { pattern: Some(Pattern::Pairs(pairs)), ..Scenario::healthy(8, 1) };
     let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &|_, _| None);
+    let rows = rows(&journal, &results);
     let found = localise(&journal, &results, &rows);
     let of = |unit: &str| found.iter().filter(|test| test.unit == unit && !test.good.is_empty()).collect::<Vec<_>>();
     assert!(!of("Gb/s").is_empty() && !of("µs").is_empty(), "{found:?}");
@@ -48,7 +48,7 @@ fn a_host_that_no_case_measures_is_never_a_pass() {
     let scenario = Scenario { pattern: Some(Pattern::Pairs(pairs)), ..Scenario::healthy(8, 1) };
     let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &|_, _| None);
+    let rows = rows(&journal, &results);
     let judged = verdicts(&journal, &results, &rows, Vec::new());
     let of = |test: &str| judged.verdicts.iter().find(|one| one.kind == Kind::Parts && one.test == test);
     let mut told = 0;
@@ -69,7 +69,7 @@ fn a_host_that_no_case_of_a_small_plan_measures_is_never_a_pass() {
         let scenario = Scenario { pattern: Some(Pattern::Pairs(pairs.clone())), ..Scenario::healthy(hosts, 1) };
         let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
         let results = results(&journal).unwrap();
-        let rows = rows(&journal, &results, &|_, _| None);
+        let rows = rows(&journal, &results);
         verdicts(&journal, &results, &rows, Vec::new())
     };
     let judged = of(3);

@@ -6,8 +6,8 @@ use railgauge::{
     analysis::{
         journal::{Journal, parse},
         localise::{Localisation, localise},
-        results::{CaseResult, results},
-        rows::{ceilings, rows},
+        results::results,
+        rows::rows,
         verdict::{Kind, Status, Verdict, verdicts},
     },
     report::draw,
@@ -61,7 +61,7 @@ fn one(this: f64, others: f64) -> impl Fn(&str) -> f64 {
 
 fn judged(journal: &Journal) -> (Localisation, Verdict) {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &ceilings(journal, &results));
+    let rows = rows(journal, &results);
     let found = localise(journal, &results, &rows).into_iter().find(|found| found.test == "write-bw").unwrap();
     let all = verdicts(journal, &results, &rows, Vec::new()).verdicts;
     let verdict = all.into_iter().find(|one| one.kind == Kind::Parts && one.test == "write-bw").unwrap();
@@ -187,11 +187,9 @@ fn a_ceiling_that_is_exceeded_is_not_believed() {
     let judged = |share: f64| {
         let journal = journal(one(200.0, 200.0), one(share, 1.0));
         let results = results(&journal).unwrap();
-        let slot = |result: &CaseResult<'_>, _| {
-            let misread = result.case.flow.hosts().into_iter().any(|host| **host == *HOST);
-            Some(if misread { 120.0 } else { 196.0 })
-        };
-        let rows = rows(&journal, &results, &slot);
+        let misread = |case: u64| results[case as usize].case.flow.hosts().into_iter().any(|host| **host == *HOST);
+        let mut rows = rows(&journal, &results);
+        rows.iter_mut().filter(|row| misread(row.case)).for_each(|row| row.ceiling = row.ceiling.and(Some(120.0)));
         localise(&journal, &results, &rows).into_iter().find(|found| found.test == "write-bw").unwrap()
     };
     let found = judged(1.0);

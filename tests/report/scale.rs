@@ -26,7 +26,7 @@ fn half_a_million_rows() {
     lap("journal");
     let results = results(&journal).unwrap();
     lap("results");
-    let rows = rows(&journal, &results, &|_, _| Some(196.0));
+    let rows = rows(&journal, &results);
     lap("rows");
     println!("{} cases, {} rows", results.len(), rows.len());
     let mut frame = frame::frame(&rows).unwrap();

@@ -26,7 +26,7 @@ fn journal() -> Journal {
 
 fn judge(journal: &Journal) -> (Verdicts, Vec<State>) {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| Some(196.0));
+    let rows = rows(journal, &results);
     let states = results.iter().map(|result| result.state).collect();
     (verdicts(journal, &results, &rows, Vec::new()), states)
 }
@@ -54,7 +54,7 @@ fn wrong_bytes_stay_wrong_whatever_another_try_of_the_repeat_says() {
         assert_eq!((states[0], verdicts.status, verdicts.exit_code), (State::Wrong, Status::Fail, 1));
         assert!(verdicts.sentence.contains("Wrong bytes arrived in 1 case."), "{}", verdicts.sentence);
         assert!(verdicts.troubles[0].error.contains("8 bytes are not what was sent"), "{:?}", verdicts.troubles);
-        let row = &rows(&journal, &results(&journal).unwrap(), &|_, _| None)[0];
+        let row = &rows(&journal, &results(&journal).unwrap())[0];
         assert_eq!((row.wrong, row.error.is_some()), (8, true));
     }
     let corrupt = Failure::new(Stage::Verify, Kind::Corruption, "an atomic brought back another word").at("gpu001");

@@ -28,7 +28,7 @@ fn journal() -> Journal {
 
 fn judge(journal: &Journal) -> (Verdicts, Vec<State>) {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| None);
+    let rows = rows(journal, &results);
     let states = results.iter().map(|result| result.state).collect();
     (verdicts(journal, &results, &rows, Vec::new()), states)
 }
@@ -250,7 +250,7 @@ fn what_is_missing_or_impossible_is_no_reading_for_compare_and_trend() {
             }
         }
         let results = results(&journal).unwrap();
-        let rows = rows(&journal, &results, &|_, _| None);
+        let rows = rows(&journal, &results);
         for row in rows.iter().filter(|row| row.test == bandwidth) {
             assert!(row.error.is_some(), "{row:?}");
             assert!(Reading::from(row).value.is_err(), "{row:?}");
@@ -284,7 +284,7 @@ fn a_clock_that_counted_nothing_is_no_time() {
     let mut journal = journal();
     journal.tries.iter_mut().for_each(|one| one.result.as_mut().unwrap().initiator.cpu = 0);
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &|_, _| None);
+    let rows = rows(&journal, &results);
     let times: Vec<_> = rows.iter().filter(|row| row.metric == Metric::CpuTimePerGib).collect();
     assert!(!times.is_empty() && times.iter().all(|row| row.value.is_none()), "{times:?}");
 }

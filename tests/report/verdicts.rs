@@ -20,7 +20,8 @@ fn journal(scenario: &Scenario) -> Journal {
 
 fn judge(journal: &Journal, ceiling: Option<f64>) -> Verdicts {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| ceiling);
+    let mut rows = rows(journal, &results);
+    rows.iter_mut().filter(|row| row.metric.has_ceiling()).for_each(|row| row.ceiling = ceiling);
     verdicts(journal, &results, &rows, Vec::new())
 }
 
@@ -271,7 +272,7 @@ fn one_operation_has_no_standard_deviation() {
     test.expect = vec![demand(Metric::LatencyStdev, Limit::AtMost(1e9))];
     let results = results(&journal).unwrap();
     let of_case = |row: &Row| row.case == case && row.metric == Metric::LatencyStdev;
-    let row = rows(&journal, &results, &|_, _| None).into_iter().find(of_case).unwrap();
+    let row = rows(&journal, &results).into_iter().find(of_case).unwrap();
     assert_eq!((row.value, row.n, row.error.is_some()), (None, 0, true), "{row:?}");
     let of_test = |verdict: &Verdict| verdict.kind == Kind::Expectation && verdict.test == name;
     let verdict = judge(&journal, None).verdicts.into_iter().find(of_test).unwrap();

@@ -30,7 +30,7 @@ fn journal(scenario: &Scenario) -> Journal {
 
 fn judge(journal: &Journal) -> Verdicts {
     let results = results(journal).unwrap();
-    let rows = rows(journal, &results, &|_, _| None);
+    let rows = rows(journal, &results);
     verdicts(journal, &results, &rows, Vec::new())
 }
 
@@ -64,7 +64,7 @@ fn cases_are_counted_by_what_they_have() {
 fn standard_errors_have_two_digits() {
     let journal = journal(&Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 1) });
     let results = results(&journal).unwrap();
-    let found = localise(&journal, &results, &rows(&journal, &results, &|_, _| None));
+    let found = localise(&journal, &results, &rows(&journal, &results));
     let reason = &found[0].suspects[0].reason;
     let (front, end) = reason.split_once("; it stands out by ").unwrap();
     assert!(front.starts_with("7 of 7 pairs with 7 hosts are bad, typically "), "{reason}");

@@ -17,7 +17,7 @@ use crate::analysis::{
     journal::{HostUp, Journal, JournalEnd, Try},
     results::{State, results},
     row::Row,
-    rows::{ceilings, rows},
+    rows::rows,
     verdict::{Kind, Status, Verdict, verdicts},
 };
 
@@ -117,7 +117,7 @@ const OUTCAST: &str = "pattern = \"outcast\"\nfrom = \"h0\"";
 fn judged(pattern: &str, flows: &[Option<Made>], look: impl Fn(&[CaseResult<'_>], &[Row])) {
     let journal = journal(pattern, flows);
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let rows = rows(&journal, &results);
     look(&results, &rows);
 }
 
@@ -230,7 +230,7 @@ fn spoilt(change: impl Fn(&mut Sample)) -> (Vec<State>, Vec<String>, Vec<Option<
     let mut journal = journal(INCAST, &[Some(GOOD); 3]);
     change(journal.tries[1].result.as_mut().unwrap());
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let rows = rows(&journal, &results);
     let values = of(&rows, Metric::Bandwidth).into_iter().map(|(value, _)| value).collect();
     (results.iter().map(|result| result.state).collect(), results[1].doubts.clone(), values)
 }
@@ -297,7 +297,7 @@ fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
             assert_eq!(states, [State::Measured, State::Impossible, State::Measured], "{:?}", results[0].doubts);
             let said = &results[1].lacks.impossible[0];
             assert!(said.starts_with(&format!("{host}: ")) && said.contains("1000.0 s"), "{said}");
-            let rows = rows(&journal, &results, &ceilings(&journal, &results));
+            let rows = rows(&journal, &results);
             let values: Vec<_> = of(&rows, Metric::Bandwidth).into_iter().map(|(value, _)| value).collect();
             close(values[0], 32.0);
             close(values[2], 32.0);
@@ -326,7 +326,7 @@ fn in_scope(pattern: &str, flows: usize, scope: &str) -> (Status, usize) {
     let expect = format!("{pattern}\n[[test.expect]]\n{scope}");
     let journal = journal(&expect, &vec![Some(GOOD); flows]);
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let rows = rows(&journal, &results);
     let judged = verdicts(&journal, &results, &rows, Vec::new());
     let verdict = judged.verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
     (verdict.status, verdict.tally.in_scope)
@@ -370,7 +370,7 @@ fn told(is_slow: impl Fn(&Case) -> bool) -> Verdict {
         }
     }
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results, &ceilings(&journal, &results));
+    let rows = rows(&journal, &results);
     let judged = verdicts(&journal, &results, &rows, Vec::new());
     judged.verdicts.into_iter().find(|verdict| verdict.kind == Kind::Parts).unwrap()
 }

@@ -14,7 +14,7 @@ use crate::analysis::{
     compare::interleaved,
     journal,
     results::results,
-    rows::{ceilings, rows},
+    rows::rows,
     verdict::{Status, verdicts},
 };
 
@@ -56,7 +56,7 @@ fn reported(run: &Past) -> Reported {
         }
         let journal = journal::read(&path.join("records.jsonl")).map_err(|error| error.to_string())?;
         let results = results(&journal)?;
-        let rows = rows(&journal, &results, &ceilings(&journal, &results));
+        let rows = rows(&journal, &results);
         let turns = interleaved(&journal, &results)?;
         let found = verdicts(&journal, &results, &rows, turns);
         Ok((found.status, found.sentence))
