@@ -292,13 +292,9 @@ fn altered(lines: Vec<Line>, cases: &[Case], factor: &mut dyn FnMut(&Case) -> f6
 
 /// The same lines with this rate of every link.
 fn at_rate(mut lines: Vec<Line>, rate: Option<f64>) -> Vec<Line> {
-    for line in &mut lines {
-        if let Event::Outcome(outcome) = &mut line.event
-            && let Some(link) = &mut outcome.link
-        {
-            link.rate_gbps = rate;
-        }
-    }
+    let outcomes =
+        lines.iter_mut().filter_map(|line| if let Event::Outcome(one) = &mut line.event { Some(one) } else { None });
+    outcomes.filter_map(|outcome| outcome.link.as_mut()).for_each(|link| link.rate_gbps = rate);
     lines
 }
 
