@@ -76,8 +76,9 @@ pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     results.iter().flat_map(|result| of_case(journal, result, &ceiling)).collect()
 }
 
-/// The same without ceilings, for values that nothing is judged by: parts are told apart by their ceilings, too.
-pub(crate) fn values(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
+/// The same without ceilings, for who reads values only: the settling of suspects, whose links had their ceilings looked at
+/// before, and a history that is read anew. Parts are looked for in [`rows`]: a ceiling may decide which one is bad.
+pub(crate) fn rows_without_ceilings(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     results.iter().flat_map(|result| of_case(journal, result, &|_, _| None)).collect()
 }
 

@@ -37,7 +37,7 @@ use super::{
     journal::{self, JournalError},
     results::results,
     row::Reading,
-    rows::values,
+    rows::rows_without_ceilings,
     verdict::Sums,
 };
 
@@ -174,6 +174,6 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
         return Err(contradicts(format!("line {} cannot be right: {}; leave the run out", first.line, first.what)));
     }
     let results = results(&journal).map_err(contradicts)?;
-    let rows = values(&journal, &results);
+    let rows = rows_without_ceilings(&journal, &results);
     Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())
 }

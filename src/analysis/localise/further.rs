@@ -13,7 +13,7 @@ use crate::analysis::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    rows::values as values_of,
+    rows::rows_without_ceilings,
 };
 
 /// The further cases that settle the suspects and that the journal does not hold yet, round by round: in a round no NIC is
@@ -82,7 +82,7 @@ fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Op
     let pairs: Vec<Localisation> =
         localise(journal, results, rows).into_iter().filter(|found| found.counted == "pair").collect();
     let more = results::further(journal);
-    let more_rows = values_of(journal, &more);
+    let more_rows = rows_without_ceilings(journal, &more);
     let mut tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &pairs, test));
     tests.find_map(|test| groups::next(journal, test, (results, rows), (&more, &more_rows)))
 }

@@ -164,7 +164,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     let mut all: Vec<Localisation> =
         tests.filter_map(|test| of_test(journal, by_test.get(test.name.as_str())?)).collect();
     let more = results::further(journal);
-    let more_rows = super::rows::values(journal, &more);
+    let more_rows = super::rows::rows_without_ceilings(journal, &more);
     further::settle(&mut all, &more, &more_rows);
     all.iter_mut().for_each(|found| {
         found.leave_out();
