@@ -13,8 +13,9 @@ use std::{
 use railgauge_agent::{
     bench::Recorder,
     bench::control::Control,
+    endpoint::verbs::settings::SIGNAL_EVERY,
     fabric::verbs::{
-        pingpong::{ByCompletion, ByMemory, SIGNAL_EVERY, serve_first},
+        pingpong::{ByCompletion, ByMemory, serve_first},
         stream::{How, Nothing, Unlimited, stream},
         waiter::Waiter,
     },

@@ -8,6 +8,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`conversation`] | requests in, exactly one reply each; the end of the process |
+//! | [`endpoint`] | device, address, settings and handshake of one end: of a pair as of a rank |
 //! | [`fabric`] | how bytes travel: the `Link` every fabric implements |
 //! | [`verbs`] | libibverbs in safe hands |
 //! | [`memory`] | where the bytes live, and whether they are the right ones |
@@ -24,6 +25,7 @@ pub mod bench;
 pub mod collective;
 pub mod conversation;
 pub mod counters;
+pub mod endpoint;
 pub mod fabric;
 pub mod facts;
 pub mod fault;

@@ -25,6 +25,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "gpu",
             "facts",
             "counters",
+            "endpoint",
             "fabric",
             "collective",
             "nccl",

@@ -9,7 +9,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::terms::{Op, TestMetric};
+use crate::{
+    failure::Stage,
+    terms::{Op, TestMetric},
+};
 
 /// How long a timed step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -57,6 +60,16 @@ pub enum Step {
     },
     /// Initiator: the timed pass.
     Time(Timing),
+}
+
+impl Step {
+    /// The stage to which a failure of this step belongs.
+    pub const fn stage(&self) -> Stage {
+        match self {
+            Self::Time(_) | Self::Serve { .. } => Stage::Measure,
+            Self::Fill(_) | Self::Poison(_) | Self::Transfer { .. } | Self::Check(_) => Stage::Verify,
+        }
+    }
 }
 
 /// The bytes of a verify pass: a function of position, seed and iteration (see `agent/src/memory/pattern.rs`).

@@ -229,10 +229,6 @@ impl Thread {
         limit: Duration,
     ) {
         self.served = None;
-        let stage = match step {
-            Step::Time(_) | Step::Serve { .. } => Stage::Measure,
-            _ => Stage::Verify,
-        };
         let armed = Arc::new(AtomicBool::new(false));
         let mut control = self.control(stop, limit);
         if matches!(step, Step::Serve { .. }) {
@@ -243,7 +239,7 @@ impl Thread {
                 }
             });
         }
-        let outcome = with(end, stage, |end| end.step(step, &control));
+        let outcome = with(end, step.stage(), |end| end.step(step, &control));
         if armed.load(Ordering::Relaxed) {
             self.served = Some(outcome);
         } else {

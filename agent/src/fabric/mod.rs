@@ -1,5 +1,10 @@
-//! How bytes travel. A fabric opens links; a link is one end of a measured connection and lives on a thread of its
-//! own, so that several rails of a host are measured at once. A link of several threads is made of such links.
+//! What pairs measure. A link is one end of a measured connection, opened and joined by [`crate::endpoint`]; it lives on a
+//! thread of its own, so that several rails of a host are measured at once. A link of several threads is made of such
+//! links.
+//!
+//! A [`Link`] knows the steps of a case and nothing of who asks for them: the conversation asks for one step a request.
+//! A list of steps in one request needs nothing else of a link but an end of `Serve` that comes from the initiator in place
+//! of the controller.
 
 pub mod tcp;
 mod threads;

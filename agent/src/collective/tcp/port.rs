@@ -13,15 +13,12 @@ use super::{Patience, Tcp};
 use crate::{
     bench::control::Control,
     collective::wire::{Neighbour, RankPort, Wire},
-    fabric::tcp::{
-        self, congestion,
+    endpoint::tcp::{
+        congestion,
         handshake::{self, Origin},
         place::{self, Place},
         socket,
     },
-    facts::interfaces,
-    memory::place as settling,
-    system::tree::Tree,
 };
 
 /// Congestion control between ranks of one host, where no path is shared with anyone: others may pace what they send by
@@ -45,9 +42,7 @@ impl TcpRankPort {
     /// The address, the interface or the core is not to be had.
     pub fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
         let place = place::choose(spec)?;
-        let tree = Tree::new("/");
-        let numa = format!("sys/class/net/{}/device/numa_node", place.device);
-        let mut settings = settling::settle(&tree, spec.knobs.core, &numa)?;
+        let mut settings = place.settle(spec.knobs.core)?;
         let completion = match spec.knobs.completion {
             None => "poll, then events",
             Some(Completion::Poll) => "poll",
@@ -56,7 +51,7 @@ impl TcpRankPort {
         settings.insert("completion".into(), completion.into());
         let unpaced = || (siblings >= ranks).then(|| UNPACED.to_owned());
         let congestion = spec.knobs.congestion_control.clone().or_else(unpaced);
-        let listener = tcp::listen(place.address, ranks, congestion.as_deref())?;
+        let listener = socket::listen(place.address, ranks, congestion.as_deref())?;
         let name = congestion::of(SockRef::from(&listener)).map_err(|error| {
             Failure::new(Stage::Open, Kind::Internal, format!("the congestion control of a socket: {error}"))
         })?;
@@ -68,8 +63,8 @@ impl TcpRankPort {
             transport: Carrier::Tcp,
             link_layer: LinkLayer::Ethernet,
             gpu_path: GpuPath::None,
-            rate_gbps: interfaces::speed(&tree, &place.device).map(|megabits| megabits as f64 / 1000.0),
-            mtu: interfaces::mtu(&tree, &place.device).unwrap_or(0),
+            rate_gbps: place::rate(&place.device),
+            mtu: place::mtu(&place.device),
             software: false,
             settings,
         };
@@ -77,9 +72,7 @@ impl TcpRankPort {
     }
 
     fn origin(&self, peer: IpAddr) -> Origin {
-        let device = (self.place.named_device && !place::is_own(peer)).then(|| self.place.device.clone());
-        let named = self.place.named_address || self.place.named_device;
-        Origin { address: named.then_some(self.place.address), device, congestion: self.congestion.clone() }
+        Origin::new(&self.place, peer, self.congestion.clone())
     }
 
     /// The connections, by rank.
@@ -108,9 +101,7 @@ impl TcpRankPort {
             handshake::welcomed(stream, *address, control).map_err(|failure| about(name, failure))?;
         }
         for stream in accepted.iter().chain(&connected) {
-            socket::prepare(stream, self.spec.knobs.traffic_class).map_err(|error| {
-                Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}"))
-            })?;
+            socket::prepare(stream, self.spec.knobs.traffic_class)?;
         }
         Ok(accepted.into_iter().map(Some).chain([None]).chain(connected.into_iter().map(Some)).collect())
     }

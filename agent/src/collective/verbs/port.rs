@@ -13,14 +13,17 @@ use super::{DEPTH, Lane, SLOT, SLOTS, Verbs};
 use crate::{
     bench::control::Control,
     collective::wire::{Neighbour, RankPort, Wire},
-    fabric::verbs::{choice::Choice, join, open::psns, settings::Settings},
-    memory::{host::Buffer, place},
-    system::tree::Tree,
+    endpoint::verbs::{
+        choice::Choice,
+        join::{self, Target},
+        open::{choose, described, psns, settle},
+        settings::Settings,
+    },
+    memory::host::Buffer,
     verbs::{
         completion::CompletionQueue,
         message::Messages,
         poll::Poller,
-        port::mtu_code,
         queue_pair::{Capacity, QueuePair},
         region::{Access, Region},
         transition::Change,
@@ -45,16 +48,13 @@ impl VerbsRankPort {
     /// # Errors
     /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
     pub fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
-        let choice = Choice::new(spec)?;
+        let (choice, limits, settings) = choose(spec)?;
         let device = choice.domain.device().clone();
-        let limits = device.limits()?;
-        let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
         if settings.joining == Joining::RdmaCm {
             let cause = "queue pairs of collectives are not joined by rdma_cm";
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::TCP_ON_IWARP));
         }
-        let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
-        let mut notes = place::settle(&Tree::new("/"), settings.core, &numa)?;
+        let mut notes = settle(&choice, &settings)?;
         let bytes = u64::from(ranks) * u64::from(SLOTS) * u64::from(SLOT);
         let buffer = Arc::new(Buffer::new(bytes, settings.huge_pages)?);
         let region = Arc::new(Region::register(&choice.domain, buffer.clone(), Access::default())?);
@@ -75,31 +75,16 @@ impl VerbsRankPort {
             Ok(Some(Arc::new(pair)))
         };
         let pairs = (0..ranks).map(pair).collect::<Result<Vec<_>, _>>()?;
-        notes.insert("port".into(), choice.name());
-        notes.insert("libibverbs".into(), device.library().file().to_owned());
         notes.insert("buffer_bytes".into(), bytes.to_string());
         for name in ["completion", "mtu", "traffic_class", "service_level", "retry_count", "timeout"] {
             notes.extend(settings.record().remove(name).map(|value| (name.to_owned(), value)));
         }
-        let gid = choice.gid;
-        notes.extend(gid.map(|gid| ("gid_index".to_owned(), gid.index.to_string())));
         let endpoint = VerbsEndpoint {
             qp_numbers: pairs.iter().map(|pair| pair.as_ref().map_or(0, |pair| pair.number())).collect(),
             psns: psns(pairs.len()),
-            lid: choice.port.lid,
-            gid: gid.map(|gid| gid.hex()).unwrap_or_default(),
-            gid_type: gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
-            mtu: settings.mtu,
             // Messages land where the receiver says: nobody writes or reads here by address.
-            address: 0,
-            length: 0,
-            rkey: 0,
-            ordered_rkey: None,
-            control: None,
             max_reads: 1,
-            qkey: 0,
-            cm_port: None,
-            cm_address: None,
+            ..described(&choice, &settings)
         };
         let opened = Opened {
             endpoint: Endpoint::Verbs(endpoint),
@@ -122,14 +107,12 @@ impl VerbsRankPort {
         join::same_network(&self.choice, peer)?;
         let path = join::path(&self.choice, &self.settings, peer, other)?;
         let number = peer.qp_numbers.get(rank).zip(peer.psns.get(rank)).zip(own.psns.get(other));
-        let (Some(pair), Some(((number, theirs), ours))) = (&self.pairs[other], number) else {
+        let (Some(pair), Some(((number, psn), own_psn))) = (&self.pairs[other], number) else {
             return Err(unfit("it has no queue pair for this rank"));
         };
-        let mtu = mtu_code(self.settings.mtu.min(peer.mtu))
-            .ok_or_else(|| unfit("its path MTU is not one of InfiniBand's"))?;
-        pair.change(&Change::Receive { path, mtu, peer: *number, psn: *theirs, reads: 1 })?;
-        let (retries, timeout) = (self.settings.retries, self.settings.timeout);
-        pair.change(&Change::Send { psn: *ours, reads: 1, retries, timeout })?;
+        let mtu = self.settings.mtu.min(peer.mtu);
+        let (number, psn, own_psn) = (*number, *psn, *own_psn);
+        join::connect(pair, &self.settings, &Target { path, mtu, number, psn, own_psn, accepted: 1, reads: 1 })?;
         let first = other as u64 * u64::from(SLOTS) * u64::from(SLOT);
         let messages = Messages::new(pair, &self.region, (first, SLOT, SLOTS), other as u32)
             .ok_or_else(|| unfit("its slots leave the buffer"))?;

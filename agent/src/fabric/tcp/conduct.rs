@@ -32,7 +32,7 @@ use super::{
     ping,
     shared::{Flow, Shared, Team},
     signal::{Channel, Signal},
-    sink, socket, source,
+    sink, source, stream,
 };
 use crate::{
     bench::{Window, clock, cpu},
@@ -99,7 +99,7 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
             let first = shared.failure().filter(|_| failure.kind == Kind::Fabric);
             // No thread may stay in a call or at the gate, and what is on the streams is of no use any more.
             shared.halt.store(true, Ordering::Relaxed);
-            socket::cut(sockets);
+            stream::cut(sockets);
             channel.cut();
             shared.open_gate();
             first.unwrap_or(failure)
@@ -304,7 +304,7 @@ impl Conductor<'_, '_> {
             Signal::Counted if self.said_sent => {
                 let streams = self.shared.sources.bytes().len();
                 for (number, socket) in sockets.iter().enumerate().take(streams) {
-                    socket::Stream::new(socket, number, self.shared).send(&[0])?;
+                    stream::Stream::new(socket, number, self.shared).send(&[0])?;
                 }
             }
             Signal::Got(theirs) if self.said_sent => {

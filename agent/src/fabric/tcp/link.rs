@@ -1,7 +1,7 @@
 //! One end of a TCP link.
 
 use std::{
-    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd,
     sync::Arc,
     time::Duration,
@@ -15,24 +15,25 @@ use railgauge_wire::{
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric, Transport},
 };
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::SockRef;
 
 use super::{
     conduct::{self, Lines, Part, RECEIVE},
-    congestion,
-    handshake::{self, Origin},
     memory::{self, Bytes},
-    place::{self, Place},
     shared::Shared,
     signal::{Channel, Pass, Purpose, Signal},
-    socket,
 };
 use crate::{
     bench::control::Control,
+    endpoint::tcp::{
+        congestion,
+        handshake::{self, Origin},
+        place::{self, Place},
+        socket,
+    },
     fabric::Link,
-    facts::{interfaces, machine},
+    facts::machine,
     gpu::Device,
-    memory::place as settling,
     system::{
         tree::Tree,
         wait::{self, READABLE},
@@ -72,11 +73,10 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         return Err(refused(Kind::Configuration, cause).remedy(remedy));
     }
     let place = place::choose(spec)?;
-    let numa = format!("sys/class/net/{}/device/numa_node", place.device);
-    let settled = settling::settle(&this_host(), spec.knobs.core, &numa)?;
+    let settled = place.settle(spec.knobs.core)?;
     let congestion = spec.knobs.congestion_control.as_deref();
     let listener = match spec.role {
-        Role::Responder => Some(listen(place.address, spec.qps, congestion)?),
+        Role::Responder => Some(socket::listen(place.address, spec.qps, congestion)?),
         Role::Initiator => {
             congestion::probe(place.address, congestion)?;
             None
@@ -93,8 +93,8 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         transport: Carrier::Tcp,
         link_layer: if place.address.is_loopback() { LinkLayer::Loopback } else { LinkLayer::Ethernet },
         gpu_path: if device.is_some() { GpuPath::Staged } else { GpuPath::None },
-        rate_gbps: rate(&place.device),
-        mtu: mtu(&place.device),
+        rate_gbps: place::rate(&place.device),
+        mtu: place::mtu(&place.device),
         software: false,
         settings: settings(spec, spin).into_iter().chain(settled).chain(of_gpu).collect(),
     };
@@ -103,30 +103,11 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, device, front, back, spin, broken: None }))
 }
 
-/// Listens for `streams` connections at a port of the kernel's choice; they have the congestion control `congestion`,
-/// or the system's.
-///
-/// # Errors
-/// The address is not this host's, the process has no descriptors left, or the congestion control is not to be had.
-pub fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
-    let to = SocketAddr::new(address, 0);
-    let listen = || {
-        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-        socket.bind(&to.into())?;
-        socket.listen(i32::try_from(streams).unwrap_or(i32::MAX).saturating_add(64))?;
-        Ok::<_, std::io::Error>(socket.into())
-    };
-    let listener: TcpListener =
-        listen().map_err(|error| refused(Kind::Configuration, format!("cannot listen at {address}: {error}")))?;
-    congestion::choose(SockRef::from(&listener), congestion)?;
-    Ok(listener)
-}
-
 fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, Failure> {
     let length = match spec.knobs.footprint.unwrap_or_default() {
         Footprint::Cache => spec.max_size.max(RECEIVE as u64),
         Footprint::Dram => {
-            let cache = machine::last_level_cache(&this_host()).ok_or_else(|| {
+            let cache = machine::last_level_cache(&Tree::new("/")).ok_or_else(|| {
                 refused(Kind::Unsupported, "footprint = \"dram\": this kernel does not tell the size of the cache")
             })?;
             (4 * cache / u64::from(spec.qps)).max(spec.max_size).max(RECEIVE as u64)
@@ -164,18 +145,12 @@ impl Link for Tcp {
             Some(listener) => handshake::accept(&listener, count, &self.spec.token, control)?,
             None => {
                 let ip = peer.address.parse().map_err(|_| refused("the peer's address is not an IP address"))?;
-                let device = (self.place.named_device && !place::is_own(ip)).then(|| self.place.device.clone());
-                let named = self.place.named_address || self.place.named_device;
-                let address = named.then_some(self.place.address);
-                let congestion = self.spec.knobs.congestion_control.clone();
-                let origin = Origin { address, device, congestion };
+                let origin = Origin::new(&self.place, ip, self.spec.knobs.congestion_control.clone());
                 handshake::connect(&origin, SocketAddr::new(ip, peer.port), count, &self.spec.token, control)?
             }
         };
         for stream in &streams {
-            socket::prepare(stream, self.spec.knobs.traffic_class).map_err(|error| {
-                Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}"))
-            })?;
+            socket::prepare(stream, self.spec.knobs.traffic_class)?;
         }
         let signals = streams.pop().ok_or_else(|| refused("no connection for signals"))?;
         self.record(&signals)?;
@@ -224,7 +199,7 @@ impl Tcp {
             // Whatever interface has the address: between two addresses of one host the kernel uses this one.
             "lo".clone_into(&mut self.opened.device);
         }
-        (self.opened.mtu, self.opened.rate_gbps) = (mtu(&self.opened.device), rate(&self.opened.device));
+        (self.opened.mtu, self.opened.rate_gbps) = (place::mtu(&self.opened.device), place::rate(&self.opened.device));
         self.opened.link_layer = if own { LinkLayer::Loopback } else { LinkLayer::Ethernet };
         if let Ok(name) = congestion::of(SockRef::from(stream)) {
             self.opened.settings.insert("congestion_control".into(), name);
@@ -377,18 +352,4 @@ impl Tcp {
             }
         }
     }
-}
-
-fn this_host() -> Tree {
-    Tree::new("/")
-}
-
-/// MTU of an interface in bytes; 0 where it is not known.
-fn mtu(device: &str) -> u32 {
-    interfaces::mtu(&this_host(), device).unwrap_or(0)
-}
-
-/// Link rate in Gb/s.
-fn rate(device: &str) -> Option<f64> {
-    interfaces::speed(&this_host(), device).map(|megabits| megabits as f64 / 1000.0)
 }

@@ -11,10 +11,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`place`] | which address and interface |
-//! | [`congestion`] | congestion control of connections |
-//! | [`handshake`] | connecting with a token |
-//! | [`socket`] | socket settings, sending and receiving |
+//! | [`link`] | one end, made of what [`crate::endpoint::tcp`] opens and joins |
+//! | [`stream`] | sending and receiving |
 //! | [`memory`] | a stream's bytes, in host memory or staged to a GPU |
 //! | [`signal`] | what the ends tell one another |
 //! | [`conduct`] | one pass, led from the link's thread |
@@ -23,16 +21,13 @@
 
 mod account;
 mod conduct;
-pub(crate) mod congestion;
-pub(crate) mod handshake;
 mod link;
 mod memory;
 mod ping;
-pub(crate) mod place;
 mod shared;
 mod signal;
 mod sink;
-pub(crate) mod socket;
 mod source;
+mod stream;
 
-pub use link::{listen, open};
+pub use link::open;

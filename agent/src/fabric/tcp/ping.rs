@@ -14,7 +14,7 @@ use super::{
     memory::Bounce,
     shared::{Flow, Shared},
     signal::Pass,
-    socket::Stream,
+    stream::Stream,
 };
 use crate::bench::{Recorder, Window, clock, cpu};
 

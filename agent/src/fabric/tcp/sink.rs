@@ -11,7 +11,7 @@ use super::{
     memory::Bounce,
     shared::{Flow, Shared},
     signal::Purpose,
-    socket::Stream,
+    stream::Stream,
 };
 use crate::bench::{Slices, clock, cpu};
 

@@ -9,7 +9,7 @@ use super::{
     memory::Bounce,
     shared::{Flow, Shared},
     signal::Purpose,
-    socket::Stream,
+    stream::Stream,
 };
 use crate::bench::{clock, cpu};
 
@@ -29,7 +29,7 @@ pub fn run(
     let stride = size.next_multiple_of(64);
     let idle = shared.pass.only.is_some_and(|only| only as usize != number);
     let quota = if idle { 0 } else { shared.pass.quota.unwrap_or(u64::MAX) };
-    // While bytes stream, the kernel may join small messages into full segments; see `socket::prepare` for the rest.
+    // While bytes stream, the kernel may join small messages into full segments; see `endpoint::tcp::socket` for the rest.
     let joining = shared.pass.purpose != Purpose::Verify;
     shared.wait_at_gate();
     set_nodelay(socket, !joining);

@@ -12,9 +12,10 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{choice::Choice, end::VerbsEnd};
+use super::end::VerbsEnd;
 use crate::{
     bench::control::Control,
+    endpoint::verbs::choice::Choice,
     system::interfaces,
     verbs::{
         cm::{Events, Identifier, Terms},

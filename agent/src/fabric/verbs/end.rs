@@ -10,16 +10,18 @@ use railgauge_wire::{
 };
 
 use super::{
-    choice::Choice,
     cm::Manager,
     layout::{HEADER, Layout},
     mailbox::Mailbox,
     phase::{Announcer, Listener},
-    settings::{Pace, Settings},
     waiter::Waiter,
 };
 use crate::{
     bench::control::Control,
+    endpoint::verbs::{
+        choice::Choice,
+        settings::{Pace, Settings},
+    },
     verbs::{
         address::Address,
         completion::CompletionQueue,

@@ -13,13 +13,13 @@ use super::{
     bandwidth::QUIET,
     end::{Batches, VerbsEnd},
     phase::Phase,
-    pingpong::{ByCompletion, ByMemory, ByReceive, PingPongSide, SIGNAL_EVERY, serve_first},
+    pingpong::{ByCompletion, ByMemory, ByReceive, PingPongSide, serve_first},
     stage::Stage as Copies,
     waiter::Waiter,
 };
 use crate::{
-    bench::control::Control,
-    bench::{Recorder, clock, cpu},
+    bench::{Recorder, clock, control::Control, cpu},
+    endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
         flag::Flag,
         send::{Sends, Template, Walk},

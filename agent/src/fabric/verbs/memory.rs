@@ -14,8 +14,8 @@ use railgauge_wire::{
     terms::{GpuPath, Memory},
 };
 
-use super::settings::Settings;
 use crate::{
+    endpoint::verbs::settings::Settings,
     facts::{self},
     gpu::{
         self, Device,

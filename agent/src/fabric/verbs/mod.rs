@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`choice`], [`settings`], [`layout`], [`memory`] | which device, which knobs, where the bytes lie, how it reaches them |
+//! | [`layout`], [`memory`] | where the bytes lie, how the device reaches them |
 //! | [`end`], [`open`], [`join`], [`cm`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
 //! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
@@ -12,7 +12,6 @@
 
 pub mod atomic;
 pub mod bandwidth;
-pub mod choice;
 pub mod cm;
 pub mod credit;
 pub mod end;
@@ -26,7 +25,6 @@ pub mod open;
 pub mod phase;
 pub mod pingpong;
 pub mod serve;
-pub mod settings;
 pub mod stage;
 pub mod stream;
 pub mod verify;

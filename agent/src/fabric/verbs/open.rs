@@ -1,6 +1,6 @@
 //! Opening one end: device, memory, queues, queue pairs, and what the peer must know of them.
 
-use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc};
+use std::sync::Arc;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -10,17 +10,18 @@ use railgauge_wire::{
 };
 
 use super::{
-    choice::Choice,
     cm::Manager,
     end::{Connection, Progress, Resources, VerbsEnd},
     layout::Layout,
     mailbox::{self, Mailbox},
     memory::{self, Bytes},
-    settings::{SPARE, Settings},
 };
 use crate::{
+    endpoint::verbs::{
+        open::{choose, described, psns, settle},
+        settings::SPARE,
+    },
     facts::machine,
-    memory::place,
     system::tree::Tree,
     verbs::{
         completion::CompletionQueue,
@@ -39,9 +40,7 @@ impl VerbsEnd {
     /// # Errors
     /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
     pub fn open(spec: &LinkSpec) -> Result<Self, Failure> {
-        let mut choice = Choice::new(spec)?;
-        let limits = choice.domain.device().limits()?;
-        let mut settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
+        let (mut choice, limits, mut settings) = choose(spec)?;
         if spec.memory != Memory::Host && spec.gpu_path != Some(GpuPath::Staged) {
             // A payload inside the work request is copied there by the CPU, which does not reach it.
             (settings.inline_bandwidth, settings.inline_latency) = (0, 0);
@@ -59,17 +58,13 @@ impl VerbsEnd {
             choice.domain = manager.domain(choice.domain.device().name())?;
         }
         let (device, domain) = (choice.domain.device().clone(), choice.domain.clone());
-        let mut notes = BTreeMap::new();
-        let host = Tree::new("/");
-        let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
-        notes.extend(place::settle(&host, settings.core, &numa)?);
+        let mut notes = settle(&choice, &settings)?;
         let mut note = |name: &str, value: String| notes.insert(name.to_owned(), value);
-        note("libibverbs", device.library().file().to_owned());
 
         let datagrams = spec.service == Service::Ud;
         let cache = match settings.footprint {
             Footprint::Cache => 0,
-            Footprint::Dram => machine::last_level_cache(&host).ok_or_else(|| {
+            Footprint::Dram => machine::last_level_cache(&Tree::new("/")).ok_or_else(|| {
                 let cause = "the size of the last-level cache cannot be read, so nothing says what lies beyond it";
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::CACHE_FOOTPRINT)
             })?,
@@ -108,9 +103,7 @@ impl VerbsEnd {
         let watched = region.backing().host();
         let in_order = watched && (choice.software || landing == Some(true));
         note("write_latency", detection(watched, in_order, landing).to_owned());
-        note("port", choice.name());
         if let Some(gid) = choice.gid {
-            note("gid_index", gid.index.to_string());
             note("gid", gid.to_string());
             note("gid_type", gid.kind.word().to_owned());
         }
@@ -161,7 +154,6 @@ impl VerbsEnd {
 
     fn endpoint(&self) -> VerbsEndpoint {
         let control_psn = self.connection.psns.last().copied().unwrap_or(0);
-        let gid = self.resources.choice.gid;
         let cm = self.connection.manager.as_ref().map(|manager| manager.address);
         VerbsEndpoint {
             // rdma_cm makes the queue pairs when the link is joined, and exchanges their numbers itself.
@@ -169,19 +161,15 @@ impl VerbsEnd {
                 .map(|i| self.connection.pairs.get(i).map_or(0, |pair| pair.number()))
                 .collect(),
             psns: self.connection.psns[..self.resources.layout.qps as usize].to_vec(),
-            lid: self.resources.choice.port.lid,
-            gid: gid.map(|gid| gid.hex()).unwrap_or_default(),
-            gid_type: gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
-            mtu: self.resources.settings.mtu,
             address: self.resources.region.address(),
             length: self.resources.region.length() as u64,
             rkey: self.resources.region.remote_key(),
             ordered_rkey: self.resources.in_order.then(|| self.resources.ordered.remote_key()),
             control: Some(self.connection.mailbox.endpoint(control_psn)),
-            max_reads: self.resources.settings.reads,
             qkey: QKEY,
             cm_port: cm.map(|address| address.port()).filter(|port| *port > 0),
             cm_address: cm.map(|address| address.ip().to_string()),
+            ..described(&self.resources.choice, &self.resources.settings)
         }
     }
 }
@@ -194,10 +182,4 @@ const fn detection(watched: bool, in_order: bool, landing: Option<bool>) -> &'st
         (false, Some(_)) => "immediate data (the device does not vouch that the last byte lands last)",
         (false, None) => "immediate data (libibverbs is too old to say whether the last byte lands last)",
     }
-}
-
-/// Random first packet sequence numbers: packets of an earlier queue pair with the same number then do not fit.
-pub fn psns(count: usize) -> Vec<u32> {
-    let random = std::hash::RandomState::new();
-    (0..count).map(|i| random.hash_one(i) as u32 & 0x00ff_ffff).collect()
 }

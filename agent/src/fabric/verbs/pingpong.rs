@@ -23,9 +23,6 @@ use crate::{
 /// Requests that may be in flight without having told of their completion.
 const DEPTH: u32 = 32;
 
-/// One completion per this many requests: the answer tells us of the rest.
-pub const SIGNAL_EVERY: u32 = 16;
-
 /// Looks at the flag between two looks at the completion queue, where only errors can come from.
 const QUEUE_EVERY: u32 = 64;
 

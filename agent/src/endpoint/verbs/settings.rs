@@ -23,9 +23,12 @@ const IN_FLIGHT: u64 = 8 << 20;
 /// Fewest messages in flight however long they are, unless the plan names a depth.
 const FEWEST: u32 = 4;
 
+/// One completion per this many requests of a latency loop: the answer tells of the rest.
+pub const SIGNAL_EVERY: u32 = 16;
+
 /// Send requests a queue pair holds beyond its depth: for those a latency loop leaves silent, and one that makes
 /// everything before it complete.
-pub const SPARE: u32 = 2 * super::pingpong::SIGNAL_EVERY;
+pub const SPARE: u32 = 2 * SIGNAL_EVERY;
 
 /// Fewest receives that are posted ahead: perftest's default.
 const RECEIVES: u32 = 512;

@@ -1,44 +1,16 @@
-//! Settings of the sockets, and byte-wise sending and receiving that ends when the controller says so.
+//! Byte-wise sending and receiving that ends when the controller says so.
 
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
-    time::Duration,
 };
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
-use socket2::{SockRef, TcpKeepalive};
 
 use super::shared::Shared;
-
-/// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
-const SILENCE: Duration = Duration::from_secs(5);
-
-/// How long a call may block before the controller's flags are looked at.
-const NAP: Duration = Duration::from_millis(200);
-
-/// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP.
-///
-/// # Errors
-/// The kernel refuses a setting.
-pub fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> io::Result<()> {
-    let socket = SockRef::from(stream);
-    let probes = TcpKeepalive::new().with_time(Duration::from_secs(1)).with_interval(Duration::from_secs(1));
-    stream.set_nonblocking(false)?;
-    stream.set_nodelay(true)?;
-    socket.set_tcp_keepalive(&probes)?;
-    socket.set_tcp_user_timeout(Some(SILENCE))?;
-    socket.set_read_timeout(Some(NAP))?;
-    socket.set_write_timeout(Some(NAP))?;
-    match (traffic_class, stream.peer_addr()?) {
-        (None, _) => Ok(()),
-        (Some(class), peer) if peer.is_ipv4() => socket.set_tos_v4(class.into()),
-        (Some(class), _) => socket.set_tclass_v6(class.into()),
-    }
-}
 
 /// One payload stream as a thread sees it.
 pub struct Stream<'a> {

@@ -1,6 +1,7 @@
 //! Which address and interface one end of a link uses.
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::{IpAddr, Ipv4Addr},
 };
@@ -11,7 +12,14 @@ use railgauge_wire::{
     remedy,
 };
 
-use crate::system::interfaces::{self, Address};
+use crate::{
+    facts::interfaces as known,
+    memory::place,
+    system::{
+        interfaces::{self, Address},
+        tree::Tree,
+    },
+};
 
 /// A place to listen at or to connect from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +32,28 @@ pub struct Place {
     pub named_address: bool,
     /// Whether the plan named the interface.
     pub named_device: bool,
+}
+
+impl Place {
+    /// Moves the calling thread beside the interface, or to `core`, and returns what the record says of it. To be called
+    /// before memory is taken.
+    ///
+    /// # Errors
+    /// The core is not to be had.
+    pub fn settle(&self, core: Option<u32>) -> Result<BTreeMap<String, String>, Failure> {
+        let numa = format!("sys/class/net/{}/device/numa_node", self.device);
+        place::settle(&Tree::new("/"), core, &numa)
+    }
+}
+
+/// MTU of an interface in bytes; 0 where it is not known.
+pub fn mtu(device: &str) -> u32 {
+    known::mtu(&Tree::new("/"), device).unwrap_or(0)
+}
+
+/// Link rate of an interface in Gb/s, where the kernel knows it.
+pub fn rate(device: &str) -> Option<f64> {
+    known::speed(&Tree::new("/"), device).map(|megabits| megabits as f64 / 1000.0)
 }
 
 /// Chooses the place: the address asked for, else the interface's, else the default route's interface's, else that of

@@ -16,6 +16,7 @@ use railgauge_wire::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::place::{self, Place};
 use crate::{
     bench::control::Control,
     system::wait::{self, READABLE},
@@ -155,6 +156,16 @@ pub struct Origin {
     pub device: Option<String>,
     /// Congestion control of the connection; the system's if `None`.
     pub congestion: Option<String>,
+}
+
+impl Origin {
+    /// Of connections from `place` to `peer`: what the plan did not name is left to the kernel, and no interface is asked
+    /// for where the bytes do not leave the host.
+    pub fn new(place: &Place, peer: IpAddr, congestion: Option<String>) -> Self {
+        let device = (place.named_device && !place::is_own(peer)).then(|| place.device.clone());
+        let named = place.named_address || place.named_device;
+        Self { address: named.then_some(place.address), device, congestion }
+    }
 }
 
 /// Connects `count` streams to a responder and shows it the token.

@@ -1,0 +1,13 @@
+//! One end of a TCP connection.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`place`] | which address and interface, and what they are |
+//! | [`congestion`] | congestion control of connections |
+//! | [`socket`] | listening, and the settings of connected sockets |
+//! | [`handshake`] | connecting with a token |
+
+pub mod congestion;
+pub mod handshake;
+pub mod place;
+pub mod socket;

@@ -1,0 +1,63 @@
+//! Listening, and the settings of connected sockets.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    time::Duration,
+};
+
+use railgauge_wire::failure::{Failure, Kind, Stage};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+
+use super::congestion;
+
+/// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a call may block before the controller's flags are looked at.
+const NAP: Duration = Duration::from_millis(200);
+
+/// Listens for `streams` connections at a port of the kernel's choice; they have the congestion control `congestion`,
+/// or the system's.
+///
+/// # Errors
+/// The address is not this host's, the process has no descriptors left, or the congestion control is not to be had.
+pub fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
+    let to = SocketAddr::new(address, 0);
+    let listen = || {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind(&to.into())?;
+        socket.listen(i32::try_from(streams).unwrap_or(i32::MAX).saturating_add(64))?;
+        Ok::<_, io::Error>(socket.into())
+    };
+    let listener: TcpListener = listen().map_err(|error| {
+        Failure::new(Stage::Open, Kind::Configuration, format!("cannot listen at {address}: {error}"))
+    })?;
+    congestion::choose(SockRef::from(&listener), congestion)?;
+    Ok(listener)
+}
+
+/// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP.
+///
+/// # Errors
+/// The kernel refuses a setting.
+pub fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> Result<(), Failure> {
+    set(stream, traffic_class)
+        .map_err(|error| Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}")))
+}
+
+fn set(stream: &TcpStream, traffic_class: Option<u8>) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    let probes = TcpKeepalive::new().with_time(Duration::from_secs(1)).with_interval(Duration::from_secs(1));
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    socket.set_tcp_keepalive(&probes)?;
+    socket.set_tcp_user_timeout(Some(SILENCE))?;
+    socket.set_read_timeout(Some(NAP))?;
+    socket.set_write_timeout(Some(NAP))?;
+    match (traffic_class, stream.peer_addr()?) {
+        (None, _) => Ok(()),
+        (Some(class), peer) if peer.is_ipv4() => socket.set_tos_v4(class.into()),
+        (Some(class), _) => socket.set_tclass_v6(class.into()),
+    }
+}

@@ -1,0 +1,13 @@
+//! One end of a verbs connection.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`choice`] | which device, port and GID, and what they are |
+//! | [`settings`] | every knob resolved against them |
+//! | [`open`] | device and settings together, and what the peer and the record are told of them |
+//! | [`join`] | whether the peer fits, and queue pairs connected to its own |
+
+pub mod choice;
+pub mod join;
+pub mod open;
+pub mod settings;
