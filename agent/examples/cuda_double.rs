@@ -15,8 +15,9 @@ use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     os::fd::IntoRawFd,
     slice,
-    sync::{Mutex, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 type Status = c_int;
 type Handle = *mut c_void;
@@ -93,7 +94,7 @@ driver! {
     cuCtxSetCurrent(_context: Handle) { SUCCESS }
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let room = setting("CUDA_DOUBLE_FREE", 1 << 30) as usize;
-        let taken: usize = MEMORY.lock().unwrap_or_else(PoisonError::into_inner).values().sum();
+        let taken: usize = MEMORY.lock().values().sum();
         answer(free, room.saturating_sub(taken));
         answer(total, room)
     }
@@ -103,11 +104,11 @@ driver! {
         if address == 0 {
             return OUT_OF_MEMORY;
         }
-        MEMORY.lock().unwrap_or_else(PoisonError::into_inner).insert(address, bytes);
+        MEMORY.lock().insert(address, bytes);
         answer(to, address)
     }
     cuMemFree_v2(address: u64) {
-        let freed = MEMORY.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+        let freed = MEMORY.lock().remove(&address);
         let Some(layout) = freed.and_then(layout) else { return INVALID_VALUE };
         dealloc(address as *mut u8, layout);
         SUCCESS

@@ -1,12 +1,9 @@
 //! Requests and replies over one pipe: numbering, matching, and what every waiting request is told when it breaks.
 //! Failures here do not name the host yet: [`super::Agent`] does.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
+use parking_lot::Mutex;
 use railgauge_model::border::text;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -54,11 +51,6 @@ impl Conversation {
         (Self { state: Mutex::new(state), lost: watch::Sender::new(None) }, to_write)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No holder can panic between two changes that belong together.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends one request and waits for its answer, at most `limit`.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         let name = describe(&ask);
@@ -88,7 +80,7 @@ impl Conversation {
 
     /// Numbers a request, notes that somebody waits for it, and hands it to the writer.
     fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let id = state.next;
         let frame = frame::encode(&Request { id, ask }).map_err(|error| {
             Failure::new(Stage::Converse, Kind::Internal, format!("cannot write the request: {error}"))
@@ -108,14 +100,14 @@ impl Conversation {
 
     /// Closes the way to the agent: its standard input ends as soon as what was posted is written.
     pub fn hang_up(&self) {
-        self.state().frames = None;
+        self.state.lock().frames = None;
     }
 
     /// Ends the conversation for everybody who waits.
     pub fn lose(&self, gone: Gone) {
         let failure = explain::lost(&gone);
         self.lost.send_replace(Some(gone));
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.frames = None;
         for (_, waiting) in state.waiting.drain() {
             // Whoever stopped waiting in this moment does not need it.
@@ -139,7 +131,7 @@ impl Conversation {
     /// Gives a reply to whoever waits for it.
     fn deliver(&self, reply: FromAgent) -> Result<(), Why> {
         let FromAgent::Reply { id, outcome } = reply;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if id == 0 || id >= state.next {
             return Err(Why::Unasked(id));
         }
@@ -178,7 +170,7 @@ struct Forget<'a> {
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        self.conversation.state().waiting.remove(&self.id);
+        self.conversation.state.lock().waiting.remove(&self.id);
     }
 }
 

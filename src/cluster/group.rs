@@ -1,10 +1,8 @@
 //! Process groups of children: no process of a try that was given up stays, nor one of a controller that ends at once.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 
@@ -19,7 +17,7 @@ impl Group {
     pub fn of(child: &Child) -> Self {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(leader) = leader {
-            live().insert(leader.as_raw_nonzero().get());
+            LIVE.lock().insert(leader.as_raw_nonzero().get());
         }
         Self(leader)
     }
@@ -39,7 +37,7 @@ impl Group {
 
     fn forget(&mut self) {
         if let Some(leader) = self.0.take() {
-            live().remove(&leader.as_raw_nonzero().get());
+            LIVE.lock().remove(&leader.as_raw_nonzero().get());
         }
     }
 }
@@ -51,14 +49,9 @@ impl Drop for Group {
     }
 }
 
-fn live() -> std::sync::MutexGuard<'static, BTreeSet<i32>> {
-    // A set of numbers is whole even if a holder panicked.
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Kills all process groups that were started and not waited for: for a controller that ends at once.
 pub fn end_all() {
-    for leader in live().iter().copied().filter_map(Pid::from_raw) {
+    for leader in LIVE.lock().iter().copied().filter_map(Pid::from_raw) {
         let _ = kill_process_group(leader, Signal::KILL);
     }
 }

@@ -1,11 +1,8 @@
 //! Where the words of remote processes go, line by line.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
+use parking_lot::Mutex;
 use railgauge_model::border::text;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
@@ -50,17 +47,12 @@ const LAST: usize = 6;
 pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
 
 impl LastWords {
-    fn lines(&self) -> MutexGuard<'_, VecDeque<String>> {
-        // A queue of strings is whole even if a holder panicked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Remembers a line.
     pub fn push(&self, line: &str) {
         if line.trim().is_empty() {
             return;
         }
-        let mut lines = self.lines();
+        let mut lines = self.0.lock();
         if lines.len() == LAST {
             lines.pop_front();
         }
@@ -69,7 +61,7 @@ impl LastWords {
 
     /// The remembered lines, oldest first, as one text.
     pub fn text(&self) -> String {
-        self.lines().iter().map(String::as_str).collect::<Vec<_>>().join(" / ")
+        self.0.lock().iter().map(String::as_str).collect::<Vec<_>>().join(" / ")
     }
 }
 
@@ -107,12 +99,12 @@ mod tests {
         let taken = Arc::new(Mutex::new(Vec::new()));
         let log = LogSink::new({
             let taken = Arc::clone(&taken);
-            move |host, line| taken.lock().unwrap().push(format!("{host}|{line}"))
+            move |host, line| taken.lock().push(format!("{host}|{line}"))
         });
         let last = LastWords::default();
         let text = (0..10).map(|i| format!("line {i}\r\n")).collect::<String>() + "\x1b[31mred\n\nno end";
         drain(text.as_bytes(), "gpu1", &log, &last, |_| false).await;
-        let taken = taken.lock().unwrap();
+        let taken = taken.lock();
         assert_eq!(taken.len(), 13, "{taken:?}");
         assert_eq!(taken[0], "gpu1|line 0");
         assert_eq!(taken[12], "gpu1|no end");

@@ -1,7 +1,8 @@
 //! Where a try to bring a host up is, for the failure that tells that its time ran out.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use railgauge_wire::failure::Stage;
 
 /// The stage of a try and what is done in it. Clones share it.
@@ -16,11 +17,11 @@ impl Progress {
 
     /// Notes what is done next.
     pub fn to(&self, stage: Stage, doing: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (stage, doing);
+        *self.0.lock() = (stage, doing);
     }
 
     /// What is done now.
     pub fn now(&self) -> (Stage, &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }

@@ -4,12 +4,9 @@
 //! interrupted or not; a change that was begun counts as one. Every command is an event before it starts and when it has
 //! ended, so that a later process knows what an earlier one left behind.
 
-use std::{
-    process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{process::Stdio, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -198,7 +195,7 @@ async fn run(words: &[String], limit: Duration) -> Result<(), String> {
     };
     // What it started may keep its output open for ever, as ssh's ControlPersist does.
     let _ = timeout(LAST_WAIT, listening.join_all()).await;
-    let said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let said = said.lock();
     // It goes to the terminal as it comes, before any journal is read.
     let last = text::line(said.trim_ascii());
     let said = if last.is_empty() { "it said nothing".to_owned() } else { format!("it said: {last}") };
@@ -209,7 +206,7 @@ async fn run(words: &[String], limit: Duration) -> Result<(), String> {
 async fn listen(mut stream: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = [0; 1024];
     while let Ok(n @ 1..) = stream.read(&mut buffer).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = said.lock();
         said.extend_from_slice(&buffer[..n]);
         let older = said.len().saturating_sub(LAST_WORDS);
         said.drain(..older);

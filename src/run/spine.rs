@@ -1,13 +1,8 @@
 //! Stamps events and hands them to every listener: the journal first, the progress after it.
 
-use std::{
-    collections::HashMap,
-    fs::OpenOptions,
-    io::Write,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, fs::OpenOptions, io::Write, path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::progress::Progress;
@@ -96,7 +91,7 @@ impl Spine {
     /// Records and shows one event.
     pub fn emit(&self, event: Event) {
         let line = Line { at: now(), event };
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.lock();
         match inner.record.as_mut().map_or(Ok(None), |record| record.journal.append(&line)) {
             Ok(None) => {}
             Ok(Some(_)) => self.halt(Halt::NoSpace("no space left for results".into())),
@@ -107,17 +102,17 @@ impl Spine {
 
     /// Closes the journal and the log: nothing is recorded any more, and others may write to them.
     pub fn close(&self) {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).record = None;
+        self.inner.lock().record = None;
     }
 
     /// Tells the progress how many outcomes are still to come.
     pub fn expect(&self, outcomes: u64) {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).progress.expect(outcomes);
+        self.inner.lock().progress.expect(outcomes);
     }
 
     /// Writes one line to `log.txt`; a host that says very much is cut, with a note.
     pub fn log(&self, host: &str, text: &str) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.lock();
         if let Some(record) = &mut inner.record {
             record.log(host, text);
         }
@@ -126,7 +121,7 @@ impl Spine {
 
     /// Makes everything recorded so far safe against a power cut.
     pub fn sync(&self) {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.lock();
         if let Some(Err(error)) = inner.record.as_ref().map(|record| record.journal.sync()) {
             self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
         }

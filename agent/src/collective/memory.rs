@@ -1,10 +1,8 @@
 //! The memory of a rank, and whether all ranks of a host find room.
 
-use std::{
-    ops::Range,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::ops::Range;
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -37,7 +35,7 @@ impl Memory {
         let need = capacity.saturating_mul(2);
         let all = need.saturating_mul(siblings.max(1).into());
         {
-            let mut held = held();
+            let mut held = HELD.lock();
             let room = available::bytes(&Tree::new("/")).map(|free| free.saturating_add(*held));
             if let Some(room) = room.filter(|room| all > *room) {
                 let cause = format!(
@@ -53,7 +51,7 @@ impl Memory {
         match buffers {
             Ok((input, output, scratch)) => Ok(Self { input, output, scratch, held: need }),
             Err(failure) => {
-                *self::held() -= need;
+                *self::HELD.lock() -= need;
                 Err(failure)
             }
         }
@@ -102,13 +100,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        *held() -= self.held;
+        *HELD.lock() -= self.held;
     }
-}
-
-fn held() -> MutexGuard<'static, u64> {
-    // Nothing that may panic is done under this lock.
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkId, LinkSpec},
@@ -75,7 +76,7 @@ impl Links {
 
     fn start(&self, id: u64, link: LinkId, spec: LinkSpec) -> Result<(), Failure> {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Internal, cause);
-        let mut register = locked(&self.register);
+        let mut register = self.register.lock();
         if register.contains_key(&link) {
             return Err(refused(format!("link {link} is open already")));
         }
@@ -128,13 +129,13 @@ impl Links {
 
     /// Closes all links, and waits for them for a while.
     pub fn close_all(&self) {
-        for handle in locked(&self.register).values_mut() {
+        for handle in self.register.lock().values_mut() {
             let work = handle.closing(None);
             // A thread that has ended has closed its link.
             let _ = handle.work.send(work);
         }
         let give_up = Instant::now() + FAREWELL;
-        while !locked(&self.register).is_empty() && Instant::now() < give_up {
+        while !self.register.lock().is_empty() && Instant::now() < give_up {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -142,7 +143,7 @@ impl Links {
     /// Passes work to the link's thread. An entry in the register means that the thread will answer what is sent:
     /// it takes its entry away, under this lock, before it looks for the last time.
     fn pass(&self, id: u64, link: LinkId, work: impl FnOnce(&mut Handle) -> Work) {
-        let mut register = locked(&self.register);
+        let mut register = self.register.lock();
         let known = register.get_mut(&link).map(|handle| {
             let work = work(handle);
             handle.work.send(work).is_ok()
@@ -256,7 +257,7 @@ impl Thread {
 
     /// Takes the link out of the register: from here on nothing more is sent to this thread.
     fn forget(&self) {
-        locked(&self.register).remove(&self.link);
+        self.register.lock().remove(&self.link);
     }
 }
 
@@ -273,9 +274,4 @@ fn with<T>(
         let _ = caught(stage, || drop(broken));
         Err(failure)
     })
-}
-
-fn locked(register: &Register) -> MutexGuard<'_, HashMap<LinkId, Handle>> {
-    // No code that may panic runs under this lock.
-    register.lock().unwrap_or_else(PoisonError::into_inner)
 }

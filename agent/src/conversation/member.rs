@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::MemberSpec,
@@ -65,7 +66,7 @@ impl Members {
 
     fn start(&self, id: u64, link: LinkId, spec: MemberSpec) -> Result<(), Failure> {
         let refused = |kind, cause: String| Failure::new(Stage::Open, kind, cause);
-        let mut register = self.locked();
+        let mut register = self.register.lock();
         if register.contains_key(&link) {
             return Err(refused(Kind::Internal, format!("rank {link} is open already")));
         }
@@ -84,7 +85,7 @@ impl Members {
     /// Passes what is asked on to the rank.
     pub fn ask(&self, id: u64, link: LinkId, ask: RankAsk, limit_ms: u64) {
         let limit = Duration::from_millis(limit_ms).min(Duration::from_secs(30 * 86_400));
-        let sent = self.locked().get(&link).is_some_and(|h| h.work.send(Work::Rank(id, ask, limit)).is_ok());
+        let sent = self.register.lock().get(&link).is_some_and(|h| h.work.send(Work::Rank(id, ask, limit)).is_ok());
         if !sent {
             let cause = format!("rank {link} is not open");
             self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
@@ -93,18 +94,13 @@ impl Members {
 
     /// Ends a rank, whatever it does; `false` if `link` is none of the ranks.
     pub fn close(&self, id: u64, link: LinkId) -> bool {
-        let Some(handle) = self.locked().remove(&link) else { return false };
+        let Some(handle) = self.register.lock().remove(&link) else { return false };
         handle.abort.store(true, Ordering::Relaxed);
         handle.bell.ring();
         if handle.work.send(Work::Close(id)).is_err() {
             self.outlet.reply(id, Ok(Answer::Done));
         }
         true
-    }
-
-    fn locked(&self) -> MutexGuard<'_, HashMap<LinkId, Handle>> {
-        // No code that may panic runs under this lock.
-        self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

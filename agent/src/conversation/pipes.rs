@@ -5,9 +5,10 @@ use std::{
     fs::File,
     io::{self, Write},
     os::fd::{AsFd, BorrowedFd},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
@@ -54,7 +55,7 @@ impl Outlet {
 
     fn write(&self, bytes: &[u8]) {
         // A thread that panicked while it held the lock did so outside of write_all.
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = self.0.lock();
         if let Err(error) = to.write_all(bytes) {
             end::lost(&format!("stdout: {error}"));
         }

@@ -3,9 +3,10 @@
 use std::{
     fmt,
     os::fd::{AsRawFd, OwnedFd, RawFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::Failure,
     step::{Checked, Pattern},
@@ -26,25 +27,21 @@ impl Place {
         Ok(Self { stream: Mutex::new(Stream::new(device)?), buffer: Buffer::new(device, length)? })
     }
 
-    fn stream(&self) -> MutexGuard<'_, Stream> {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-        kernels::fill(&self.stream(), &self.buffer, at, pattern, qp)
+        kernels::fill(&self.stream.lock(), &self.buffer, at, pattern, qp)
     }
 
     fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-        kernels::poison(&self.stream(), &self.buffer, at, pattern, qp)
+        kernels::poison(&self.stream.lock(), &self.buffer, at, pattern, qp)
     }
 
     fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
-        kernels::check(&self.stream(), &self.buffer, at, pattern, qp)
+        kernels::check(&self.stream.lock(), &self.buffer, at, pattern, qp)
     }
 
     fn word(&self, at: u64) -> Result<u64, Failure> {
         let mut word = [0; 8];
-        let stream = self.stream();
+        let stream = self.stream.lock();
         stream.device().enter()?;
         stream.to_host(&mut word, &self.buffer, at)?;
         stream.wait()?;
@@ -168,14 +165,14 @@ unsafe impl Backing for Bounced {
     }
 
     fn fetch(&self, at: u64, length: u64) -> Result<(), Failure> {
-        let stream = self.place.stream();
+        let stream = self.place.stream.lock();
         stream.device().enter()?;
         stream.fetch(&self.host, &self.place.buffer, at, length)?;
         stream.wait()
     }
 
     fn deliver(&self, at: u64, length: u64) -> Result<(), Failure> {
-        let stream = self.place.stream();
+        let stream = self.place.stream.lock();
         stream.device().enter()?;
         stream.deliver(&self.place.buffer, &self.host, at, length)?;
         stream.wait()

@@ -5,11 +5,9 @@
 //! windows are agreed among the ranks over the group itself, so that all do the same number of operations. A training step
 //! ([`step`]) is behind a barrier too.
 
-use std::{
-    ffi::c_int,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{ffi::c_int, sync::Arc};
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Exercise, Exercised},
@@ -130,7 +128,7 @@ impl Bench {
     }
 
     fn say(&self, words: &str) {
-        words.clone_into(&mut self.phase.lock().unwrap_or_else(PoisonError::into_inner));
+        words.clone_into(&mut self.phase.lock());
     }
 
     /// Input data, where it is not there already. Results in place have overwritten it.

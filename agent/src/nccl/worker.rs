@@ -10,7 +10,7 @@ use std::{
     os::fd::AsFd,
     process::ExitCode,
     sync::{
-        Arc, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::AtomicPtr,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
@@ -120,7 +120,7 @@ fn give_up(watched: &Watched) -> ! {
 }
 
 fn overdue(watched: &Watched, stage: Stage, limit: Duration) -> Failure {
-    let phase = watched.phase.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let phase = watched.phase.lock().clone();
     let mut cause = format!("no end within {:.1} s", limit.as_secs_f64());
     if !phase.is_empty() {
         cause.push_str(&format!(", while busy with: {phase}"));
@@ -198,7 +198,7 @@ impl State {
 }
 
 fn say(watched: &Watched, words: &str) {
-    words.clone_into(&mut watched.phase.lock().unwrap_or_else(PoisonError::into_inner));
+    words.clone_into(&mut watched.phase.lock());
 }
 
 fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened), Failure> {

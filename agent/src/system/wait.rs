@@ -4,9 +4,11 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use super::alarm::Thread;
 
@@ -88,7 +90,7 @@ impl Doorbell {
     pub fn ring(&self) {
         // Fails only if the counter is full, and then it is readable anyway.
         let _ = (&self.event).write(&1u64.to_ne_bytes());
-        self.sleepers().iter().for_each(|thread| thread.interrupt());
+        self.sleepers.lock().iter().for_each(|thread| thread.interrupt());
     }
 
     /// Makes it interrupt the calling thread's system calls too. A ring that comes right before such a call does not end
@@ -98,13 +100,8 @@ impl Doorbell {
     /// The signal cannot be handled.
     pub fn interrupting(self: &Arc<Self>) -> io::Result<Interrupted> {
         let thread = Thread::this()?;
-        self.sleepers().push(thread);
+        self.sleepers.lock().push(thread);
         Ok(Interrupted { bell: self.clone(), thread })
-    }
-
-    fn sleepers(&self) -> MutexGuard<'_, Vec<Thread>> {
-        // A list of numbers is whole whatever panicked beside it.
-        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes it quiet again. Look at the flags it announces only after this.
@@ -121,7 +118,7 @@ impl std::os::fd::AsFd for Doorbell {
 
 impl Drop for Interrupted {
     fn drop(&mut self) {
-        self.bell.sleepers().retain(|thread| *thread != self.thread);
+        self.bell.sleepers.lock().retain(|thread| *thread != self.thread);
     }
 }
 
@@ -161,6 +158,6 @@ mod tests {
         drop(done);
         ringer.join().unwrap();
         drop(sleeper);
-        assert!(bell.sleepers().is_empty());
+        assert!(bell.sleepers.lock().is_empty());
     }
 }

@@ -1,10 +1,8 @@
 //! What the threads of one pass share.
 
-use std::sync::{
-    Condvar, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use parking_lot::{Condvar, Mutex};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Latency,
@@ -111,28 +109,27 @@ impl<'a> Shared<'a> {
         }
         let leave = Leave(team, &self.bell);
         match work() {
-            Ok(flow) => locked(&team.flows).push((number, flow)),
+            Ok(flow) => team.flows.lock().push((number, flow)),
             // The first failure is the cause; those of the other streams follow from it.
-            Err(failure) => drop(locked(&self.failure).get_or_insert(failure)),
+            Err(failure) => drop(self.failure.lock().get_or_insert(failure)),
         }
         drop(leave);
     }
 
     /// The first failure of any thread.
     pub fn failure(&self) -> Option<Failure> {
-        locked(&self.failure).clone()
+        self.failure.lock().clone()
     }
 
     /// Lets the sources begin.
     pub fn open_gate(&self) {
-        *locked(&self.gate.0) = true;
+        *self.gate.0.lock() = true;
         self.gate.1.notify_all();
     }
 
     /// Waits for the gate.
     pub fn wait_at_gate(&self) {
-        let open = locked(&self.gate.0);
-        drop(self.gate.1.wait_while(open, |open| !*open).unwrap_or_else(PoisonError::into_inner));
+        self.gate.1.wait_while(&mut self.gate.0.lock(), |open| !*open);
     }
 }
 
@@ -154,20 +151,15 @@ impl Team {
 
     /// The accounts, in the order of the streams.
     pub fn flows(&self) -> Vec<Flow> {
-        let mut flows = std::mem::take(&mut *locked(&self.flows));
+        let mut flows = std::mem::take(&mut *self.flows.lock());
         flows.sort_by_key(|(number, _)| *number);
         flows.into_iter().map(|(_, flow)| flow).collect()
     }
 
     /// Payload bytes of each stream.
     pub fn bytes(&self) -> Vec<u64> {
-        let mut bytes: Vec<_> = locked(&self.flows).iter().map(|(number, flow)| (*number, flow.bytes)).collect();
+        let mut bytes: Vec<_> = self.flows.lock().iter().map(|(number, flow)| (*number, flow.bytes)).collect();
         bytes.sort_unstable();
         bytes.into_iter().map(|(_, bytes)| bytes).collect()
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing under these locks can be left half done.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
