@@ -12,7 +12,7 @@ const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", "libcuda.so.1", "
 pub fn probe() -> BTreeMap<String, String> {
     let found = NAMES.map(|name| {
         let path = library::find(name).map(|path| path.display().to_string());
-        (name.to_owned(), path.unwrap_or_else(|words| words))
+        (name.to_owned(), path.unwrap_or_else(|missing| missing.to_string()))
     });
     let mut found = BTreeMap::from(found);
     // Where the file is not readable, libibverbs could not have loaded anything either.

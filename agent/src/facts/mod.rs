@@ -26,8 +26,9 @@ pub mod pci;
 pub mod rdma;
 pub mod surroundings;
 
+use std::{collections::BTreeMap, io};
+
 use railgauge_wire::facts::{GPUS, Gpu, HostFacts};
-use std::collections::BTreeMap;
 
 use crate::{
     gpu::{distance, facts as nvml},
@@ -41,7 +42,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Live {
     /// Addresses of the interfaces, or why they are not known.
-    pub addresses: Result<Vec<Address>, String>,
+    pub addresses: io::Result<Vec<Address>>,
     /// What the interfaces' drivers answered.
     pub interfaces: BTreeMap<String, interfaces::Answers>,
     /// Libraries by name: path, or the loader's words.
@@ -49,7 +50,7 @@ pub struct Live {
     /// Active path MTU of RDMA ports.
     pub path_mtus: Vec<path_mtu::PortAnswer>,
     /// GPUs, or why they are not known.
-    pub gpus: Result<Vec<Gpu>, String>,
+    pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,
 }
 
 impl Live {
@@ -57,7 +58,7 @@ impl Live {
     pub fn here(tree: &Tree) -> Self {
         let path_mtus = path_mtu::ask();
         Self {
-            addresses: addresses().map_err(|error| error.to_string()),
+            addresses: addresses(),
             interfaces: interfaces::ask(tree),
             // Behind the question to the devices, which loads the providers' libraries.
             libraries: libraries::probe(),
@@ -101,7 +102,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             }
         }
         Err(why) => {
-            facts.unreadable.insert(GPUS.into(), why);
+            facts.unreadable.insert(GPUS.into(), why.to_string());
         }
     }
     facts.unreadable.extend(tree.unreadable());
@@ -113,12 +114,12 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             // A device that came between the two looks.
             (Ok(_), None) => {}
             (Err(why), _) => {
-                facts.unreadable.insert(format!("path MTU of {} port {}", said.device, said.port), why);
+                facts.unreadable.insert(format!("path MTU of {} port {}", said.device, said.port), why.cause);
             }
         }
     }
     if let Err(error) = live.addresses {
-        facts.unreadable.insert("addresses".into(), error);
+        facts.unreadable.insert("addresses".into(), error.to_string());
     }
     facts
 }

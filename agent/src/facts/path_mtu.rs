@@ -1,5 +1,7 @@
 //! Active path MTU of every RDMA port: no file of the kernel holds it, so the devices are asked through libibverbs.
 
+use railgauge_wire::failure::Failure;
+
 use crate::verbs::{device::Device, port::Port};
 
 /// What one port said.
@@ -10,7 +12,7 @@ pub struct PortAnswer {
     /// Port, counted from 1.
     pub port: u8,
     /// Bytes, or why they are not known.
-    pub mtu: Result<u32, String>,
+    pub mtu: Result<u32, Failure>,
 }
 
 /// Asks every port of every device. Empty where libibverbs or the kernel's part of it is missing: that is said among
@@ -23,9 +25,9 @@ fn of_device(name: &str) -> Vec<PortAnswer> {
     let said = |port, mtu| PortAnswer { device: name.to_owned(), port, mtu };
     let opened = Device::open(name).and_then(|device| device.limits().map(|limits| (device, limits)));
     match opened {
-        Err(failure) => vec![said(1, Err(failure.cause))],
-        Ok((device, limits)) => (1..=limits.ports)
-            .map(|port| said(port, Port::query(&device, port).map(|port| port.mtu).map_err(|failure| failure.cause)))
-            .collect(),
+        Err(failure) => vec![said(1, Err(failure))],
+        Ok((device, limits)) => {
+            (1..=limits.ports).map(|port| said(port, Port::query(&device, port).map(|port| port.mtu))).collect()
+        }
     }
 }

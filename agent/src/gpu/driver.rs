@@ -4,7 +4,6 @@
 //! library is used, never the runtime: it comes with the driver, so there is no second version to match.
 
 use std::{
-    error::Error,
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     sync::OnceLock,
 };
@@ -14,6 +13,8 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
+
+use crate::system::library::{NoFunction, NotOpened};
 
 /// A device pointer.
 pub type DevicePtr = u64;
@@ -38,11 +39,11 @@ macro_rules! table {
         }
 
         impl Driver {
-            fn load(library: &Library) -> Result<Self, String> {
+            fn load(library: &Library) -> Result<Self, NoFunction> {
                 // SAFETY: each symbol has the signature that `cuda.h` declares for it; the library is never closed.
                 unsafe {
                     Ok(Self {
-                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| $symbol.to_owned())?,)+
+                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| NoFunction($symbol))?,)+
                         $($oname: library.get(concat!($osymbol, "\0").as_bytes()).ok().map(|symbol| *symbol),)+
                     })
                 }
@@ -114,10 +115,10 @@ fn open() -> Result<Driver, Failure> {
     let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
     // SAFETY: NVIDIA's driver library, whose initialisers are made to run in any process.
     let library = unsafe { Library::open(Some("libcuda.so.1"), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
-        let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        refused(format!("there is no CUDA driver on this host: {words}")).remedy(remedy::INSTALL_CUDA_DRIVER)
+        refused(format!("there is no CUDA driver on this host: {}", NotOpened(error)))
+            .remedy(remedy::INSTALL_CUDA_DRIVER)
     })?;
-    let driver = Driver::load(&library).map_err(|symbol| {
+    let driver = Driver::load(&library).map_err(|NoFunction(symbol)| {
         refused(format!("the CUDA driver of this host is too old: it has no {symbol}")).remedy(remedy::NEWER_CUDA)
     })?;
     // The driver has threads and exit handlers: it stays.

@@ -9,29 +9,44 @@ use nvml_wrapper::{
     structs::device::FieldId,
 };
 use railgauge_wire::facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction};
+use thiserror::Error;
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
 const NVLINKS: u32 = 18;
 
-/// All GPUs in NVML's order, which is that of PCI addresses; or why they are not known, in words. No driver is no
+/// What NVML did not do although it is there.
+#[derive(Debug, Error)]
+pub enum NvmlFailed {
+    /// It does not start.
+    #[error("NVML: {0}")]
+    Start(NvmlError),
+    /// It does not say how many GPUs there are.
+    #[error("NVML: counting GPUs: {0}")]
+    Count(NvmlError),
+    /// It does not tell of the GPU of this index.
+    #[error("NVML: GPU {0}: {1}")]
+    Gpu(u32, NvmlError),
+}
+
+/// All GPUs in NVML's order, which is that of PCI addresses; or why they are not known. No driver is no
 /// error: then there are none.
 ///
 /// # Errors
 /// NVML is there and does not answer.
-pub fn gpus() -> Result<Vec<Gpu>, String> {
+pub fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
     let nvml = match Nvml::init() {
         Ok(nvml) => nvml,
         Err(NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound | NvmlError::DriverNotLoaded) => {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(format!("NVML: {error}")),
+        Err(error) => return Err(NvmlFailed::Start(error)),
     };
-    let count = nvml.device_count().map_err(|error| format!("NVML: counting GPUs: {error}"))?;
+    let count = nvml.device_count().map_err(NvmlFailed::Count)?;
     let driver = nvml.sys_driver_version().ok();
     let cuda = nvml.sys_cuda_driver_version().ok();
     let cuda = cuda.map(|version| format!("{}.{}", version / 1000, version % 1000 / 10));
     let one = |index: u32| {
-        let device = nvml.device_by_index(index).map_err(|error| format!("NVML: GPU {index}: {error}"))?;
+        let device = nvml.device_by_index(index).map_err(|error| NvmlFailed::Gpu(index, error))?;
         Ok(Gpu { driver: driver.clone(), cuda: cuda.clone(), ..gpu(index, &device) })
     };
     (0..count).map(one).collect()

@@ -1,7 +1,6 @@
 //! NCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.11 and later.
 
 use std::{
-    error::Error,
     ffi::{CStr, c_char, c_int, c_void},
     path::Path,
 };
@@ -15,7 +14,7 @@ use railgauge_wire::{
 
 use crate::{
     gpu::{driver::Handle, table},
-    system::library,
+    system::library::{self, NoFunction, NotOpened},
 };
 
 /// `ncclUniqueId`.
@@ -44,11 +43,11 @@ macro_rules! table {
         }
 
         impl Nccl {
-            fn load(library: &Library, path: String) -> Result<Self, String> {
+            fn load(library: &Library, path: String) -> Result<Self, NoFunction> {
                 // SAFETY: each symbol has the signature that `nccl.h` declares for it; the library is never closed.
                 unsafe {
                     Ok(Self {
-                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| $symbol.to_owned())?,)+
+                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| NoFunction($symbol))?,)+
                         path,
                         version: 0,
                     })
@@ -95,12 +94,11 @@ impl Nccl {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
         // SAFETY: NVIDIA's library, or the one the plan's author names, whose initialisers run in this rank's process.
         let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
-            let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            refused(format!("NCCL cannot be opened: {words}")).remedy(remedy::INSTALL_NCCL)
+            refused(format!("NCCL cannot be opened: {}", NotOpened(error))).remedy(remedy::INSTALL_NCCL)
         })?;
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
-        let mut nccl = Self::load(&library, path.clone()).map_err(|symbol| {
+        let mut nccl = Self::load(&library, path.clone()).map_err(|NoFunction(symbol)| {
             refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).remedy(remedy::NEWER_NCCL)
         })?;
         // NCCL has threads of its own: it stays.

@@ -1,25 +1,61 @@
-//! dlopen, only to see whether and where a library is.
+//! dlopen: whether and where a library is, and what may be wrong with one.
 
-use std::{error::Error, fs, path::PathBuf};
+use std::{error::Error, fmt, fs, io, path::PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use thiserror::Error;
 
-/// Opens a library and says which file it is.
+/// A library that the loader does not open. Its text is the loader's own.
+#[derive(Debug)]
+pub struct NotOpened(pub libloading::Error);
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The outer error only says that dlopen failed.
+        match self.0.source() {
+            Some(words) => fmt::Display::fmt(words, f),
+            None => fmt::Display::fmt(&self.0, f),
+        }
+    }
+}
+
+impl Error for NotOpened {}
+
+/// A function that an open library has not got, by the name of its symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("no function {0}")]
+pub struct NoFunction(pub &'static str);
+
+/// Why the file of a library is not known.
+#[derive(Debug, Error)]
+pub enum NotFound {
+    /// The loader does not open it.
+    #[error(transparent)]
+    NotOpened(NotOpened),
+    /// It is open, and the kernel does not show the files of this process.
+    #[error("found, but /proc/self/maps: {0}")]
+    Maps(io::Error),
+    /// It is open, and no file of that name is mapped.
+    #[error("found, but not in /proc/self/maps")]
+    NotMapped,
+}
+
+/// Opens a library and returns its file.
 ///
 /// # Errors
-/// The loader's words.
-pub fn find(name: &str) -> Result<PathBuf, String> {
+/// The loader does not open it, or its file cannot be told.
+pub fn find(name: &str) -> Result<PathBuf, NotFound> {
     // SAFETY: the names come from this program: vendors' libraries whose initialisers are made to run in any process.
     let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
-        .map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))?;
+        .map_err(|error| NotFound::NotOpened(NotOpened(error)))?;
     // Stays open: not every vendor's library survives being closed.
     std::mem::forget(library);
-    let maps = fs::read_to_string("/proc/self/maps").map_err(|error| format!("found, but /proc/self/maps: {error}"))?;
+    let maps = fs::read_to_string("/proc/self/maps").map_err(NotFound::Maps)?;
     let path = maps.lines().filter_map(|line| line.find('/').map(|start| PathBuf::from(&line[start..])));
     // The name is often a link: `libcuda.so.1` is mapped as `libcuda.so.580.159.04`.
     let stem = name.find(".so").map_or(name, |at| &name[..at + 3]);
     let mine = |path: &PathBuf| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(stem));
-    path.into_iter().find(mine).ok_or_else(|| "found, but not in /proc/self/maps".into())
+    path.into_iter().find(mine).ok_or(NotFound::NotMapped)
 }
 
 #[cfg(test)]
@@ -30,7 +66,8 @@ mod tests {
         assert!(path.is_absolute() && path.exists(), "{path:?}");
         // Its file is called otherwise: libnss_files.so.2 may be, libm.so.6 is always there.
         assert!(super::find("libm.so.6").is_ok());
-        let words = super::find("librailgauge-nowhere.so.1").unwrap_err();
-        assert!(words.contains("librailgauge-nowhere.so.1"), "{words}");
+        let missing = super::find("librailgauge-nowhere.so.1").unwrap_err();
+        assert!(matches!(missing, super::NotFound::NotOpened(_)), "{missing:?}");
+        assert!(missing.to_string().contains("librailgauge-nowhere.so.1: cannot open"), "{missing}");
     }
 }

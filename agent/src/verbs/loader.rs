@@ -3,16 +3,15 @@
 //! A binary that calls `ibv_*` by name carries `NEEDED libibverbs.so.1` and does not even start on a host without it.
 //! So nothing is linked: every exported function is looked up by name and symbol version when it is first wanted.
 
-use std::{
-    error::Error as _,
-    ffi::{CStr, CString, c_char, c_void},
-};
+use std::ffi::{CStr, CString, c_char, c_void};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
+
+use crate::system::library::NotOpened;
 
 unsafe extern "C" {
     /// glibc's versioned lookup; the `libc` crate does not declare it.
@@ -36,8 +35,8 @@ impl Loaded {
         let name = wanted.as_deref().unwrap_or(file);
         // SAFETY: running the initialisers of the host's own RDMA libraries is what opening them is for.
         let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
-            let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            let failure = Failure::new(Stage::Open, Kind::Unsupported, format!("cannot load {name}: {words}"));
+            let cause = format!("cannot load {name}: {}", NotOpened(error));
+            let failure = Failure::new(Stage::Open, Kind::Unsupported, cause);
             failure.remedy(match wanted {
                 Some(_) => remedy::CORRECT_LIBRARY_VARIABLE.with([("variable", variable)]),
                 None => remedy::INSTALL_LIBRARY.with([("packages", packages)]),

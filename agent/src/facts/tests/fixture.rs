@@ -153,7 +153,7 @@ fn answer(line: &str, live: &mut Live) {
             let said = path_mtu::PortAnswer {
                 device: words[0].into(),
                 port: words[1].parse().unwrap(),
-                mtu: words[2].parse::<u32>().map_err(|e| e.to_string()),
+                mtu: Ok(words[2].parse().unwrap()),
             };
             live.path_mtus.push(said);
         }

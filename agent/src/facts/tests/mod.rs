@@ -6,7 +6,10 @@ mod hosts;
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
 
 use proptest::prelude::*;
-use railgauge_wire::facts::Gid;
+use railgauge_wire::{
+    facts::Gid,
+    failure::{Failure, Kind, Stage},
+};
 
 use super::*;
 
@@ -46,6 +49,7 @@ const MACHINE: &[(&str, &str)] = &[
 ];
 
 fn collected(root: &Path) -> HostFacts {
+    let denied = Failure::new(Stage::Open, Kind::Configuration, "not permitted");
     collect(
         Tree::new(root),
         Live {
@@ -55,7 +59,7 @@ fn collected(root: &Path) -> HostFacts {
             gpus: Ok(Vec::new()),
             path_mtus: vec![
                 path_mtu::PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
-                path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err("not permitted".into()) },
+                path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err(denied) },
             ],
         },
     )
