@@ -86,9 +86,9 @@ fn write_latency(messages: u64) -> Result<u64, Failure> {
     let mut sends = stub.sends(template(Verb::Write, Walk::default(), 1, SIGNAL_EVERY));
     let (outgoing, incoming) = stub.flags();
     let mut poller = stub.poller();
-    let mut paddle = ByMemory::new(&mut sends, &mut poller, outgoing, incoming);
+    let mut side = ByMemory::new(&mut sends, &mut poller, outgoing, incoming);
     latency(messages, |recorder| {
-        serve_first(&mut paddle, &mut waiter(), (Window::Iterations(messages), 64), recorder).map(|tally| tally.elapsed)
+        serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), 64), recorder).map(|tally| tally.elapsed)
     })
 }
 
@@ -97,9 +97,9 @@ fn read_latency(messages: u64) -> Result<u64, Failure> {
     let mut stub = Stub::new(false);
     let mut sends = stub.sends(template(Verb::Read, Walk::default(), 1, 1));
     let mut poller = stub.poller();
-    let mut paddle = ByCompletion { sends: &mut sends, poller: &mut poller };
+    let mut side = ByCompletion { sends: &mut sends, poller: &mut poller };
     latency(messages, |recorder| {
-        serve_first(&mut paddle, &mut waiter(), (Window::Iterations(messages), 64), recorder).map(|tally| tally.elapsed)
+        serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), 64), recorder).map(|tally| tally.elapsed)
     })
 }
 

@@ -17,7 +17,7 @@ use railgauge_agent::{
 };
 use railgauge_wire::{
     failure::{Failure, Kind},
-    group::{CollectiveOptions, Exercise, Exercised, MemberSpec, RankEndpoint, Ticket, Training},
+    group::{CollectiveMeasurement, CollectiveOptions, CollectiveSpec, MemberSpec, RankEndpoint, Ticket, Training},
     link::{Knobs, LinkSpec, Role},
     step::Window,
     terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
@@ -42,13 +42,13 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
         token: "secret".into(),
         knobs: Knobs::default(),
     };
-    let seat = Some(Box::new(RankEndpoint { host: format!("h{rank}"), link }));
+    let endpoint = Some(Box::new(RankEndpoint { host: format!("h{rank}"), link }));
     let (gpu, library, env, siblings) = (None, None, BTreeMap::new(), ranks);
-    MemberSpec { rank, ranks, transport: Transport::Tcp, gpu, library, env, max_size, siblings, seat }
+    MemberSpec { rank, ranks, transport: Transport::Tcp, gpu, library, env, max_size, siblings, endpoint }
 }
 
-fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>) -> Exercise {
-    let manner = CollectiveOptions {
+fn collective(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>) -> CollectiveSpec {
+    let options = CollectiveOptions {
         datatype,
         reduction,
         in_place: false,
@@ -59,22 +59,26 @@ fn exercise(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>)
         training: None,
     };
     let window = Window::Iterations(3);
-    Exercise { op, metric: TestMetric::Bandwidth, size, manner, window, warm_up: 0, verify: true, seed: 11 }
+    CollectiveSpec { op, metric: TestMetric::Bandwidth, size, options, window, warm_up: 0, verify: true, seed: 11 }
 }
 
-/// What all ranks say to each of the exercises.
-fn group(ranks: u32, max_size: u64, exercises: Vec<Exercise>) -> Vec<Vec<Result<Exercised, Failure>>> {
-    let exercises = Arc::new(exercises);
+/// What all ranks say to each of the collectives.
+fn group(
+    ranks: u32,
+    max_size: u64,
+    collectives: Vec<CollectiveSpec>,
+) -> Vec<Vec<Result<CollectiveMeasurement, Failure>>> {
+    let collectives = Arc::new(collectives);
     let opened = Arc::new(Barrier::new(ranks as usize));
     let (tell, told) = mpsc::channel();
     let mut threads = Vec::new();
     for number in 0..ranks {
-        let (exercises, opened, tell) = (exercises.clone(), opened.clone(), tell.clone());
+        let (collectives, opened, tell) = (collectives.clone(), opened.clone(), tell.clone());
         let (give, tickets) = mpsc::channel::<Vec<Ticket>>();
         let thread = thread::spawn(move || {
             let mut rank = Rank::new(spec(number, ranks, max_size));
             let (abort, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(Doorbell::new().unwrap()));
-            let mut ask = |wish| rank.ask(wish, LIMIT, &abort, &bell);
+            let mut ask = |request| rank.ask(request, LIMIT, &abort, &bell);
             let Ok(RankAnswer::Opened(said)) = ask(RankAsk::Open(Box::new(spec(number, ranks, max_size)))) else {
                 panic!("not opened")
             };
@@ -82,9 +86,9 @@ fn group(ranks: u32, max_size: u64, exercises: Vec<Exercise>) -> Vec<Vec<Result<
             ask(RankAsk::Join(tickets.recv().unwrap())).unwrap();
             opened.wait();
             let mut accounts = Vec::new();
-            for exercise in exercises.iter() {
-                accounts.push(ask(RankAsk::Exercise(Box::new(exercise.clone()))).map(|said| match said {
-                    RankAnswer::Exercised(account) => *account,
+            for collective in collectives.iter() {
+                accounts.push(ask(RankAsk::Measure(Box::new(collective.clone()))).map(|said| match said {
+                    RankAnswer::Measured(account) => *account,
                     other => panic!("{other:?}"),
                 }));
             }
@@ -99,16 +103,16 @@ fn group(ranks: u32, max_size: u64, exercises: Vec<Exercise>) -> Vec<Vec<Result<
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-/// Runs all exercises and demands that every byte of every rank was right.
-fn all_right(ranks: u32, exercises: Vec<Exercise>) {
-    let max_size = exercises.iter().map(|exercise| exercise.size).max().unwrap();
-    for (rank, accounts) in group(ranks, max_size, exercises.clone()).into_iter().enumerate() {
-        for (account, exercise) in accounts.into_iter().zip(&exercises) {
-            let words = format!("rank {rank} of {ranks}: {exercise:?}");
+/// Runs all collectives and demands that every byte of every rank was right.
+fn all_right(ranks: u32, collectives: Vec<CollectiveSpec>) {
+    let max_size = collectives.iter().map(|collective| collective.size).max().unwrap();
+    for (rank, accounts) in group(ranks, max_size, collectives.clone()).into_iter().enumerate() {
+        for (account, collective) in accounts.into_iter().zip(&collectives) {
+            let words = format!("rank {rank} of {ranks}: {collective:?}");
             let account = account.unwrap_or_else(|failure| panic!("{words}: {failure}"));
             assert_eq!(account.checked.wrong, 0, "{words}: {:?}", account.checked);
             let result =
-                if exercise.op == Op::ReduceScatter { exercise.size / u64::from(ranks) } else { exercise.size };
+                if collective.op == Op::ReduceScatter { collective.size / u64::from(ranks) } else { collective.size };
             assert_eq!(account.checked.verified, 2 * result, "{words}: {:?}", account.checked);
             assert_eq!((account.times.len(), account.batch), (1, 3), "{words}");
             let carried = account.carried.unwrap();
@@ -120,56 +124,57 @@ fn all_right(ranks: u32, exercises: Vec<Exercise>) {
 #[test]
 fn every_algorithm_is_right_for_every_number_of_ranks() {
     for ranks in [1, 2, 3, 4, 6, 7] {
-        let mut exercises = Vec::new();
+        let mut collectives = Vec::new();
         for algorithm in Algorithm::ALL {
             for op in Op::ALL.iter().filter(|op| algorithm.does(**op)) {
                 let unit = if op.is_divided() { 4 * u64::from(ranks) } else { 4 };
                 for size in [unit, 3 * unit, 1000 * unit, 200_000 / unit * unit] {
                     let reduction = op.reduces().then_some(Reduction::Sum);
-                    let mut plain = exercise(*op, size, Datatype::F32, reduction);
-                    plain.manner.algorithm = Some(*algorithm);
+                    let mut plain = collective(*op, size, Datatype::F32, reduction);
+                    plain.options.algorithm = Some(*algorithm);
                     let mut in_place = plain.clone();
-                    in_place.manner.in_place = *op != Op::AllToAll;
-                    exercises.extend([plain, in_place]);
+                    in_place.options.in_place = *op != Op::AllToAll;
+                    collectives.extend([plain, in_place]);
                 }
             }
         }
-        all_right(ranks, exercises);
+        all_right(ranks, collectives);
     }
 }
 
 #[test]
 fn every_type_and_reduction_is_right_and_large_data_streams() {
-    let mut exercises = Vec::new();
+    let mut collectives = Vec::new();
     for datatype in Datatype::ALL {
         for reduction in Reduction::ALL.iter().filter(|reduction| reduction.is_plain(*datatype)) {
             let size = u64::from(datatype.bytes()) * 1021;
-            exercises.push(exercise(Op::AllReduce, size, *datatype, Some(*reduction)));
+            collectives.push(collective(Op::AllReduce, size, *datatype, Some(*reduction)));
         }
     }
     for op in [Op::AllReduce, Op::Broadcast, Op::AllGather, Op::ReduceScatter, Op::AllToAll] {
         let reduction = op.reduces().then_some(Reduction::Max);
-        exercises.push(exercise(op, 3 << 20, Datatype::Bf16, reduction));
-        let mut latency = exercise(op, 96, Datatype::F64, reduction);
+        collectives.push(collective(op, 3 << 20, Datatype::Bf16, reduction));
+        let mut latency = collective(op, 96, Datatype::F64, reduction);
         latency.metric = TestMetric::Latency;
-        exercises.push(latency);
+        collectives.push(latency);
     }
-    let count = exercises.len();
-    let accounts = group(3, 3 << 20, exercises);
-    for (exercise, account) in accounts.iter().flat_map(|accounts| accounts.iter().enumerate()) {
-        let account = account.as_ref().unwrap_or_else(|failure| panic!("exercise {exercise} of {count}: {failure}"));
-        assert_eq!(account.checked.wrong, 0, "exercise {exercise} of {count}: {:?}", account.checked);
+    let count = collectives.len();
+    let accounts = group(3, 3 << 20, collectives);
+    for (collective, account) in accounts.iter().flat_map(|accounts| accounts.iter().enumerate()) {
+        let account =
+            account.as_ref().unwrap_or_else(|failure| panic!("collective {collective} of {count}: {failure}"));
+        assert_eq!(account.checked.wrong, 0, "collective {collective} of {count}: {:?}", account.checked);
     }
 }
 
 #[test]
 fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() {
     const COMPUTE: u64 = 20_000_000;
-    let mut step = exercise(Op::AllReduce, 300_000, Datatype::F32, Some(Reduction::Sum));
+    let mut step = collective(Op::AllReduce, 300_000, Datatype::F32, Some(Reduction::Sum));
     step.metric = TestMetric::Step;
-    step.manner.training = Some(Training { model: None, bucket: 100_000, first_bucket: 4_096, compute: COMPUTE });
+    step.options.training = Some(Training { model: None, bucket: 100_000, first_bucket: 4_096, compute: COMPUTE });
     let mut in_place = step.clone();
-    in_place.manner.in_place = true;
+    in_place.options.in_place = true;
     for accounts in group(3, 300_000, vec![step, in_place]) {
         for account in accounts {
             let account = account.unwrap();
@@ -183,10 +188,10 @@ fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() 
 
 #[test]
 fn what_cannot_be_done_is_said_and_breaks_nothing() {
-    let mut unknown = exercise(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
-    unknown.manner.algorithm = Some(Algorithm::Chain);
-    let right = exercise(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
-    for accounts in group(2, 64, vec![unknown, right.clone(), Exercise { size: 1 << 20, ..right }]) {
+    let mut unknown = collective(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
+    unknown.options.algorithm = Some(Algorithm::Chain);
+    let right = collective(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
+    for accounts in group(2, 64, vec![unknown, right.clone(), CollectiveSpec { size: 1 << 20, ..right }]) {
         let failures: Vec<_> = accounts.iter().map(|account| account.as_ref().err()).collect();
         assert!(failures[0].unwrap().cause.contains("no all_reduce by chain"), "{failures:?}");
         assert!(failures[1].is_none(), "{failures:?}");

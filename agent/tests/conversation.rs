@@ -1,4 +1,4 @@
-//! The real agent binary over pipes: greeting, bad requests, and the ends of the process.
+//! The real agent binary over pipes: hello, bad requests, and the ends of the process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod controller;
@@ -20,7 +20,7 @@ use railgauge_wire::{
 };
 
 #[test]
-fn greeting_clock_and_goodbye() {
+fn hello_clock_and_goodbye() {
     let mut agent = Agent::start();
     let Ok(Answer::Clock { monotonic: first, realtime }) = agent.ask(Ask::Clock) else { panic!() };
     let Ok(Answer::Clock { monotonic: second, .. }) = agent.ask(Ask::Clock) else { panic!() };
@@ -40,7 +40,7 @@ fn another_protocol_is_refused_in_words_and_ends_the_agent() {
 }
 
 #[test]
-fn a_greeting_of_the_future_is_refused_by_its_protocol() {
+fn a_hello_of_the_future_is_refused_by_its_protocol() {
     let mut agent = Agent::spawn(&mut command());
     let hello = serde_json::json!({ "id": 1, "ask": { "Hello": { "protocol": 99, "new": true } } });
     agent.write(&frame::encode(&hello).unwrap());
@@ -50,10 +50,10 @@ fn a_greeting_of_the_future_is_refused_by_its_protocol() {
 }
 
 #[test]
-fn nothing_comes_before_the_greeting() {
+fn nothing_comes_before_the_hello() {
     let mut agent = Agent::spawn(&mut command());
     let failure = agent.ask(Ask::Clock).unwrap_err();
-    assert!(failure.cause.contains("greeting"), "{failure}");
+    assert!(failure.cause.contains("hello"), "{failure}");
     assert_eq!(agent.ended().0.code(), Some(2));
 }
 

@@ -341,9 +341,9 @@ fn strangers_are_dropped_and_disturb_nobody() {
     };
     let (mut silent, mut loud, mut wrong) = (knock(), knock(), knock());
     loud.write_all(&[b'x'; 100]).unwrap();
-    let mut greeting = [b"rg-tcp 1".as_slice(), &0u32.to_be_bytes(), &20u32.to_be_bytes()].concat();
-    greeting.extend_from_slice(b"a token of this tesT");
-    wrong.write_all(&greeting).unwrap();
+    let mut hello = [b"rg-tcp 1".as_slice(), &0u32.to_be_bytes(), &20u32.to_be_bytes()].concat();
+    hello.extend_from_slice(b"a token of this tesT");
+    wrong.write_all(&hello).unwrap();
     pair.join(near.endpoint, far.endpoint).unwrap();
     for stranger in [&mut silent, &mut loud, &mut wrong] {
         let mut bytes = Vec::new();
@@ -366,7 +366,7 @@ fn a_wrong_token_is_refused_in_words() {
     let waiting = pair.responder.post(Ask::Join { link: LINK, peer: nowhere });
     let failure = pair.initiator.ask(Ask::Join { link: LINK, peer: far.endpoint }).unwrap_err();
     assert!((failure.stage, failure.kind) == (Stage::Join, Kind::Configuration), "{failure}");
-    assert!(failure.cause.contains("instead of welcoming"), "{failure}");
+    assert!(failure.cause.contains("instead of accepting"), "{failure}");
     pair.responder.ask(Ask::Close { link: LINK }).unwrap();
     let failure = pair.responder.wait(waiting).unwrap_err();
     assert!(failure.cause.contains("0 of 2 connections"), "{failure}");

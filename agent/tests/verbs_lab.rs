@@ -1,4 +1,4 @@
-//! Two agents on RDMA devices, led through the wire protocol: open, join, verify, measure, verify.
+//! Two agents on RDMA devices, driven through the wire protocol: open, join, verify, measure, verify.
 //!
 //! Needs two hosts (or one) with a working RDMA port each, so it runs only where `RAILGAUGE_VERBS_TEST` says how to
 //! start the agents: two command lines separated by `;`, split at spaces, such as

@@ -38,7 +38,7 @@ class Group:
         link = {"role": "initiator", "transport": "tcp", "service": "rc", "device": None, "port": 1, "address": "127.0.0.1",
                 "memory": "host", "gpu": None, "gpu_path": None, "qps": 1, "max_size": size, "token": "bench", "knobs": {}}
         return {"rank": rank, "ranks": RANKS, "transport": "tcp", "gpu": None, "library": None, "env": {}, "max_size": size,
-                "siblings": RANKS, "seat": {"host": "here", "link": link}}
+                "siblings": RANKS, "endpoint": {"host": "here", "link": link}}
 
     def all(self, ask):
         """Asks every rank, and waits for all answers."""
@@ -54,11 +54,11 @@ class Group:
         return [time for _ in range(batches) for time in self.once(size, batch)]
 
     def once(self, size, iterations):
-        manner = {"datatype": "f32", "reduction": "sum", "in_place": False, "graph": False, "ranks_per_host": RANKS}
-        exercise = {"op": "all_reduce", "metric": "bandwidth", "size": size, "manner": manner,
+        options = {"datatype": "f32", "reduction": "sum", "in_place": False, "graph": False, "ranks_per_host": RANKS}
+        collective = {"op": "all_reduce", "metric": "bandwidth", "size": size, "options": options,
                     "window": {"Iterations": iterations}, "warm_up": 0, "verify": True, "seed": 1}
-        accounts = self.all(lambda rank: {"Exercise": {"exercise": exercise, "limit_ms": 120_000}})
-        accounts = [account["Exercised"] for account in accounts]
+        accounts = self.all(lambda rank: {"MeasureMember": {"collective": collective, "limit_ms": 120_000}})
+        accounts = [account["MemberMeasured"] for account in accounts]
         for account in accounts:
             if account["checked"]["wrong"] or account["checked"]["verified"] != 2 * size:
                 sys.exit(f"wrong bytes: {account['checked']}")

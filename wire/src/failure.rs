@@ -12,7 +12,7 @@ pub enum Stage {
     Connect,
     /// Sending the agent.
     Deploy,
-    /// Starting the agent and greeting it.
+    /// Starting the agent and saying hello to it.
     Start,
     /// Collecting facts.
     Facts,

@@ -3,7 +3,7 @@
 //! ```text
 //! controller   OpenMember to every rank   → MemberOpened: its ticket
 //! controller   JoinMember with all tickets → Done, once the group stands
-//! controller   Exercise to every rank      → Exercised: times of this rank, what it verified, what carried the bytes
+//! controller   MeasureMember to every rank → MemberMeasured: times of this rank, what it verified, what carried it
 //! ```
 //! A rank is a link of its agent and has a [`crate::link::LinkId`] of its own: a host may hold several. Ranks agree on
 //! the number of operations among themselves, over the group, so that none waits for an operation another left out.
@@ -33,12 +33,12 @@ pub struct MemberSpec {
     pub library: Option<String>,
     /// Environment of the rank's process, on top of the agent's.
     pub env: BTreeMap<String, String>,
-    /// Largest size this rank will be asked for, in bytes (see [`Exercise::size`]).
+    /// Largest size this rank will be asked for, in bytes (see [`CollectiveSpec::size`]).
     pub max_size: u64,
     /// Ranks of the group on this rank's host: they share its memory.
     pub siblings: u32,
     /// What a rank over host memory sends and receives by, and the host it is on; `None` where a library sees to that.
-    pub seat: Option<Box<RankEndpoint>>,
+    pub endpoint: Option<Box<RankEndpoint>>,
 }
 
 /// Where a rank over host memory sits.
@@ -128,7 +128,7 @@ pub struct Training {
 
 /// One measurement of one collective. Equal on all ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Exercise {
+pub struct CollectiveSpec {
     /// The operation.
     pub op: Op,
     /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier; `Step`
@@ -137,7 +137,7 @@ pub struct Exercise {
     /// Size in bytes as nccl-tests counts it: the larger of what a rank sends and what it receives.
     pub size: u64,
     /// How the data is worked on.
-    pub manner: CollectiveOptions,
+    pub options: CollectiveOptions,
     /// How long.
     pub window: Window,
     /// Untimed time before, in nanoseconds.
@@ -149,10 +149,10 @@ pub struct Exercise {
     pub seed: u64,
 }
 
-/// One rank's account of an [`Exercise`].
+/// One rank's measurement of a collective.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Exercised {
+pub struct CollectiveMeasurement {
     /// Time of each batch of operations, in nanoseconds, in order. All ranks have the same number of batches.
     pub times: Vec<u64>,
     /// Operations of each batch.
@@ -195,12 +195,12 @@ pub struct Carried {
     pub nics: Vec<String>,
 }
 
-impl Exercise {
+impl CollectiveSpec {
     /// Elements every rank contributes (`count` of the operation's call) among `ranks` ranks; `None` if the size does
     /// not divide into whole elements for each.
     pub fn count(&self, ranks: u32) -> Option<u64> {
         let parts = if self.op.is_divided() { u64::from(ranks) } else { 1 };
-        let width = u64::from(self.manner.datatype.bytes());
+        let width = u64::from(self.options.datatype.bytes());
         self.size.is_multiple_of(parts * width).then(|| self.size / parts / width)
     }
 }
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn sizes_divide_among_ranks_or_not_at_all() {
-        let manner = CollectiveOptions {
+        let options = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: Some(Reduction::Sum),
             in_place: false,
@@ -221,19 +221,19 @@ mod tests {
             env: BTreeMap::new(),
             training: None,
         };
-        let exercise = |op, size| Exercise {
+        let collective = |op, size| CollectiveSpec {
             op,
             metric: TestMetric::Bandwidth,
             size,
-            manner: manner.clone(),
+            options: options.clone(),
             window: Window::Iterations(1),
             warm_up: 0,
             verify: true,
             seed: 0,
         };
-        assert_eq!(exercise(Op::AllReduce, 8).count(4), Some(2));
-        assert_eq!(exercise(Op::AllReduce, 6).count(4), None);
-        assert_eq!(exercise(Op::AllGather, 64).count(4), Some(4));
-        assert_eq!(exercise(Op::AllGather, 8).count(4), None);
+        assert_eq!(collective(Op::AllReduce, 8).count(4), Some(2));
+        assert_eq!(collective(Op::AllReduce, 6).count(4), None);
+        assert_eq!(collective(Op::AllGather, 64).count(4), Some(4));
+        assert_eq!(collective(Op::AllGather, 8).count(4), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
-    group::{Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
+    group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
     step::{Step, Stepped},
 };
@@ -97,12 +97,12 @@ pub enum Ask {
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
-    /// One collective on a joined rank; answered by [`Answer::Exercised`] when it is over.
-    Exercise {
+    /// One collective on a joined rank; answered by [`Answer::MemberMeasured`] when it is over.
+    MeasureMember {
         /// The rank's number at this agent.
         link: LinkId,
         /// What to do.
-        exercise: Box<Exercise>,
+        collective: Box<CollectiveSpec>,
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
@@ -161,8 +161,8 @@ pub enum Answer {
     Stepped(Stepped),
     /// To `OpenMember`.
     MemberOpened(Box<MemberOpened>),
-    /// To `Exercise`.
-    Exercised(Box<Exercised>),
+    /// To `MeasureMember`.
+    MemberMeasured(Box<CollectiveMeasurement>),
     /// To everything that has nothing to say.
     Done,
 }

@@ -3,7 +3,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    group::{Exercise, Exercised},
+    group::{CollectiveMeasurement, CollectiveSpec},
     link::Footprint,
     step::Checked,
     terms::{Algorithm, Datatype, Op, Reduction, TestMetric},
@@ -61,39 +61,39 @@ impl Bench {
     ///
     /// # Errors
     /// The size does not divide or fit, there is no such algorithm, or the group fails.
-    pub fn run(&mut self, exercise: &Exercise, control: &Control) -> Result<Exercised, Failure> {
+    pub fn run(&mut self, collective: &CollectiveSpec, control: &Control) -> Result<CollectiveMeasurement, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
         let (rank, ranks, capacity) = (self.rank, self.ranks, self.memory.capacity());
-        let mut layout = Layout::new(exercise, rank, ranks, capacity).ok_or_else(|| {
-            refused(format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", exercise.size))
+        let mut layout = Layout::new(collective, rank, ranks, capacity).ok_or_else(|| {
+            refused(format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", collective.size))
         })?;
         if self.footprint == Footprint::Cache {
             layout.slots = 1;
         }
-        let ready = Ready::new(exercise, layout, rank, ranks)?;
+        let ready = Ready::new(collective, layout, rank, ranks)?;
         self.memory.scratch(ready.scratch)?;
         let (Timed { times, alone, cpu }, batch, checked) = self.measured(&ready, control)?;
-        Ok(Exercised { times, batch, alone, checked, cpu, carried: None, algorithm: Some(ready.algorithm) })
+        Ok(CollectiveMeasurement { times, batch, alone, checked, cpu, carried: None, algorithm: Some(ready.algorithm) })
     }
 
     fn measured(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(Timed, u64, Checked), Failure> {
-        let (exercise, layout) = (ready.exercise, &ready.layout);
+        let (collective, layout) = (ready.collective, &ready.layout);
         let mut checked = Checked::default();
         self.fill(ready);
-        if exercise.verify {
+        if collective.verify {
             self.once(ready, control)?;
             add(&mut checked, self.compare(ready, 0));
         }
         let cut = self.agree(ready, control)?;
-        if exercise.manner.in_place {
+        if collective.options.in_place {
             self.fill(ready);
         }
-        let verify_timed = exercise.verify && layout.repeats(ready.reduction());
+        let verify_timed = collective.verify && layout.repeats(ready.reduction());
         let last = (cut.batch - 1) % layout.slots;
         let timed = self.time(ready, &cut, verify_timed.then_some(last), control)?;
         if verify_timed {
             add(&mut checked, self.compare(ready, last));
-        } else if exercise.verify {
+        } else if collective.verify {
             self.fill(ready);
             self.once(ready, control)?;
             add(&mut checked, self.compare(ready, 0));
@@ -106,7 +106,7 @@ impl Bench {
         let part = ready.layout.input();
         let bytes = bytes(part.at, part.count, ready.layout.width);
         let table = Table::new(&ready.source, &part);
-        let into = match ready.exercise.manner.in_place {
+        let into = match ready.collective.options.in_place {
             true => &mut self.memory.output_mut()[bytes],
             false => &mut self.memory.input_mut()[bytes],
         };
@@ -116,14 +116,14 @@ impl Bench {
 
     /// One operation in slot 0, on a result that was overwritten before.
     fn once(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(), Failure> {
-        if !ready.exercise.manner.in_place {
+        if !ready.collective.options.in_place {
             self.poison(ready, 0);
         }
         self.operation(ready, 0, control)
     }
 
     fn poison(&mut self, ready: &Ready<'_>, slot: u64) {
-        let whole = ready.exercise.size / ready.layout.width;
+        let whole = ready.collective.size / ready.layout.width;
         poison(&mut self.memory.output_mut()[bytes(slot * whole, whole, ready.layout.width)]);
     }
 
@@ -134,7 +134,7 @@ impl Bench {
 
     #[inline]
     fn part(&mut self, ready: &Ready<'_>, part: &Part, slot: u64, control: &Control) -> Result<(), Failure> {
-        let start = (slot * ready.exercise.size) as usize;
+        let start = (slot * ready.collective.size) as usize;
         let mut sides = self.memory.sides(start + part.at.start..start + part.at.end);
         let width = ready.layout.width as usize;
         engine::play(&part.script, &mut sides, ready.kernel, width, self.wire.as_mut(), control)
@@ -173,12 +173,12 @@ impl Bench {
 
     /// Warms up and agrees on batches.
     fn agree(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Cut, Failure> {
-        let one = cut::warm_up(ready.exercise, |operations| {
+        let one = cut::warm_up(ready.collective, |operations| {
             let begin = clock::now();
             self.repeat(ready, operations, control)?;
             self.largest(clock::now() - begin, control)
         })?;
-        Ok(Cut::new(ready.exercise, one))
+        Ok(Cut::new(ready.collective, one))
     }
 
     fn repeat(&mut self, ready: &Ready<'_>, operations: u64, control: &Control) -> Result<(), Failure> {
@@ -206,7 +206,7 @@ impl Bench {
         // operation itself has done so, closer than a barrier does.
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
-                if number > 0 && ready.exercise.metric != TestMetric::Bandwidth {
+                if number > 0 && ready.collective.metric != TestMetric::Bandwidth {
                     self.largest(0, control)?;
                 }
                 alone.extend(self.alone(ready, control)?);
@@ -215,7 +215,7 @@ impl Bench {
             elapsed = self.largest(clock::now() - begin, control)?;
         }
         alone.extend(self.alone(ready, control)?);
-        if let Some(slot) = verified.filter(|_| !ready.exercise.manner.in_place) {
+        if let Some(slot) = verified.filter(|_| !ready.collective.options.in_place) {
             self.poison(ready, slot);
             self.largest(0, control)?;
         }

@@ -5,7 +5,7 @@
 //! stretches, and after each the ranks tell one another how long they have been at it. That exchange lies between
 //! batches, where no clock runs. The last batch is one of its own, so that what it leaves behind can be verified.
 
-use railgauge_wire::{failure::Failure, group::Exercise, step::Window, terms::TestMetric};
+use railgauge_wire::{failure::Failure, group::CollectiveSpec, step::Window, terms::TestMetric};
 
 /// Operations of a batch, as nccl-tests' default.
 const BATCH: u64 = 20;
@@ -23,7 +23,7 @@ const TRIAL: u64 = 5;
 /// Trials grow no longer than this, in nanoseconds, unless one operation alone takes as long.
 const SLOW: u64 = 200_000_000;
 
-/// Batches of an exercise. Equal on all ranks, since all are told the same times.
+/// Batches of a collective. Equal on all ranks, since all are told the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Operations of a batch.
@@ -40,11 +40,11 @@ enum Extent {
 }
 
 impl Cut {
-    /// The cut of an exercise of which one operation takes `one` nanoseconds.
-    pub fn new(exercise: &Exercise, one: u64) -> Self {
+    /// The cut of a collective of which one operation takes `one` nanoseconds.
+    pub fn new(collective: &CollectiveSpec, one: u64) -> Self {
         let one = one.max(1);
-        let single = exercise.metric != TestMetric::Bandwidth;
-        match exercise.window {
+        let single = collective.metric != TestMetric::Bandwidth;
+        match collective.window {
             Window::Iterations(count) if single => Self { batch: 1, extent: Extent::Batches(count) },
             Window::Iterations(count) => {
                 Self { batch: BATCH.min(count).max(1), extent: Extent::Batches(count.div_ceil(BATCH)) }
@@ -76,14 +76,17 @@ impl Cut {
     }
 }
 
-/// Warms up for as long as the exercise says, and tells how long one operation takes, in nanoseconds. `trial` does so
+/// Warms up for as long as the collective says, and tells how long one operation takes, in nanoseconds. `trial` does so
 /// many operations and says how long they took at the slowest rank. Trials grow: the last one counts, by which time
 /// caches, connections and processors are as warm as they will be.
 ///
 /// # Errors
 /// Those of `trial`.
-pub fn warm_up(exercise: &Exercise, mut trial: impl FnMut(u64) -> Result<u64, Failure>) -> Result<u64, Failure> {
-    let timed = !matches!(exercise.window, Window::Iterations(_));
+pub fn warm_up(
+    collective: &CollectiveSpec,
+    mut trial: impl FnMut(u64) -> Result<u64, Failure>,
+) -> Result<u64, Failure> {
+    let timed = !matches!(collective.window, Window::Iterations(_));
     let mut spent = trial(1)?;
     let mut one = spent.max(1);
     let mut operations = TRIAL;
@@ -94,10 +97,10 @@ pub fn warm_up(exercise: &Exercise, mut trial: impl FnMut(u64) -> Result<u64, Fa
         spent = spent.saturating_add(took);
         one = (took / operations).max(1);
         let telling = !timed || took >= SHORTEST || operations >= MOST;
-        if spent >= exercise.warm_up && telling {
+        if spent >= collective.warm_up && telling {
             return Ok(one);
         }
-        let rest = exercise.warm_up.saturating_sub(spent).max(2 * SHORTEST);
+        let rest = collective.warm_up.saturating_sub(spent).max(2 * SHORTEST);
         operations = (2 * operations).min(rest / one).max(1);
     }
 }
@@ -113,8 +116,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn exercise(metric: TestMetric, window: Window, warm_up: u64) -> Exercise {
-        let manner = CollectiveOptions {
+    fn collective(metric: TestMetric, window: Window, warm_up: u64) -> CollectiveSpec {
+        let options = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: None,
             in_place: false,
@@ -124,12 +127,12 @@ mod tests {
             env: [].into(),
             training: None,
         };
-        Exercise { op: Op::Broadcast, metric, size: 4, manner, window, warm_up, verify: true, seed: 0 }
+        CollectiveSpec { op: Op::Broadcast, metric, size: 4, options, window, warm_up, verify: true, seed: 0 }
     }
 
     /// Batches, and the time they take, when one operation takes `took` and was believed to take `one`.
     fn measured(metric: TestMetric, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, u64) {
-        let cut = Cut::new(&exercise(metric, window, 0), one);
+        let cut = Cut::new(&collective(metric, window, 0), one);
         let (mut done, mut elapsed) = (0, 0);
         let mut add = |batches: u64| {
             for _ in 0..batches {
@@ -171,7 +174,7 @@ mod tests {
 
     #[test]
     fn batches_are_long_enough_to_time_and_as_many_as_were_asked_for() {
-        let cut = |metric, window, one| Cut::new(&exercise(metric, window, 0), one);
+        let cut = |metric, window, one| Cut::new(&collective(metric, window, 0), one);
         let second = Window::Duration(SECOND);
         let batches = |metric, window, one| cut(metric, window, one).batch;
         assert_eq!(batches(TestMetric::Bandwidth, second, 10_000), 100);
@@ -215,6 +218,6 @@ mod tests {
     }
 
     fn warm_up_of(window: Window, time: u64, trial: &mut dyn FnMut(u64) -> u64) -> u64 {
-        warm_up(&exercise(TestMetric::Bandwidth, window, time), |operations| Ok(trial(operations))).unwrap()
+        warm_up(&collective(TestMetric::Bandwidth, window, time), |operations| Ok(trial(operations))).unwrap()
     }
 }

@@ -5,14 +5,14 @@
 //! slot has data of its own.
 
 use railgauge_wire::{
-    group::Exercise,
+    group::CollectiveSpec,
     terms::{Op, Reduction},
 };
 
 use super::ROOT;
 use crate::memory::values::Part;
 
-/// The places of one exercise on one rank. All in elements unless said otherwise.
+/// The places of one collective on one rank. All in elements unless said otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     op: Op,
@@ -30,14 +30,14 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of an exercise in buffers of `capacity` bytes; `None` if its size does not divide or does not fit.
-    pub fn new(exercise: &Exercise, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
-        let width = u64::from(exercise.manner.datatype.bytes());
-        let count = exercise.count(ranks).filter(|count| *count > 0)?;
-        let slots = capacity / exercise.size;
-        let in_place = exercise.manner.in_place;
-        let whole = exercise.size / width;
-        (slots > 0).then_some(Self { op: exercise.op, in_place, rank, ranks, count, whole, slots, width })
+    /// The layout of a collective in buffers of `capacity` bytes; `None` if its size does not divide or does not fit.
+    pub fn new(collective: &CollectiveSpec, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
+        let width = u64::from(collective.options.datatype.bytes());
+        let count = collective.count(ranks).filter(|count| *count > 0)?;
+        let slots = capacity / collective.size;
+        let in_place = collective.options.in_place;
+        let whole = collective.size / width;
+        (slots > 0).then_some(Self { op: collective.op, in_place, rank, ranks, count, whole, slots, width })
     }
 
     /// Where a slot's input begins.
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     fn layout(op: Op, size: u64, rank: u32, in_place: bool) -> Option<Layout> {
-        let manner = CollectiveOptions {
+        let options = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: Some(Reduction::Sum),
             in_place,
@@ -123,8 +123,8 @@ mod tests {
             training: None,
         };
         let (window, metric) = (Window::Iterations(20), TestMetric::Bandwidth);
-        let exercise = Exercise { op, metric, size, manner, window, warm_up: 0, verify: true, seed: 1 };
-        Layout::new(&exercise, rank, 4, 1024)
+        let collective = CollectiveSpec { op, metric, size, options, window, warm_up: 0, verify: true, seed: 1 };
+        Layout::new(&collective, rank, 4, 1024)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     failure::Failure,
-    group::{Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
+    group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub enum RankAsk {
     /// Joins the group.
     Join(Vec<Ticket>),
     /// One measurement.
-    Exercise(Box<Exercise>),
+    Measure(Box<CollectiveSpec>),
 }
 
 /// What a rank answers.
@@ -36,6 +36,6 @@ pub enum RankAnswer {
     Opened(Box<MemberOpened>),
     /// To `Join`.
     Joined,
-    /// To `Exercise`.
-    Exercised(Box<Exercised>),
+    /// To `Measure`.
+    Measured(Box<CollectiveMeasurement>),
 }

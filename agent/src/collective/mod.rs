@@ -7,9 +7,9 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`rank`] | a rank: opened, joined, exercised |
+//! | [`rank`] | a rank: opened, joined, measured |
 //! | [`bench`] | one measurement |
-//! | [`ready`] | an exercise, ready to be repeated |
+//! | [`ready`] | a collective, ready to be repeated |
 //! | [`job`] | one operation as its algorithms see it, and which algorithm suits it |
 //! | [`ring`], [`recursive_doubling`], [`halving_doubling`], [`broadcast`], [`exchange`] | the algorithms |
 //! | [`folding`] | algorithms for a power of two of ranks, for any number of ranks |

@@ -1,4 +1,4 @@
-//! A rank over host memory: opened, joined with its group, exercised. It lives on a thread of the agent.
+//! A rank over host memory: opened, joined with its group, measured. It lives on a thread of the agent.
 //!
 //! After a failure its connections stay as they are until it is closed: the others then wait for it, instead of taking
 //! the first to notice for the one to blame.
@@ -10,7 +10,7 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    group::{Carried, Exercise, Exercised, MemberOpened, MemberSpec, Ticket},
+    group::{Carried, CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Footprint, Opened},
     terms::{GpuPath, LinkLayer, Transport},
 };
@@ -36,7 +36,7 @@ pub struct Rank {
 
 enum State {
     Nothing,
-    Open { seat: Box<dyn RankPort>, memory: Memory },
+    Open { port: Box<dyn RankPort>, memory: Memory },
     Joined { bench: Box<Bench>, opened: Box<Opened>, broken: Option<Failure> },
 }
 
@@ -61,8 +61,8 @@ impl Rank {
         let said = match ask {
             RankAsk::Open(_) => self.open().map(|opened| RankAnswer::Opened(Box::new(opened))),
             RankAsk::Join(tickets) => self.join(tickets, &control).map(|()| RankAnswer::Joined),
-            RankAsk::Exercise(exercise) => {
-                self.exercise(&exercise, &control).map(|done| RankAnswer::Exercised(Box::new(done)))
+            RankAsk::Measure(collective) => {
+                self.measure(&collective, &control).map(|done| RankAnswer::Measured(Box::new(done)))
             }
         };
         said.map_err(|failure| Failure { cause: format!("rank {}: {}", self.spec.rank, failure.cause), ..failure })
@@ -70,19 +70,19 @@ impl Rank {
 
     fn open(&mut self) -> Result<MemberOpened, Failure> {
         let refused = |kind, cause: &str| Failure::new(Stage::Open, kind, cause);
-        let Some(place) = self.spec.seat.clone() else {
+        let Some(place) = self.spec.endpoint.clone() else {
             return Err(refused(Kind::Internal, "nothing says what it sends and receives by"));
         };
         let huge = place.link.knobs.huge_pages == Some(true);
-        let seat: Box<dyn RankPort> = match self.spec.transport {
+        let port: Box<dyn RankPort> = match self.spec.transport {
             Transport::Tcp => Box::new(TcpRankPort::open(&place.link, self.spec.ranks, self.spec.siblings)?),
             Transport::Verbs => Box::new(VerbsRankPort::open(&place.link, self.spec.rank, self.spec.ranks)?),
             Transport::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
         };
-        // After the seat, which moves the thread: pages are taken near the port.
+        // After the port, which moves the thread: pages are taken near the port.
         let memory = Memory::new(self.spec.max_size, self.spec.siblings, huge)?;
-        let opened = seat.opened().clone();
-        self.state = State::Open { seat, memory };
+        let opened = port.opened().clone();
+        self.state = State::Open { port, memory };
         Ok(MemberOpened {
             ticket: Ticket::Host { host: place.host, endpoint: opened.endpoint },
             device: opened.device,
@@ -94,7 +94,7 @@ impl Rank {
     }
 
     fn join(&mut self, tickets: Vec<Ticket>, control: &Control) -> Result<(), Failure> {
-        let State::Open { seat, memory } = std::mem::replace(&mut self.state, State::Nothing) else {
+        let State::Open { port, memory } = std::mem::replace(&mut self.state, State::Nothing) else {
             return Err(Failure::new(Stage::Join, Kind::Internal, "it is not ready to join"));
         };
         let neighbour = |(number, ticket)| match ticket {
@@ -107,14 +107,14 @@ impl Rank {
             let cause = format!("{} tickets for {ranks} ranks", group.len());
             return Err(Failure::new(Stage::Join, Kind::Internal, cause));
         }
-        let (wire, opened) = seat.join(rank as usize, &group, control)?;
-        let footprint = self.spec.seat.as_ref().and_then(|seat| seat.link.knobs.footprint);
+        let (wire, opened) = port.join(rank as usize, &group, control)?;
+        let footprint = self.spec.endpoint.as_ref().and_then(|endpoint| endpoint.link.knobs.footprint);
         let bench = Bench::new(rank, ranks, wire, memory, footprint.unwrap_or(Footprint::Cache));
         self.state = State::Joined { bench: Box::new(bench), opened: Box::new(opened), broken: None };
         Ok(())
     }
 
-    fn exercise(&mut self, exercise: &Exercise, control: &Control) -> Result<Exercised, Failure> {
+    fn measure(&mut self, collective: &CollectiveSpec, control: &Control) -> Result<CollectiveMeasurement, Failure> {
         let State::Joined { bench, opened, broken } = &mut self.state else {
             return Err(Failure::new(Stage::Measure, Kind::Internal, "it has not joined its group"));
         };
@@ -122,11 +122,11 @@ impl Rank {
             // Bytes of an unfinished operation are still on their way.
             return Err(Failure { cause: format!("its group broke earlier: {}", failure.cause), ..failure.clone() });
         }
-        let exercised = bench.run(exercise, control).inspect_err(|failure| {
+        let measured = bench.run(collective, control).inspect_err(|failure| {
             // A question that cannot be answered is refused before a byte moves.
             *broken = (failure.kind != Kind::Configuration).then(|| failure.clone());
         })?;
-        Ok(Exercised {
+        Ok(CollectiveMeasurement {
             carried: Some(Carried {
                 transport: opened.transport,
                 link_layer: Some(opened.link_layer),
@@ -137,7 +137,7 @@ impl Rank {
                 channels: [].into(),
                 nics: Vec::new(),
             }),
-            ..exercised
+            ..measured
         })
     }
 }

@@ -1,10 +1,10 @@
-//! One exercise of one rank, ready to be repeated: where its data stands, and what is played on it.
+//! One collective of one rank, ready to be repeated: where its data stands, and what is played on it.
 
 use std::ops::Range;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    group::Exercise,
+    group::CollectiveSpec,
     terms::{Algorithm, Reduction},
 };
 
@@ -20,7 +20,7 @@ use super::{
 /// What is repeated.
 pub struct Ready<'e> {
     /// What was asked for.
-    pub exercise: &'e Exercise,
+    pub collective: &'e CollectiveSpec,
     /// Where its data stands.
     pub layout: Layout,
     /// What is played, in order: one part, or the buckets of a training step.
@@ -46,39 +46,39 @@ pub struct Part {
 }
 
 impl<'e> Ready<'e> {
-    /// Prepares an exercise for rank `rank` of `ranks`, whose data stands as `layout` says.
+    /// Prepares a collective for rank `rank` of `ranks`, whose data stands as `layout` says.
     ///
     /// # Errors
     /// There is no such algorithm or reduction.
-    pub fn new(exercise: &'e Exercise, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
+    pub fn new(collective: &'e CollectiveSpec, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
-        let manner = &exercise.manner;
-        let reduction = manner.reduction.filter(|_| exercise.op.reduces());
+        let options = &collective.options;
+        let reduction = options.reduction.filter(|_| collective.op.reduces());
         let kernel =
             match reduction {
-                Some(reduction) => Some(kernel(manner.datatype, reduction).ok_or_else(|| {
-                    refused(format!("there is no {reduction} of {} over host memory", manner.datatype))
+                Some(reduction) => Some(kernel(options.datatype, reduction).ok_or_else(|| {
+                    refused(format!("there is no {reduction} of {} over host memory", options.datatype))
                 })?),
                 None => None,
             };
         let job = |count: u64| Job {
-            op: exercise.op,
+            op: collective.op,
             rank: rank as usize,
             ranks: ranks as usize,
             count: fits(count),
             width: fits(layout.width),
-            in_place: manner.in_place,
+            in_place: options.in_place,
         };
         let scripted = |job: &Job| {
-            let algorithm = manner.algorithm.or_else(|| job.suited());
+            let algorithm = options.algorithm.or_else(|| job.suited());
             let script = algorithm.and_then(|algorithm| Some((algorithm, job.script(algorithm)?)));
             script.ok_or_else(|| {
                 let how = algorithm.map_or(String::new(), |algorithm| format!(" by {algorithm}"));
-                refused(format!("there is no {}{how} over host memory", exercise.op))
+                refused(format!("there is no {}{how} over host memory", collective.op))
             })
         };
         let cut = |training| buckets(layout.count, layout.width, training);
-        let buckets = manner.training.as_ref().map(cut).unwrap_or_default();
+        let buckets = options.training.as_ref().map(cut).unwrap_or_default();
         let largest = buckets.iter().map(|bucket| bucket.at.end - bucket.at.start).max().unwrap_or(layout.count);
         let whole = job(largest);
         let (algorithm, script) = scripted(&whole)?;
@@ -88,10 +88,10 @@ impl<'e> Ready<'e> {
             parts.push(Part { at: fits(at.start * layout.width)..fits(at.end * layout.width), ready: *ready, script });
         }
         if parts.is_empty() {
-            parts.push(Part { at: 0..fits(exercise.size), ready: 0, script });
+            parts.push(Part { at: 0..fits(collective.size), ready: 0, script });
         }
-        let source = Source { datatype: manner.datatype, reduction, ranks, key: exercise.seed };
-        Ok(Self { exercise, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
+        let source = Source { datatype: options.datatype, reduction, ranks, key: collective.seed };
+        Ok(Self { collective, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
     }
 
     /// What is reduced by; `None` where data is only moved.
@@ -101,7 +101,7 @@ impl<'e> Ready<'e> {
 
     /// Time of the backward pass of a training step, in nanoseconds.
     pub fn compute(&self) -> Option<u64> {
-        self.exercise.manner.training.as_ref().map(|training| training.compute)
+        self.collective.options.training.as_ref().map(|training| training.compute)
     }
 }
 

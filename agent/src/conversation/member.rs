@@ -180,6 +180,6 @@ fn answer(said: RankAnswer) -> Answer {
     match said {
         RankAnswer::Opened(opened) => Answer::MemberOpened(opened),
         RankAnswer::Joined => Answer::Done,
-        RankAnswer::Exercised(exercised) => Answer::Exercised(exercised),
+        RankAnswer::Measured(measured) => Answer::MemberMeasured(measured),
     }
 }

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `pipes` | stdin and stdout, taken away from everything else in the process |
 //! | `end` | the only ways out: said goodbye, or lost the controller |
-//! | `requests` | the greeting, and where each request goes |
+//! | `requests` | the hello, and where each request goes |
 //! | `link` | the thread of one link |
 //! | `member` | the thread of one rank of a collective |
 //! | `answering` | panics become failures |
@@ -38,7 +38,7 @@ pub fn run() -> ExitCode {
                 crate::log!("cannot watch over stdin: {error}");
                 return ExitCode::from(2);
             }
-            outlet.greet();
+            outlet.announce();
             requests::answer_all(inlet, &outlet)
         }
         Err(error) => {

@@ -37,7 +37,7 @@ pub fn claim() -> io::Result<(File, Outlet)> {
 
 impl Outlet {
     /// Writes the magic line.
-    pub fn greet(&self) {
+    pub fn announce(&self) {
         self.write(frame::MAGIC);
     }
 

@@ -1,4 +1,4 @@
-//! The greeting, and where each request goes.
+//! The hello, and where each request goes.
 
 use std::{fs::File, io::BufReader, process};
 
@@ -24,7 +24,7 @@ use crate::{
 /// Reads requests until the controller says goodbye or is gone.
 pub fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     let mut from = BufReader::new(inlet);
-    greeting(&mut from, outlet);
+    hello(&mut from, outlet);
     let links = Links::new(outlet.clone());
     let members = Members::new(outlet.clone());
     loop {
@@ -49,7 +49,7 @@ fn next(from: &mut BufReader<File>) -> serde_json::Value {
 }
 
 /// The first request must be a `Hello` of the same protocol; anything else ends the agent, after an answer.
-fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
+fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
     let value = next(from);
     let id = value["id"].as_u64().unwrap_or_default();
     let failure = match (value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64), value) {
@@ -58,8 +58,8 @@ fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 return outlet.reply(id, Ok(Answer::Hello { protocol: PROTOCOL, version, pid: process::id() }));
             }
-            Ok(_) => refused("the first request must be a greeting"),
-            Err(error) => refused(format!("the greeting is not understood: {error}")),
+            Ok(_) => refused("the first request must be a hello"),
+            Err(error) => refused(format!("the hello is not understood: {error}")),
         },
         (Some(theirs), _) => Failure::new(
             Stage::Start,
@@ -70,7 +70,7 @@ fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
             ),
         )
         .remedy(remedy::REMOVE_OLD_AGENT),
-        (None, _) => refused("the first request must be a greeting"),
+        (None, _) => refused("the first request must be a hello"),
     };
     outlet.reply(id, Err(failure.clone()));
     crate::log!("{failure}");
@@ -79,7 +79,7 @@ fn greeting(from: &mut BufReader<File>, outlet: &Outlet) {
 
 fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) {
     match ask {
-        Ask::Hello { .. } => outlet.reply(id, Err(refused("greeted twice"))),
+        Ask::Hello { .. } => outlet.reply(id, Err(refused("the hello came twice"))),
         Ask::Clock => {
             outlet.reply(id, Ok(Answer::Clock { monotonic: clock::now(), realtime: clock::realtime() }));
         }
@@ -90,7 +90,9 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
         Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),
-        Ask::Exercise { link, exercise, limit_ms } => members.ask(id, link, RankAsk::Exercise(exercise), limit_ms),
+        Ask::MeasureMember { link, collective, limit_ms } => {
+            members.ask(id, link, RankAsk::Measure(collective), limit_ms)
+        }
         Ask::Close { link } if members.close(id, link) => {}
         Ask::Open { link, spec } => links.open(id, link, *spec),
         Ask::Join { link, peer } => links.join(id, link, peer),

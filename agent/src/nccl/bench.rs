@@ -10,7 +10,7 @@ use std::{ffi::c_int, sync::Arc};
 use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    group::{Exercise, Exercised},
+    group::{CollectiveMeasurement, CollectiveSpec},
     remedy,
     step::Checked,
     terms::{Datatype, Op, Reduction, TestMetric},
@@ -76,55 +76,58 @@ impl Bench {
     ///
     /// # Errors
     /// The size does not divide or fit, or GPU or group fail.
-    pub fn run(&mut self, exercise: &Exercise) -> Result<Exercised, Failure> {
+    pub fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
         let (rank, ranks) = (self.communicator.rank(), self.communicator.ranks());
         let capacity = self.send.len();
-        let layout = Layout::new(exercise, rank, ranks, capacity).ok_or_else(|| {
-            let cause = format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", exercise.size);
+        let layout = Layout::new(collective, rank, ranks, capacity).ok_or_else(|| {
+            let cause =
+                format!("{} bytes do not divide among {ranks} ranks, or not fit in {capacity}", collective.size);
             Failure::new(Stage::Measure, Kind::Configuration, cause)
         })?;
-        let manner = &exercise.manner;
-        let reduction = manner.reduction.filter(|_| exercise.op.reduces());
+        let options = &collective.options;
+        let reduction = options.reduction.filter(|_| collective.op.reduces());
         if let Some(reduction) =
-            reduction.filter(|reduction| exercise.verify && !reduction.is_exact(manner.datatype, ranks))
+            reduction.filter(|reduction| collective.verify && !reduction.is_exact(options.datatype, ranks))
         {
-            let cause =
-                format!("{reduction} of {} over {ranks} ranks is rounded, so nothing can be verified", manner.datatype);
+            let cause = format!(
+                "{reduction} of {} over {ranks} ranks is rounded, so nothing can be verified",
+                options.datatype
+            );
             return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::EXACT_REDUCTION));
         }
-        self.reduction = self.communicator.reduction(reduction, manner.datatype)?;
+        self.reduction = self.communicator.reduction(reduction, options.datatype)?;
         self.say("preparing data");
-        let values = Values::new(&self.stream, manner.datatype, reduction, ranks, exercise.seed)?;
-        self.fill(&layout, &values, exercise)?;
+        let values = Values::new(&self.stream, options.datatype, reduction, ranks, collective.seed)?;
+        self.fill(&layout, &values, collective)?;
         let mut checked = Checked::default();
-        if exercise.verify {
+        if collective.verify {
             self.say("the verifying operation before");
-            self.once(&layout, exercise)?;
+            self.once(&layout, collective)?;
             add(&mut checked, self.compare(&layout, &values, 0)?);
         }
         self.say("warming up");
-        let cut = self.agree(&layout, exercise)?;
-        if manner.in_place {
-            self.fill(&layout, &values, exercise)?;
+        let cut = self.agree(&layout, collective)?;
+        if options.in_place {
+            self.fill(&layout, &values, collective)?;
         }
-        let verify_timed = exercise.verify && layout.repeats(reduction);
+        let verify_timed = collective.verify && layout.repeats(reduction);
         let last = (cut.batch - 1) % layout.slots;
         let verified = verify_timed.then_some(last);
-        let Timed { times, alone, cpu } = match self.step_of(&layout, exercise) {
-            Some(step) => self.time_steps(&layout, exercise, &cut, &step, verified)?,
-            None => self.time(&layout, exercise, &cut, verified)?,
+        let Timed { times, alone, cpu } = match self.step_of(&layout, collective) {
+            Some(step) => self.time_steps(&layout, collective, &cut, &step, verified)?,
+            None => self.time(&layout, collective, &cut, verified)?,
         };
         if verify_timed {
             self.say("verifying what the last timed operation left behind");
             add(&mut checked, self.compare(&layout, &values, last)?);
-        } else if exercise.verify {
+        } else if collective.verify {
             self.say("the verifying operation after");
-            self.fill(&layout, &values, exercise)?;
-            self.once(&layout, exercise)?;
+            self.fill(&layout, &values, collective)?;
+            self.once(&layout, collective)?;
             add(&mut checked, self.compare(&layout, &values, 0)?);
         }
         self.say("idle");
-        Ok(Exercised { times, batch: cut.batch, alone, checked, cpu, carried: None, algorithm: None })
+        Ok(CollectiveMeasurement { times, batch: cut.batch, alone, checked, cpu, carried: None, algorithm: None })
     }
 
     fn say(&self, words: &str) {
@@ -132,13 +135,13 @@ impl Bench {
     }
 
     /// Input data, where it is not there already. Results in place have overwritten it.
-    fn fill(&mut self, layout: &Layout, values: &Values, exercise: &Exercise) -> Result<(), Failure> {
-        let manner = &exercise.manner;
-        if manner.in_place {
+    fn fill(&mut self, layout: &Layout, values: &Values, collective: &CollectiveSpec) -> Result<(), Failure> {
+        let options = &collective.options;
+        if options.in_place {
             kernels::write_values(&self.stream, &self.receive, values, &layout.input())?;
             return self.stream.wait();
         }
-        let key = (manner.datatype, manner.reduction, exercise.seed);
+        let key = (options.datatype, options.reduction, collective.seed);
         if self.filled == Some(key) {
             return Ok(());
         }
@@ -151,14 +154,14 @@ impl Bench {
         Ok(())
     }
 
-    fn call(&self, layout: &Layout, exercise: &Exercise, slot: u64) -> Call<'_> {
-        let manner = &exercise.manner;
+    fn call(&self, layout: &Layout, collective: &CollectiveSpec, slot: u64) -> Call<'_> {
+        let options = &collective.options;
         Call {
-            op: exercise.op,
+            op: collective.op,
             count: layout.count,
-            datatype: (library::datatype(manner.datatype), layout.width),
+            datatype: (library::datatype(options.datatype), layout.width),
             reduction: self.reduction,
-            send: if manner.in_place { &self.receive } else { &self.send },
+            send: if options.in_place { &self.receive } else { &self.send },
             send_at: layout.send_at(slot) * layout.width,
             receive: &self.receive,
             receive_at: layout.receive_at(slot) * layout.width,
@@ -166,11 +169,11 @@ impl Bench {
     }
 
     /// One operation in slot 0, on a result that was overwritten before.
-    fn once(&self, layout: &Layout, exercise: &Exercise) -> Result<(), Failure> {
-        if !exercise.manner.in_place {
-            self.stream.set(&self.receive, 0xff, exercise.size)?;
+    fn once(&self, layout: &Layout, collective: &CollectiveSpec) -> Result<(), Failure> {
+        if !collective.options.in_place {
+            self.stream.set(&self.receive, 0xff, collective.size)?;
         }
-        self.communicator.queue(&self.call(layout, exercise, 0), &self.stream)?;
+        self.communicator.queue(&self.call(layout, collective, 0), &self.stream)?;
         self.settle()
     }
 
@@ -219,45 +222,51 @@ impl Bench {
     /// Brings the ranks together: by a barrier, and where all are on one host also by its clock, because they leave a
     /// barrier some microseconds apart. In between one operation is not timed, as in nccl-tests: the first one after
     /// another kernel waits for its code.
-    fn line_up(&self, exercise: &Exercise, untimed: Option<&Call<'_>>) -> Result<(), Failure> {
+    fn line_up(&self, collective: &CollectiveSpec, untimed: Option<&Call<'_>>) -> Result<(), Failure> {
         let latest = self.largest(clock::now())?;
         if let Some(call) = untimed {
             self.communicator.queue(call, &self.stream)?;
             self.settle()?;
         }
-        if exercise.manner.ranks_per_host == self.communicator.ranks() {
+        if collective.options.ranks_per_host == self.communicator.ranks() {
             spin_until(latest + AHEAD);
         }
         Ok(())
     }
 
     /// Warms up and agrees on batches.
-    fn agree(&self, layout: &Layout, exercise: &Exercise) -> Result<Cut, Failure> {
-        let step = self.step_of(layout, exercise);
+    fn agree(&self, layout: &Layout, collective: &CollectiveSpec) -> Result<Cut, Failure> {
+        let step = self.step_of(layout, collective);
         let repeat = |operations: u64| {
             if let Some(step) = &step {
                 return (0..operations).try_for_each(|_| self.step(step).map(drop));
             }
             for k in 0..operations {
-                self.communicator.queue(&self.call(layout, exercise, k % layout.slots), &self.stream)?;
+                self.communicator.queue(&self.call(layout, collective, k % layout.slots), &self.stream)?;
             }
             self.settle()
         };
-        let one = cut::warm_up(exercise, |operations| {
+        let one = cut::warm_up(collective, |operations| {
             self.largest(0)?;
             let begin = clock::now();
             repeat(operations)?;
             self.largest(clock::now() - begin)
         })?;
-        Ok(Cut::new(exercise, one))
+        Ok(Cut::new(collective, one))
     }
 
     /// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
     /// going to be verified.
-    fn time(&self, layout: &Layout, exercise: &Exercise, cut: &Cut, verified: Option<u64>) -> Result<Timed, Failure> {
-        let calls: Vec<Call<'_>> = (0..cut.batch).map(|k| self.call(layout, exercise, k % layout.slots)).collect();
+    fn time(
+        &self,
+        layout: &Layout,
+        collective: &CollectiveSpec,
+        cut: &Cut,
+        verified: Option<u64>,
+    ) -> Result<Timed, Failure> {
+        let calls: Vec<Call<'_>> = (0..cut.batch).map(|k| self.call(layout, collective, k % layout.slots)).collect();
         let queue = || calls.iter().try_for_each(|call| self.communicator.queue(call, &self.stream));
-        let graph = match exercise.manner.graph {
+        let graph = match collective.options.graph {
             true => Some(self.stream.capture(queue)?),
             false => None,
         };
@@ -268,8 +277,8 @@ impl Bench {
         }
         // Not where the last timed operation stands, which may be overwritten already and must do its work itself.
         let elsewhere = layout.slots > 1 || verified.is_none();
-        let untimed = (exercise.metric == TestMetric::Bandwidth && elsewhere)
-            .then(|| self.call(layout, exercise, cut.batch % layout.slots));
+        let untimed = (collective.metric == TestMetric::Bandwidth && elsewhere)
+            .then(|| self.call(layout, collective, cut.batch % layout.slots));
         self.say("timed operations");
         let batch = || {
             let begin = clock::now();
@@ -287,24 +296,24 @@ impl Bench {
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
                 // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
-                if number == 0 || exercise.metric == TestMetric::Latency {
-                    self.line_up(exercise, untimed.as_ref())?;
+                if number == 0 || collective.metric == TestMetric::Latency {
+                    self.line_up(collective, untimed.as_ref())?;
                 }
                 times.push(batch()?);
             }
             elapsed = self.largest(clock::now() - begin)?;
         }
-        if let Some(slot) = verified.filter(|_| !exercise.manner.in_place) {
-            self.poison(layout, exercise, slot)?;
+        if let Some(slot) = verified.filter(|_| !collective.options.in_place) {
+            self.poison(layout, collective, slot)?;
         }
-        self.line_up(exercise, untimed.as_ref())?;
+        self.line_up(collective, untimed.as_ref())?;
         times.push(batch()?);
         Ok(Timed { times, alone: Vec::new(), cpu: cpu::thread() - before })
     }
 
-    fn poison(&self, layout: &Layout, exercise: &Exercise, slot: u64) -> Result<(), Failure> {
+    fn poison(&self, layout: &Layout, collective: &CollectiveSpec, slot: u64) -> Result<(), Failure> {
         // From the start of the buffer to the end of the slot: simple, and every slot is written again.
-        let end = (slot + 1) * exercise.size;
+        let end = (slot + 1) * collective.size;
         self.stream.set(&self.receive, 0xff, end.min(layout.extent()))?;
         self.stream.wait()
     }

@@ -87,7 +87,7 @@ impl Rank {
         let stage = match &ask {
             RankAsk::Open(_) => Stage::Open,
             RankAsk::Join(_) => Stage::Join,
-            RankAsk::Exercise(_) => Stage::Measure,
+            RankAsk::Measure(_) => Stage::Measure,
         };
         let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         if frame::write(&mut self.to, &RankRequest { ask, limit_ms }).is_err() {

@@ -78,7 +78,7 @@ fn serve() -> io::Result<()> {
         let stage = match &ask {
             RankAsk::Open(_) => Stage::Open,
             RankAsk::Join(_) => Stage::Join,
-            RankAsk::Exercise(_) => Stage::Measure,
+            RankAsk::Measure(_) => Stage::Measure,
         };
         let limit = Duration::from_millis(limit_ms);
         let begin = Instant::now();
@@ -182,12 +182,12 @@ impl State {
                 say(watched, "idle");
                 Ok(RankAnswer::Joined)
             }
-            (RankAsk::Exercise(exercise), Self::Joined(mut bench)) => {
-                let exercised = bench.run(&exercise);
+            (RankAsk::Measure(collective), Self::Joined(mut bench)) => {
+                let measured = bench.run(&collective);
                 *self = Self::Joined(bench);
-                let mut exercised = exercised?;
-                exercised.carried = log::read(&read_log());
-                Ok(RankAnswer::Exercised(Box::new(exercised)))
+                let mut measured = measured?;
+                measured.carried = log::read(&read_log());
+                Ok(RankAnswer::Measured(Box::new(measured)))
             }
             (_, state) => {
                 *self = state;

@@ -23,7 +23,7 @@ pub struct Capacity {
     pub sends: u32,
     /// Receive work requests.
     pub receives: u32,
-    /// Largest inline payload wished for, in bytes; less is taken where the device has less.
+    /// Largest inline payload asked for, in bytes; less is taken where the device has less.
     pub inline: u32,
 }
 

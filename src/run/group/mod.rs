@@ -1,4 +1,4 @@
-//! The ranks of one collective: opened, joined, exercised together, closed. See `wire/src/group.rs`.
+//! The ranks of one collective: opened, joined, measured together, closed. See `wire/src/group.rs`.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
-    group::{Exercise, Exercised, MemberOpened, MemberSpec, RankEndpoint, Ticket},
+    group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, RankEndpoint, Ticket},
     link::{LinkId, Role},
     message::{Answer, Ask},
     remedy,
@@ -51,7 +51,7 @@ pub struct Group {
     members: Vec<Member>,
     /// The environment its processes run in.
     pub env: BTreeMap<String, String>,
-    /// What it turned out to be; known from the first exercise on.
+    /// What it turned out to be; known from the first collective on.
     pub record: Option<LinkRecord>,
 }
 
@@ -117,7 +117,7 @@ async fn open_and_join(
     let token = links::token()?;
     let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token };
     let spec = |(rank, member): (u32, &Member)| {
-        let seat = if member.gpu.is_some() { None } else { Some(Box::new(seat(&wanted, member)?)) };
+        let endpoint = if member.gpu.is_some() { None } else { Some(Box::new(endpoint(&wanted, member)?)) };
         Ok(MemberSpec {
             rank,
             ranks,
@@ -127,7 +127,7 @@ async fn open_and_join(
             env: group.env.clone(),
             max_size,
             siblings: collective.ranks_per_host,
-            seat,
+            endpoint,
         })
     };
     let specs = (0..).zip(&group.members).map(spec).collect::<Result<Vec<_>, Failure>>()?;
@@ -158,7 +158,7 @@ async fn open_and_join(
 
 /// Where a rank over host memory sits: by the host's devices in turn, and on cores next to each other if the plan
 /// names one.
-fn seat(wanted: &Wanted<'_>, member: &Member) -> Result<RankEndpoint, Failure> {
+fn endpoint(wanted: &Wanted<'_>, member: &Member) -> Result<RankEndpoint, Failure> {
     let name = &member.port.host;
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name);
     let rails = host.map_or(0, |host| devices(host, Some(&member.facts), wanted.test.transport).len());
@@ -195,17 +195,17 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
     let wrong = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
     let Some(manner) = &cell.manner else { return Err(wrong("the case is not a collective".into())) };
-    let exercise = Exercise {
+    let collective = CollectiveSpec {
         op: cell.op,
         metric: cell.metric,
         size: cell.size,
-        manner: (**manner).clone(),
+        options: (**manner).clone(),
         window: test.window,
         warm_up: u64::try_from(test.warm_up.as_nanos()).unwrap_or(u64::MAX),
         verify: test.verify,
         seed,
     };
-    if exercise.count(ranks).is_none() {
+    if collective.count(ranks).is_none() {
         let cause =
             format!("{} bytes do not divide into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
         return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
@@ -213,11 +213,11 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     let limit = test.deadline + test.warm_up + super::pair::longest(test.window);
     let limit_ms = milliseconds(limit);
     let asked = Instant::now();
-    let accounts: Vec<Exercised> = on_all(group, |_, agent, link| {
-        let exercise = Box::new(exercise.clone());
+    let accounts: Vec<CollectiveMeasurement> = on_all(group, |_, agent, link| {
+        let collective = Box::new(collective.clone());
         async move {
-            match agent.ask(Ask::Exercise { link, exercise, limit_ms }, limit + GRACE).await? {
-                Answer::Exercised(exercised) => Ok(*exercised),
+            match agent.ask(Ask::MeasureMember { link, collective, limit_ms }, limit + GRACE).await? {
+                Answer::MemberMeasured(measured) => Ok(*measured),
                 other => Err(unexpected(agent.host(), Stage::Measure, &other)),
             }
         }
@@ -234,7 +234,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     Ok(Sample { waited: Some(waited), ..sample(group, cell, &accounts)? })
 }
 
-fn sample(group: &Group, cell: &Cell, accounts: &[Exercised]) -> Result<Sample, Failure> {
+fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Result<Sample, Failure> {
     let all: Vec<&[u64]> = accounts.iter().map(|account| account.times.as_slice()).collect();
     let batch = accounts.iter().map(|account| account.batch).max().unwrap_or(0);
     let slowest = times::slowest(&all).filter(|_| batch > 0).ok_or_else(|| {

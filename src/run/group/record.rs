@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use railgauge_model::journal::event::{COLLNET, LinkRecord};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    group::{Carried, Exercised},
+    group::{Carried, CollectiveMeasurement},
     remedy,
     terms::{Carrier, GpuPath, LinkLayer},
 };
@@ -13,7 +13,7 @@ use railgauge_wire::{
 use super::{Group, Member};
 
 /// What carried the bytes of the group: the slowest kind any rank has evidence of.
-pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord, Failure> {
+pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Result<LinkRecord, Failure> {
     // Of ranks over host memory those count whose bytes leave their host.
     let slowness = |carried: &&Carried| match carried.transport {
         Carrier::NcclSocket => 3,
@@ -81,7 +81,7 @@ pub(super) fn record(group: &Group, accounts: &[Exercised]) -> Result<LinkRecord
 }
 
 /// What the ranks of a host use to reach other hosts, by the library's log; `None` where it does not say for one of them.
-fn nics_of(group: &Group, accounts: &[Exercised], host: &str) -> Option<String> {
+fn nics_of(group: &Group, accounts: &[CollectiveMeasurement], host: &str) -> Option<String> {
     let mut names = BTreeSet::new();
     for (_, account) in group.members.iter().zip(accounts).filter(|(member, _)| *member.port.host == *host) {
         let carried = account.carried.as_ref()?;

@@ -90,15 +90,15 @@ impl TcpRankPort {
             Failure { cause, ..failure }
         };
         let connect = |(address, name): (&SocketAddr, &String)| {
-            let stream = handshake::greet(&self.origin(address.ip()), *address, number, &self.spec.token, control);
+            let stream = handshake::request(&self.origin(address.ip()), *address, number, &self.spec.token, control);
             stream.map_err(|failure| about(name, failure))
         };
-        // All greet before any waits for a welcome, which comes when those below have greeted too.
+        // All say hello before any waits for its answer, which comes when those below have said it too.
         let mut connected = above().map(connect).collect::<Result<Vec<_>, _>>()?;
         // Those below connect as what they are: their numbers are 0 to rank - 1.
         let accepted = handshake::accept(&self.listener, rank, &self.spec.token, control)?;
         for (stream, (address, name)) in connected.iter_mut().zip(above()) {
-            handshake::welcomed(stream, *address, control).map_err(|failure| about(name, failure))?;
+            handshake::accepted(stream, *address, control).map_err(|failure| about(name, failure))?;
         }
         for stream in accepted.iter().chain(&connected) {
             socket::prepare(stream, self.spec.knobs.traffic_class)?;

@@ -1,7 +1,7 @@
 //! How the streams of a link find one another: the initiator connects one socket per stream and one for signals, and
 //! shows the token on each; whoever cannot is dropped and disturbs nobody.
 //!
-//! A greeting is the magic, the stream's number, the token's length, the token. It is answered with one byte.
+//! A hello is the magic, the stream's number, the token's length, the token. It is answered with one byte.
 
 use std::{
     io::{self, Read, Write},
@@ -23,7 +23,7 @@ use crate::{
 };
 
 const MAGIC: &[u8; 8] = b"rg-tcp 1";
-const WELCOME: u8 = b'+';
+const ACCEPTED: u8 = b'+';
 
 /// Time a stranger has to show a token.
 const STRANGER: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ const STRANGERS: usize = 64;
 /// Time for one connection to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 
-fn greeting(number: u32, token: &str) -> Vec<u8> {
+fn hello(number: u32, token: &str) -> Vec<u8> {
     let length = u32::try_from(token.len()).unwrap_or(u32::MAX);
     [MAGIC.as_slice(), &number.to_be_bytes(), &length.to_be_bytes(), token.as_bytes()].concat()
 }
@@ -91,8 +91,8 @@ pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Contr
     }
     let mut streams: Vec<TcpStream> = streams.into_iter().flatten().collect();
     for stream in &mut streams {
-        let welcome = stream.set_nonblocking(false).and_then(|()| stream.write_all(&[WELCOME]));
-        welcome.map_err(|error| failure(Kind::Fabric, format!("the initiator went away while joining: {error}")))?;
+        let answered = stream.set_nonblocking(false).and_then(|()| stream.write_all(&[ACCEPTED]));
+        answered.map_err(|error| failure(Kind::Fabric, format!("the initiator went away while joining: {error}")))?;
     }
     Ok(streams)
 }
@@ -124,7 +124,7 @@ impl Unauthenticated {
     }
 
     fn hear(&mut self, token: &str) -> Heard {
-        let wanted = greeting(0, token);
+        let wanted = hello(0, token);
         let mut bytes = vec![0; wanted.len() - self.said.len()];
         match self.stream.read(&mut bytes) {
             Ok(0) => return Heard::Unauthenticated,
@@ -181,18 +181,18 @@ pub fn connect(
 ) -> Result<Vec<TcpStream>, Failure> {
     let numbers = 0..u32::try_from(count).unwrap_or(u32::MAX);
     let mut streams =
-        numbers.map(|number| greet(origin, to, number, token, control)).collect::<Result<Vec<_>, Failure>>()?;
+        numbers.map(|number| request(origin, to, number, token, control)).collect::<Result<Vec<_>, Failure>>()?;
     for stream in &mut streams {
-        welcomed(stream, to, control)?;
+        accepted(stream, to, control)?;
     }
     Ok(streams)
 }
 
-/// Connects stream `number` and shows the token. It is joined once it is [`welcomed`].
+/// Connects stream `number` and shows the token. It is joined once it is [`accepted`].
 ///
 /// # Errors
 /// The responder cannot be reached, or the controller ends it.
-pub fn greet(
+pub fn request(
     origin: &Origin,
     to: SocketAddr,
     number: u32,
@@ -201,7 +201,7 @@ pub fn greet(
 ) -> Result<TcpStream, Failure> {
     control.check(Stage::Join)?;
     let mut stream = one(origin, to, control).map_err(|error| unreachable(origin, to, &error))?;
-    stream.write_all(&greeting(number, token)).map_err(|error| unreachable(origin, to, &error))?;
+    stream.write_all(&hello(number, token)).map_err(|error| unreachable(origin, to, &error))?;
     Ok(stream)
 }
 
@@ -237,11 +237,11 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
         .remedy(remedy::CHECK_ROUTE.with([("peer", to.ip().to_string())]))
 }
 
-/// Waits for the responder's answer to a greeting; it comes when all connections are there.
+/// Waits for the responder's answer to a hello; it comes when all connections are there.
 ///
 /// # Errors
 /// The responder refuses the token, goes away or does not answer in time, or the controller ends it.
-pub fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
+pub fn accepted(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
     let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
     loop {
         control.check(Stage::Join)?;
@@ -251,11 +251,11 @@ pub fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Re
         }
         let mut answer = [0];
         return match stream.read(&mut answer) {
-            Ok(1) if answer[0] == WELCOME => Ok(()),
+            Ok(1) if answer[0] == ACCEPTED => Ok(()),
             Ok(0) => Err(failure(
                 Kind::Configuration,
                 format!(
-                    "the responder at {to} closed the connection instead of welcoming it: its own join failed, the two \
+                    "the responder at {to} closed the connection instead of accepting it: its own join failed, the two \
                      ends have different tokens, or something else listens there"
                 ),
             )
@@ -263,7 +263,7 @@ pub fn welcomed(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Re
             Ok(_) => Err(failure(Kind::Configuration, format!("what listens at {to} is not a railgauge agent"))),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(failure(
                 Kind::Configuration,
-                format!("the responder at {to} closed the connection instead of welcoming it"),
+                format!("the responder at {to} closed the connection instead of accepting it"),
             )),
             Err(error) => Err(lost(error)),
         };

@@ -52,7 +52,7 @@ impl Choice {
         let iwarp = device.iwarp();
         let chosen = gid::choose(&gids, port.ethernet && !iwarp, spec.knobs.gid_index);
         let chosen = match chosen {
-            // A port of InfiniBand or iWARP works by its LID or by rdma_cm; only a wish for a GID can fail there.
+            // A port of InfiniBand or iWARP works by its LID or by rdma_cm; only a GID that the plan asks for can be missing there.
             Err(_) if gids.is_empty() && (iwarp || !port.ethernet) && spec.knobs.gid_index.is_none() => None,
             chosen => Some(chosen?),
         };

@@ -51,14 +51,14 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
 ///
 /// # Errors
 /// A thread ended without an account, or the two ends have counted different bytes.
-pub fn measurement(shared: &Shared<'_>, led: PassRecord, conducting: u64) -> Result<Measurement, Failure> {
+pub fn measurement(shared: &Shared<'_>, record: PassRecord, conducting: u64) -> Result<Measurement, Failure> {
     let mut sources = shared.sources.flows();
-    if led.theirs.is_some() {
+    if record.theirs.is_some() {
         complete(shared, &sources)?;
     }
     let sent: u64 = sources.iter().map(|flow| flow.bytes).sum();
     let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum::<u64>();
-    let theirs = led.theirs.unwrap_or_default();
+    let theirs = record.theirs.unwrap_or_default();
     if theirs.bytes != sent {
         return Err(internal(format!("{sent} bytes were sent, the peer counted {}", theirs.bytes)));
     }
@@ -66,12 +66,12 @@ pub fn measurement(shared: &Shared<'_>, led: PassRecord, conducting: u64) -> Res
         let measurement = tally.measurement(cpu);
         return Ok(Measurement { latency: Some(latency), ..measurement });
     }
-    let ours = led.ours.unwrap_or_default();
+    let ours = record.ours.unwrap_or_default();
     let received = ours.bytes;
     let bytes = sent + received;
     // The initiator's clock runs from the gate to the peer's last word, the responder's over what its threads saw.
-    let begun = [led.started.unwrap_or(0), ours.started].into_iter().filter(|time| *time > 0).min().unwrap_or(0);
-    let ended = led.ended.unwrap_or(0).max(ours.started + ours.elapsed).max(begun);
+    let begun = [record.started.unwrap_or(0), ours.started].into_iter().filter(|time| *time > 0).min().unwrap_or(0);
+    let ended = record.ended.unwrap_or(0).max(ours.started + ours.elapsed).max(begun);
     Ok(Measurement {
         started: begun,
         elapsed: ended - begun,
@@ -80,7 +80,7 @@ pub fn measurement(shared: &Shared<'_>, led: PassRecord, conducting: u64) -> Res
         cpu: cpu + ours.cpu,
         slices: added(&theirs.slices, &ours.slices),
         latency: None,
-        interval: led.interval,
+        interval: record.interval,
         moved: None,
         lanes: both_ways(theirs.lanes, &ours.lanes),
     })

@@ -76,10 +76,10 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
     let leads = matches!(part, Part::Lead(..));
     let forward = shared.pass.metric == TestMetric::Latency || !shared.pass.op.pulls();
     let directions = (forward == leads || shared.pass.bidirectional, forward != leads || shared.pass.bidirectional);
-    let led = std::thread::scope(|scope| {
-        let led = start_threads(scope, shared, directions, (sockets, front, back), dram).and_then(|()| {
+    let record = std::thread::scope(|scope| {
+        let record = start_threads(scope, shared, directions, (sockets, front, back), dram).and_then(|()| {
             let (sends, receives) = directions;
-            let led = PassRecord::default();
+            let record = PassRecord::default();
             Conductor {
                 channel: &mut *channel,
                 shared,
@@ -90,11 +90,11 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
                 counted: 0,
                 said_sent: false,
                 stopping: None,
-                led,
+                record,
             }
             .run(sockets)
         });
-        led.map_err(|failure| {
+        record.map_err(|failure| {
             // A thread knows better than the signals why a connection broke, but only until the streams are cut.
             let first = shared.failure().filter(|_| failure.kind == Kind::Fabric);
             // No thread may stay in a call or at the gate, and what is on the streams is of no use any more.
@@ -105,7 +105,7 @@ pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Meas
             first.unwrap_or(failure)
         })
     })?;
-    account::measurement(shared, led, cpu::thread() - before)
+    account::measurement(shared, record, cpu::thread() - before)
 }
 
 fn start_threads<'scope, 'env: 'scope>(
@@ -189,7 +189,7 @@ struct Conductor<'a, 'b> {
     counted: u64,
     said_sent: bool,
     stopping: Option<Instant>,
-    led: PassRecord,
+    record: PassRecord,
 }
 
 impl Conductor<'_, '_> {
@@ -201,8 +201,8 @@ impl Conductor<'_, '_> {
         while !self.is_over() {
             self.turn(sockets)?;
         }
-        self.led.interval = self.window.take().and_then(|window| window.finish(clock::now()).interval);
-        Ok(self.led)
+        self.record.interval = self.window.take().and_then(|window| window.finish(clock::now()).interval);
+        Ok(self.record)
     }
 
     fn lead(&mut self, rule: step::Window, start_at: Option<u64>) -> Result<(), Failure> {
@@ -220,7 +220,7 @@ impl Conductor<'_, '_> {
             clock::wait_until(start, self.shared.control)?;
         }
         let started = clock::now();
-        self.led.started = Some(started);
+        self.record.started = Some(started);
         if self.shared.pass.metric == TestMetric::Bandwidth {
             self.window = Some(Window::begin(rule, 1, started));
         }
@@ -232,7 +232,7 @@ impl Conductor<'_, '_> {
     }
 
     fn is_over(&self) -> bool {
-        (!self.sends || self.led.theirs.is_some()) && (!self.receives || self.led.ours.is_some())
+        (!self.sends || self.record.theirs.is_some()) && (!self.receives || self.record.ours.is_some())
     }
 
     /// Waits for something to happen, and does what follows from it.
@@ -262,10 +262,10 @@ impl Conductor<'_, '_> {
             self.said_sent = true;
             self.channel.say(&Signal::Sent(shared.sources.bytes()))?;
         }
-        if self.receives && self.led.ours.is_none() && shared.sinks.is_done() {
+        if self.receives && self.record.ours.is_none() && shared.sinks.is_done() {
             let ours = account::sinks(shared)?;
             self.channel.say(&Signal::Got(ours.clone()))?;
-            self.led.ours = Some(ours);
+            self.record.ours = Some(ours);
         }
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Conductor<'_, '_> {
     fn heard(&mut self, signal: Signal, sockets: &[TcpStream]) -> Result<(), Failure> {
         match signal {
             Signal::Start if self.sends => {
-                self.led.started = Some(clock::now());
+                self.record.started = Some(clock::now());
                 self.shared.open_gate();
             }
             Signal::Halt if self.sends => self.shared.halt.store(true, Ordering::Relaxed),
@@ -308,8 +308,8 @@ impl Conductor<'_, '_> {
                 }
             }
             Signal::Got(theirs) if self.said_sent => {
-                self.led.ended = Some(clock::now());
-                self.led.theirs = Some(theirs);
+                self.record.ended = Some(clock::now());
+                self.record.theirs = Some(theirs);
             }
             other => return Err(unexpected(&other)),
         }

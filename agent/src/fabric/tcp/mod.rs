@@ -15,7 +15,7 @@
 //! | [`stream`] | sending and receiving |
 //! | [`memory`] | a stream's bytes, in host memory or staged to a GPU |
 //! | [`signal`] | what the ends tell one another |
-//! | [`conduct`] | one pass, led from the link's thread |
+//! | [`conduct`] | one pass, run from the link's thread |
 //! | [`source`], [`sink`], [`ping`] | the threads |
 //! | [`shared`], [`account`] | what they share, and what it came to |
 

@@ -42,21 +42,21 @@ impl VerbsEnd {
         let measured = match op {
             Op::Write => {
                 let (outgoing, incoming) = self.flags(timing.size)?;
-                let mut paddle = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+                let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
                 self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
-                play(&mut paddle, &mut waiter, timing, control, 2)
+                play(&mut side, &mut waiter, timing, control, 2)
             }
             _ if op.takes_receives() => {
                 self.post_receives()?;
                 self.drain()?;
                 self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
                 let stage = self.stage(op, timing.size);
-                let mut paddle = self.by_receive(&mut sends, stage);
-                play(&mut paddle, &mut waiter, timing, control, 2)
+                let mut side = self.by_receive(&mut sends, stage);
+                play(&mut side, &mut waiter, timing, control, 2)
             }
             _ => {
-                let mut paddle = ByCompletion { sends: &mut sends, poller: &mut self.resources.poller };
-                play(&mut paddle, &mut waiter, timing, control, 1)
+                let mut side = ByCompletion { sends: &mut sends, poller: &mut self.resources.poller };
+                play(&mut side, &mut waiter, timing, control, 1)
             }
         };
         if op.takes_receives() {
@@ -138,7 +138,7 @@ impl VerbsEnd {
         })
     }
 
-    /// A paddle for messages that take receives.
+    /// A side for messages that take receives.
     pub fn by_receive<'a>(&'a mut self, sends: &'a mut Sends, stage: Option<Copies>) -> ByReceive<'a> {
         let (ahead, receives) = (u64::from(self.resources.settings.receives), &mut self.progress.receives[0]);
         ByReceive { sends, poller: &mut self.resources.poller, receives, ahead, waiting: 0, used: 0, stage }
@@ -146,21 +146,21 @@ impl VerbsEnd {
 }
 
 fn play(
-    paddle: &mut impl PingPongSide,
+    side: &mut impl PingPongSide,
     waiter: &mut Waiter,
     timing: &Timing,
     control: &Control,
     trips: u64,
 ) -> Result<Measurement, Failure> {
     if timing.warm_up > 0 {
-        serve_first(paddle, waiter, (Window::Duration(timing.warm_up), timing.size), &mut Recorder::new())?;
+        serve_first(side, waiter, (Window::Duration(timing.warm_up), timing.size), &mut Recorder::new())?;
     }
     if let Some(start) = timing.start_at {
         clock::wait_until(start, control)?;
     }
     let mut recorder = Recorder::new();
     let used = cpu::thread();
-    let tally = serve_first(paddle, waiter, (timing.window, timing.size), &mut recorder)?;
+    let tally = serve_first(side, waiter, (timing.window, timing.size), &mut recorder)?;
     let mut measurement = tally.measurement(cpu::thread() - used);
     measurement.latency = Some(recorder.finish(trips));
     Ok(measurement)

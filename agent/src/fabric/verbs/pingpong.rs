@@ -32,16 +32,16 @@ pub trait PingPongSide {
     ///
     /// # Errors
     /// The post failed.
-    fn hit(&mut self) -> Result<(), Failure>;
+    fn send(&mut self) -> Result<(), Failure>;
 
     /// Whether the other side's message is here; once for each.
     ///
     /// # Errors
     /// Something went wrong on the queue pair.
-    fn back(&mut self) -> Result<bool, Failure>;
+    fn arrived(&mut self) -> Result<bool, Failure>;
 
     /// Whether everything that had arrived was asked for, so that only what arrives from now on can be an answer.
-    fn empty_handed(&self) -> bool {
+    fn caught_up(&self) -> bool {
         true
     }
 
@@ -49,7 +49,7 @@ pub trait PingPongSide {
     ///
     /// # Errors
     /// Something went wrong on the queue pair.
-    fn put_down(&mut self) -> Result<bool, Failure>;
+    fn drain(&mut self) -> Result<bool, Failure>;
 }
 
 fn refused(errno: i32) -> Failure {
@@ -87,7 +87,7 @@ pub struct ByMemory<'a> {
 }
 
 impl<'a> ByMemory<'a> {
-    /// A paddle that has not seen a beat yet.
+    /// A side to which no message has come yet.
     pub fn new(sends: &'a mut Sends, poller: &'a mut Poller, outgoing: Flag, incoming: Flag) -> Self {
         incoming.store(0);
         Self { sends, poller, outgoing, incoming, sent: 0, seen: 0, looks: 0 }
@@ -96,7 +96,7 @@ impl<'a> ByMemory<'a> {
 
 impl PingPongSide for ByMemory<'_> {
     #[inline]
-    fn hit(&mut self) -> Result<(), Failure> {
+    fn send(&mut self) -> Result<(), Failure> {
         self.sent = self.sent.wrapping_add(1);
         self.outgoing.store(self.sent);
         while self.sends.in_flight() >= u64::from(DEPTH) {
@@ -106,7 +106,7 @@ impl PingPongSide for ByMemory<'_> {
     }
 
     #[inline]
-    fn back(&mut self) -> Result<bool, Failure> {
+    fn arrived(&mut self) -> Result<bool, Failure> {
         let expected = self.seen.wrapping_add(1);
         if self.incoming.load() == expected {
             self.seen = expected;
@@ -119,7 +119,7 @@ impl PingPongSide for ByMemory<'_> {
         Ok(false)
     }
 
-    fn put_down(&mut self) -> Result<bool, Failure> {
+    fn drain(&mut self) -> Result<bool, Failure> {
         reap(self.sends, self.poller)?;
         Ok(told(self.sends))
     }
@@ -160,7 +160,7 @@ impl ByReceive<'_> {
 
 impl PingPongSide for ByReceive<'_> {
     #[inline]
-    fn hit(&mut self) -> Result<(), Failure> {
+    fn send(&mut self) -> Result<(), Failure> {
         while self.sends.in_flight() >= u64::from(DEPTH) {
             self.look()?;
         }
@@ -176,7 +176,7 @@ impl PingPongSide for ByReceive<'_> {
     }
 
     #[inline]
-    fn back(&mut self) -> Result<bool, Failure> {
+    fn arrived(&mut self) -> Result<bool, Failure> {
         if self.waiting == 0 {
             self.look()?;
         }
@@ -190,11 +190,11 @@ impl PingPongSide for ByReceive<'_> {
     }
 
     #[inline]
-    fn empty_handed(&self) -> bool {
+    fn caught_up(&self) -> bool {
         self.waiting == 0
     }
 
-    fn put_down(&mut self) -> Result<bool, Failure> {
+    fn drain(&mut self) -> Result<bool, Failure> {
         self.look()?;
         self.receives.consume(std::mem::take(&mut self.used), self.ahead).map_err(refused)?;
         Ok(told(self.sends))
@@ -211,16 +211,16 @@ pub struct ByCompletion<'a> {
 
 impl PingPongSide for ByCompletion<'_> {
     #[inline]
-    fn hit(&mut self) -> Result<(), Failure> {
+    fn send(&mut self) -> Result<(), Failure> {
         self.sends.post().map_err(refused)
     }
 
     #[inline]
-    fn back(&mut self) -> Result<bool, Failure> {
+    fn arrived(&mut self) -> Result<bool, Failure> {
         Ok(reap(self.sends, self.poller)? > 0)
     }
 
-    fn put_down(&mut self) -> Result<bool, Failure> {
+    fn drain(&mut self) -> Result<bool, Failure> {
         reap(self.sends, self.poller)?;
         Ok(told(self.sends))
     }
@@ -231,7 +231,7 @@ impl PingPongSide for ByCompletion<'_> {
 /// # Errors
 /// The queue pair failed, the deadline passed, or the link is being closed.
 pub fn serve_first(
-    paddle: &mut impl PingPongSide,
+    side: &mut impl PingPongSide,
     waiter: &mut Waiter,
     (rule, size): (Rule, u64),
     recorder: &mut Recorder,
@@ -241,15 +241,15 @@ pub fn serve_first(
     let (mut before, mut sample) = (clock::now(), None);
     window.start(before);
     while window.running() && done < quota {
-        paddle.hit()?;
+        side.send()?;
         // The message is on its way: now there is time to keep the last sample.
         if let Some(sample) = sample {
             recorder.record(sample);
         }
-        if paddle.empty_handed() {
+        if side.caught_up() {
             waiter.rest()?;
         }
-        while !paddle.back()? {
+        while !side.arrived()? {
             waiter.pause()?;
         }
         waiter.progress();
@@ -262,7 +262,7 @@ pub fn serve_first(
     if let Some(sample) = sample {
         recorder.record(sample);
     }
-    while !paddle.put_down()? {
+    while !side.drain()? {
         waiter.pause()?;
     }
     Ok(window.finish(before))
@@ -273,15 +273,15 @@ pub fn serve_first(
 /// # Errors
 /// As [`serve_first`].
 pub fn return_all(
-    paddle: &mut impl PingPongSide,
+    side: &mut impl PingPongSide,
     waiter: &mut Waiter,
     mut over: impl FnMut(&Waiter) -> bool,
 ) -> Result<u64, Failure> {
     let mut returned = 0;
     loop {
-        while !paddle.back()? {
+        while !side.arrived()? {
             if over(waiter) {
-                while !paddle.put_down()? {
+                while !side.drain()? {
                     waiter.pause()?;
                 }
                 return Ok(returned);
@@ -289,9 +289,9 @@ pub fn return_all(
             waiter.pause()?;
         }
         waiter.progress();
-        paddle.hit()?;
+        side.send()?;
         returned += 1;
-        if paddle.empty_handed() {
+        if side.caught_up() {
             waiter.rest()?;
         }
     }
@@ -312,17 +312,17 @@ mod tests {
     struct ThirdLook(u32);
 
     impl PingPongSide for ThirdLook {
-        fn hit(&mut self) -> Result<(), Failure> {
+        fn send(&mut self) -> Result<(), Failure> {
             self.0 = 0;
             Ok(())
         }
 
-        fn back(&mut self) -> Result<bool, Failure> {
+        fn arrived(&mut self) -> Result<bool, Failure> {
             self.0 += 1;
             Ok(self.0 == 3)
         }
 
-        fn put_down(&mut self) -> Result<bool, Failure> {
+        fn drain(&mut self) -> Result<bool, Failure> {
             Ok(true)
         }
     }

@@ -171,14 +171,15 @@ impl VerbsEnd {
         );
         let sink = sink.staged(delivering);
         let count = Count::default();
-        let mut led = PeerLedStream { listener: &mut self.progress.listener, sink, count, size, over: false, control };
-        led.listener.acknowledge(led.sink.mailbox())?;
+        let mut sink_of_peer =
+            PeerLedStream { listener: &mut self.progress.listener, sink, count, size, over: false, control };
+        sink_of_peer.listener.acknowledge(sink_of_peer.sink.mailbox())?;
         if op.takes_receives() {
-            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut led)?;
+            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut sink_of_peer)?;
         } else {
-            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut Unlimited, &mut led)?;
+            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut Unlimited, &mut sink_of_peer)?;
         }
-        let (measurement, over) = (led.count.finish(), led.over);
+        let (measurement, over) = (sink_of_peer.count.finish(), sink_of_peer.over);
         if op.takes_receives() {
             self.account(&flows);
             self.drain()?;
@@ -197,10 +198,10 @@ impl VerbsEnd {
         let over = |waiter: &Waiter| waiter.stopped();
         let returned = if op == Op::Write {
             let (outgoing, incoming) = self.flags(size)?;
-            let mut paddle = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+            let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
             self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
             count.begin(size);
-            return_all(&mut paddle, &mut waiter, over)?
+            return_all(&mut side, &mut waiter, over)?
         } else {
             // What an earlier pass left behind is no ping.
             self.drain()?;

@@ -4,7 +4,7 @@
 //! The backward pass is a timer of the host. It takes nothing from the GPU, so what a real one loses to the channels of NCCL
 //! that run beside it is not in these numbers.
 
-use railgauge_wire::{failure::Failure, group::Exercise};
+use railgauge_wire::{failure::Failure, group::CollectiveSpec};
 
 use super::{Bench, Timed};
 use crate::{
@@ -22,10 +22,10 @@ pub(super) struct Step<'b> {
 }
 
 impl Bench {
-    /// The step of an exercise; `None` where none is measured.
-    pub(super) fn step_of(&self, layout: &Layout, exercise: &Exercise) -> Option<Step<'_>> {
-        let training = exercise.manner.training.as_ref()?;
-        let whole = self.call(layout, exercise, 0);
+    /// The step of a collective; `None` where none is measured.
+    pub(super) fn step_of(&self, layout: &Layout, collective: &CollectiveSpec) -> Option<Step<'_>> {
+        let training = collective.options.training.as_ref()?;
+        let whole = self.call(layout, collective, 0);
         let calls = buckets(layout.count, layout.width, training).into_iter().map(|bucket| {
             let at = bucket.at.start * layout.width;
             let (send_at, receive_at) = (whole.send_at + at, whole.receive_at + at);
@@ -59,7 +59,7 @@ impl Bench {
     pub(super) fn time_steps(
         &self,
         layout: &Layout,
-        exercise: &Exercise,
+        collective: &CollectiveSpec,
         cut: &Cut,
         step: &Step<'_>,
         verified: Option<u64>,
@@ -71,12 +71,12 @@ impl Bench {
         loop {
             let further = cut.further(times.len() as u64, elapsed);
             for _ in 0..further.max(1) {
-                self.line_up(exercise, None)?;
+                self.line_up(collective, None)?;
                 alone.push(self.alone(step)?);
-                if let Some(slot) = verified.filter(|_| further == 0 && !exercise.manner.in_place) {
-                    self.poison(layout, exercise, slot)?;
+                if let Some(slot) = verified.filter(|_| further == 0 && !collective.options.in_place) {
+                    self.poison(layout, collective, slot)?;
                 }
-                self.line_up(exercise, None)?;
+                self.line_up(collective, None)?;
                 times.push(self.step(step)?);
             }
             if further == 0 {
