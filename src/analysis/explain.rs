@@ -45,10 +45,10 @@ pub struct Fit {
 /// What a finding fits, by test; empty if nothing, or if there is nobody to compare with.
 pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
     let check = CHECKS.iter().find(|check| check.name == finding.check);
-    let Some(check) = check.filter(|check| check.spoils != Spoils::Nothing) else { return Vec::new() };
+    let Some(check) = check.filter(|check| check.rule.spoils != Spoils::Nothing) else { return Vec::new() };
     let least = plan.localise.least_percent.max(LEAST_PERCENT);
     let place = hostlist::fold(finding.hosts.iter().map(String::as_str));
-    let exact = matches!(check.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand);
+    let exact = matches!(check.rule.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand);
     let about = About { finding, plan, exact, opened: opened(outliers) };
     let fit = |test: &OfTest<'_>| {
         let (here, elsewhere): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
@@ -56,7 +56,7 @@ pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec
         if here.is_empty() || elsewhere.is_empty() {
             return None;
         }
-        let spoilt = here.iter().all(|link| link.row.is_some_and(|row| spoils(check.spoils, row)));
+        let spoilt = here.iter().all(|link| link.row.is_some_and(|row| spoils(check.rule.spoils, row)));
         let slower = spoilt.then(|| slower(test.metric, &here, &elsewhere, least)).flatten();
         // What only slows things down leaves no case without a value.
         let fatal = finding.severity == Severity::Failure;

@@ -40,7 +40,7 @@ type FindingKey = (Severity, bool, String, String, Remedy);
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
     let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
     for Found { severity, unread, host, device, what, meaning, remedy } in found {
-        let said = (severity, unread, what, meaning.unwrap_or(check.meaning).to_owned(), remedy);
+        let said = (severity, unread, what, meaning.unwrap_or(check.rule.meaning).to_owned(), remedy);
         hosts.entry((said, device)).or_default().insert(host);
     }
     let mut devices: BTreeMap<(FindingKey, BTreeSet<String>), Vec<String>> = BTreeMap::new();
@@ -71,7 +71,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
             devices,
             meaning,
             remedy,
-            source: check.source.to_owned(),
+            source: check.rule.source.to_owned(),
         }
     };
     devices.into_iter().map(finding).collect()

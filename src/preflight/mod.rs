@@ -10,7 +10,7 @@
 //! | [`drift`] | the cluster judging itself: for every fact the majority's value and who differs; what changed between two runs |
 //! | `comparable` | the facts of a host that can be compared, in words |
 //!
-//! A new check is one file in `check/`, one line in its table, and its name among those that plans may overrule.
+//! A new check is one file in `check/` and one line in the list of checks, [`railgauge_model::checks`].
 
 mod check;
 mod comparable;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::facts::HostFacts;
 
-pub use check::{CHECKS, Check, Spoils, Subject};
+pub use check::{CHECKS, Check, Rule, Spoils, Subject};
 pub use comparable::{Comparable, FactOf, comparable, software};
 pub use demand::{Demand, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};

@@ -159,7 +159,7 @@ fn what_changed_between_two_looks_is_named_once_for_all_hosts() {
 fn plans_name_every_check_there_is() {
     let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
     assert_eq!(names, railgauge_model::plan::CHECKS);
-    assert!(names.is_sorted());
+    assert!(names.is_sorted(), "{names:?}");
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn no_check_passes_a_host_that_tells_it_nothing() {
     // for huge pages.
     let answered = ["device-count", "gpu-count", "iommu", "locked-memory", "huge-pages"];
     for check in CHECKS.iter().filter(|check| !answered.contains(&check.name)) {
-        let layer = if check.subject == Subject::InfiniBand { "InfiniBand" } else { "Ethernet" };
+        let layer = if check.rule.subject == Subject::InfiniBand { "InfiniBand" } else { "Ethernet" };
         let plan = planned(&format!("transport = \"tcp\"\n[preflight]\nescalate = \"{}\"\n", check.name));
         let cluster = untold(layer);
         for demand in demands(&plan, &cluster, &judge(&plan, &cluster)) {

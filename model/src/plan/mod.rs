@@ -8,6 +8,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `plan_table`, `launch`, `hosts`, `localise`, `preflight`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
+//! | `checks` | the names of the preflight's checks |
 //! | `read` | reading a table by its keys, and the book of mistakes |
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
@@ -17,6 +18,7 @@
 //! | [`model`] | the plan itself |
 
 pub mod baseline;
+mod checks;
 pub mod command;
 pub mod count;
 pub mod format;
@@ -41,11 +43,11 @@ use count::count;
 use toml::de::DeTable;
 
 use crate::border::text::path_text;
+pub use checks::NAMES as CHECKS;
 pub use grammar::hostlist;
 pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
-pub use preflight::NAMES as CHECKS;
 use read::{Book, file};
 
 /// A plan that is right, and the file it came from.

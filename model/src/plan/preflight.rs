@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use railgauge_wire::terms::Metric;
 
 use super::{
+    checks,
     format::{Preset, Section, Shape, key},
     grammar::quantity,
     mistakes::Mistake,
@@ -12,55 +13,6 @@ use super::{
     read::Table,
 };
 use crate::border::text::is_printable;
-
-/// Names of all checks, as `waive` and `escalate` take them. `preflight::CHECKS` has the checks themselves, and a test
-/// holds both equal: a plan is read without them.
-pub const NAMES: &[&str] = &[
-    "acs",
-    "bond",
-    "clock",
-    "clock-source",
-    "device-count",
-    "dscp-map",
-    "ecn",
-    "firmware",
-    "gid",
-    "gid-table",
-    "governor",
-    "gpu-busy",
-    "gpu-clocks",
-    "gpu-count",
-    "gpu-distance",
-    "gpu-driver",
-    "gpu-library",
-    "gpu-memory",
-    "gpu-nvlink",
-    "gpu-pcie",
-    "gpu-persistence",
-    "gpu-xid",
-    "gpudirect",
-    "huge-pages",
-    "idle",
-    "iommu",
-    "iwarp",
-    "link-rate",
-    "locked-memory",
-    "max-read-request",
-    "mtu",
-    "numa",
-    "partition",
-    "pause-frames",
-    "pcie-errors",
-    "pcie-link",
-    "pfc",
-    "port-state",
-    "qos-trust",
-    "software-device",
-    "subnet-manager",
-    "verbs-library",
-    "versions",
-    "virtual-machine",
-];
 
 /// Keys of `[preflight]`.
 pub static PREFLIGHT: Section = Section {
@@ -120,12 +72,12 @@ pub static PREFLIGHT: Section = Section {
         ),
         key(
             "waive",
-            Shape::Words(|| NAMES.to_vec()),
+            Shape::Words(|| checks::NAMES.to_vec()),
             Preset::Words("none"),
             "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and belongs \
              to such a check is judged and does not count.",
         ),
-        key("escalate", Shape::Words(|| NAMES.to_vec()), Preset::Words("none"), "Checks whose findings fail the run."),
+        key("escalate", Shape::Words(|| checks::NAMES.to_vec()), Preset::Words("none"), "Checks whose findings fail the run."),
     ],
 };
 

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, at_address};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, at_address};
 
-pub(super) const CHECK: Check = Check {
-    name: "acs",
+pub(super) const RULE: Rule = Rule {
     reads: "ACS Control of every bridge above a NIC (configuration space, root only)",
     meaning: "switches send what GPU and NIC tell each other up to the processor and back: GPUDirect loses most of its bandwidth",
     source: "PCI Express Base Specification, Access Control Services; NCCL user guide, troubleshooting, PCI Access Control Services",

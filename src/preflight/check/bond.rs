@@ -1,10 +1,9 @@
 //! Ports behind a bond.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::Bond, remedy};
 
-pub(super) const CHECK: Check = Check {
-    name: "bond",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/bonding, /sys/class/net/*/master",
     meaning: "which physical port a flow takes is decided by its hash: two flows may share one while the other idles",
     source: "kernel Documentation/networking/bonding.rst",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "clock",
+pub(super) const RULE: Rule = Rule {
     reads: "wall clock of the agent against the controller's",
     meaning: "times in its logs do not fit those of the others; measurements use monotonic clocks and are not touched",
     source: "clock readings at the greeting, the one with the shortest round trip",

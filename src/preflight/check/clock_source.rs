@@ -1,11 +1,10 @@
 //! Clocks that are slow to read.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
 
-pub(super) const CHECK: Check = Check {
-    name: "clock-source",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     meaning: "reading the clock leaves the processor and takes microseconds, which every latency sample holds",
     source: "kernel Documentation/timers/timekeeping.rst; the agent's own reading time stands in every latency record",

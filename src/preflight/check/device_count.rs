@@ -2,11 +2,10 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Rule, Scene, Severity, Spoils, Subject, Usual};
 use std::collections::BTreeMap;
 
-pub(super) const CHECK: Check = Check {
-    name: "device-count",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband",
     meaning: "cases on rails that a host does not have fail",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",

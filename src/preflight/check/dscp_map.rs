@@ -2,11 +2,10 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeSet;
 
-pub(super) const CHECK: Check = Check {
-    name: "dscp-map",
+pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (application table), traffic class of tests and drivers",
     meaning: "the measured packets travel in a class that may be dropped while the lossless one idles",
     source: "`dcb app show dev INTERFACE`; DSCP is the upper six bits of the traffic class",

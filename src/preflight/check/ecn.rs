@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "ecn",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/ecn/roce_np and roce_rp (MLNX_OFED)",
     meaning: "without notifications senders do not slow down: PFC spreads congestion to flows that have nothing to do with it",
     source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (DCQCN)",

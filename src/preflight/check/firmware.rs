@@ -2,11 +2,10 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 use std::collections::BTreeMap;
 
-pub(super) const CHECK: Check = Check {
-    name: "firmware",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/fw_ver, board_id",
     meaning: "congestion control and limits of a NIC come with its firmware: equal cards then do not behave alike",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",

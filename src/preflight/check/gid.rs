@@ -2,11 +2,10 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Remedy, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Port, Remedy, Rule, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeSet;
 
-pub(super) const CHECK: Check = Check {
-    name: "gid",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types",
     meaning: "no RoCE connection can be made",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband, gid_attrs/types",

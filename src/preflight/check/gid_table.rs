@@ -1,14 +1,13 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
 use railgauge_wire::{facts::Gid, remedy};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
 };
 
-pub(super) const CHECK: Check = Check {
-    name: "gid-table",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids, gid_attrs/types, networks of the interfaces",
     meaning: "a tool that is told one GID index for all hosts takes another type or another network here and does not connect",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband; NCCL_IB_GID_INDEX, perftest --gid-index",

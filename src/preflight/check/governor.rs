@@ -1,11 +1,10 @@
 //! Processors that save power.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, unread};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, unread};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
 
-pub(super) const CHECK: Check = Check {
-    name: "governor",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
     meaning: "cores clock down between messages: latencies grow and scatter, and one core may not fill the link",
     source: "kernel Documentation/admin-guide/pm/cpufreq.rst",

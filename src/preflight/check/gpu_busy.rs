@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-busy",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML",
     meaning: "the measurement shares the GPU's memory and engines, or gets a slice of it",
     source: "NVML",

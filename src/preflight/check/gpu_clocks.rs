@@ -1,13 +1,12 @@
 //! GPUs that are held below their clocks.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{
     facts::{Gpu, POWER_CAP},
     remedy,
 };
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-clocks",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML: clock event reasons",
     meaning: "reductions of collectives run at the lower clock",
     source: "NVML, nvmlClocksEventReasons",

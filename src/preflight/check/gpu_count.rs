@@ -2,10 +2,9 @@
 
 use railgauge_wire::{facts::GPUS, remedy};
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-count",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML",
     meaning: "cases that need the missing GPU fail; collectives are smaller or do not run",
     source: "NVML; a GPU that fell off the bus leaves Xid 79 in the kernel's log",

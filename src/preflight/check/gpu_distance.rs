@@ -1,11 +1,10 @@
 //! GPUs that are far from every NIC the plan uses.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::HostFacts, remedy, terms::Distance};
 use std::collections::BTreeSet;
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-distance",
+pub(super) const RULE: Rule = Rule {
     reads: "PCI tree of /sys/devices",
     meaning: "GPU memory crosses the processor on its way to the fabric: GPUDirect is slow there or switched off",
     source: "NVIDIA GPUDirect RDMA guide; `nvidia-smi topo -m`",

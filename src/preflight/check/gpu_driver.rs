@@ -1,10 +1,9 @@
 //! GPU drivers that are not those of the others.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 use railgauge_wire::{facts::HostFacts, remedy};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-driver",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML",
     meaning: "clocks, NVLink and GPUDirect change with the driver; NCCL refuses ranks with CUDA versions that do not fit",
     source: "NVML",

@@ -1,12 +1,11 @@
 //! Hosts without CUDA or NCCL.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;
 use railgauge_wire::terms::Transport;
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-library",
+pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",
     meaning: "tests with GPUs fail on this host",
     source: "the loader's own words",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Remedy, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Remedy, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-memory",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML: ECC counters, retired pages, remapped rows",
     meaning: "the GPU may stop in the middle of a run, or wait for a reset",
     source: "NVIDIA GPU Memory Error Management (deployment guide)",

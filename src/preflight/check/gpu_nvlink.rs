@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-nvlink",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML",
     meaning: "collectives within the host lose the link's bandwidth, or fall back to PCIe",
     source: "NVML, nvmlDeviceGetNvLinkState",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-pcie",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML",
     meaning: "copies to the host and GPUDirect are capped by the missing lanes",
     source: "NVML; an idle GPU lowers the generation of its link but never the width",

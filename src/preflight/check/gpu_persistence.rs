@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-persistence",
+pub(super) const RULE: Rule = Rule {
     reads: "NVML",
     meaning: "the first use after a pause waits for the GPU to be set up, which takes seconds",
     source: "NVIDIA driver persistence (deployment guide)",

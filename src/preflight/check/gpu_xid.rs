@@ -2,11 +2,10 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeMap;
 
-pub(super) const CHECK: Check = Check {
-    name: "gpu-xid",
+pub(super) const RULE: Rule = Rule {
     reads: "Xid messages in /dev/kmsg (readable by root, or where dmesg is not restricted)",
     meaning: "the GPU erred since boot: it may be slow, missing or about to fail",
     source: "NVIDIA, XID Errors",

@@ -1,11 +1,10 @@
 //! Hosts on which NICs cannot reach GPU memory.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::GpuPath;
 
-pub(super) const CHECK: Check = Check {
-    name: "gpudirect",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/module/nvidia_peermem, flavour of /sys/module/nvidia, kernel release",
     meaning: "GPU memory goes through host memory, if the plan allows it at all: bandwidth is that of the copies",
     source: "NVIDIA GPUDirect RDMA guide; kernel Documentation/driver-api/dma-buf.rst (RDMA since 5.12)",

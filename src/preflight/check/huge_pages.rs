@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Scene, Severity, Spoils, Subject};
+use super::{Found, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "huge-pages",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/mm/hugepages/*/free_hugepages",
     meaning: "buffers cannot be placed as the plan asks: the cases fail",
     source: "kernel Documentation/admin-guide/mm/hugetlbpage.rst",

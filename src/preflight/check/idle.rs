@@ -2,10 +2,9 @@
 
 use railgauge_wire::{facts::Traffic, remedy};
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "idle",
+pub(super) const RULE: Rule = Rule {
     reads: "/proc/loadavg, /proc/stat and byte counters, read twice within a fifth of a second",
     meaning: "somebody else's work shares cores, memory and links with the measurement",
     source: "kernel Documentation/filesystems/proc.rst",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::{facts::IOMMUS, remedy};
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, unread};
 
-pub(super) const CHECK: Check = Check {
-    name: "iommu",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
     meaning: "every DMA is looked up: small messages lose rate, and GPUs and NICs may not reach each other directly",
     source: "kernel Documentation/ABI/testing/sysfs-kernel-iommu_groups; NVIDIA GPUDirect RDMA guide, supported systems",

@@ -1,12 +1,11 @@
 //! Tests that iWARP and eRDMA devices cannot run.
 
-use super::{Check, Entry, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Entry, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;
 use railgauge_wire::terms::{Service, Transport};
 
-pub(super) const CHECK: Check = Check {
-    name: "iwarp",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/node_type, /sys/module/rdma_ucm",
     meaning: "the cases fail: RDMA over TCP has reliable connections only, made by rdma_cm",
     source: "RFC 5040 (RDMAP) and RFC 7306; rdma-core's rdma_cm(7)",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 
-pub(super) const CHECK: Check = Check {
-    name: "link-rate",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate",
     meaning: "the link trained at fewer lanes or a lower speed: bandwidth on this rail is capped by it",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",

@@ -3,12 +3,11 @@
 use railgauge_model::plan::model::Test;
 use railgauge_wire::facts::LIMITS;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::Transport;
 
-pub(super) const CHECK: Check = Check {
-    name: "locked-memory",
+pub(super) const RULE: Rule = Rule {
     reads: "/proc/self/limits of the agent, which does not hold with CAP_IPC_LOCK (root)",
     meaning: "registering buffers fails with ENOMEM",
     source: "rdma-core Documentation/libibverbs.md, locked memory",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, at_address, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_address, unread};
 
-pub(super) const CHECK: Check = Check {
-    name: "max-read-request",
+pub(super) const RULE: Rule = Rule {
     reads: "Device Control in PCI configuration space (root only)",
     meaning: "what a NIC sends it first reads over PCIe: small requests leave the link waiting",
     source: "PCI Express Base Specification, Device Control; NVIDIA, \"Understanding PCIe Configuration for Maximum Performance\"",

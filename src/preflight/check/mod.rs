@@ -1,49 +1,4 @@
-//! The checks, one file each.
-
-mod acs;
-mod bond;
-mod clock;
-mod clock_source;
-mod device_count;
-mod dscp_map;
-mod ecn;
-mod firmware;
-mod gid;
-mod gid_table;
-mod governor;
-mod gpu_busy;
-mod gpu_clocks;
-mod gpu_count;
-mod gpu_distance;
-mod gpu_driver;
-mod gpu_library;
-mod gpu_memory;
-mod gpu_nvlink;
-mod gpu_pcie;
-mod gpu_persistence;
-mod gpu_xid;
-mod gpudirect;
-mod huge_pages;
-mod idle;
-mod iommu;
-mod iwarp;
-mod link_rate;
-mod locked_memory;
-mod max_read_request;
-mod mtu;
-mod numa;
-mod partition;
-mod pause_frames;
-mod pcie_errors;
-mod pcie_link;
-mod pfc;
-mod port_state;
-mod qos_trust;
-mod software_device;
-mod subnet_manager;
-mod verbs_library;
-mod versions;
-mod virtual_machine;
+//! The checks, one file each. Which there are is said once, by [`railgauge_model::checks`]: plans name them.
 
 pub(super) use iommu::iommu_mode;
 
@@ -58,11 +13,18 @@ use super::{
     usual::Usual,
 };
 
-/// A check: what it reads and what its findings mean.
+/// A check.
 #[derive(Debug)]
 pub struct Check {
     /// Name, as plans waive it.
     pub name: &'static str,
+    /// What its file says of it.
+    pub rule: Rule,
+}
+
+/// What a check reads and what its findings mean.
+#[derive(Debug)]
+pub struct Rule {
     /// The facts it reads, and where they come from.
     pub reads: &'static str,
     /// What its findings mean for the numbers.
@@ -134,57 +96,21 @@ pub(super) enum Need {
 impl Check {
     /// Everything it finds.
     pub(super) fn find(&self, scene: &Scene<'_>) -> Vec<Found> {
-        (self.find)(scene)
+        (self.rule.find)(scene)
     }
 }
 
-/// Every check there is, by name.
-pub const CHECKS: &[Check] = &[
-    acs::CHECK,
-    bond::CHECK,
-    clock::CHECK,
-    clock_source::CHECK,
-    device_count::CHECK,
-    dscp_map::CHECK,
-    ecn::CHECK,
-    firmware::CHECK,
-    gid::CHECK,
-    gid_table::CHECK,
-    governor::CHECK,
-    gpu_busy::CHECK,
-    gpu_clocks::CHECK,
-    gpu_count::CHECK,
-    gpu_distance::CHECK,
-    gpu_driver::CHECK,
-    gpu_library::CHECK,
-    gpu_memory::CHECK,
-    gpu_nvlink::CHECK,
-    gpu_pcie::CHECK,
-    gpu_persistence::CHECK,
-    gpu_xid::CHECK,
-    gpudirect::CHECK,
-    huge_pages::CHECK,
-    idle::CHECK,
-    iommu::CHECK,
-    iwarp::CHECK,
-    link_rate::CHECK,
-    locked_memory::CHECK,
-    max_read_request::CHECK,
-    mtu::CHECK,
-    numa::CHECK,
-    partition::CHECK,
-    pause_frames::CHECK,
-    pcie_errors::CHECK,
-    pcie_link::CHECK,
-    pfc::CHECK,
-    port_state::CHECK,
-    qos_trust::CHECK,
-    software_device::CHECK,
-    subnet_manager::CHECK,
-    verbs_library::CHECK,
-    versions::CHECK,
-    virtual_machine::CHECK,
-];
+/// Declares a file of this folder for every check of the list, and the table of them all.
+macro_rules! declare {
+    ($($module:ident = $name:literal,)*) => {
+        $(mod $module;)*
+
+        /// Every check there is, by name.
+        pub const CHECKS: &[Check] = &[$(Check { name: $name, rule: $module::RULE }),*];
+    };
+}
+
+railgauge_model::checks!(declare);
 
 /// What a plan wants and nobody can read: never a pass.
 fn unread(host: &str, what: &str, wanted: &str) -> Found {

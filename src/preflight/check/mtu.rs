@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 
-pub(super) const CHECK: Check = Check {
-    name: "mtu",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
     meaning: "every pair with this host uses the smaller packets; bandwidth drops by the larger share of headers",
     source: "docs/ceilings.md: payload per packet; rdma-core's ibv_query_port(3)",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "numa",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/device/numa_node",
     meaning: "buffers and threads cannot be put beside the NIC and may sit on the far processor",
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual};
 
-pub(super) const CHECK: Check = Check {
-    name: "partition",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/pkeys",
     meaning: "ports without a partition in common, or both limited members of it, do not reach each other",
     source: "InfiniBand Architecture Specification, volume 1, section 10.9",

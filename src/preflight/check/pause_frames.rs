@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
 
-pub(super) const CHECK: Check = Check {
-    name: "pause-frames",
+pub(super) const RULE: Rule = Rule {
     reads: "ethtool (ETHTOOL_GPAUSEPARAM)",
     meaning: "a paused port stops every class of traffic, and one that ignores pauses overruns its switch",
     source: "IEEE 802.3 annex 31B; `ethtool -a INTERFACE`",

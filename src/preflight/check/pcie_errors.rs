@@ -1,10 +1,9 @@
 //! PCIe links that make errors.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::PciErrors, remedy};
 
-pub(super) const CHECK: Check = Check {
-    name: "pcie-errors",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/aer_dev_correctable, _nonfatal, _fatal",
     meaning: "every corrected error is a replay; many of them eat bandwidth, and an uncorrected one may take the device with it",
     source: "kernel Documentation/PCI/pcieaer-howto.rst",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, at_address};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_address};
 
-pub(super) const CHECK: Check = Check {
-    name: "pcie-link",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",
     meaning: "bandwidth may be capped by the slot and not by the fabric",
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",

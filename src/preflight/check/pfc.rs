@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
 
-pub(super) const CHECK: Check = Check {
-    name: "pfc",
+pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (IEEE_8021QAZ_PFC)",
     meaning: "where one end pauses and the other does not, or nobody does, packets are lost under congestion and go-back-N makes bandwidth collapse",
     source: "IEEE 802.1Qbb; `dcb pfc show dev INTERFACE`, `mlnx_qos -i INTERFACE`",

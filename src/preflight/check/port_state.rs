@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, of_interface};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, of_interface};
 
-pub(super) const CHECK: Check = Check {
-    name: "port-state",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/state and phys_state",
     meaning: "nothing can be measured on this rail",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
 
-pub(super) const CHECK: Check = Check {
-    name: "qos-trust",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/qos/trust (MLNX_OFED)",
     meaning: "routed RoCE carries its class in DSCP: a port that trusts PCP puts it into the default class, without flow control",
     source: "`mlnx_qos -i INTERFACE --trust dscp`",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "software-device",
+pub(super) const RULE: Rule = Rule {
     reads: "the device's driver; nothing below the device",
     meaning: "the protocol is real, the speeds are those of the CPU",
     source: "rdma-core Documentation/rxe.md",

@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Port, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "subnet-manager",
+pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/lid and sm_lid",
     meaning: "the port has no address on the fabric and reaches nobody",
     source: "InfiniBand Architecture Specification, volume 1, chapter 14; kernel Documentation/ABI/stable/sysfs-class-infiniband",

@@ -1,11 +1,10 @@
 //! Hosts without libibverbs.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::link::Joining;
 use railgauge_wire::remedy;
 
-pub(super) const CHECK: Check = Check {
-    name: "verbs-library",
+pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",
     meaning: "no RDMA device can be opened: every case over verbs fails on this host",
     source: "the loader's own words",

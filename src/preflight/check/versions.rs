@@ -1,14 +1,13 @@
 //! Kernels and modules that are not those of the others.
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual};
 use railgauge_wire::{
     facts::{HostFacts, MODULES as LOOKED_AT},
     remedy,
 };
 use std::collections::BTreeSet;
 
-pub(super) const CHECK: Check = Check {
-    name: "versions",
+pub(super) const RULE: Rule = Rule {
     reads: "/proc/sys/kernel/osrelease, /sys/module/*/version",
     meaning: "hosts that run different software are different hosts: compare their numbers with care",
     source: "kernel Documentation/ABI/stable/sysfs-module",

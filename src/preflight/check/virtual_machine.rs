@@ -2,10 +2,9 @@
 
 use railgauge_wire::remedy;
 
-use super::{Check, Found, Need, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
-pub(super) const CHECK: Check = Check {
-    name: "virtual-machine",
+pub(super) const RULE: Rule = Rule {
     reads: "processor flags, marks of container engines",
     meaning: "PCIe paths, interrupts and clocks are the hypervisor's; a container may hide devices and limits",
     source: "CPUID leaf 1, ECX bit 31",

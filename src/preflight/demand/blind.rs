@@ -15,8 +15,8 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> 
     let check = CHECKS.iter().find(|known| known.name == check)?;
     let ports: Vec<Port<'_>> = ports_of_plan(plan, host, facts);
     let untold = |what: &str| format!("the host does not tell {what}");
-    let seen: Vec<Port<'_>> = ports.iter().copied().filter(|port| looks_at(check.subject, port)).collect();
-    let unread = check.needs.iter().find_map(|need| match need {
+    let seen: Vec<Port<'_>> = ports.iter().copied().filter(|port| looks_at(check.rule.subject, port)).collect();
+    let unread = check.rule.needs.iter().find_map(|need| match need {
         Need::Host(known, what) => (!known(facts)).then(|| untold(what)),
         Need::Port(known, what) => seen.iter().any(|port| !known(port)).then(|| untold(what)),
         Need::Gpu(known, what) => {
@@ -27,8 +27,8 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> 
     });
     // A GPU that cannot be read is none in the facts.
     let gpus =
-        || matches!(check.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten();
-    unread.or_else(gpus).or_else(|| lacks_subject(check.subject, facts, &ports))
+        || matches!(check.rule.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten();
+    unread.or_else(gpus).or_else(|| lacks_subject(check.rule.subject, facts, &ports))
 }
 
 /// That GPUs cannot be read where a driver says that there are some.
