@@ -27,7 +27,7 @@ const PLACES: &[(&str, &[&str])] = &[
     ("minijinja", &["src/report/html"]),
     ("quick_junit", &["src/report/junit"]),
     ("indicatif", &["src/run/progress.rs"]),
-    ("openssh", &["src/cluster/ssh"]),
+    ("openssh", &["src/cluster/launcher/ssh"]),
     ("annotate_snippets", &["model/src/plan/render.rs"]),
     ("tokio", &["src/cluster", "src/run", "src/cli"]),
     ("rdma_sys", &["agent/src/verbs"]),

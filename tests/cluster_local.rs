@@ -160,7 +160,7 @@ async fn no_process_of_a_try_that_was_given_up_stays() {
     let path = place.path().join("child");
     let hang = format!("sleep 600 & echo $! > {}; wait", path.display());
     let words = vec!["sh".to_owned(), "-c".to_owned(), hang, "{host}".to_owned()];
-    let mut launch = launch(Launcher::Command(words));
+    let mut launch = launch(Launcher::Command(words.into_iter().collect()));
     launch.timeout = Duration::from_secs(2);
     let failure = one(launch, host("gpu1", "x"), &Log::default()).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Deadline, "{failure}");

@@ -176,7 +176,8 @@ fn the_document_lists_every_check() {
     let (table, after) = rest.split_once(close).unwrap();
     let mut wanted = "| check | reads | means | source |\n| --- | --- | --- | --- |\n".to_owned();
     for check in CHECKS {
-        let cells = [check.rule.reads, check.rule.meaning, check.rule.source].map(|cell| cell.replace('|', "\\|").replace('*', "\\*"));
+        let cells = [check.rule.reads, check.rule.meaning, check.rule.source]
+            .map(|cell| cell.replace('|', "\\|").replace('*', "\\*"));
         wanted += &format!("| `{}` | {} |\n", check.name, cells.join(" | "));
     }
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -16,7 +16,7 @@ use railgauge_model::{
         line::Tail,
         writer::{Claim, Journal},
     },
-    plan::{Plan, model::Launcher},
+    plan::Plan,
 };
 use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
@@ -196,11 +196,7 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
         resolved: Box::new(loaded.plan.clone()),
         version: env!("CARGO_PKG_VERSION").into(),
         controller: controller(),
-        launcher: match &loaded.plan.launch.via {
-            Launcher::Local => "agents as processes of this machine".into(),
-            Launcher::Ssh(_) => "ssh".into(),
-            Launcher::Command(words) => format!("command: {}", words.join(" ")),
-        },
+        launcher: loaded.plan.launch.via.way().words(),
     };
     let tail = Tail::of_new_run().context("no random bytes for the name of the run")?;
     let journal = begun(&directory, claim, tail)?;

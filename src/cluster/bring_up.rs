@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Agent, AgentBinary, LogSink, deploy, launch::Launcher, progress::Progress, trouble::Trouble};
+use super::{Agent, AgentBinary, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
 
 /// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
 /// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
@@ -33,7 +33,7 @@ pub fn bring_up(
 ) -> mpsc::Receiver<(String, Result<Agent, Failure>)> {
     let terms = Terms { in_flight: launch.in_flight, retries: launch.retries, timeout: launch.timeout };
     allow_files(hosts.len(), launch.in_flight, &log);
-    let launcher = Launcher::new(&launch);
+    let launcher = launcher::prepare(&launch);
     let shared = Arc::new((launcher, launch, run_id, binary, log));
     raise_with(terms, hosts, move |host, progress| {
         let shared = Arc::clone(&shared);

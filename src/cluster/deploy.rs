@@ -22,8 +22,9 @@ use tokio::{
 
 use super::{
     binary::{AgentBinary, Image, Machine},
+    child::child,
     explain,
-    launch::Connection,
+    launcher::Connection,
     pipe::{Output, Pipe},
     progress::Progress,
     script,
@@ -39,7 +40,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 pub(crate) struct Deployed(Option<Traces>);
 
 struct Traces {
-    way: Connection,
+    way: Box<dyn Connection>,
     /// The hash of its agent.
     hash: String,
     /// The agent's directory; `None` where it runs in place.
@@ -50,7 +51,7 @@ struct Traces {
 }
 
 impl Deployed {
-    fn new(way: Connection, image: &Image, directory: Option<String>, keep: bool) -> Self {
+    fn new(way: Box<dyn Connection>, image: &Image, directory: Option<String>, keep: bool) -> Self {
         Self(Some(Traces { way, hash: image.hash.clone(), directory, starting: Arc::default(), keep }))
     }
 
@@ -124,8 +125,8 @@ pub async fn cleared(limit: Duration) {
 impl Traces {
     /// Ends an agent on its host, unless it is a process of our own.
     async fn end(&self, pid: u32) {
-        if pid > 1 && !matches!(self.way, Connection::Local(_)) {
-            self.way.run_briefly(&script::sh(script::END, [pid.to_string().as_str(), &self.hash])).await;
+        if pid > 1 && !self.way.is_here() {
+            run_briefly(&*self.way, &script::sh(script::END, [pid.to_string().as_str(), &self.hash])).await;
         }
     }
 
@@ -134,47 +135,45 @@ impl Traces {
             let (pid, keep) = (pid.to_string(), if self.keep { "keep" } else { "" });
             let words = script::sh(script::CLEAR, [directory.as_str(), hash, &pid, keep]);
             // A host that does not answer keeps the file; the next run on it sweeps.
-            self.way.run_briefly(&words).await;
+            run_briefly(&*self.way, &words).await;
         }
         self.way.close().await;
     }
 }
 
-impl Connection {
-    /// Runs a script whose answer nobody needs; a host that does not answer in time is left alone.
-    async fn run_briefly(&self, words: &[String]) {
-        let _ = timeout(CLEARANCE, async {
-            if let Ok(pipe) = self.start(words).await {
-                pipe.run(b"").await;
-            }
-        })
-        .await;
-    }
+/// Runs a script whose answer nobody needs; a host that does not answer in time is left alone.
+async fn run_briefly(way: &dyn Connection, words: &[String]) {
+    let _ = timeout(CLEARANCE, async {
+        if let Ok(pipe) = way.start(words).await {
+            pipe.run(b"").await;
+        }
+    })
+    .await;
 }
 
 /// Starts the agent over an opened way.
 pub(crate) async fn start(
-    way: Connection,
+    way: Box<dyn Connection>,
     launch: &Launch,
     binary: &AgentBinary,
     progress: &Progress,
 ) -> Result<(Pipe, Deployed), Trouble> {
     let lasting = |failure| Trouble { failure, passing: false };
     let env = environment(launch).map_err(lasting)?;
-    if let Connection::Local(local) = &way {
+    if way.is_here() {
         let image = binary.image(&Machine::here()).map_err(lasting)?;
-        let pipe = local.start(&[image.path.display().to_string()], &env)?;
+        let pipe = child(&[image.path.display().to_string()], &env, remedy::CHECK_SHELL_LIMITS)?;
         return Ok((pipe, Deployed::new(way, image, None, true)));
     }
     progress.to(Stage::Deploy, "looking for the agent on the host");
-    let found = probe(&way, launch, binary).await?;
+    let found = probe(&*way, launch, binary).await?;
     let image = binary.image(&found.machine).map_err(lasting)?;
     let (file, directory) = match found.place {
         Place::InPlace => (image.path.display().to_string(), None),
         Place::Directory { path, have } => {
             if !have {
                 progress.to(Stage::Deploy, "sending the agent");
-                store(&way, &path, image).await?;
+                store(&*way, &path, image).await?;
             }
             (path.clone(), Some(path))
         }
@@ -224,7 +223,7 @@ enum Place {
 }
 
 /// Looks at a host: its architecture, the agent's directory, whether the agent is there.
-async fn probe(way: &Connection, launch: &Launch, binary: &AgentBinary) -> Result<Found, Trouble> {
+async fn probe(way: &dyn Connection, launch: &Launch, binary: &AgentBinary) -> Result<Found, Trouble> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
         format!("{}={}={path}", image.machine, image.hash)
@@ -284,7 +283,7 @@ async fn probe(way: &Connection, launch: &Launch, binary: &AgentBinary) -> Resul
 }
 
 /// Sends the agent into its directory.
-async fn store(way: &Connection, directory: &str, image: &Arc<Image>) -> Result<(), Trouble> {
+async fn store(way: &dyn Connection, directory: &str, image: &Arc<Image>) -> Result<(), Trouble> {
     let words = script::sh(script::STORE, [directory, &image.hash]);
     let output: Output = way.start(&words).await?.run(&image.bytes).await;
     let what = match script::answers(&output.stdout).first().map(String::as_str) {

@@ -8,7 +8,7 @@ use railgauge_wire::{
 
 use super::{
     gone::{Gone, Why},
-    launch::Connection,
+    launcher::Connection,
     pipe::{Output, ProcessEnd},
     trouble::Trouble,
 };
@@ -109,7 +109,7 @@ const SCRIPT: &[Sign] = &[
 
 /// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What to do depends on the
 /// way to the host: there is no sshd behind a command.
-pub(crate) fn script(output: &Output, what: &str, way: &Connection) -> Trouble {
+pub(crate) fn script(output: &Output, what: &str, way: &dyn Connection) -> Trouble {
     let words: Vec<String> = output.stderr.split(|byte| *byte == b'\n').map(text::line).collect();
     let words: Vec<&str> = words.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
     let last = shortened(&words[words.len().saturating_sub(3)..].join(" / "));
@@ -125,12 +125,11 @@ pub(crate) fn script(output: &Output, what: &str, way: &Connection) -> Trouble {
     }
     let sign = sign(SCRIPT, &cause);
     let trouble = Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
-    match sign {
+    let trouble = match sign {
         Some(sign) => trouble.remedy(sign.remedy),
-        None if output.end == ProcessEnd::Code(127) => trouble.remedy(way.not_found()),
-        None if last.is_empty() => trouble.remedy(way.silence()),
-        None => trouble.remedy_if(way.failed()),
-    }
+        None => trouble,
+    };
+    way.explain(trouble, &output.end, &last)
 }
 
 /// At most 400 characters of a text: a shell repeats a whole script in its errors.

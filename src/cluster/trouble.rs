@@ -32,13 +32,10 @@ impl Trouble {
         self
     }
 
-    /// The same trouble with the next thing to do, where one is known.
+    /// The same trouble with this as the next thing to do, unless one is known already.
     #[must_use]
-    pub fn remedy_if(self, remedy: Option<impl Into<Remedy>>) -> Self {
-        match remedy {
-            Some(remedy) => self.remedy(remedy),
-            None => self,
-        }
+    pub fn remedy_or(self, remedy: impl Into<Remedy>) -> Self {
+        if self.failure.remedy.is_some() { self } else { self.remedy(remedy) }
     }
 
     /// The failure, naming its host.

@@ -20,7 +20,6 @@ use super::{
 };
 use crate::cluster::Agent;
 use railgauge_model::journal::event::Event;
-use railgauge_model::plan::model::Launcher;
 
 /// Longest time that the copies of one GPU may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -30,7 +29,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub async fn measure(work: &Work, hosts: &Hosts, spine: &Spine) {
     let mut running = JoinSet::new();
     // All hosts of a local run are this machine: copies at the same time would share its slots.
-    let at_once = if work.plan.launch.via == Launcher::Local { 1 } else { usize::MAX };
+    let at_once = if work.plan.launch.via.way().is_one_machine() { 1 } else { usize::MAX };
     for (host, gpus) in wanted(work, hosts) {
         let Some(agent) = hosts.agents.get(&host).cloned() else { continue };
         if running.len() >= at_once {

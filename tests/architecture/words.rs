@@ -40,7 +40,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/cli/common.rs", "whether a file is a page of railgauge, by its head"),
     ("src/cli/run.rs", "/proc/self/status"),
     ("src/cluster/deploy.rs", "answers of the deploy script, for the program"),
-    ("src/cluster/explain_ssh.rs", "ssh's messages"),
+    ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
     ("src/cluster/script.rs", "answers of the deploy script, for the program"),
     ("model/src/plan", "plan files"),
     ("src/preflight/check", "the kernel's words for GIDs and modules"),

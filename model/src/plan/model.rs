@@ -2,7 +2,7 @@
 //!
 //! What is here has passed every check that needs no host.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_wire::{
     group::Training,
@@ -15,6 +15,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
+pub use super::launch::{Command, HostKeys, Launcher, Ssh, Way};
 
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -181,50 +182,6 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// Names of further variables, whose values are those of the controller's own environment.
     pub send_env: Vec<String>,
-}
-
-/// The ways to a byte pipe.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Launcher {
-    /// Agents are child processes on this machine.
-    Local,
-    /// OpenSSH.
-    Ssh(Ssh),
-    /// A command line in which `{host}` stands for the host's address (and `{name}`, `{user}`, `{port}` for what the
-    /// plan says of it); the agent's command line follows it.
-    /// Already split into words; no shell is involved.
-    Command(Vec<String>),
-}
-
-/// What ssh is told. Everything not said here comes from the user's ssh_config.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Ssh {
-    /// Another ssh_config.
-    pub config: Option<PathBuf>,
-    /// Login name.
-    pub user: Option<String>,
-    /// Port.
-    pub port: Option<u16>,
-    /// Private key file.
-    pub identity: Option<PathBuf>,
-    /// Jump hosts, first hop first.
-    pub jump: Vec<String>,
-    /// What happens with unknown host keys.
-    pub host_keys: HostKeys,
-    /// Another known_hosts file.
-    pub known_hosts: Option<PathBuf>,
-}
-
-/// Treatment of host keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostKeys {
-    /// Unknown or changed keys are errors.
-    #[default]
-    Strict,
-    /// Unknown keys are added, changed keys are errors.
-    AcceptNew,
 }
 
 /// One host.

@@ -10,7 +10,7 @@ use super::{
     launch::{self, LAUNCH},
     localise::{self, LOCALISE},
     mistakes::Mistake,
-    model::{Launcher, Plan},
+    model::Plan,
     preflight::{self, PREFLIGHT},
     read::{Book, Table},
     test_table::{self, DEFAULTS, TEST},
@@ -88,10 +88,8 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     let launch_table = top.table("launch");
     let launch = launch::read(&launch_table, top.raw("launch").is_some());
     let hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
-    if let Launcher::Command(words) = &launch.via
-        && hosts.sound
-    {
-        launch::judge_command(&launch_table, words, &hosts.list);
+    if hosts.sound {
+        launch.via.way().judge(&launch_table, &hosts.list);
     }
     let mut tests = test_table::read(&top, &hosts);
     let interleave = interleave::read(&top, &mut tests);

@@ -77,7 +77,12 @@ pub static PREFLIGHT: Section = Section {
             "Checks whose findings are only notices; `railgauge preflight` still prints them. What is wanted and belongs \
              to such a check is judged and does not count.",
         ),
-        key("escalate", Shape::Words(|| checks::NAMES.to_vec()), Preset::Words("none"), "Checks whose findings fail the run."),
+        key(
+            "escalate",
+            Shape::Words(|| checks::NAMES.to_vec()),
+            Preset::Words("none"),
+            "Checks whose findings fail the run.",
+        ),
     ],
 };
 

@@ -26,8 +26,9 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> 
         Need::Clock => (!cluster.clocks.contains_key(host)).then(|| untold("its time")),
     });
     // A GPU that cannot be read is none in the facts.
-    let gpus =
-        || matches!(check.rule.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten();
+    let gpus = || {
+        matches!(check.rule.subject, Subject::Gpu | Subject::GpuBesideNic).then(|| unreadable(facts, GPUS)).flatten()
+    };
     unread.or_else(gpus).or_else(|| lacks_subject(check.rule.subject, facts, &ports))
 }
 

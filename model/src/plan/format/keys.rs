@@ -18,7 +18,7 @@ pub struct Section {
 }
 
 /// A key of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// As written.
     pub name: &'static str,

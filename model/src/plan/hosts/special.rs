@@ -6,7 +6,7 @@ use super::Hosts;
 use crate::plan::{
     launch::not_an_argument,
     mistakes::Mistake,
-    model::{Host, Launch, Launcher},
+    model::{Host, Launch},
     read::Table,
 };
 
@@ -48,11 +48,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
 /// Says which hosts the launcher would find at one place: one machine would be measured as two. `written` is where a
 /// host's address stands.
 fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: impl Fn(usize) -> Option<Range<usize>>) {
-    let by_address = match &launch.via {
-        Launcher::Local => false,
-        Launcher::Ssh(_) => true,
-        Launcher::Command(words) => !words.iter().any(|word| word.contains("{name}")),
-    };
+    let by_address = launch.via.way().is_found_by_address();
     let mut first: HashMap<(&str, Option<u16>), usize> = HashMap::new();
     for (index, host) in hosts.list.iter().enumerate().filter(|_| by_address) {
         let known = *first.entry((&host.address, host.port)).or_insert(index);
@@ -77,12 +73,7 @@ struct Override {
 impl Override {
     fn read(entry: &Table<'_>, matched: usize, launch: &Launch) -> Self {
         for key in ["user", "port"] {
-            let used = match &launch.via {
-                Launcher::Local => false,
-                Launcher::Ssh(_) => true,
-                Launcher::Command(words) => words.iter().any(|word| word.contains(&format!("{{{key}}}"))),
-            };
-            if let Some(span) = entry.name_span(key).filter(|_| !used) {
+            if let Some(span) = entry.name_span(key).filter(|_| !launch.via.way().uses(key)) {
                 let mistake = Mistake::at(span, format!("nothing uses `{key}`"));
                 let help = format!("leave it out: it is for via = \"ssh\", or for a command that says {{{key}}}");
                 entry.book.add(mistake.help(help));

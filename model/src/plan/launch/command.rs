@@ -1,27 +1,79 @@
-//! `command`: the words that run an agent on a host.
+//! `via = "command"`: the words that run an agent on a host.
 
-use crate::plan::{command, mistakes::Mistake, model::Host, read::Table};
+use serde::{Deserialize, Serialize};
+
+use super::Way;
+use crate::plan::{
+    command,
+    format::{Key, Preset, Shape, key},
+    mistakes::Mistake,
+    model::Host,
+    read::Table,
+};
 
 const EXAMPLE: &str = "ip netns exec {host}";
 
-/// Reads the command's words; empty after saying what is wrong.
-pub fn read(launch: &Table<'_>) -> Vec<String> {
-    if launch.written("command").is_none() {
-        let span = launch.written("via").unwrap_or(launch.span.clone());
-        let mistake = Mistake::at(span, "`command` is missing: via = \"command\" needs one");
-        launch.book.add(mistake.help(format!("for example command = \"{EXAMPLE}\"")));
-        return Vec::new();
+/// A command line in which `{host}` stands for the host's address (and `{name}`, `{user}`, `{port}` for what the plan
+/// says of it); the agent's command line follows it. Already split into words; no shell is involved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Command(pub Vec<String>);
+
+impl FromIterator<String> for Command {
+    fn from_iter<I: IntoIterator<Item = String>>(words: I) -> Self {
+        Self(words.into_iter().collect())
     }
-    command::read(launch, "command", EXAMPLE)
 }
 
-/// Says which placeholders mean nothing for the hosts that there are.
-pub fn judge(launch: &Table<'_>, words: &[String], hosts: &[Host]) {
-    let Some(span) = launch.written("command") else { return };
-    let says = |place: &str| command::places(words).any(|name| name == place);
-    if hosts.len() > 1 && !words.is_empty() && !says("host") && !says("name") {
-        let message = "`command` does not say `{host}`: every agent would run at the same place";
-        launch.book.add(Mistake::at(span, message).help("put {host} where the host's address belongs"));
+impl Command {
+    /// Its key in `[launch]`.
+    pub(super) const KEY: Key = key(
+        "command",
+        Shape::Command,
+        Preset::Words("required with `via = \"command\"`"),
+        "A command that runs what follows it on a host; `{host}` stands for the host's address, `{name}`, \
+         `{user}` and `{port}` for what the plan says of it. A text is split into words like a shell splits \
+         it, quotes honoured, but no shell runs it.",
+    );
+
+    /// Reads the command's words; none after saying what is wrong.
+    pub(super) fn read(launch: &Table<'_>) -> Self {
+        let key = Self::KEY.name;
+        if launch.written(key).is_none() {
+            let span = launch.written("via").unwrap_or(launch.span.clone());
+            let mistake = Mistake::at(span, "`command` is missing: via = \"command\" needs one");
+            launch.book.add(mistake.help(format!("for example command = \"{EXAMPLE}\"")));
+            return Self(Vec::new());
+        }
+        Self(command::read(launch, key, EXAMPLE))
     }
-    command::judge(launch, "command", words, hosts.iter());
+}
+
+/// What the plan says of it.
+pub fn way(command: &Command) -> &dyn Way {
+    command
+}
+
+impl Way for Command {
+    fn words(&self) -> String {
+        format!("command: {}", self.0.join(" "))
+    }
+
+    fn is_found_by_address(&self) -> bool {
+        !self.0.iter().any(|word| word.contains("{name}"))
+    }
+
+    fn uses(&self, key: &str) -> bool {
+        self.0.iter().any(|word| word.contains(&format!("{{{key}}}")))
+    }
+
+    fn judge(&self, launch: &Table<'_>, hosts: &[Host]) {
+        let (key, words) = (Self::KEY.name, &self.0);
+        let Some(span) = launch.written(key) else { return };
+        let says = |place: &str| command::places(words).any(|name| name == place);
+        if hosts.len() > 1 && !words.is_empty() && !says("host") && !says("name") {
+            let message = "`command` does not say `{host}`: every agent would run at the same place";
+            launch.book.add(Mistake::at(span, message).help("put {host} where the host's address belongs"));
+        }
+        command::judge(launch, key, words, hosts.iter());
+    }
 }

@@ -1,43 +1,119 @@
 //! `[launch]`: how agents are started.
 
-mod command;
+/// Hands the list of launchers to a macro of the caller, as `Variant(data: Type) = module: "about";` for each. The word of
+/// `via` is the module's name. This is the one list of them: a launcher is one file here, with its type, what the plan says of it,
+/// its key and how that is read, and one in `src/cluster/launcher/`, which does the work.
+#[macro_export]
+macro_rules! launchers {
+    ($use:ident) => {
+        $use! {
+            Local = local: "every host is a process on this machine.";
+            Ssh(ssh: Ssh) = ssh: "OpenSSH, with your ssh_config.";
+            Command(command: Command) = command: "the words of `command`, then the agent's command line.";
+        }
+    };
+}
+
+macro_rules! declare {
+    ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
+        $(mod $module;)*
+
+        $($(pub use $module::$type;)?)*
+
+        /// The ways to a byte pipe.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Launcher {
+            $(#[doc = $about] $variant $(($type))?,)*
+        }
+
+        impl Launcher {
+            /// The words of `via`.
+            pub const WORDS: &[&str] = &[$(stringify!($module)),*];
+            /// The word of each launcher that has a key of its own, and that key.
+            const OWN: &[(&str, &Key)] = &[$($((stringify!($module), &$type::KEY),)?)*];
+
+            /// Its word in `via`.
+            pub const fn word(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => stringify!($module),)*
+                }
+            }
+
+            /// What the plan says of it.
+            pub fn way(&self) -> &dyn Way {
+                match self {
+                    $(Self::$variant $(($data))? => $module::way($($data)?),)*
+                }
+            }
+
+            /// Reads what belongs to the launcher of this word. What stands in the table of another one is read too, so that
+            /// what is wrong in it is said at once.
+            fn read(word: Option<&str>, launch: &Table<'_>) -> Option<Self> {
+                let mut chosen = None;
+                $(
+                    let is_chosen = word == Some(stringify!($module));
+                    if is_chosen $(|| matches!($type::KEY.shape, Shape::Table(_)))? {
+                        let read = Self::$variant $(($type::read(launch)))?;
+                        chosen = if is_chosen { Some(read) } else { chosen };
+                    }
+                )*
+                chosen
+            }
+        }
+    };
+}
+
 mod keys;
-mod ssh;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
+    format::{Key, Shape},
     mistakes::Mistake,
-    model::{Launch, Launcher},
+    model::{Host, Launch},
     read::Table,
 };
 use crate::border::text::is_printable;
 
-pub use command::judge as judge_command;
 pub use keys::LAUNCH;
-pub use ssh::not_an_argument;
+pub use ssh::{HostKeys, not_an_argument};
+
+launchers!(declare);
+
+/// What a plan says of the way to its hosts, whichever it is.
+pub trait Way {
+    /// The launcher in words, for reports.
+    fn words(&self) -> String;
+
+    /// Whether two hosts with one address and one port are one host.
+    fn is_found_by_address(&self) -> bool;
+
+    /// Whether it uses what the plan says of a host under this key: `user` or `port`.
+    fn uses(&self, key: &str) -> bool;
+
+    /// Whether all hosts are the controller's machine, so that they share its slots and processors.
+    fn is_one_machine(&self) -> bool {
+        false
+    }
+
+    /// Says what in `[launch]` means nothing for the hosts that there are.
+    fn judge(&self, _launch: &Table<'_>, _hosts: &[Host]) {}
+}
 
 /// Reads `[launch]`.
 pub fn read(launch: &Table<'_>, there: bool) -> Launch {
-    let via = if there { launch.word("via") } else { None };
-    let ssh = ssh::read(&launch.table("ssh"));
-    let via = match via.as_ref().map(|via| via.value) {
-        Some("ssh") => Launcher::Ssh(ssh),
-        Some("command") => Launcher::Command(command::read(launch)),
-        _ => Launcher::Local,
-    };
+    let given = if there { launch.word("via") } else { None };
+    let via = Launcher::read(given.as_ref().map(|given| given.value), launch).unwrap_or(Launcher::Local);
     // A wrong `via` has been said; what belongs to it is then not judged.
-    if launch.written("via").is_some() {
-        for (key, wanted, fits) in [
-            ("ssh", "ssh", matches!(via, Launcher::Ssh(_))),
-            ("command", "command", matches!(via, Launcher::Command(_))),
-        ] {
-            if let (Some(span), Some(given)) = (launch.name_span(key).filter(|_| !fits), launch.word("via")) {
-                let mistake = Mistake::at(span, format!("`{key}` has no meaning with via = \"{}\"", given.value))
-                    .also(given.span, "because of this")
-                    .help(format!("leave it out, or say via = \"{wanted}\""));
-                launch.book.add(mistake);
-            }
+    for (given, (word, key)) in given.iter().flat_map(|given| Launcher::OWN.iter().map(move |own| (given, own))) {
+        if let Some(span) = launch.name_span(key.name).filter(|_| given.value != *word) {
+            let mistake = Mistake::at(span, format!("`{}` has no meaning with via = \"{}\"", key.name, given.value))
+                .also(given.span.clone(), "because of this")
+                .help(format!("leave it out, or say via = \"{word}\""));
+            launch.book.add(mistake);
         }
     }
     Launch {
@@ -116,7 +192,7 @@ mod tests {
     use std::path::Path;
 
     use super::LAUNCH;
-    use crate::plan::{format::Shape, model::Launcher, parse};
+    use crate::plan::{format::Shape, parse};
 
     #[test]
     fn every_word_of_via_is_a_launcher_of_its_own() {
@@ -130,12 +206,11 @@ mod tests {
             );
             let (plan, _) =
                 parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{word}: {mistakes:?}"));
-            let told = match plan.launch.via {
-                Launcher::Local => "local",
-                Launcher::Ssh(_) => "ssh",
-                Launcher::Command(_) => "command",
-            };
-            assert_eq!(told, word);
+            assert_eq!(plan.launch.via.word(), word);
+            // Journals name it by the same word.
+            let told = serde_json::to_value(&plan.launch.via).unwrap();
+            let told = told.as_str().or(told.as_object().and_then(|entry| entry.keys().next().map(String::as_str)));
+            assert_eq!(told, Some(word));
         }
     }
 }

@@ -1,42 +1,147 @@
-//! `[launch.ssh]`: what ssh is told.
+//! `via = "ssh"`, and `[launch.ssh]`: what ssh is told.
 
-use std::ops::Range;
+use std::{ops::Range, path::PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::Way;
 use crate::plan::{
+    format::{Key, Preset, Section, Shape, key},
     mistakes::Mistake,
-    model::{HostKeys, Ssh},
     read::Table,
 };
 
-/// Reads the table.
-pub fn read(table: &Table<'_>) -> Ssh {
-    let harmless = |name: &str| {
-        let text = table.text(name)?;
-        if !text.value.starts_with('-') && !text.value.contains(char::is_whitespace) {
-            return Some(text.value);
+/// Keys of `[launch.ssh]`.
+static SSH: Section = Section {
+    header: "[launch.ssh]",
+    about: "What ssh is told; everything not said here comes from your ssh_config. Only with `via = \"ssh\"`.",
+    keys: &[
+        key(
+            "config",
+            Shape::Path,
+            Preset::Words("`~/.ssh/config`"),
+            "Another ssh_config (`ssh -F`); a relative path starts from the plan's directory.",
+        ),
+        key("user", Shape::Text, Preset::Words("ssh's"), "Login name."),
+        key("port", Shape::Whole(1, 65_535), Preset::Words("ssh's"), "Port of sshd."),
+        key(
+            "identity",
+            Shape::Path,
+            Preset::Words("ssh's"),
+            "Private key file (`ssh -i`); a relative path starts from the plan's directory.",
+        ),
+        key(
+            "jump",
+            Shape::Texts,
+            Preset::Words("none"),
+            "Jump hosts, first hop first (`ssh -J`): `[user@]host[:port]`.",
+        ),
+        key(
+            "host_keys",
+            Shape::Word(|| vec!["strict", "accept-new"]),
+            Preset::Value("\"strict\""),
+            "`strict`: an unknown or changed host key is an error. `accept-new`: unknown keys are added, a \
+             changed key is an error.",
+        ),
+        key(
+            "known_hosts",
+            Shape::Path,
+            Preset::Words("`~/.ssh/known_hosts`"),
+            "Another known_hosts file; a relative path starts from the plan's directory.",
+        ),
+    ],
+};
+
+/// What ssh is told. Everything not said here comes from the user's ssh_config.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Ssh {
+    /// Another ssh_config.
+    pub config: Option<PathBuf>,
+    /// Login name.
+    pub user: Option<String>,
+    /// Port.
+    pub port: Option<u16>,
+    /// Private key file.
+    pub identity: Option<PathBuf>,
+    /// Jump hosts, first hop first.
+    pub jump: Vec<String>,
+    /// What happens with unknown host keys.
+    pub host_keys: HostKeys,
+    /// Another known_hosts file.
+    pub known_hosts: Option<PathBuf>,
+}
+
+/// Treatment of host keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostKeys {
+    /// Unknown or changed keys are errors.
+    #[default]
+    Strict,
+    /// Unknown keys are added, changed keys are errors.
+    AcceptNew,
+}
+
+impl Ssh {
+    /// Its key in `[launch]`.
+    pub(super) const KEY: Key = key(
+        "ssh",
+        Shape::Table(&SSH),
+        Preset::Words("what your ssh_config says"),
+        "What ssh is told; only with `via = \"ssh\"`.",
+    );
+
+    /// Reads the table.
+    pub(super) fn read(launch: &Table<'_>) -> Self {
+        let table = &launch.table(Self::KEY.name);
+        let harmless = |name: &str| {
+            let text = table.text(name)?;
+            if !text.value.starts_with('-') && !text.value.contains(char::is_whitespace) {
+                return Some(text.value);
+            }
+            table.book.add(not_an_argument(&text.value, text.span));
+            None
+        };
+        let jump = table.texts("jump").map(|list| list.value).unwrap_or_default();
+        for hop in &jump {
+            let bad =
+                hop.text.is_empty() || hop.text.starts_with('-') || hop.text.contains([',', ' ', '\t', '\n', '\0']);
+            if bad {
+                let mistake = Mistake::at(hop.span.clone(), format!("\"{}\" is not a jump host", hop.text));
+                table.book.add(mistake.help("each element is one hop: [user@]host[:port]"));
+            }
         }
-        table.book.add(not_an_argument(&text.value, text.span));
-        None
-    };
-    let jump = table.texts("jump").map(|list| list.value).unwrap_or_default();
-    for hop in &jump {
-        let bad = hop.text.is_empty() || hop.text.starts_with('-') || hop.text.contains([',', ' ', '\t', '\n', '\0']);
-        if bad {
-            let mistake = Mistake::at(hop.span.clone(), format!("\"{}\" is not a jump host", hop.text));
-            table.book.add(mistake.help("each element is one hop: [user@]host[:port]"));
+        Self {
+            config: table.path("config").map(|at| at.value),
+            user: harmless("user"),
+            port: table.whole("port").map(|at| at.value),
+            identity: table.path("identity").map(|at| at.value),
+            jump: jump.into_iter().map(|hop| hop.text).collect(),
+            host_keys: match table.word("host_keys").map(|at| at.value) {
+                Some("accept-new") => HostKeys::AcceptNew,
+                _ => HostKeys::Strict,
+            },
+            known_hosts: table.path("known_hosts").map(|at| at.value),
         }
     }
-    Ssh {
-        config: table.path("config").map(|at| at.value),
-        user: harmless("user"),
-        port: table.whole("port").map(|at| at.value),
-        identity: table.path("identity").map(|at| at.value),
-        jump: jump.into_iter().map(|hop| hop.text).collect(),
-        host_keys: match table.word("host_keys").map(|at| at.value) {
-            Some("accept-new") => HostKeys::AcceptNew,
-            _ => HostKeys::Strict,
-        },
-        known_hosts: table.path("known_hosts").map(|at| at.value),
+}
+
+/// What the plan says of it.
+pub fn way(ssh: &Ssh) -> &dyn Way {
+    ssh
+}
+
+impl Way for Ssh {
+    fn words(&self) -> String {
+        "ssh".into()
+    }
+
+    fn is_found_by_address(&self) -> bool {
+        true
+    }
+
+    fn uses(&self, _key: &str) -> bool {
+        true
     }
 }
 

@@ -1,6 +1,7 @@
 //! OpenSSH, by one master connection per host and ssh's own multiplexing protocol: the user's ssh_config, keys,
 //! agents, jump hosts and known hosts work as they do on the command line.
 
+mod explain;
 mod master;
 
 use std::{fs, sync::Arc, time::Duration};
@@ -8,7 +9,7 @@ use std::{fs, sync::Arc, time::Duration};
 use openssh::{Session, Stdio};
 use railgauge_model::{
     border::text,
-    plan::model::{Host, Ssh},
+    plan::model::{Host, Launch, Ssh},
 };
 use railgauge_wire::{
     failure::{Kind, Stage},
@@ -16,7 +17,8 @@ use railgauge_wire::{
 };
 use tokio::time::sleep;
 
-use super::{
+use super::{Connection, Launcher, Pending};
+use crate::cluster::{
     pipe::{Pipe, ProcessEnd},
     trouble::Trouble,
 };
@@ -25,24 +27,33 @@ use super::{
 const AFTERMATH: Duration = Duration::from_millis(100);
 
 /// What all connections share.
-pub(crate) struct Launcher {
+struct Prepared {
     ssh: Ssh,
     timeout: Duration,
     /// Control sockets and logs of the masters; private, removed with the last connection.
     room: Arc<master::Room>,
 }
 
-impl Launcher {
-    pub fn new(ssh: &Ssh, timeout: Duration) -> Result<Self, Trouble> {
-        let room = master::control_directory().map_err(|error| {
-            Trouble::lasting(Stage::Connect, Kind::Configuration, format!("no directory for ssh's sockets: {error}"))
-                .remedy(remedy::SSH_SOCKET_DIR)
-        })?;
-        Ok(Self { ssh: ssh.clone(), timeout, room: Arc::new(room) })
-    }
+/// Makes the directory for the sockets.
+pub(super) fn prepare(ssh: &Ssh, launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
+    let room = master::control_directory().map_err(|error| {
+        Trouble::lasting(Stage::Connect, Kind::Configuration, format!("no directory for ssh's sockets: {error}"))
+            .remedy(remedy::SSH_SOCKET_DIR)
+    })?;
+    Ok(Box::new(Prepared { ssh: ssh.clone(), timeout: launch.timeout, room: Arc::new(room) }))
+}
 
-    /// Connects to a host.
-    pub async fn open(&self, host: &Host) -> Result<SshConnection, Trouble> {
+impl Launcher for Prepared {
+    fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
+        Box::pin(async move {
+            let opened: Box<dyn Connection> = Box::new(self.connect(host).await?);
+            Ok(opened)
+        })
+    }
+}
+
+impl Prepared {
+    async fn connect(&self, host: &Host) -> Result<SshConnection, Trouble> {
         if host.address.is_empty() || host.address.starts_with('-') {
             let cause = format!("\"{}\" is not an address for ssh", host.address);
             return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::CORRECT_ADDRESS));
@@ -53,15 +64,43 @@ impl Launcher {
 }
 
 /// A connection.
-pub(crate) struct SshConnection {
+struct SshConnection {
     session: Arc<Session>,
     /// Lives as long as the sockets in it are needed.
     _room: Arc<master::Room>,
 }
 
+impl Connection for SshConnection {
+    fn start<'a>(&'a self, words: &'a [String]) -> Pending<'a, Result<Pipe, Trouble>> {
+        Box::pin(self.process(words))
+    }
+
+    fn may_share_files(&self) -> bool {
+        false
+    }
+
+    fn explain(&self, trouble: Trouble, end: &ProcessEnd, words: &str) -> Trouble {
+        match end {
+            ProcessEnd::Code(127) => trouble.remedy_or(remedy::INSTALL_COREUTILS),
+            _ if words.is_empty() => trouble.remedy_or(remedy::CHECK_LOGIN_SHELL),
+            _ => trouble,
+        }
+    }
+
+    /// The master ends once no process uses it.
+    fn close(self: Box<Self>) -> Pending<'static, ()> {
+        Box::pin(async move {
+            if let Ok(session) = Arc::try_unwrap(self.session) {
+                // A master that is gone already has nothing to close.
+                let _ = session.close().await;
+            }
+        })
+    }
+}
+
 impl SshConnection {
     /// Starts a process on the host. openssh quotes every word for the login shell.
-    pub async fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
+    async fn process(&self, words: &[String]) -> Result<Pipe, Trouble> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(Trouble::lasting(Stage::Start, Kind::Internal, "nothing to start"));
         };
@@ -99,14 +138,6 @@ impl SshConnection {
             end: Box::pin(end),
             kill: None,
         })
-    }
-
-    /// Closes the connection. The master ends once no process uses it.
-    pub async fn close(self) {
-        if let Ok(session) = Arc::try_unwrap(self.session) {
-            // A master that is gone already has nothing to close.
-            let _ = session.close().await;
-        }
     }
 }
 

@@ -22,7 +22,8 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::cluster::{explain_ssh, trouble::Trouble};
+use super::explain;
+use crate::cluster::trouble::Trouble;
 
 /// Seconds that an ssh master without a conversation lives: long enough between two steps of bringing a host up on a
 /// busy machine, and the longest that one outlives a controller that was killed.
@@ -62,10 +63,10 @@ pub(super) async fn connect(ssh: &Ssh, host: &Host, limit: Duration, room: &Path
         Ok(status) if status.success() => Ok(Session::new_native_mux(own)),
         Ok(_) => {
             let mut text = fs::read_to_string(&log).unwrap_or_default();
-            if text.contains(explain_ssh::NO_PEER) {
+            if text.contains(explain::NO_PEER) {
                 text += &words_of_the_jump(ssh, host, limit).await;
             }
-            Err(explain_ssh::connect(&text, &host.address, ssh.known_hosts.as_deref()))
+            Err(explain::connect(&text, &host.address, ssh.known_hosts.as_deref()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(configuration("the program `ssh` is not installed here".to_owned()).remedy(remedy::INSTALL_SSH))

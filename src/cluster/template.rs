@@ -1,7 +1,4 @@
-//! Any command that runs what follows it somewhere: `ip netns exec {host}`, `kubectl exec -i {host} --`,
-//! `docker exec -i {host}`, `srun -w {host}`. No shell takes part: the template's words, then the process's words.
-
-use std::collections::BTreeMap;
+//! Commands with places for what the plan says of a host. No shell takes part.
 
 use railgauge_model::plan::model::Host;
 use railgauge_wire::{
@@ -9,36 +6,7 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{local, pipe::Pipe, trouble::Trouble};
-
-/// A command template.
-pub(crate) struct Launcher {
-    template: Vec<String>,
-}
-
-impl Launcher {
-    pub fn new(template: &[String]) -> Self {
-        Self { template: template.to_vec() }
-    }
-
-    /// Fills the template in for one host; nothing is started yet.
-    pub fn open(&self, host: &Host) -> Result<CommandConnection, Trouble> {
-        filled(&self.template, host).map(|words| CommandConnection { words })
-    }
-}
-
-/// A command that reaches one host.
-pub(crate) struct CommandConnection {
-    words: Vec<String>,
-}
-
-impl CommandConnection {
-    /// Starts a process behind the command.
-    pub fn start(&self, words: &[String]) -> Result<Pipe, Trouble> {
-        let words: Vec<String> = self.words.iter().chain(words).cloned().collect();
-        local::child(&words, &BTreeMap::new(), remedy::LAUNCH_COMMAND_PROGRAM)
-    }
-}
+use super::trouble::Trouble;
 
 /// A command's words for one host: `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of it.
 pub(crate) fn filled(template: &[String], host: &Host) -> Result<Vec<String>, Trouble> {

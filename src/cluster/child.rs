@@ -1,4 +1,4 @@
-//! Agents as child processes on this machine: the embedded default. Nothing is deployed.
+//! Child processes of this machine: agents beside the controller, and the programs by which launchers reach a host.
 
 use std::{collections::BTreeMap, process::Stdio};
 
@@ -9,16 +9,6 @@ use railgauge_wire::{
 use tokio::process::Command;
 
 use super::{pipe::Pipe, trouble::Trouble};
-
-/// This machine.
-pub(crate) struct LocalConnection;
-
-impl LocalConnection {
-    /// Starts a process of this machine.
-    pub fn start(&self, words: &[String], env: &BTreeMap<String, String>) -> Result<Pipe, Trouble> {
-        child(words, env, remedy::CHECK_SHELL_LIMITS)
-    }
-}
 
 /// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches the
 /// controller alone, which then ends its agents in good order.

@@ -9,7 +9,7 @@ use railgauge_wire::{
     remedy::{self, Entry},
 };
 
-use super::trouble::Trouble;
+use crate::cluster::trouble::Trouble;
 
 /// A known text: one of `parts` occurs, ignoring case.
 struct Sign {
@@ -77,10 +77,10 @@ const SIGNS: &[Sign] = &[
 ];
 
 /// What ssh says of a peer behind a jump host or proxy command that closed the connection.
-pub(crate) const NO_PEER: &str = "UNKNOWN port 65535";
+pub(super) const NO_PEER: &str = "UNKNOWN port 65535";
 
 /// Why a connection failed. `text` is ssh's, `known_hosts` the plan's file for host keys.
-pub(crate) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> Trouble {
+pub(super) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> Trouble {
     if let Some(trouble) = host_key(text, address, known_hosts) {
         return trouble;
     }
