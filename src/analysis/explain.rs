@@ -62,20 +62,10 @@ pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec
         let fatal = finding.severity == Severity::Failure;
         let missing = fatal.then(|| missing(&here, &elsewhere)).flatten();
         let parts: Vec<String> = [slower, missing].into_iter().flatten().collect();
-        let words = || format!("{}: {} of {place} {}", test.test, words(test.metric), parts.join("; "));
+        let words = || format!("{}: {} of {place} {}", test.test, test.metric.name(), parts.join("; "));
         (!parts.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words() })
     };
     outliers.tests.iter().filter_map(fit).collect()
-}
-
-const fn words(metric: Metric) -> &'static str {
-    match metric {
-        Metric::LatencyP50 => "median latency",
-        Metric::Busbw => "bus bandwidth",
-        Metric::MessageRate => "message rate",
-        Metric::StepTime => "step time",
-        _ => "bandwidth",
-    }
 }
 
 /// Whether findings of this kind may change a row's value.

@@ -23,10 +23,9 @@ pub fn carries_quantile(q: f64, n: usize) -> bool {
 
 /// Fewest operations from which on a window carries this metric; 1 for what single operations carry.
 pub const fn needed(metric: Metric) -> u64 {
-    match (metric.permille(), metric) {
-        (Some(permille), _) if permille > 500 => ABOVE * 1000 / (1000 - permille),
-        (_, Metric::LatencyStdev) => 2,
-        _ => 1,
+    match metric.permille() {
+        Some(permille) if permille > 500 => ABOVE * 1000 / (1000 - permille),
+        _ => metric.fewest(),
     }
 }
 

@@ -17,7 +17,7 @@ use railgauge_model::{journal::event::Sample, plan::metrics_of};
 use railgauge_wire::{
     facts::HostFacts,
     measure::Measurement,
-    terms::{Metric, Op, TestMetric, Transport},
+    terms::{Op, TestMetric, Transport},
 };
 
 use super::{
@@ -111,15 +111,15 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
     if direction == Direction::Within(None) {
         return Vec::new();
     }
-    let metrics = metrics_of(case.cell.metric, case.cell.op, false).iter().filter(|metric| is_needed(**metric));
+    let metrics = metrics_of(case.cell.metric, case.cell.op, false).into_iter().filter(|metric| !metric.is_optional());
     let missing = metrics.filter_map(|metric| {
         let value = match case.cell.manner {
-            Some(_) => value::of_group(*metric, sample, &case.cell, case.flow.ranks()),
-            None => value::of(*metric, sample, direction),
+            Some(_) => value::of_group(metric, sample, &case.cell, case.flow.ranks()),
+            None => value::of(metric, sample, direction),
         };
         match value {
             // Nothing else may be zero: a window without bytes, a step that took no time.
-            Ok(Some(value)) if value > 0.0 || may_be_zero(*metric) => None,
+            Ok(Some(value)) if value > 0.0 || metric.may_be_zero() => None,
             Ok(Some(value)) => Some(format!("{host}: measure: a {metric} of {value}")),
             Ok(None) => Some(format!("{host}: measure: the sample holds no {metric}")),
             Err(why) => Some(format!("{host}: measure: {why}")),
@@ -138,18 +138,6 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
         Transport::Nccl => false,
     };
     takes_part && cell.metric == TestMetric::Bandwidth && result.case.flow.members.is_empty()
-}
-
-/// Whether a case without this metric is not measured. CPU time is told beside a bandwidth where an end counts it, and a
-/// standard deviation beside a latency where there were two operations.
-const fn is_needed(metric: Metric) -> bool {
-    !matches!(metric, Metric::CpuTimePerGib | Metric::CpuTimePerGibRemote | Metric::LatencyStdev)
-}
-
-/// Whether zero is a value of this metric, or is told of as one that cannot be true.
-const fn may_be_zero(metric: Metric) -> bool {
-    use Metric::{LatencyMax, LatencyMin, LatencyStdev, StepExposed};
-    metric.permille().is_some() || matches!(metric, LatencyMin | LatencyMax | LatencyStdev | StepExposed)
 }
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.

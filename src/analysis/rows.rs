@@ -7,7 +7,7 @@ use railgauge_model::{
     plan::metrics_of,
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Memory, Metric, Transport};
+use railgauge_wire::terms::{Memory, Metric, Reads, Side, Transport};
 
 use super::{
     ceiling::{self, RankHost},
@@ -89,8 +89,8 @@ fn of_case<'r>(
 ) -> impl Iterator<Item = Row> {
     let error = result.error();
     let metrics = metrics_of(result.case.cell.metric, result.case.cell.op, result.test.at_once());
-    let metrics = metrics.iter().filter(|metric| together::has_row(result, **metric));
-    metrics.filter_map(move |&metric| {
+    let metrics = metrics.into_iter().filter(|metric| together::has_row(result, *metric));
+    metrics.filter_map(move |metric| {
         let mut values = Vec::new();
         let mut senseless = None;
         for (repeat, sample) in &result.samples {
@@ -105,8 +105,8 @@ fn of_case<'r>(
                 Err(words) => senseless = Some(format!("{} (repeat {repeat}): {words}", result.case.flow.from.host)),
             }
         }
-        // A responder that takes no part has no CPU time to report: no row, rather than a row that looks missing.
-        if values.is_empty() && senseless.is_none() && metric == Metric::CpuTimePerGibRemote {
+        // A responder that takes no part has spent nothing to report: no row, rather than a row that looks missing.
+        if values.is_empty() && senseless.is_none() && matches!(metric.reads(), Reads::Spent(Side::Responder, _)) {
             return None;
         }
         let absent = (values.is_empty() && !result.samples.is_empty() && senseless.is_none()).then(|| {

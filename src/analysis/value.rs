@@ -8,10 +8,8 @@
 use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
     measure::{Latency, Measurement, SLICE},
-    terms::Metric,
+    terms::{Collective, Metric, Reads, Side},
 };
-
-use super::percentile;
 
 /// How two ends' accounts are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,36 +38,20 @@ pub struct Spans {
 pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, String> {
     let here = &sample.initiator;
     let there = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
-    let latency = |pick: fn(&Latency) -> f64| Ok(here.latency.as_ref().map(|latency| pick(latency) / 1e3));
-    let value = match metric {
-        Metric::Bandwidth => rate(here, there, direction, |end| end.bytes as f64 * 8.0).map(Some),
-        Metric::MessageRate => rate(here, there, direction, |end| end.operations as f64 * 1e3).map(Some),
-        Metric::LatencyMin => latency(|l| l.min as f64),
-        Metric::LatencyP50 => latency(|l| l.p50 as f64),
-        Metric::LatencyP90 => latency(|l| l.p90 as f64),
-        Metric::LatencyP99 => latency(|l| l.p99 as f64),
-        Metric::LatencyP999 => latency(|l| l.p999 as f64),
-        Metric::LatencyMax => latency(|l| l.max as f64),
-        // One operation deviates from nothing.
-        Metric::LatencyStdev => {
-            let several = here.latency.as_ref().filter(|latency| percentile::carries(metric, latency.samples));
-            Ok(several.map(|latency| latency.stdev / 1e3))
+    let value = match metric.reads() {
+        Reads::Rate(amount) => Some(rate(here, there, direction, amount)?),
+        Reads::Latency(read) => {
+            let enough = |latency: &&Latency| latency.samples.max(1) >= metric.fewest();
+            here.latency.as_ref().filter(enough).map(|latency| read(latency) / 1e3)
         }
-        Metric::CpuTimePerGib => Ok(cpu(here, here.bytes)),
+        Reads::Spent(Side::Initiator, read) => read(here, here.bytes),
         // A passive responder counts no bytes; what it spends is spent on the initiator's.
-        Metric::CpuTimePerGibRemote => {
-            Ok(sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| cpu(end, here.bytes)))
+        Reads::Spent(Side::Responder, read) => {
+            sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| read(end, here.bytes))
         }
-        // Belong to a group, see [`of_group`], or to a whole round, see [`super::together`].
-        Metric::Busbw
-        | Metric::Algbw
-        | Metric::StepTime
-        | Metric::StepExposed
-        | Metric::StepAlone
-        | Metric::IngressBandwidth
-        | Metric::EgressBandwidth
-        | Metric::TotalBandwidth => Ok(None),
-    }?;
+        // Belongs to a group, see [`of_group`], or to a whole round, see [`super::together`].
+        Reads::Collective(_) | Reads::Round => None,
+    };
     match value {
         Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is not a measurement")),
         value => Ok(value),
@@ -82,20 +64,17 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
 /// # Errors
 /// As [`of`].
 pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Result<Option<f64>, String> {
-    let time = sample.initiator.latency.as_ref().map(|latency| latency.p50).filter(|time| *time > 0);
-    // Bytes per nanosecond are GB/s.
-    let algbw = time.map(|time| cell.size as f64 / time as f64);
-    match metric {
-        Metric::Algbw => Ok(algbw),
-        Metric::StepTime => Ok(time.map(|time| time as f64 / 1e3)),
-        Metric::StepExposed => {
-            let compute = cell.manner.as_ref().and_then(|manner| manner.training.as_ref()).map(|step| step.compute);
-            Ok(time.zip(compute).map(|(time, compute)| time.saturating_sub(compute) as f64 / 1e3))
-        }
-        Metric::StepAlone => Ok(sample.alone.as_ref().map(|alone| alone.p50 as f64 / 1e3)),
-        Metric::Busbw => Ok(algbw.zip(cell.op.bus_factor(ranks)).map(|(algbw, factor)| algbw * factor)),
-        _ => of(metric, sample, Direction::One),
-    }
+    let Reads::Collective(read) = metric.reads() else { return of(metric, sample, Direction::One) };
+    let median = |latency: &Option<Latency>| latency.as_ref().map(|latency| latency.p50);
+    let training = cell.manner.as_ref().and_then(|manner| manner.training.as_ref());
+    Ok(read(&Collective {
+        op: cell.op,
+        ranks,
+        size: cell.size,
+        time: median(&sample.initiator.latency).filter(|time| *time > 0),
+        compute: training.map(|step| step.compute),
+        alone: median(&sample.alone),
+    }))
 }
 
 /// Amount per nanosecond: the smaller of both ends for one direction, both over the common window for two.
@@ -155,12 +134,6 @@ pub(super) fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
             if end > begin { bytes as f64 * common as f64 / (end - begin) as f64 } else { 0.0 }
         })
         .sum()
-}
-
-/// Seconds of CPU time per GiB of payload.
-fn cpu(end: &Measurement, bytes: u64) -> Option<f64> {
-    // Clocks of threads count nanoseconds: none at all is no reading.
-    (bytes > 0 && end.cpu > 0).then(|| end.cpu as f64 / 1e9 / (bytes as f64 / f64::from(1 << 30)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "wire/src",
         &[
-            "natural", "shell", "terms", "remedy", "failure", "measure", "copies", "facts", "link", "step", "group",
+            "natural", "shell", "measure", "terms", "remedy", "failure", "copies", "facts", "link", "step", "group",
             "frame", "message",
         ],
     ),

@@ -35,7 +35,7 @@ macro_rules! words {
 
 mod metric;
 
-pub use metric::{Better, Metric};
+pub use metric::{Better, Collective, Family, Metric, Reads, Side};
 
 words! {
     /// What is done to the bytes.

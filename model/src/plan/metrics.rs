@@ -1,36 +1,20 @@
 //! Which metrics a test produces.
 
-use railgauge_wire::terms::{Metric, Op, TestMetric};
+use railgauge_wire::terms::{Family, Metric, Op, TestMetric};
 
 /// The metrics a test with this loop and operation produces: what an expectation may be about.
 ///
 /// `at_once` tests have the sums over a round beside the bandwidth of each flow.
-pub const fn metrics_of(metric: TestMetric, op: Op, at_once: bool) -> &'static [Metric] {
-    match (metric, op.is_collective()) {
-        (TestMetric::Bandwidth, false) if at_once => &[
-            Metric::Bandwidth,
-            Metric::MessageRate,
-            Metric::CpuTimePerGib,
-            Metric::CpuTimePerGibRemote,
-            Metric::IngressBandwidth,
-            Metric::EgressBandwidth,
-            Metric::TotalBandwidth,
-        ],
-        (TestMetric::Bandwidth, false) => {
-            &[Metric::Bandwidth, Metric::MessageRate, Metric::CpuTimePerGib, Metric::CpuTimePerGibRemote]
-        }
-        (TestMetric::Latency, _) => &[
-            Metric::LatencyMin,
-            Metric::LatencyP50,
-            Metric::LatencyP90,
-            Metric::LatencyP99,
-            Metric::LatencyP999,
-            Metric::LatencyMax,
-            Metric::LatencyStdev,
-        ],
-        (TestMetric::Bandwidth, true) => &[Metric::Busbw, Metric::Algbw],
-        (TestMetric::Step, _) => &[Metric::StepTime, Metric::StepExposed, Metric::StepAlone, Metric::Algbw],
-    }
+pub fn metrics_of(metric: TestMetric, op: Op, at_once: bool) -> Vec<Metric> {
+    let families: &[Family] = match (metric, op.is_collective()) {
+        (TestMetric::Bandwidth, false) if at_once => &[Family::Flow, Family::Round],
+        (TestMetric::Bandwidth, false) => &[Family::Flow],
+        (TestMetric::Latency, _) => &[Family::Latency],
+        (TestMetric::Bandwidth, true) => &[Family::Group, Family::Collective],
+        (TestMetric::Step, _) => &[Family::Step, Family::Collective],
+    };
+    let of = |family: Family| Metric::ALL.iter().copied().filter(move |metric| metric.family() == family);
+    families.iter().copied().flat_map(of).collect()
 }
 
 /// The metric that speaks for a test in charts and headlines.
@@ -40,5 +24,27 @@ pub const fn headline(metric: TestMetric, op: Op) -> Metric {
         (_, TestMetric::Step) => Metric::StepTime,
         (true, TestMetric::Bandwidth) => Metric::Busbw,
         (false, TestMetric::Bandwidth) => Metric::Bandwidth,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order is that of a case's rows in the frame.
+    #[test]
+    fn tests_have_their_metrics_in_one_order() {
+        let words = |metric, op, at_once| {
+            metrics_of(metric, op, at_once).iter().map(|metric| metric.word()).collect::<Vec<_>>().join(" ")
+        };
+        let flow = "bandwidth message_rate cpu_time_per_gib cpu_time_per_gib_remote";
+        let sums = "ingress_bandwidth egress_bandwidth total_bandwidth";
+        let latency = "latency_min latency_p50 latency_p90 latency_p99 latency_p999 latency_max latency_stdev";
+        assert_eq!(words(TestMetric::Bandwidth, Op::Write, false), flow);
+        assert_eq!(words(TestMetric::Bandwidth, Op::Write, true), format!("{flow} {sums}"));
+        assert_eq!(words(TestMetric::Latency, Op::Read, false), latency);
+        assert_eq!(words(TestMetric::Latency, Op::AllReduce, false), latency);
+        assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, false), "busbw algbw");
+        assert_eq!(words(TestMetric::Step, Op::AllReduce, false), "step_time step_exposed step_alone algbw");
     }
 }

@@ -63,7 +63,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             cell: a.case.cell.clone(),
         };
         let metrics = metrics_of(a.case.cell.metric, a.case.cell.op, false);
-        for &metric in metrics.iter().filter(|metric| METRICS.contains(metric)) {
+        for metric in metrics.into_iter().filter(|metric| METRICS.contains(metric)) {
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
                 let refused = refusal(result);
                 if let Some(reason) = &refused {

@@ -1,6 +1,10 @@
-//! What is measured: every metric with its unit and its better direction.
+//! What is measured. A metric is one row of the table below: its word, its unit, its better direction, the tests that have it,
+//! and what it reads of the ends' accounts. How accounts of several ends are joined is the controller's.
 
 use serde::{Deserialize, Serialize};
+
+use super::Op;
+use crate::measure::{Latency, Measurement};
 
 words! {
     /// Whether a larger or a smaller value is the better one.
@@ -12,114 +16,292 @@ words! {
     }
 }
 
-words! {
-    /// A metric column value of the frame. The unit and direction belong to the metric, never to a caller.
-    Metric {
-        /// Payload bits per second of one flow.
-        Bandwidth = "bandwidth",
-        /// Operations per second.
-        MessageRate = "message_rate",
-        /// Payload bits per second that all flows of a round bring to one NIC.
-        IngressBandwidth = "ingress_bandwidth",
-        /// Payload bits per second that all flows of a round take from one NIC.
-        EgressBandwidth = "egress_bandwidth",
-        /// Payload bits per second of all flows of a round.
-        TotalBandwidth = "total_bandwidth",
-        /// Smallest latency of the window.
-        LatencyMin = "latency_min",
-        /// Median latency.
-        LatencyP50 = "latency_p50",
-        /// 90th percentile.
-        LatencyP90 = "latency_p90",
-        /// 99th percentile.
-        LatencyP99 = "latency_p99",
-        /// 99.9th percentile.
-        LatencyP999 = "latency_p999",
-        /// Largest latency of the window.
-        LatencyMax = "latency_max",
-        /// Standard deviation of the latency.
-        LatencyStdev = "latency_stdev",
-        /// Bus bandwidth of a collective (nccl-tests' definition).
-        Busbw = "busbw",
-        /// Algorithm bandwidth of a collective: size over time.
-        Algbw = "algbw",
-        /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
-        StepTime = "step_time",
-        /// What of [`Metric::StepTime`] is communication that the backward pass did not hide.
-        StepExposed = "step_exposed",
-        /// Median time of the same buckets one after another, without a backward pass.
-        StepAlone = "step_alone",
-        /// CPU time spent per GiB of payload, at the initiator.
-        CpuTimePerGib = "cpu_time_per_gib",
-        /// CPU time spent per GiB of payload, at the responder.
-        CpuTimePerGibRemote = "cpu_time_per_gib_remote",
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $variant:ident = $word:literal: $about:expr,)+) => {
+        words! {
+            /// A metric column value of the frame. The unit and direction belong to the metric, never to a caller.
+            Metric {
+                $($(#[$doc])* $variant = $word,)+
+            }
+        }
+
+        impl Metric {
+            const fn about(self) -> About {
+                match self {
+                    $(Self::$variant => const { $about },)+
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Payload bits per second of one flow.
+    Bandwidth = "bandwidth": About {
+        title: "Bandwidth", has_ceiling: true, ..rate("Gb/s", |end| end.bytes as f64 * 8.0)
+    },
+    /// Operations per second.
+    MessageRate = "message_rate": About {
+        title: "Message rate", ..rate("Mmsg/s", |end| end.operations as f64 * 1e3)
+    },
+    /// Payload bits per second that all flows of a round bring to one NIC.
+    IngressBandwidth = "ingress_bandwidth": SUM,
+    /// Payload bits per second that all flows of a round take from one NIC.
+    EgressBandwidth = "egress_bandwidth": SUM,
+    /// Payload bits per second of all flows of a round.
+    TotalBandwidth = "total_bandwidth": About { title: "Bandwidth of all flows", ..SUM },
+    /// Smallest latency of the window.
+    LatencyMin = "latency_min": latency(|all| all.min as f64),
+    /// Median latency.
+    LatencyP50 = "latency_p50": About {
+        title: "Latency, median (p50)", name: "median latency", ..percentile(500, |all| all.p50 as f64)
+    },
+    /// 90th percentile.
+    LatencyP90 = "latency_p90": percentile(900, |all| all.p90 as f64),
+    /// 99th percentile.
+    LatencyP99 = "latency_p99": About {
+        title: "Latency, 99th percentile (p99)", ..percentile(990, |all| all.p99 as f64)
+    },
+    /// 99.9th percentile.
+    LatencyP999 = "latency_p999": percentile(999, |all| all.p999 as f64),
+    /// Largest latency of the window.
+    LatencyMax = "latency_max": latency(|all| all.max as f64),
+    /// Standard deviation of the latency.
+    LatencyStdev = "latency_stdev": About {
+        // One operation deviates from nothing.
+        fewest: 2, is_optional: true, ..latency(|all| all.stdev)
+    },
+    /// Bus bandwidth of a collective (nccl-tests' definition).
+    Busbw = "busbw": About {
+        title: "Bus bandwidth",
+        name: "bus bandwidth",
+        has_ceiling: true,
+        ..collective("GB/s", Better::Higher, Family::Group, Collective::busbw)
+    },
+    /// Algorithm bandwidth of a collective: size over time.
+    Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, Collective::algbw),
+    /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
+    StepTime = "step_time": step(|group| Some(group.time? as f64 / 1e3)),
+    /// What of [`Metric::StepTime`] is communication that the backward pass did not hide.
+    StepExposed = "step_exposed": About {
+        may_be_zero: true, ..step(|group| Some(group.time?.saturating_sub(group.compute?) as f64 / 1e3))
+    },
+    /// Median time of the same buckets one after another, without a backward pass.
+    StepAlone = "step_alone": step(|group| Some(group.alone? as f64 / 1e3)),
+    /// CPU time spent per GiB of payload, at the initiator.
+    CpuTimePerGib = "cpu_time_per_gib": spent("s/GiB", Side::Initiator, cpu_per_gib),
+    /// CPU time spent per GiB of payload, at the responder.
+    CpuTimePerGibRemote = "cpu_time_per_gib_remote": spent("s/GiB", Side::Responder, cpu_per_gib),
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+struct About {
+    unit: &'static str,
+    better: Better,
+    family: Family,
+    reads: Reads,
+    /// For a percentile of single operations, in thousandths.
+    permille: Option<u64>,
+    /// Fewest operations of a window that have it.
+    fewest: u64,
+    /// Whether a case is measured without it.
+    is_optional: bool,
+    /// Whether zero is a value of it.
+    may_be_zero: bool,
+    has_ceiling: bool,
+    /// Head of a chart; its word if empty.
+    title: &'static str,
+    /// Inside a sentence; its word without underscores if empty.
+    name: &'static str,
+}
+
+/// Metrics that the same tests have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Of a bandwidth test among pairs: one flow.
+    Flow,
+    /// Of such a test whose flows run at once: several flows of one round.
+    Round,
+    /// Of every latency test.
+    Latency,
+    /// Of a bandwidth test of a collective.
+    Group,
+    /// Of a test of training steps.
+    Step,
+    /// Of both.
+    Collective,
+}
+
+/// What a metric reads of a sample.
+#[derive(Debug, Clone, Copy)]
+pub enum Reads {
+    /// An amount that both ends of a flow counted: its value is this per nanosecond.
+    Rate(fn(&Measurement) -> f64),
+    /// A number of the distribution of single operations, in nanoseconds: its value is in microseconds.
+    Latency(fn(&Latency) -> f64),
+    /// What one end spent on so many payload bytes of the initiator; `None` where that end counts none.
+    Spent(Side, fn(&Measurement, u64) -> Option<f64>),
+    /// Something of a collective; `None` where the sample does not hold it.
+    Collective(fn(&Collective) -> Option<f64>),
+    /// A sum over the flows of a round: no sample holds it by itself.
+    Round,
+}
+
+/// An end of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The end that posts the operations.
+    Initiator,
+    /// The other one.
+    Responder,
+}
+
+/// One sample of a collective, as its metrics read it. Times in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Collective {
+    /// The operation.
+    pub op: Op,
+    /// Ranks that take part.
+    pub ranks: u32,
+    /// Size in bytes, as nccl-tests counts it.
+    pub size: u64,
+    /// Median time of the slowest rank.
+    pub time: Option<u64>,
+    /// Time of the backward pass of a training step.
+    pub compute: Option<u64>,
+    /// Median time of a training step's buckets without a backward pass.
+    pub alone: Option<u64>,
+}
+
+impl Collective {
+    /// Size over time, in GB/s.
+    fn algbw(&self) -> Option<f64> {
+        // Bytes per nanosecond are GB/s.
+        Some(self.size as f64 / self.time? as f64)
     }
+
+    /// The same by nccl-tests' factor, in GB/s.
+    fn busbw(&self) -> Option<f64> {
+        Some(self.algbw()? * self.op.bus_factor(self.ranks)?)
+    }
+}
+
+/// Of latencies, in microseconds.
+const LATENCY: About = About {
+    unit: "µs",
+    better: Better::Lower,
+    family: Family::Latency,
+    reads: Reads::Latency(|all| all.p50 as f64),
+    permille: None,
+    fewest: 1,
+    is_optional: false,
+    may_be_zero: false,
+    has_ceiling: false,
+    title: "",
+    name: "",
+};
+
+/// A sum over several flows.
+const SUM: About = About {
+    unit: "Gb/s",
+    better: Better::Higher,
+    family: Family::Round,
+    reads: Reads::Round,
+    has_ceiling: true,
+    ..LATENCY
+};
+
+const fn rate(unit: &'static str, amount: fn(&Measurement) -> f64) -> About {
+    About { unit, better: Better::Higher, family: Family::Flow, reads: Reads::Rate(amount), ..LATENCY }
+}
+
+const fn latency(read: fn(&Latency) -> f64) -> About {
+    About { reads: Reads::Latency(read), may_be_zero: true, ..LATENCY }
+}
+
+const fn percentile(permille: u64, read: fn(&Latency) -> f64) -> About {
+    About { permille: Some(permille), ..latency(read) }
+}
+
+const fn collective(unit: &'static str, better: Better, family: Family, read: fn(&Collective) -> Option<f64>) -> About {
+    About { unit, better, family, reads: Reads::Collective(read), ..LATENCY }
+}
+
+const fn step(read: fn(&Collective) -> Option<f64>) -> About {
+    collective("µs", Better::Lower, Family::Step, read)
+}
+
+const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, u64) -> Option<f64>) -> About {
+    About { unit, family: Family::Flow, reads: Reads::Spent(side, read), is_optional: true, ..LATENCY }
+}
+
+/// Seconds of CPU time per GiB of payload.
+fn cpu_per_gib(end: &Measurement, bytes: u64) -> Option<f64> {
+    // Clocks of threads count nanoseconds: none at all is no reading.
+    (bytes > 0 && end.cpu > 0).then(|| end.cpu as f64 / 1e9 / (bytes as f64 / f64::from(1 << 30)))
 }
 
 impl Metric {
     /// The unit every value of this metric is in.
     pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Bandwidth | Self::IngressBandwidth | Self::EgressBandwidth | Self::TotalBandwidth => "Gb/s",
-            Self::MessageRate => "Mmsg/s",
-            Self::Busbw | Self::Algbw => "GB/s",
-            Self::CpuTimePerGib | Self::CpuTimePerGibRemote => "s/GiB",
-            Self::LatencyMin
-            | Self::LatencyP50
-            | Self::LatencyP90
-            | Self::LatencyP99
-            | Self::LatencyP999
-            | Self::LatencyMax
-            | Self::LatencyStdev
-            | Self::StepTime
-            | Self::StepExposed
-            | Self::StepAlone => "µs",
-        }
-    }
-
-    /// Which percentile of single operations it is, in thousandths.
-    pub const fn permille(self) -> Option<u64> {
-        match self {
-            Self::LatencyP50 => Some(500),
-            Self::LatencyP90 => Some(900),
-            Self::LatencyP99 => Some(990),
-            Self::LatencyP999 => Some(999),
-            _ => None,
-        }
-    }
-
-    /// Whether it sums up several flows of one round.
-    pub const fn is_sum(self) -> bool {
-        matches!(self, Self::IngressBandwidth | Self::EgressBandwidth | Self::TotalBandwidth)
-    }
-
-    /// Whether a ceiling can be computed for it where the link is known.
-    pub const fn has_ceiling(self) -> bool {
-        self.is_sum() || matches!(self, Self::Bandwidth | Self::Busbw)
+        self.about().unit
     }
 
     /// Whether higher or lower values are better.
     pub const fn better(self) -> Better {
-        match self {
-            Self::Bandwidth
-            | Self::IngressBandwidth
-            | Self::EgressBandwidth
-            | Self::TotalBandwidth
-            | Self::MessageRate
-            | Self::Busbw
-            | Self::Algbw => Better::Higher,
-            Self::LatencyMin
-            | Self::LatencyP50
-            | Self::LatencyP90
-            | Self::LatencyP99
-            | Self::LatencyP999
-            | Self::LatencyMax
-            | Self::LatencyStdev
-            | Self::StepTime
-            | Self::StepExposed
-            | Self::StepAlone
-            | Self::CpuTimePerGib
-            | Self::CpuTimePerGibRemote => Better::Lower,
-        }
+        self.about().better
+    }
+
+    /// Which tests have it.
+    pub const fn family(self) -> Family {
+        self.about().family
+    }
+
+    /// What it reads of a sample.
+    pub const fn reads(self) -> Reads {
+        self.about().reads
+    }
+
+    /// Which percentile of single operations it is, in thousandths.
+    pub const fn permille(self) -> Option<u64> {
+        self.about().permille
+    }
+
+    /// Fewest operations of a window that have this metric at all.
+    pub const fn fewest(self) -> u64 {
+        self.about().fewest
+    }
+
+    /// Whether a case counts as measured without it: it is told where an end counts it.
+    pub const fn is_optional(self) -> bool {
+        self.about().is_optional
+    }
+
+    /// Whether zero is a value of this metric, and not one that cannot be true.
+    pub const fn may_be_zero(self) -> bool {
+        self.about().may_be_zero
+    }
+
+    /// Whether it sums up several flows of one round.
+    pub const fn is_sum(self) -> bool {
+        matches!(self.about().family, Family::Round)
+    }
+
+    /// Whether a ceiling can be computed for it where the link is known.
+    pub const fn has_ceiling(self) -> bool {
+        self.about().has_ceiling
+    }
+
+    /// Its name at the head of a chart.
+    pub const fn title(self) -> &'static str {
+        let title = self.about().title;
+        if title.is_empty() { self.word() } else { title }
+    }
+
+    /// Its name inside a sentence.
+    pub fn name(self) -> String {
+        let name = self.about().name;
+        if name.is_empty() { self.word().replace('_', " ") } else { name.to_owned() }
     }
 }

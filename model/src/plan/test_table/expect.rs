@@ -77,7 +77,7 @@ pub static EXPECT: Section = Section {
 #[derive(Debug)]
 pub struct Subject<'a> {
     /// Metrics of the test.
-    pub produces: Option<&'a [Metric]>,
+    pub produces: Option<Vec<Metric>>,
     /// Sizes of the test, rising.
     pub sizes: Option<&'a [u64]>,
     /// Rails of the test.
@@ -98,7 +98,7 @@ const LIMITS: &[&str] =
 /// Reads one expectation; `None` after saying what is wrong.
 pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
     let metric = table.term("metric", Metric::from_word);
-    if let (Some(metric), Some(produces)) = (&metric, subject.produces)
+    if let (Some(metric), Some(produces)) = (&metric, &subject.produces)
         && !produces.contains(&metric.value)
     {
         let produced: Vec<&str> = produces.iter().map(|metric| metric.word()).collect();

@@ -78,15 +78,7 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
         let unlike = data.spreads.iter().filter(here).any(unlike);
         legend.push(("k-limit".to_owned(), if unlike { "lowest ceiling" } else { "ceiling" }.to_owned()));
     }
-    let name = match metric {
-        Metric::Bandwidth => "Bandwidth",
-        Metric::MessageRate => "Message rate",
-        Metric::TotalBandwidth => "Bandwidth of all flows",
-        Metric::LatencyP50 => "Latency, median (p50)",
-        Metric::LatencyP99 => "Latency, 99th percentile (p99)",
-        Metric::Busbw => "Bus bandwidth",
-        metric => metric.word(),
-    };
+    let name = metric.title();
     let title = match data.variant_words(variant) {
         "" => format!("{name} by message size"),
         words => format!("{name} by message size, {words}"),
