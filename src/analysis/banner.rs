@@ -71,8 +71,9 @@ impl Cases {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::verdict::Reason;
 
-    fn verdict(status: Status, reason: &str) -> Verdict {
+    fn verdict(status: Status) -> Verdict {
         Verdict {
             kind: crate::analysis::verdict::Kind::EveryCase,
             waived: false,
@@ -86,7 +87,7 @@ mod tests {
             metric: None,
             unit: None,
             status,
-            reason: reason.into(),
+            reason: Reason::default(),
             worst: None,
             offenders: Vec::new(),
             tally: crate::analysis::verdict::Tally::default(),
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn when_every_case_failed_that_is_said_with_its_first_cause() {
         let cases = Cases { planned: 6, failed: 6, ..Cases::default() };
-        let verdicts = [verdict(Status::Inconclusive, "6 of 6 cases short of that")];
+        let verdicts = [verdict(Status::Inconclusive)];
         let text = sentence(Status::Inconclusive, &verdicts, &[trouble("gpu1: open: no device")], cases);
         assert_eq!(text, "No case was measured: 6 of 6 cases failed. The first: gpu1: open: no device.");
     }
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn some_failed_cases_are_said_beside_verdicts() {
         let cases = Cases { planned: 6, failed: 2, measured: 4, ..Cases::default() };
-        let verdicts = [verdict(Status::Inconclusive, "x"), verdict(Status::Pass, "y")];
+        let verdicts = [verdict(Status::Inconclusive), verdict(Status::Pass)];
         let text = sentence(Status::Inconclusive, &verdicts, &[trouble("gpu1: gone")], cases);
         assert_eq!(text, "2 of 6 cases failed. The first: gpu1: gone. 1 of 2 verdicts cannot be given, none failed.");
     }

@@ -8,7 +8,10 @@
 //!
 //! The median, the least and the largest operation are statements about the samples at hand and always carried.
 
+use std::fmt;
+
 use railgauge_wire::terms::Metric;
+use serde::Serialize;
 
 use super::results::CaseResult;
 
@@ -46,10 +49,27 @@ pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
     carries(metric, operations(result).unwrap_or_default().max(1))
 }
 
-/// Why the samples of a case do not carry this metric, in words.
-pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> String {
-    let (operations, needed) = (operations(result).unwrap_or_default(), needed(metric));
-    format!("{metric} takes {needed} operations in every window, and there were {operations}: measure longer")
+/// Too few operations for a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TooFew {
+    /// The metric.
+    pub metric: Metric,
+    /// Operations that every window needs for it.
+    pub needed: u64,
+    /// Operations in the shortest window.
+    pub operations: u64,
+}
+
+impl fmt::Display for TooFew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { metric, needed, operations } = self;
+        write!(f, "{metric} takes {needed} operations in every window, and there were {operations}: measure longer")
+    }
+}
+
+/// Why the samples of a case do not carry this metric.
+pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> TooFew {
+    TooFew { metric, needed: needed(metric), operations: operations(result).unwrap_or_default() }
 }
 
 /// Whether a metric that the samples do not carry is above `limit`, in µs, all the same: half of the operations were, and so

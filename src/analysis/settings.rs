@@ -1,8 +1,9 @@
 //! What a plan says of a test, as keys and values that can be held against those of another run.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use railgauge_model::plan::model::Test;
+use serde::Serialize;
 use serde_json::Value;
 
 /// Keys that say how much is measured, of whom and how often, and not how.
@@ -72,14 +73,39 @@ fn time(nanoseconds: u64) -> String {
     }
 }
 
-/// The first setting that is not the same, in words; `None` if all are.
-pub fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<String> {
+/// A setting, or a fact of a host, that is not the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Difference {
+    /// Its name: a setting's key in a plan file, or the fact.
+    pub name: String,
+    /// What it was; `None` where it was not set or not known.
+    pub before: Option<String>,
+    /// What it is now.
+    pub now: Option<String>,
+}
+
+impl Difference {
+    /// `kernel 6.1 → 6.12`, with a word for a side that has no value.
+    pub fn words(&self, absent: &str) -> String {
+        let [before, now] = [&self.before, &self.now].map(|side| side.as_deref().unwrap_or(absent));
+        format!("{} {before} → {now}", self.name)
+    }
+}
+
+/// `measure 20 ms → 2 s`.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words("unset"))
+    }
+}
+
+/// The first setting that is not the same; `None` if all are.
+pub fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<Difference> {
     let (before, now) = (&as_written(before), &as_written(now));
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort_unstable();
-    let value = |side: &BTreeMap<String, String>, key: &String| side.get(key).cloned().unwrap_or("unset".to_owned());
     let key = keys.into_iter().find(|key| before.get(*key) != now.get(*key))?;
-    Some(format!("{key} {} → {}", value(before, key), value(now, key)))
+    Some(Difference { name: key.clone(), before: before.get(key).cloned(), now: now.get(key).cloned() })
 }
 
 fn flatten(key: String, value: &Value, into: &mut BTreeMap<String, String>) {
@@ -115,7 +141,7 @@ mod tests {
 
     #[test]
     fn times_are_told_as_the_plan_writes_them() {
-        let told = |one: &str, other: &str| difference(&flat(one), &flat(other)).unwrap();
+        let told = |one: &str, other: &str| difference(&flat(one), &flat(other)).unwrap().to_string();
         let (short, long) = (r#"{"window": {"Duration": 20000000}}"#, r#"{"window": {"Duration": 2000000000}}"#);
         assert_eq!(told(short, long), "measure 20 ms → 2 s");
         assert_eq!(told(short, r#"{"window": {"Iterations": 1000}}"#), "measure 20 ms → 1000 iterations");
@@ -128,7 +154,7 @@ mod tests {
     #[test]
     fn the_first_difference_is_told() {
         let (one, other) = (flat(r#"{"a": "1", "b": 2}"#), flat(r#"{"a": "1", "c": 3}"#));
-        assert_eq!(difference(&one, &other).as_deref(), Some("b 2 → unset"));
+        assert_eq!(difference(&one, &other).unwrap().to_string(), "b 2 → unset");
         assert_eq!(difference(&one, &one), None);
     }
 }

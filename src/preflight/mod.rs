@@ -27,7 +27,7 @@ use railgauge_wire::facts::HostFacts;
 
 pub use check::{CHECKS, Check, Rule, Spoils, Subject};
 pub use comparable::{Comparable, FactOf, comparable, software};
-pub use demand::{Demand, Held, Holding, demands};
+pub use demand::{Demand, Departure, Departures, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};
 pub use judge::judge;

@@ -95,7 +95,7 @@ fn other_hardware_is_inconclusive_and_named() {
     let verdict = held(&mut other, 0, Metric::Bandwidth, 50.0, &baseline);
     assert_eq!(verdict.status, Status::Inconclusive);
     assert!(
-        verdict.reason.contains("the baseline is of other hardware: NIC board unknown → MT_"),
+        verdict.reason.to_string().contains("the baseline is of other hardware: NIC board unknown → MT_"),
         "{}",
         verdict.reason
     );
@@ -104,7 +104,11 @@ fn other_hardware_is_inconclusive_and_named() {
     one.hosts.get_mut("gpu002").unwrap().facts.cpu.model = Some("another".into());
     let verdict = held(&mut one, 0, Metric::Bandwidth, 50.0, &baseline);
     assert_eq!((verdict.status, verdict.tally.judged), (Status::Inconclusive, 20), "{}", verdict.reason);
-    assert!(verdict.reason.contains("processor ") && verdict.reason.contains(" → another"), "{}", verdict.reason);
+    assert!(
+        verdict.reason.to_string().contains("processor ") && verdict.reason.to_string().contains(" → another"),
+        "{}",
+        verdict.reason
+    );
 }
 
 #[test]
@@ -115,7 +119,11 @@ fn another_configuration_is_judged_and_told() {
     let verdict = held(&mut newer, 0, Metric::Bandwidth, 5.0, &baseline);
     assert_eq!(verdict.status, Status::Pass);
     let told = "; set up differently from the baseline: kernel 6.8.0-45-generic → 7.0.1 on 6 hosts, NIC firmware ";
-    assert!(verdict.reason.contains(told) && verdict.reason.contains(" on gpu004"), "{}", verdict.reason);
+    assert!(
+        verdict.reason.to_string().contains(told) && verdict.reason.to_string().contains(" on gpu004"),
+        "{}",
+        verdict.reason
+    );
 }
 
 #[test]
@@ -126,7 +134,7 @@ fn other_settings_and_unknown_tests_classes_and_hosts_are_inconclusive() {
         change(&mut journal);
         let verdict = held(&mut journal, 0, metric, 50.0, &baseline);
         assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.reason);
-        verdict.reason
+        verdict.reason.to_string()
     };
     let depth = reason(|journal| journal.plan.tests[0].knobs.depth = Some(64), Metric::Bandwidth);
     assert!(depth.contains("the baseline was measured with other settings: knobs.depth unset → 64"), "{depth}");
@@ -156,7 +164,7 @@ fn other_settings_and_unknown_tests_classes_and_hosts_are_inconclusive() {
     without.settings.remove(&name);
     let verdict = held(&mut unknown, 0, Metric::Bandwidth, 50.0, &without);
     assert_eq!(verdict.status, Status::Inconclusive);
-    assert!(verdict.reason.contains("the baseline has no test write-bw"), "{}", verdict.reason);
+    assert!(verdict.reason.to_string().contains("the baseline has no test write-bw"), "{}", verdict.reason);
     let mut none = journal(&small());
     held(&mut none, 0, Metric::Bandwidth, 50.0, &baseline);
     none.plan.baseline = None;
@@ -172,7 +180,11 @@ fn too_few_values_are_no_baseline() {
     let baseline = learned(std::slice::from_ref(&tiny));
     let verdict = held(&mut journal(&tiny), 0, Metric::Bandwidth, 50.0, &baseline);
     assert_eq!(verdict.status, Status::Inconclusive);
-    assert!(verdict.reason.contains("rests on 3 values of such a link, and 5 are needed"), "{}", verdict.reason);
+    assert!(
+        verdict.reason.to_string().contains("rests on 3 values of such a link, and 5 are needed"),
+        "{}",
+        verdict.reason
+    );
     let twice = learned(&[tiny.clone(), tiny.clone()]);
     assert_eq!(held(&mut journal(&tiny), 0, Metric::Bandwidth, 50.0, &twice).status, Status::Pass);
 }
@@ -202,7 +214,7 @@ fn noise_is_no_violation() {
     });
     let verdict = held(&mut journal(&small()), 0, Metric::Bandwidth, 2.0, &baseline);
     assert_eq!(verdict.status, Status::Inconclusive);
-    assert!(verdict.reason.contains("whose values scatter by 20.00 %"), "{}", verdict.reason);
+    assert!(verdict.reason.to_string().contains("whose values scatter by 20.00 %"), "{}", verdict.reason);
 }
 
 #[test]

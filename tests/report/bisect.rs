@@ -234,7 +234,7 @@ fn on_parts(journal: &Journal) -> (Status, String) {
     let drawn = draw(journal, Path::new("records.jsonl")).unwrap();
     let verdict =
         drawn.verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).expect("a verdict on parts");
-    (verdict.status, verdict.reason.clone())
+    (verdict.status, verdict.reason.to_string())
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_damaged_line_is_read_around_and_nothing_passes() {
         let verdicts = draw(&journal, path).unwrap().verdicts;
         let verdict = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Records).unwrap();
         assert_eq!((verdict.status, verdicts.status), (Status::Inconclusive, Status::Inconclusive));
-        assert!(verdict.reason.contains(&format!("line {}", journal.damage[0].line)), "{}", verdict.reason);
+        assert!(verdict.reason.to_string().contains(&format!("line {}", journal.damage[0].line)), "{}", verdict.reason);
         assert!(journal.notes.iter().any(|(_, text)| text.contains("is damaged")), "{:?}", journal.notes);
     }
 }

@@ -95,7 +95,7 @@ fn ordinary_noise_is_a_pass() {
         for seed in 1..=20 {
             let verdicts = judge(&noisy(&healthy, seed * 7919, &|dice| (noise * dice.normal()).exp()));
             let parts = of_parts(&verdicts);
-            assert!(!parts.reason.contains("too noisy"), "{noise}, {seed}: {}", parts.reason);
+            assert!(!parts.reason.to_string().contains("too noisy"), "{noise}, {seed}: {}", parts.reason);
             passed += usize::from(parts.status == Status::Pass);
         }
         // What stands out by chance is measured again in a run; here it stays a suspect.
@@ -108,8 +108,12 @@ fn too_noisy_to_tell_is_said_wherever_parts_are_spoken_of() {
     let journal = noisy(&healthy(8), 1, &wide);
     let Drawn { verdicts, view, .. } = draw(&journal, Path::new("records.jsonl")).unwrap();
     let parts = of_parts(&verdicts);
-    assert!(parts.reason.starts_with("too noisy to tell: "), "{}", parts.reason);
-    assert!(parts.reason.contains("one at half the rate of the others would not stand out"), "{}", parts.reason);
+    assert!(parts.reason.to_string().starts_with("too noisy to tell: "), "{}", parts.reason);
+    assert!(
+        parts.reason.to_string().contains("one at half the rate of the others would not stand out"),
+        "{}",
+        parts.reason
+    );
     assert!(verdicts.sentence.contains("too noisy to tell"), "{}", verdicts.sentence);
     let shown = view.parts.as_ref().unwrap();
     assert!(shown.sentence.contains("Too noisy to tell in write-bw: "), "{}", shown.sentence);

@@ -37,7 +37,7 @@ fn what_a_host_never_sends_is_told_beside_that_nothing_stands_out() {
     let told = judged.verdicts.iter().filter(|verdict| {
         verdict.kind == Kind::Parts && verdict.unit.as_deref() == Some("Gb/s") && verdict.test != "tcp-baseline"
     });
-    assert!(told.clone().count() > 0 && told.clone().all(|verdict| verdict.reason.contains("gpu003")));
+    assert!(told.clone().count() > 0 && told.clone().all(|verdict| verdict.reason.to_string().contains("gpu003")));
 }
 
 /// As one of an odd number of hosts in a single random round.
@@ -55,7 +55,7 @@ fn a_host_that_no_case_measures_is_never_a_pass() {
     for found in judged.localisation.iter().filter(|found| found.test != "tcp-baseline") {
         assert_eq!(found.unmeasured, ["gpu008"], "{}", found.test);
         let verdict = of(&found.test).unwrap();
-        assert!(verdict.status == Status::Inconclusive && verdict.reason.contains("gpu008"), "{verdict:?}");
+        assert!(verdict.status == Status::Inconclusive && verdict.reason.to_string().contains("gpu008"), "{verdict:?}");
         told += 1;
     }
     assert!(told > 0);
@@ -74,7 +74,7 @@ fn a_host_that_no_case_of_a_small_plan_measures_is_never_a_pass() {
     };
     let judged = of(3);
     let hosts = judged.verdicts.iter().find(|one| one.kind == Kind::Hosts).unwrap();
-    assert!(hosts.reason.contains("gpu003") && !hosts.reason.contains("gpu002"), "{hosts:?}");
+    assert!(hosts.reason.to_string().contains("gpu003") && !hosts.reason.to_string().contains("gpu002"), "{hosts:?}");
     assert_eq!((hosts.status, judged.status), (Status::Inconclusive, Status::Inconclusive));
     assert!(of(2).verdicts.iter().all(|one| one.kind != Kind::Hosts));
 }

@@ -258,6 +258,10 @@ fn a_host_without_any_value_is_named_and_no_part_is_said_to_be_good_by_it() {
         assert_eq!(verdict.status, Status::Inconclusive);
         // Over TCP it and its neighbour are a pair of their own.
         let host = if verdict.test == "tcp-baseline" { "gpu[007-008]" } else { "gpu008" };
-        assert!(verdict.reason.contains(host) && !verdict.reason.contains("nothing stands out"), "{}", verdict.reason);
+        assert!(
+            verdict.reason.to_string().contains(host) && !verdict.reason.to_string().contains("nothing stands out"),
+            "{}",
+            verdict.reason
+        );
     }
 }

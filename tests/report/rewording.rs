@@ -1,10 +1,14 @@
 //! Words for people decide nothing: replaced by ids they change no verdict, no exit code and no frame.
 
+use std::{collections::BTreeSet, path::Path};
+
+use railgauge::{analysis::journal, report::draw};
 use railgauge_model::journal::event::{Event, Line};
 use railgauge_wire::failure::{Failure, Kind, Stage};
+use serde_json::Value;
 
 use crate::{
-    reworded::changes,
+    reworded::{changes, reworded},
     support::{self, Scenario},
 };
 
@@ -19,6 +23,43 @@ fn rewording_changes_no_verdict_and_no_frame() {
     ];
     for scenario in scenarios {
         assert!(changes(scenario.jsonl().as_bytes()).unwrap() > 0, "{scenario:?}");
+    }
+}
+
+/// Reasons of verdicts: words, and the grounds in fields.
+fn reasons(text: &[u8]) -> Vec<(String, Value)> {
+    let path = Path::new("records.jsonl");
+    let drawn = draw(&journal::parse(text, path).unwrap(), path).unwrap();
+    let document: Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
+    let of = |verdict: &Value| (verdict["reason"].as_str().unwrap().to_owned(), verdict["grounds"].clone());
+    document["verdicts"].as_array().unwrap().iter().map(of).collect()
+}
+
+/// What a verdict rests on can be read without its words: those may be worded anew, the grounds stay.
+#[test]
+fn every_reason_of_a_verdict_stands_in_fields() {
+    let small = |scenario: Scenario| Scenario { sizes: vec![65536], repeats: 1, ..scenario };
+    let scenarios = [
+        (small(Scenario::healthy(6, 1)), &["measured", "kept", "nothing-stands-out"][..]),
+        (small(Scenario { slow: Some(2), ..Scenario::healthy(6, 1) }), &["broken", "unsettled"]),
+        (
+            small(Scenario { dies: Some(0), interrupted: true, ..Scenario::troubled(6, 2) }),
+            &["interrupted", "lost", "short", "not-measured"],
+        ),
+    ];
+    for (scenario, wanted) in scenarios {
+        let text = scenario.jsonl();
+        let (own, other) = (reasons(text.as_bytes()), reasons(&reworded(text.as_bytes())));
+        let mut kinds = BTreeSet::new();
+        for ((words, grounds), (again, same)) in own.iter().zip(&other) {
+            let grounds = grounds.as_array().unwrap();
+            assert!(!words.is_empty() && !again.is_empty() && !grounds.is_empty(), "{words}");
+            kinds.extend(grounds.iter().map(|ground| ground["kind"].as_str().unwrap().to_owned()));
+            let kind = |ground: &Value| ground["kind"].clone();
+            let same: Vec<Value> = same.as_array().unwrap().iter().map(kind).collect();
+            assert_eq!(grounds.iter().map(kind).collect::<Vec<_>>(), same, "{words}");
+        }
+        assert!(wanted.iter().all(|kind| kinds.contains(*kind)), "{wanted:?}: {kinds:?}");
     }
 }
 

@@ -35,7 +35,7 @@ fn status_of(scenario: &Scenario, wanted: Expectation, ceiling: Option<f64>) -> 
     journal.plan.tests[0].expect = vec![wanted];
     let verdicts = judge(&journal, ceiling).verdicts;
     let verdict = verdicts.into_iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
-    (verdict.status, verdict.reason)
+    (verdict.status, verdict.reason.to_string())
 }
 
 fn small() -> Scenario {
@@ -67,7 +67,10 @@ fn wrong_bytes_fail_whatever_the_speed() {
     let scenario = Scenario { wrong: true, ..small() };
     let verdicts = judge(&journal(&scenario), Some(196.0));
     let every = verdicts.verdicts.iter().find(|v| v.line.is_none() && v.status == Status::Fail);
-    assert!(every.unwrap().reason.contains("8 bytes are not what was sent, the first at offset 4096"), "{every:?}");
+    assert!(
+        every.unwrap().reason.to_string().contains("8 bytes are not what was sent, the first at offset 4096"),
+        "{every:?}"
+    );
     assert_eq!((verdicts.exit_code, verdicts.cases.wrong), (1, 1));
 }
 

@@ -7,7 +7,7 @@ use railgauge_wire::{facts::HostFacts, terms::Memory};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    analysis::row::Reading,
+    analysis::{row::Reading, settings::Difference},
     preflight::{FactOf, comparable},
 };
 
@@ -103,13 +103,16 @@ fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
     end
 }
 
-/// What is not the same, in words: `kernel 6.1 → 6.12`.
-pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
-    let absent = || "unknown".to_owned();
-    let of = |side: &BTreeMap<String, String>, fact: &String| side.get(fact).cloned().unwrap_or_else(absent);
+/// Facts that are not the same.
+pub(super) fn differences(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<Difference> {
     let mut facts: Vec<&String> = before.keys().chain(now.keys()).collect();
     facts.sort_unstable();
     facts.dedup();
     let different = facts.into_iter().filter(|fact| before.get(*fact) != now.get(*fact));
-    different.map(|fact| format!("{fact} {} → {}", of(before, fact), of(now, fact))).collect()
+    let of = |fact: &String| Difference {
+        name: fact.clone(),
+        before: before.get(fact).cloned(),
+        now: now.get(fact).cloned(),
+    };
+    different.map(of).collect()
 }

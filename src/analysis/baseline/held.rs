@@ -14,22 +14,19 @@ use railgauge_wire::{facts::HostFacts, terms::Better};
 use super::{
     class::class,
     ends::{Ends, differences},
+    refusal::{OnHosts, Refusal, SetUp},
 };
 use crate::analysis::{
     journal::Journal,
     results::CaseResult,
     row::{Reading, Row},
-    settings,
-    words::{count, number},
+    settings::{self, Difference},
 };
 
 /// Values under which nothing is held against an entry: its spread would be a guess.
 pub const LEAST_VALUES: usize = 5;
 /// Standard deviations of the baseline within which a value is nothing out of the ordinary.
 const ORDINARY: f64 = 3.0;
-/// Differences named.
-const NAMED: usize = 3;
-
 /// What a host was.
 type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
 
@@ -39,9 +36,9 @@ pub struct Held<'a> {
     entries: HashMap<&'a Class, Vec<&'a Entry>>,
     ends: RefCell<Ends<Facts<'a>>>,
     /// Why nothing of the test can be held against it.
-    refusal: Option<String>,
+    refusal: Option<Refusal>,
     /// What is set up differently, and on which hosts, as far as rows were held against it.
-    differences: RefCell<BTreeMap<String, BTreeSet<String>>>,
+    differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
 }
 
 impl<'a> Held<'a> {
@@ -53,9 +50,9 @@ impl<'a> Held<'a> {
             entries.entry(&entry.class).or_default().push(entry);
         }
         let refusal = match baseline.settings.get(&test.name) {
-            None => Some(format!("the baseline has no test {}", test.name)),
+            None => Some(Refusal::NoTest { test: test.name.clone() }),
             Some(then) => settings::difference(then, &settings::bearing(test))
-                .map(|different| format!("the baseline was measured with other settings: {different}")),
+                .map(|difference| Refusal::OtherSettings { difference }),
         };
         let facts: Facts<'a> = Box::new(|host: &str| journal.hosts.get(host).map(|up| &up.facts));
         Some(Self { baseline, entries, ends: RefCell::new(Ends::new(facts)), refusal, differences: RefCell::default() })
@@ -64,60 +61,49 @@ impl<'a> Held<'a> {
     /// The limit for a row: `percent` worse than the centre.
     ///
     /// # Errors
-    /// Why the row cannot be held against the baseline, in words.
-    pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, String> {
+    /// Why the row cannot be held against the baseline.
+    pub fn limit(&self, result: &CaseResult<'_>, row: &Row, percent: f64) -> Result<f64, Refusal> {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
         }
         let entry = self.entry(result, row)?;
         let higher = row.better == Better::Higher;
         let limit = entry.centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 };
-        let worse = row.value.is_some_and(|value| if higher { value < limit } else { value > limit });
-        let ordinary = ORDINARY * (entry.spread_percent / 100.0).ln_1p();
-        let away = row.value.map_or(0.0, |value| (value / entry.centre).ln().abs());
-        if worse && away < ordinary {
-            return Err(format!(
-                "{} is worse than the limit, but within {ORDINARY} standard deviations of the baseline, whose values scatter by {} %",
-                row.value.map_or_else(String::new, number),
-                number(entry.spread_percent)
-            ));
+        if let Some(value) = row.value
+            && (if higher { value < limit } else { value > limit })
+            && (value / entry.centre).ln().abs() < ORDINARY * (entry.spread_percent / 100.0).ln_1p()
+        {
+            return Err(Refusal::Ordinary { value, limit, deviations: ORDINARY, spread_percent: entry.spread_percent });
         }
         Ok(limit)
     }
 
-    /// What is set up differently from what the baseline was measured with; empty if nothing is.
-    pub fn words(&self) -> String {
+    /// What is set up differently from what the baseline was measured with; `None` if nothing is.
+    pub fn set_up(&self) -> Option<SetUp> {
         let all = self.differences.borrow();
-        let mut order: Vec<(&String, &BTreeSet<String>)> = all.iter().collect();
-        order.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
-        let place = |hosts: &BTreeSet<String>| match hosts.len() {
-            1 => hosts.first().cloned().unwrap_or_default(),
-            n => format!("{n} hosts"),
-        };
-        let word = |(what, hosts): &(&String, &BTreeSet<String>)| format!("{what} on {}", place(hosts));
-        let shown = order.iter().take(NAMED).map(word).collect::<Vec<_>>().join(", ");
-        match order.len() {
-            0 => String::new(),
-            n if n > NAMED => format!("set up differently from the baseline: {shown}, and {} more", n - NAMED),
-            _ => format!("set up differently from the baseline: {shown}"),
-        }
+        let mut differences: Vec<OnHosts> = all
+            .iter()
+            .map(|(difference, hosts)| OnHosts {
+                difference: difference.clone(),
+                hosts: hosts.iter().cloned().collect(),
+            })
+            .collect();
+        differences.sort_by_key(|one| std::cmp::Reverse(one.hosts.len()));
+        (!differences.is_empty()).then_some(SetUp { differences })
     }
 
-    fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, String> {
+    fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Refusal> {
         let reading = Reading::from(row);
-        let class = class(result.case, &reading).ok_or("nothing carried its bytes")?;
+        let class = class(result.case, &reading).ok_or(Refusal::NothingCarried)?;
         let candidates = self.entries.get(&class).map_or(&[][..], Vec::as_slice);
-        let Some(first) = candidates.first() else {
-            return Err(format!("the baseline has no {} of such a link", class.metric));
-        };
+        let first = candidates.first().ok_or(Refusal::NoSuchLink { metric: class.metric })?;
         let mut ends = self.ends.borrow_mut();
-        let kinds = ends.of(result.case, &reading).ok_or("what its hosts are is not known")?;
+        let kinds = ends.of(result.case, &reading).ok_or(Refusal::HostsUnknown)?;
         let Some(entry) = candidates.iter().find(|entry| entry.ends == kinds) else {
-            return Err(format!("the baseline is of other hardware: {}", self.other(first, &kinds, &ends)));
+            return Err(Refusal::OtherHardware { differences: self.other(first, &kinds, &ends) });
         };
         if entry.n < LEAST_VALUES {
-            let n = count(entry.n, "value");
-            return Err(format!("the baseline rests on {n} of such a link, and {LEAST_VALUES} are needed"));
+            return Err(Refusal::FewValues { values: entry.n, needed: LEAST_VALUES });
         }
         let flow = &result.case.flow;
         let cuda = result.case.cell.memory == railgauge_wire::terms::Memory::Cuda;
@@ -133,21 +119,20 @@ impl<'a> Held<'a> {
     }
 
     /// In what the ends differ from those of an entry.
-    fn other<F>(&self, entry: &Entry, kinds: &[String], ends: &Ends<F>) -> String
+    fn other<F>(&self, entry: &Entry, kinds: &[String], ends: &Ends<F>) -> Vec<Difference>
     where
         F: Fn(&str) -> Option<&'a HostFacts>,
     {
         let none = BTreeMap::new();
         let then = |at: usize| entry.ends.get(at).and_then(|end| self.baseline.ends.get(end)).map(|end| &end.hardware);
-        let mut words = Vec::new();
+        let mut all = Vec::new();
         for (at, kind) in kinds.iter().enumerate() {
             if let Some(now) = ends.named(kind) {
-                words.extend(differences(then(at).unwrap_or(&none), &now.hardware));
+                all.extend(differences(then(at).unwrap_or(&none), &now.hardware));
             }
         }
-        words.sort_unstable();
-        words.dedup();
-        words.truncate(NAMED);
-        words.join(", ")
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }

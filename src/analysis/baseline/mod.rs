@@ -5,10 +5,12 @@
 //! | `class` | what links have in common of which one value is expected |
 //! | `ends` | what the ends of a link are: hardware, and how it is set up |
 //! | `held` | holds a value against a baseline, or says why that cannot be done |
+//! | `refusal` | why that cannot be done, and what is set up differently |
 
 mod class;
 mod ends;
 mod held;
+mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,6 +22,7 @@ use class::class;
 use ends::Ends;
 
 pub use held::{Held, LEAST_VALUES};
+pub use refusal::{OnHosts, Refusal, SetUp};
 
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
 type Values = Vec<(String, usize, f64)>;

@@ -4,13 +4,17 @@
 //! longer and may get less. All pairs across rails are alike then, and low beside those on one rail. That is how the
 //! fabric is built, and no fault of each of these paths.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use railgauge_stats::{
     localise::{Pair, Port},
     robust::{MAD_TO_SIGMA, median},
 };
 use railgauge_wire::terms::Better;
+use serde::Serialize;
 
 use super::{Good, Localisation};
 use crate::analysis::words::worse;
@@ -210,12 +214,28 @@ impl Localisation {
     }
 
     /// By how much pairs across rails are worse than pairs on one rail, all alike; `None` where they are not.
-    pub fn across_rails_words(&self) -> Option<String> {
-        let higher = self.metric.better() == Better::Higher;
-        let by = self.across_rails_percent.iter().map(|percent| worse(-(percent / 100.0).ln_1p().abs(), higher));
+    pub fn across_rails(&self) -> Option<AcrossRails> {
+        let percent = self.across_rails_percent.clone();
+        (!percent.is_empty()).then(|| AcrossRails { percent, better: self.metric.better() })
+    }
+}
+
+/// Pairs across rails that are all alike, and worse than pairs on one rail.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AcrossRails {
+    /// By how much, in percent of the metric: within groups, between them.
+    pub percent: Vec<f64>,
+    /// Which direction of the metric is better.
+    pub better: Better,
+}
+
+/// As part of a sentence.
+impl fmt::Display for AcrossRails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let higher = self.better == Better::Higher;
+        let by = self.percent.iter().map(|percent| worse(-(percent / 100.0).ln_1p().abs(), higher));
         let mut by: Vec<String> = by.collect();
         by.dedup();
-        (!by.is_empty())
-            .then(|| format!("pairs across rails are {} than pairs on one rail, all alike", by.join(" and ")))
+        write!(f, "pairs across rails are {} than pairs on one rail, all alike", by.join(" and "))
     }
 }

@@ -21,6 +21,8 @@ use railgauge_stats::{
 };
 use railgauge_wire::terms::Better;
 
+pub use unlike::{GroupsUnlike, UnlikeSide};
+
 use super::{Localisation, names, pick};
 use crate::analysis::{
     journal::Journal,

@@ -40,12 +40,14 @@ use super::{
 };
 use names::Names;
 
+pub use crossing::AcrossRails;
 pub use further::further;
-pub use noisy::TooNoisy;
+pub use groups::{GroupsUnlike, UnlikeSide};
+pub use noisy::{Noise, TooNoisy};
 pub use one_way::OneWay;
 pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
-pub use rates::Lesser;
+pub use rates::{CarryLess, Lesser};
 pub use told::{
     Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
     TwoClusters, Which,

@@ -1,5 +1,7 @@
 //! Results that scatter so much that nothing standing out does not mean that nothing is bad.
 
+use std::fmt;
+
 use railgauge_stats::{
     localise::{Findings, Level, Setting},
     robust::outlier_cut,
@@ -46,22 +48,41 @@ impl Localisation {
         Some(TooNoisy { which: *which, n: *n, spread_percent: *spread_percent, seen_from_percent })
     }
 
-    /// What noise hides, as part of a sentence; `None` where it hides nothing that must be seen.
-    pub fn noise_words(&self) -> Option<String> {
-        let TooNoisy { which, n, spread_percent, seen_from_percent } = self.too_noisy.as_ref()?;
+    /// What noise hides; `None` where it hides nothing that must be seen.
+    pub fn noise(&self) -> Option<Noise> {
+        self.too_noisy.clone().map(|hidden| Noise { hidden, better: self.metric.better() })
+    }
+}
+
+/// What noise hides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Noise {
+    /// Among which pairs, and how much.
+    #[serde(flatten)]
+    pub hidden: TooNoisy,
+    /// Which direction of the metric is better.
+    pub better: Better,
+}
+
+/// As part of a sentence.
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooNoisy { which, n, spread_percent, seen_from_percent } = &self.hidden;
         let which = if *which == Which::ALL { "pairs".to_owned() } else { which.to_string() };
         let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
         // Of few the spread is hardly known, however close together they lie.
         let scatter = if *n < FEW { format!("{scatter} and only {n} are good") } else { scatter };
-        Some(match self.metric.better() {
-            Better::Higher => format!(
+        match self.better {
+            Better::Higher => write!(
+                f,
                 "{which} scatter by {scatter}, so that one at half the rate of the others would not stand out, only one at \
                  {seen_from} of theirs or less"
             ),
-            Better::Lower => format!(
+            Better::Lower => write!(
+                f,
                 "{which} scatter by {scatter}, so that one that takes twice as long as the others would not stand out, only \
                  one that takes {seen_from} as long or longer"
             ),
-        })
+        }
     }
 }

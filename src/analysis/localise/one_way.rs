@@ -1,6 +1,9 @@
 //! Hosts that a test measured in one direction only: nothing is known of what they send, or of what they receive.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use railgauge_model::plan::hostlist;
 use serde::Serialize;
@@ -43,8 +46,15 @@ impl OneWay {
         self.never_sent.is_empty() && self.never_received.is_empty()
     }
 
-    /// What is not known, in words; `None` where all is.
-    pub fn words(&self) -> Option<String> {
+    /// What is not known; `None` where all is.
+    pub fn told(&self) -> Option<&Self> {
+        (!self.is_empty()).then_some(self)
+    }
+}
+
+/// What is not known, as part of a sentence.
+impl fmt::Display for OneWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |(what, hosts): (&str, &Vec<String>)| {
             (!hosts.is_empty()).then(|| format!("{what} {}", hostlist::fold(hosts.iter().map(String::as_str))))
         };
@@ -52,6 +62,6 @@ impl OneWay {
             .into_iter()
             .filter_map(part)
             .collect();
-        (!parts.is_empty()).then(|| format!("not measured: {}", parts.join("; ")))
+        write!(f, "not measured: {}", parts.join("; "))
     }
 }

@@ -5,7 +5,10 @@
 //! of the best class. Ends whose ceiling binds are told: a port that trained at half its rate is no fault that pairs would show, and
 //! no reason to be silent.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+};
 
 use railgauge_model::plan::{Plan, hostlist, model::Waiver};
 use railgauge_stats::{
@@ -208,24 +211,40 @@ impl Rates {
 }
 
 impl Localisation {
-    /// The ends that carry less than others at best, in words, without those that the plan waives; `None` without any.
-    pub fn lesser_words(&self) -> Option<String> {
+    /// The ends that carry less than others at best, without those that the plan waives; `None` without any.
+    pub fn carry_less(&self) -> Option<CarryLess> {
+        let ends: Vec<Lesser> = self.lesser.iter().filter(|end| !end.waived).cloned().collect();
+        let others = self.lesser.first()?.others;
+        (!ends.is_empty()).then(|| CarryLess { ends, others, unit: self.unit.clone() })
+    }
+}
+
+/// Ends that carry less than others at best.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CarryLess {
+    /// Those ends.
+    pub ends: Vec<Lesser>,
+    /// What links of the best ports reach, in `unit`.
+    pub others: f64,
+    /// The metric's unit.
+    pub unit: String,
+}
+
+/// As part of a sentence.
+impl fmt::Display for CarryLess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = &self.unit;
         let mut by_rate: BTreeMap<(String, u32), Vec<&str>> = BTreeMap::new();
-        for end in self.lesser.iter().filter(|end| !end.waived) {
+        for end in &self.ends {
             by_rate.entry((number(end.ceiling), end.rail)).or_default().push(&end.host);
         }
-        let others = number(self.lesser.first()?.others);
         let part = |((ceiling, rail), hosts): (&(String, u32), &Vec<&str>)| {
-            format!("{} rail {rail} at most {ceiling} {}", hostlist::fold(hosts.iter().copied()), self.unit)
+            format!("{} rail {rail} at most {ceiling} {unit}", hostlist::fold(hosts.iter().copied()))
         };
-        let parts: Vec<String> = by_rate.iter().map(part).collect();
-        let words = || {
-            format!(
-                "less by the rate of their ports, their slots or their MTU: {}; links of others reach {others} {}",
-                parts.join(", "),
-                self.unit
-            )
-        };
-        (!parts.is_empty()).then(words)
+        let (parts, others) = (by_rate.iter().map(part).collect::<Vec<_>>().join(", "), number(self.others));
+        write!(
+            f,
+            "less by the rate of their ports, their slots or their MTU: {parts}; links of others reach {others} {unit}"
+        )
     }
 }

@@ -70,10 +70,14 @@ impl Link<'_> {
         self.deviation.unwrap_or(0.0)
     }
 
+    /// By how much its value differs from the centre, in percent of that; `None` where it has no value or no peers.
+    pub fn change_percent(&self) -> Option<f64> {
+        self.value.zip(self.level).map(|(value, level)| 100.0 * (value / level.centre - 1.0))
+    }
+
     /// Its size and by how much its value differs from the centre: `64 KiB, −50.3 %`.
     pub fn words(&self) -> String {
-        let percent = self.value.zip(self.level).map(|(value, level)| 100.0 * (value / level.centre - 1.0));
-        let by = percent.map_or_else(String::new, |percent| format!(", {}", change(percent)));
+        let by = self.change_percent().map_or_else(String::new, |percent| format!(", {}", change(percent)));
         format!("{}{by}", size(self.cell.1))
     }
 }

@@ -10,6 +10,7 @@ use railgauge_model::plan::{
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict,
     peers::{AT_LEAST, Peers},
+    reason::{Blamed, Compared, OfExpectation, Place, Reason, Scope, Unlimited},
 };
 use crate::analysis::{
     baseline::Held,
@@ -19,7 +20,7 @@ use crate::analysis::{
     results::{CaseResult, State},
     row::Row,
     together::Subjects,
-    words::{self, count, sizes},
+    words,
 };
 
 /// A row and the case it belongs to.
@@ -33,19 +34,6 @@ struct Judged<'r> {
     /// Value over limit, or limit over value where lower is better: under 1 is a violation.
     quality: f64,
     violates: bool,
-}
-
-/// Why a row has no ceiling.
-const NO_CEILING: &str = "no ceiling is known for the link (its rate is not reported, or it is emulated in software)";
-
-/// What is said of a ceiling that a value passes.
-fn disproved(value: f64, ceiling: f64, row: &Row) -> String {
-    let [value, ceiling] = [value, ceiling].map(|value| format!("{} {}", words::number(value), row.unit));
-    format!(
-        "{} → {} reached {value}, and its ceiling was reckoned to be {ceiling}: the rate of the link or its slot was read wrong \
-         (docs/ceilings.md; what was read is in facts.json)",
-        row.src_host, row.dst_host
-    )
 }
 
 /// Judges one expectation. `results` and `rows` are those of its test.
@@ -95,45 +83,43 @@ pub(super) fn judge<'r>(
     judged.sort_by(|a, b| b.violates.cmp(&a.violates).then(a.quality.total_cmp(&b.quality)));
     let violating = judged.iter().filter(|one| one.violates).count();
 
-    let total = count(scope.len(), "case");
+    let of = scope.len();
     let not_run = !scope.is_empty() && scope.iter().all(|(result, _)| result.state == State::NotRun);
-    let mut reasons = Vec::new();
+    let mut reason = Reason::default();
     let status = if !wrong.is_empty() || violating > 0 {
         if let Some(one) = wrong.first() {
-            reasons.push(format!("{} of {total} delivered wrong bytes: {}", wrong.len(), named(one)));
+            reason.push(OfExpectation::WrongBytes { cases: wrong.len(), of, first: blamed(one) });
         }
         if let Some(one) = judged.first().filter(|one| one.violates) {
-            reasons.push(format!("{violating} of {total} broke it; worst: {}", compared(wanted, one)));
+            reason.push(OfExpectation::Broken { cases: violating, of, worst: compared(wanted, one) });
         }
         Status::Fail
     } else if scope.is_empty() {
-        reasons.push(no_match(test, wanted));
+        reason.push(no_match(test, wanted));
         Status::Inconclusive
     } else if not_run {
-        reasons.push(format!("none of its {total} was run: {}", error(scope[0].1)));
+        reason.push(OfExpectation::NoneRun { of, error: error(scope[0].1) });
         Status::NotRun
     } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
         if let Some((_, row)) = missing.first() {
-            reasons.push(format!("{} of {total} not measured: {}", missing.len(), error(row)));
+            reason.push(OfExpectation::NotMeasured { cases: missing.len(), of, error: error(row) });
         }
         if let Some(one) = doubtful.first() {
-            reasons.push(format!("{} of {total} not to be trusted: {}", doubtful.len(), named(one)));
+            reason.push(OfExpectation::NotTrusted { cases: doubtful.len(), of, first: blamed(one) });
         }
-        if let Some(why) = unlimited.first() {
-            reasons.push(format!("{} of {total} cannot be held against it: {why}", unlimited.len()));
+        let without = unlimited.len();
+        if let Some(first) = unlimited.into_iter().next() {
+            reason.push(OfExpectation::Unlimited { cases: without, of, first });
         }
         if !judged.is_empty() {
-            reasons.push(format!("the other {} kept it", judged.len()));
+            reason.push(OfExpectation::OthersKept { cases: judged.len() });
         }
         Status::Inconclusive
     } else {
-        let nearest =
-            judged.first().map_or_else(String::new, |one| format!("; nearest to it: {}", compared(wanted, one)));
-        let all = if scope.len() == 1 { "" } else { "all " };
-        reasons.push(format!("{all}{total} kept it{nearest}"));
+        reason.push(OfExpectation::Kept { of, nearest: judged.first().map(|one| compared(wanted, one)) });
         Status::Pass
     };
-    reasons.extend(held.map(|held| held.words()).filter(|words| !words.is_empty()));
+    reason.extend(held.and_then(|held| held.set_up()).map(OfExpectation::SetUpDifferently));
     Verdict {
         kind: Kind::Expectation,
         waived: false,
@@ -142,16 +128,16 @@ pub(super) fn judge<'r>(
         parts: Vec::new(),
         test: test.name.clone(),
         demand: demand(wanted),
-        scope: scope_words(wanted),
+        scope: Scope::of(wanted).to_string(),
         line: Some(wanted.line),
         metric: Some(wanted.metric),
         unit: Some(wanted.metric.unit().to_owned()),
         status,
-        reason: reasons.join("; "),
+        reason,
         worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
         offenders: offenders(&wrong, &judged),
         tally: Tally {
-            in_scope: scope.len(),
+            in_scope: of,
             judged: judged.len(),
             violating: violating + wrong.len(),
             doubtful: doubtful.len(),
@@ -189,32 +175,38 @@ fn held_against<'r>(
     (result, row): Scoped<'r>,
     peers: Option<&Peers>,
     held: Option<&Held<'_>>,
-) -> Result<Judged<'r>, String> {
-    let value = row.value.ok_or_else(|| error(row).to_owned())?;
+) -> Result<Judged<'r>, Unlimited> {
+    let value = row.value.ok_or_else(|| Unlimited::NoValue { error: error(row) })?;
     let higher = row.better == railgauge_wire::terms::Better::Higher;
     let (limit, floor) = match limit {
         Limit::AtLeast(limit) => (limit, true),
         Limit::AtMost(limit) => (limit, false),
         Limit::PercentOfCeiling(percent) => {
-            let ceiling = row.ceiling.ok_or(NO_CEILING)?;
+            let ceiling = row.ceiling.ok_or(Unlimited::NoCeiling)?;
             if value > DISPROVED * ceiling {
-                return Err(disproved(value, ceiling, row));
+                return Err(Unlimited::AboveCeiling {
+                    src_host: row.src_host.clone(),
+                    dst_host: row.dst_host.clone(),
+                    value,
+                    ceiling,
+                    unit: row.unit.clone(),
+                });
             }
             (ceiling * percent / 100.0, true)
         }
         Limit::WithinPercentOfPeers(percent) => {
-            let few = || format!("fewer than {AT_LEAST} other links of the same size and rail were measured");
-            let centre = peers.and_then(|peers| peers.centre(result, row)).ok_or_else(few)?;
+            let few = Unlimited::FewPeers { needed: AT_LEAST };
+            let centre = peers.and_then(|peers| peers.centre(result, row)).ok_or(few)?;
             (centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 }, higher)
         }
         Limit::WithinPercentOfBaseline(percent) => {
-            let held = held.ok_or("the plan has no baseline")?;
+            let held = held.ok_or(Unlimited::NoBaseline)?;
             (held.limit(result, row, percent)?, higher)
         }
     };
     // What too few operations carry is no percentile. It is above its limit for certain only where the median is.
     if !percentile::carried_by(row.metric, result) && !percentile::above_for_certain(row.metric, result, limit) {
-        return Err(percentile::too_few(row.metric, result));
+        return Err(Unlimited::TooFewOperations(percentile::too_few(row.metric, result)));
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
     Ok(Judged { result, row, limit, quality, violates })
@@ -237,44 +229,29 @@ fn demand(wanted: &Expectation) -> String {
     }
 }
 
-/// `64 KiB to 8 MiB, rails 0, 1, group leaf1`.
-fn scope_words(wanted: &Expectation) -> String {
-    let mut words = Vec::new();
-    words.push(wanted.sizes.map_or_else(|| "all sizes".to_owned(), sizes));
-    match wanted.rails.as_slice() {
-        [] => {}
-        [rail] => words.push(format!("rail {rail}")),
-        rails => words.push(format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
-    }
-    words.extend(wanted.group.as_ref().map(|group| format!("group {group}")));
-    words.join(", ")
-}
-
-fn no_match(test: &Test, wanted: &Expectation) -> String {
+/// Why nothing is in scope.
+fn no_match(test: &Test, wanted: &Expectation) -> OfExpectation {
     if metrics_of(test.metric, test.op, test.at_once()).contains(&wanted.metric) {
-        format!("no case lies within its scope ({}), so nothing was judged", scope_words(wanted))
+        OfExpectation::NothingInScope(Scope::of(wanted))
     } else {
-        format!("this test does not yield {}, so nothing was judged", wanted.metric)
+        OfExpectation::NotYielded { metric: wanted.metric }
     }
 }
 
-fn error(row: &Row) -> &str {
-    row.error.as_deref().unwrap_or("no reason was recorded")
+fn error(row: &Row) -> String {
+    row.error.clone().unwrap_or_else(|| "no reason was recorded".to_owned())
 }
 
-fn named((result, row): &Scoped<'_>) -> String {
-    format!("{}: {}", Offender::new(result, row, None).place(), error(row))
+fn blamed((result, row): &Scoped<'_>) -> Blamed {
+    Blamed { place: Place::of_row(result, row), error: error(row) }
 }
 
-/// `gpu01 → gpu02, rail 0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90 Gb/s`, in the plan's own unit.
-fn compared(wanted: &Expectation, one: &Judged<'_>) -> String {
-    let value = one.row.value.map_or_else(String::new, |value| words::held_against(wanted, value));
-    let place = Offender::new(one.result, one.row, None).place();
-    let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, one.limit));
-    let share = match one.row.value.map(|value| value / one.limit).filter(|share| share.is_finite()) {
-        Some(share) if share > 2.0 => format!(", {}", words::share(share)),
-        Some(share) => format!(", {} of", words::share(share)),
-        None => ", against".to_owned(),
-    };
-    format!("{place}: {value}{share} the limit of {limit}")
+fn compared(wanted: &Expectation, one: &Judged<'_>) -> Box<Compared> {
+    Box::new(Compared {
+        place: Place::of_row(one.result, one.row),
+        value: one.row.value,
+        limit: one.limit,
+        unit: wanted.metric.unit(),
+        wanted: wanted.clone(),
+    })
 }

@@ -3,10 +3,13 @@
 
 use railgauge_model::plan::model::Test;
 
-use super::{Kind, Status, Tally, Verdict};
+use super::{
+    Kind, Status, Tally, Verdict,
+    reason::{Among, Blamed, OfCases, Place, Reason},
+};
 use crate::analysis::{
     results::{CaseResult, State},
-    words::{amount, count, size},
+    words::count,
 };
 
 /// Judges all cases of a test; `corrupt` are its further cases with wrong bytes.
@@ -19,28 +22,32 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
     } else {
         "every case is measured (the plan switches verification off)"
     };
-    let total = count(results.len(), "case");
-    let bad: Vec<&&CaseResult<'_>> = results.iter().filter(|result| result.state != State::Measured).collect();
-    let (status, reason) = if let Some(first) = corrupt.first() {
-        let (all, bytes) = (count(corrupt.len(), "further case"), size(first.case.cell.size));
-        let error = first.error().unwrap_or_default();
-        let beside = if bad.is_empty() { String::new() } else { format!("; {}", summary(&total, &bad)) };
-        (Status::Fail, format!("wrong bytes in {all}: {}, {bytes}: {error}{beside}", first.link_name()))
+    let of = results.len();
+    let bad: Vec<&CaseResult<'_>> = results.iter().copied().filter(|one| one.state != State::Measured).collect();
+    let mut reason = Reason::default();
+    let status = if let Some(first) = corrupt.first() {
+        reason.push(OfCases::FurtherWrongBytes { cases: corrupt.len(), first: blamed(first) });
+        reason.extend(short(of, &bad));
+        Status::Fail
     } else if results.is_empty() {
-        (Status::Inconclusive, "no case of this test was planned, so nothing was measured".to_owned())
+        reason.push(OfCases::NonePlanned);
+        Status::Inconclusive
     } else if with(State::Wrong).next().is_some() {
-        (Status::Fail, summary(&total, &bad))
-    } else if with(State::NotRun).count() == results.len() {
-        (Status::NotRun, format!("none of its {total} was run: {}", cause(&bad)))
+        reason.extend(short(of, &bad));
+        Status::Fail
+    } else if let (Some(gravest), true) = (gravest(&bad), with(State::NotRun).count() == of) {
+        reason.push(OfCases::NoneRun { of, gravest });
+        Status::NotRun
     } else if !bad.is_empty() {
-        (Status::Inconclusive, summary(&total, &bad))
+        reason.extend(short(of, &bad));
+        Status::Inconclusive
     } else if unverifiable {
-        (Status::Inconclusive, format!("{total} measured, but the plan switches verification off (verify = false)"))
+        reason.push(OfCases::VerificationOff { of });
+        Status::Inconclusive
     } else {
         let verified = results.iter().map(|result| result.checked().0).fold(0, u64::saturating_add);
-        let amount = amount(verified);
-        let verified = if test.verify { format!("; {amount} verified, 0 bytes wrong") } else { String::new() };
-        (Status::Pass, format!("{total} measured{verified}"))
+        reason.push(OfCases::Measured { of, verified_bytes: test.verify.then_some(verified) });
+        Status::Pass
     };
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
@@ -52,7 +59,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         parts: Vec::new(),
         test: test.name.clone(),
         demand: demand.to_owned(),
-        scope: total,
+        scope: count(of, "case"),
         line: None,
         metric: None,
         unit: None,
@@ -61,7 +68,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         worst: None,
         offenders: Vec::new(),
         tally: Tally {
-            in_scope: results.len() + corrupt.len(),
+            in_scope: of + corrupt.len(),
             judged: with(State::Measured).count(),
             violating: with(State::Wrong).count() + corrupt.len(),
             doubtful: measured.filter(|r| !matches!(r.state, State::Measured | State::Wrong)).count(),
@@ -70,8 +77,8 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
     }
 }
 
-/// `3 of 24 cases short of that: 1 with wrong bytes, 2 failed; the gravest: gpu01:0 → gpu02:0, 64 KiB: …`.
-fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
+/// The cases that are not as the test wants them; `None` without any.
+fn short(of: usize, bad: &[&CaseResult<'_>]) -> Option<OfCases> {
     let order = [
         State::Wrong,
         State::Failed,
@@ -82,26 +89,16 @@ fn summary(total: &str, bad: &[&&CaseResult<'_>]) -> String {
         State::Unverified,
         State::Short,
     ];
-    let parts: Vec<String> = order
-        .into_iter()
-        .filter_map(|state| {
-            let n = bad.iter().filter(|result| result.state == state).count();
-            (n > 0).then(|| format!("{n} {}", state.of_cases()))
-        })
-        .collect();
-    format!("{} of {total} short of that: {}; the gravest: {}", bad.len(), parts.join(", "), cause(bad))
+    let among = |state| Among { state, cases: bad.iter().filter(|result| result.state == state).count() };
+    let states = order.into_iter().map(among).filter(|among| among.cases > 0).collect();
+    Some(OfCases::Short { cases: bad.len(), of, states, gravest: gravest(bad)? })
 }
 
-/// The worst of them and what stands against it.
-fn cause(bad: &[&&CaseResult<'_>]) -> String {
-    let mut worst: Option<&CaseResult<'_>> = None;
-    for result in bad {
-        if worst.is_none_or(|known| result.state > known.state) {
-            worst = Some(result);
-        }
-    }
-    worst.map_or_else(String::new, |result| {
-        let bytes = size(result.case.cell.size);
-        format!("{}, {bytes}: {}", result.link_name(), result.error().unwrap_or_default())
-    })
+/// The worst of them, the first if there are several.
+fn gravest(bad: &[&CaseResult<'_>]) -> Option<Blamed> {
+    bad.iter().copied().reduce(|worst, one| if one.state > worst.state { one } else { worst }).map(blamed)
+}
+
+fn blamed(result: &CaseResult<'_>) -> Blamed {
+    Blamed { place: Place::of_case(result), error: result.error().unwrap_or_default() }
 }

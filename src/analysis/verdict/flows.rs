@@ -7,11 +7,17 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use railgauge_model::plan::{Plan, model::Test};
 
-use super::{Kind, Part, Status, Tally, Verdict, parts};
+use super::{
+    Kind, Part, Status, Tally, Verdict, parts,
+    reason::{OfParts, Reason},
+};
 use crate::analysis::{
     outliers::{Link, OfTest},
-    words::{count, number},
+    words::count,
 };
+
+/// What is counted.
+const FLOW: &str = "flow";
 
 /// The verdict on one test; `None` for other tests, and where too few flows have values to compare them.
 pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict> {
@@ -23,22 +29,22 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
     let row = judged.iter().find_map(|link| link.row)?;
     let (waived, own): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
         of.flows().into_iter().map(|(link, _)| link).partition(|link| parts::is_waived(link, plan));
-    let total = count(judged.len(), "flow");
     let parts: Vec<Part> = [(&own, false), (&waived, true)]
         .into_iter()
         .filter(|(links, _)| !links.is_empty())
         .map(|(_, waived)| Part { name: parts::LINKS.to_owned(), status: Status::Inconclusive, waived })
         .collect();
-    let mut reasons = Vec::new();
-    reasons.extend(parts::standing_out(&own).map(|words| format!("{words}{}", in_common(&own))));
+    let mut reason = Reason::default();
+    reason.extend(parts::standing_out(&own, in_common(&own)));
     if !waived.is_empty() {
-        reasons.push(format!("waived by the plan: {}", parts::LINKS));
+        reason.push(OfParts::Waived { parts: vec![parts::LINKS.to_owned()] });
     }
     if parts.is_empty() {
-        reasons.push(format!("nothing stands out among {total}{}", from_where(&judged)));
+        let below_percent = from_where(&judged);
+        reason.push(OfParts::NothingStandsOut { among: judged.len(), counted: FLOW, below_percent });
     }
     if missing > 0 {
-        reasons.push(format!("not compared: {} without a value that may be trusted", count(missing, "flow")));
+        reason.push(OfParts::NotCompared { missing, counted: FLOW });
     }
     // Where only waived flows stand out the verdict is theirs, and does not count.
     let set_aside = own.is_empty() && !waived.is_empty() && missing == 0;
@@ -48,13 +54,13 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         test: test.name.clone(),
         key: None,
         demand: "no flow is far below the others".to_owned(),
-        scope: total,
+        scope: count(judged.len(), FLOW),
         line: None,
         metric: Some(of.metric),
         unit: Some(row.unit.clone()),
         status: if is_open { Status::Inconclusive } else { Status::Pass },
         waived: set_aside,
-        reason: reasons.join("; "),
+        reason,
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
@@ -69,21 +75,19 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
     })
 }
 
-/// The only host that all these flows share, in words; empty for a single flow, or where there is none.
-fn in_common(links: &[&Link<'_>]) -> String {
+/// The only host that all these flows share; `None` for a single flow, or where there is none.
+fn in_common(links: &[&Link<'_>]) -> Option<String> {
     let hosts =
         |link: &&Link<'_>| -> BTreeSet<Arc<str>> { link.result.case.flow.hosts().into_iter().cloned().collect() };
     let shared = links.iter().map(hosts).reduce(|all, one| &all & &one).unwrap_or_default();
     match (links.len() > 1, Vec::from_iter(shared).as_slice()) {
-        (true, [host]) => format!("; all of them are flows of {host}"),
-        _ => String::new(),
+        (true, [host]) => Some(host.to_string()),
+        _ => None,
     }
 }
 
-/// Below which share of the centre of good flows a flow would stand out, in words: where flows scatter much, little does.
-fn from_where(links: &[&Link<'_>]) -> String {
+/// Below which share of the centre of good flows a flow would stand out, in percent: where flows scatter much, little does.
+fn from_where(links: &[&Link<'_>]) -> Option<f64> {
     let widest = links.iter().filter_map(|link| link.level).map(|level| level.threshold).max_by(f64::total_cmp);
-    widest.map_or_else(String::new, |threshold| {
-        format!(" (a flow below {} % of what good flows reach would)", number(100.0 * (-threshold).exp()))
-    })
+    widest.map(|threshold| 100.0 * (-threshold).exp())
 }

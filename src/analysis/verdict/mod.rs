@@ -17,10 +17,15 @@ mod flows;
 mod parts;
 mod peers;
 mod preflight;
+mod reason;
 mod whole;
 
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
+pub use reason::{
+    Among, Apart, Blamed, Compared, Ground, OfCases, OfExpectation, OfParts, OfPreflight, OfRun, Place, Reason, Scope,
+    Unlimited,
+};
 pub use whole::NAME as RUN;
 
 use railgauge_model::plan::model::Test;
@@ -168,7 +173,7 @@ pub struct Tally {
 }
 
 /// One demand and its answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// What it answers.
     pub kind: Kind,
@@ -192,8 +197,9 @@ pub struct Verdict {
     pub status: Status,
     /// Whether the plan waives it: the answer stands, and the run's status does not follow from it.
     pub waived: bool,
-    /// Why, in one sentence.
-    pub reason: String,
+    /// Why: in words, and as fields.
+    #[serde(flatten)]
+    pub reason: Reason,
     /// The value nearest to, or farthest over, its limit.
     pub worst: Option<Offender>,
     /// What breaks the demand, worst first; at most [`OFFENDERS`].

@@ -1,8 +1,11 @@
 //! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
 
-use railgauge_model::plan::{Plan, hostlist, model::Waiver};
+use railgauge_model::plan::{Plan, model::Waiver};
 
-use super::{Kind, Status, Tally, Verdict};
+use super::{
+    Kind, Status, Tally, Verdict,
+    reason::{Apart, OfParts, Reason},
+};
 use crate::analysis::{
     localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
     outliers::Link,
@@ -54,17 +57,10 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     }
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     in_order(&mut parts);
-    let mut reasons = Vec::new();
-    for (wanted, words) in [
-        (Status::Fail, "worse than its fellows, measured again"),
-        (Status::Inconclusive, "stands out and is neither confirmed nor cleared"),
-    ] {
-        let own = parts.iter().filter(|part| part.status == wanted && !part.waived);
-        let list: Vec<&str> = own.map(|part| part.name.as_str()).collect();
-        if !list.is_empty() {
-            reasons.push(format!("{words}: {}", list.join(", ")));
-        }
-    }
+    let mut reason = Reason::default();
+    let own = |status: Status| names(&parts, |part| part.status == status && !part.waived);
+    reason.extend(own(Status::Fail).map(|parts| OfParts::Worse { parts }));
+    reason.extend(own(Status::Inconclusive).map(|parts| OfParts::Unsettled { parts }));
     let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
         beside.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
@@ -73,25 +69,21 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
             in_order(&mut parts);
         }
     }
-    if let Some(words) = standing_out(&unnamed) {
-        reasons.push(words);
-    }
-    reasons.extend(found.unlike_words());
+    reason.extend(standing_out(&unnamed, None));
+    reason.extend(found.unlike().map(OfParts::GroupsUnlike));
     if !found.lesser.is_empty() {
-        reasons.extend(found.lesser_words());
+        reason.extend(found.carry_less().map(OfParts::CarryLess));
         let waived = found.lesser.iter().all(|end| end.waived);
         parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived });
         in_order(&mut parts);
     }
     if let Some(words) = &found.unexplained {
-        reasons.push(words.clone());
+        reason.push(OfParts::Unexplained { cause: words.clone() });
         parts.push(apart(UNEXPLAINED));
         in_order(&mut parts);
     }
-    // Noise stands out in nothing: it has words of its own.
-    if let Some(words) = found.noise_words() {
-        let front = if reasons.is_empty() { "" } else { "beside that, " };
-        reasons.push(format!("{front}too noisy to tell: {words}"));
+    if let Some(noise) = found.noise() {
+        reason.push(OfParts::TooNoisy(noise));
         parts.push(apart(NOISE));
         in_order(&mut parts);
     }
@@ -107,37 +99,32 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         None => worst(true).unwrap_or(Status::Pass),
     };
     let waived = waived && !lacking;
-    let set_aside: Vec<&str> = parts.iter().filter(|part| part.waived).map(|part| part.name.as_str()).collect();
-    if !set_aside.is_empty() {
-        reasons.push(format!("waived by the plan: {}", set_aside.join(", ")));
-    }
-    let counted = count(found.pairs, found.counted);
+    reason.extend(names(&parts, |part| part.waived).map(|parts| OfParts::Waived { parts }));
+    let counted = found.counted;
     if !found.unmeasured.is_empty() {
-        let hosts = hostlist::fold(found.unmeasured.iter().map(String::as_str));
-        reasons.push(format!("not judged, without a value that may be trusted: {hosts}"));
+        reason.push(OfParts::NotJudged { hosts: found.unmeasured.clone() });
     }
-    if reasons.is_empty() {
-        reasons.push(format!("nothing stands out among {counted}"));
+    if reason.is_empty() {
+        reason.push(OfParts::NothingStandsOut { among: found.pairs, counted, below_percent: None });
     }
     if found.missing > 0 {
-        reasons
-            .push(format!("not compared: {} without a value that may be trusted", count(found.missing, found.counted)));
+        reason.push(OfParts::NotCompared { missing: found.missing, counted });
     }
-    reasons.extend(found.across_rails_words());
-    reasons.extend(found.one_way.words());
+    reason.extend(found.across_rails().map(OfParts::AcrossRails));
+    reason.extend(found.one_way.told().cloned().map(OfParts::OneWay));
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     Some(Verdict {
         kind: Kind::Parts,
         test: found.test.clone(),
         key: None,
         demand: "no part is worse than its fellows".to_owned(),
-        scope: counted,
+        scope: count(found.pairs, counted),
         line: None,
         metric: Some(found.metric),
         unit: Some(found.unit.clone()),
         status,
         waived,
-        reason: reasons.join("; "),
+        reason,
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
@@ -157,13 +144,19 @@ pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
     waives_flow(plan, &link.result.case.flow)
 }
 
-/// Links that stand out and that nothing further was measured of; `None` without any.
-pub(super) fn standing_out(links: &[&Link<'_>]) -> Option<String> {
+/// Names of the parts that `which` says yes to; `None` without any.
+fn names(parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<Vec<String>> {
+    let names: Vec<String> = parts.iter().filter(|part| which(part)).map(|part| part.name.clone()).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+/// Links that stand out and that nothing further was measured of, with the host that they share where that is told; `None`
+/// without any.
+pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> Option<OfParts> {
     let worst = links.first()?;
-    let first = format!("{} ({})", worst.result.link_name(), worst.words());
-    let more = if links.len() > 1 { format!(" and {} more", links.len() - 1) } else { String::new() };
-    let stand = if links.len() == 1 { "stands" } else { "stand" };
-    Some(format!("{} {stand} out, not measured again: {first}{more}", count(links.len(), "link")))
+    let worst =
+        Apart { link: worst.result.link_name(), size_bytes: worst.cell.1, change_percent: worst.change_percent() };
+    Some(OfParts::LinksStandOut { links: links.len(), worst, shared_host })
 }
 
 /// What a part does to the verdict; `None` for one that was measured again and is good.

@@ -1,6 +1,9 @@
 //! What the plan wants of the hosts' configuration, as verdicts: one for each wanted value.
 
-use super::{Kind, Status, Tally, Verdict};
+use super::{
+    Kind, Status, Tally, Verdict,
+    reason::{OfPreflight, Reason},
+};
 use crate::{
     analysis::{journal::Journal, words::count},
     preflight::{self, Cluster, Demand, Held},
@@ -31,28 +34,26 @@ fn verdict(demand: Demand) -> Verdict {
         Held::Unmet => Status::Fail,
     };
     let hosts = demand.hosts();
-    let mut reasons = Vec::new();
-    for (state, words) in [(Held::Unmet, "not met"), (Held::Unread, "not read")] {
-        let n = demand.with(state);
-        if n > 0 {
-            reasons.push(format!(
-                "{words} {n} of {}: {}",
-                count(demand.holdings.len(), "time"),
-                demand.departures(state)
-            ));
-        }
+    let of = demand.holdings.len();
+    let mut reason = Reason::default();
+    let (unmet, unread) = (demand.with(Held::Unmet), demand.with(Held::Unread));
+    if unmet > 0 {
+        reason.push(OfPreflight::Unmet { times: unmet, of, departures: demand.departures(Held::Unmet) });
+    }
+    if unread > 0 {
+        reason.push(OfPreflight::Unread { times: unread, of, departures: demand.departures(Held::Unread) });
     }
     if demand.holdings.is_empty() {
-        reasons.push("no host has anything that it is about".to_owned());
-    } else if reasons.is_empty() {
-        reasons.push(format!("met on {}", count(hosts, "host")));
+        reason.push(OfPreflight::NobodyHasIt);
+    } else if reason.is_empty() {
+        reason.push(OfPreflight::Met { hosts });
     }
     let tally = Tally {
         in_scope: demand.holdings.len(),
-        judged: demand.with(Held::Met) + demand.with(Held::Unmet),
-        violating: demand.with(Held::Unmet),
+        judged: demand.with(Held::Met) + unmet,
+        violating: unmet,
         doubtful: 0,
-        missing: demand.with(Held::Unread),
+        missing: unread,
     };
     Verdict {
         kind: Kind::Preflight,
@@ -65,7 +66,7 @@ fn verdict(demand: Demand) -> Verdict {
         unit: None,
         status,
         waived: demand.waived,
-        reason: reasons.join("; "),
+        reason,
         worst: None,
         offenders: Vec::new(),
         holdings: demand.holdings.into_iter().filter(|one| one.state != Held::Met).collect(),

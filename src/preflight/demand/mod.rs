@@ -6,7 +6,7 @@
 mod blind;
 mod values;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use railgauge_model::plan::{Plan, hostlist, model::Preflight};
 use railgauge_wire::{facts::HostFacts, remedy};
@@ -80,22 +80,54 @@ impl Demand {
         self.holdings.iter().filter(|one| one.state == state).count()
     }
 
-    /// What is not met, or what cannot be read: values with the hosts and devices that have them,
-    /// `1500 on gpu[003-004] mlx5_1; …`. Empty where there is none.
-    pub fn departures(&self, state: Held) -> String {
-        let mut seen: Vec<(&str, &Option<String>, Vec<&str>)> = Vec::new();
-        for one in self.holdings.iter().filter(|one| one.state == state) {
-            let known = seen.iter_mut().find(|(value, device, _)| *value == one.seen && **device == one.device);
+    /// What is not met, or what cannot be read: values with the hosts and devices that have them.
+    pub fn departures(&self, state: Held) -> Departures {
+        let mut seen: Vec<Departure> = Vec::new();
+        for Holding { host, device, seen: value, .. } in self.holdings.iter().filter(|one| one.state == state) {
+            let known = seen.iter_mut().find(|known| known.seen == *value && known.device == *device);
             match known {
-                Some((.., hosts)) => hosts.push(&one.host),
-                None => seen.push((&one.seen, &one.device, vec![&one.host])),
+                Some(known) => known.hosts.push(host.clone()),
+                None => seen.push(Departure { seen: value.clone(), device: device.clone(), hosts: vec![host.clone()] }),
             }
         }
-        let words = seen.into_iter().map(|(value, device, hosts)| {
-            let device = device.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-            format!("{value} on {}{device}", hostlist::fold(hosts))
-        });
-        words.collect::<Vec<_>>().join("; ")
+        Departures(seen)
+    }
+}
+
+/// A value that is not as wanted or could not be read, and who has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Departure {
+    /// The value, or why there is none, as [`Holding::seen`] has it.
+    pub seen: String,
+    /// The device or interface; `None` for a value of whole hosts.
+    pub device: Option<String>,
+    /// The hosts, in the plan's order.
+    pub hosts: Vec<String>,
+}
+
+/// Values that are not as wanted or could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Departures(Vec<Departure>);
+
+impl Departures {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// `1500 on gpu[003-004] mlx5_1; …`.
+impl fmt::Display for Departures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Departure { seen, device, hosts }) in self.0.iter().enumerate() {
+            f.write_str(if at > 0 { "; " } else { "" })?;
+            write!(f, "{seen} on {}", hostlist::fold(hosts.iter().map(String::as_str)))?;
+            if let Some(device) = device {
+                write!(f, " {device}")?;
+            }
+        }
+        Ok(())
     }
 }
 

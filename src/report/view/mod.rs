@@ -281,7 +281,7 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         demand: verdict.demand.clone(),
         scope: verdict.scope.clone(),
         line: verdict.line,
-        reason: verdict.reason.clone(),
+        reason: verdict.reason.to_string(),
         offenders: offenders.collect(),
         more: match verdict.offenders.len() {
             0 => 0,

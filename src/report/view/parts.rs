@@ -61,7 +61,7 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
             && !outliers.any()
             && outliers.noisy.is_empty()
             && unmeasured(found).is_none()
-            && found.iter().all(|test| test.unexplained.is_none() && test.lesser_words().is_none()),
+            && found.iter().all(|test| test.unexplained.is_none() && test.carry_less().is_none()),
         noisy: !outliers.noisy.is_empty(),
         tests: found.iter().map(looked_at).collect(),
     })
@@ -148,7 +148,7 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         words.push(format!("In {} {words_of}.", test.test));
     }
     for (test, clusters) in &outliers.clusters {
-        if let Some(unlike) = test.unlike_words() {
+        if let Some(unlike) = test.unlike() {
             words.push(format!("In {} {unlike}. Nothing tells which side is the sick one.", test.test));
             continue;
         }
@@ -166,11 +166,11 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         ));
     }
     for test in &outliers.noisy {
-        let hidden = test.noise_words();
+        let hidden = test.noise();
         words.extend(hidden.map(|hidden| format!("Too noisy to tell in {}: {hidden}.", test.test)));
     }
     for test in found {
-        words.extend(test.lesser_words().map(|what| format!("In {} some carry {what}.", test.test)));
+        words.extend(test.carry_less().map(|what| format!("In {} some carry {what}.", test.test)));
     }
     let none = words.is_empty();
     words.extend(beside(outliers, none));
@@ -182,11 +182,11 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         words.push(told.unwrap_or_else(|| "No part stands out.".to_owned()));
     }
     for test in found.iter().filter(|test| !test.good.is_empty()) {
-        words.extend(test.one_way.words().map(|what| format!("{} in {}.", capital(&what), test.test)));
+        words.extend(test.one_way.told().map(|what| format!("{} in {}.", capital(&what.to_string()), test.test)));
     }
     // What all have in common stands out nowhere.
     for test in found {
-        words.extend(test.across_rails_words().map(|what| format!("In {} {what}.", test.test)));
+        words.extend(test.across_rails().map(|what| format!("In {} {what}.", test.test)));
     }
     for (test, share) in found.iter().filter_map(|test| Some((test, test.short_of_ceiling?))) {
         words.push(format!(

@@ -1,12 +1,16 @@
 //! Groups of one size that do not reach the same: which side is the sick one, how many they are does not say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use railgauge_model::plan::hostlist;
 use railgauge_stats::{
     bisect::{Repeats, unlike},
     robust::median,
 };
+use serde::Serialize;
 
 use super::{LEAST, Played, Scene, value};
 use crate::analysis::{
@@ -91,23 +95,63 @@ impl Localisation {
         self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
     }
 
-    /// Both clusters of groups with their hosts, as part of a sentence; `None` for pairs, and where what is named accounts for
-    /// them.
-    pub fn unlike_words(&self) -> Option<String> {
+    /// Both clusters of groups with their hosts; `None` for pairs, and where what is named accounts for them.
+    pub fn unlike(&self) -> Option<GroupsUnlike> {
         let of_groups = self.two_clusters.as_ref().filter(|_| self.counted == "group");
         let TwoClusters { good, bad, .. } = of_groups.filter(|two| two.separated_by == SeparatedBy::Nothing)?;
-        let one = |cluster: &Cluster| {
-            let mut words = format!("{} at {} {}", count(cluster.n, "group"), number(cluster.centre), self.unit);
-            let names = if cluster.groups.len() == cluster.n {
-                cluster.groups.join(", ")
-            } else {
-                hostlist::fold(cluster.hosts.iter().map(String::as_str))
-            };
-            if !names.is_empty() {
-                words.push_str(&format!(" (only there: {names})"));
-            }
-            words
+        let side = |cluster: &Cluster| UnlikeSide {
+            n: cluster.n,
+            centre: cluster.centre,
+            groups: cluster.groups.clone(),
+            hosts: cluster.hosts.clone(),
         };
-        Some(format!("groups of one size do not reach the same: {} and {}", one(good), one(bad)))
+        Some(GroupsUnlike { good: side(good), bad: side(bad), unit: self.unit.clone() })
+    }
+}
+
+/// Groups of one size that do not reach the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupsUnlike {
+    /// Those that reach more.
+    pub good: UnlikeSide,
+    /// Those that reach less.
+    pub bad: UnlikeSide,
+    /// Unit of the centres.
+    pub unit: String,
+}
+
+/// Groups that reach the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UnlikeSide {
+    /// How many.
+    pub n: usize,
+    /// Their median.
+    pub centre: f64,
+    /// Groups of the plan that are in no other cluster.
+    pub groups: Vec<String>,
+    /// Hosts that are in no other cluster.
+    pub hosts: Vec<String>,
+}
+
+impl UnlikeSide {
+    fn words(&self, unit: &str) -> String {
+        let mut words = format!("{} at {} {unit}", count(self.n, "group"), number(self.centre));
+        let names = if self.groups.len() == self.n {
+            self.groups.join(", ")
+        } else {
+            hostlist::fold(self.hosts.iter().map(String::as_str))
+        };
+        if !names.is_empty() {
+            words.push_str(&format!(" (only there: {names})"));
+        }
+        words
+    }
+}
+
+/// As part of a sentence.
+impl fmt::Display for GroupsUnlike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [good, bad] = [&self.good, &self.bad].map(|side| side.words(&self.unit));
+        write!(f, "groups of one size do not reach the same: {good} and {bad}")
     }
 }

@@ -1,0 +1,125 @@
+//! Why a value cannot be held against a baseline, and what is set up differently from it.
+
+use std::fmt;
+
+use railgauge_wire::terms::Metric;
+use serde::Serialize;
+
+use crate::analysis::{
+    settings::Difference,
+    words::{count, number},
+};
+
+/// Differences that are named one by one.
+const NAMED: usize = 3;
+/// Stands for a fact that is not known.
+const UNKNOWN: &str = "unknown";
+
+/// Why a value cannot be held against a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "refusal", rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The baseline does not have the test.
+    NoTest {
+        /// Name of the test.
+        test: String,
+    },
+    /// The test has other settings.
+    OtherSettings {
+        /// The first setting that differs.
+        difference: Difference,
+    },
+    /// The value breaks the limit, and lies where those of the baseline scatter.
+    Ordinary {
+        /// What was observed, in the metric's unit.
+        value: f64,
+        /// What was wanted, in the metric's unit.
+        limit: f64,
+        /// Within how many standard deviations it lies.
+        deviations: f64,
+        /// Standard deviation of the baseline, in percent of its centre.
+        spread_percent: f64,
+    },
+    /// Nothing carried the bytes.
+    NothingCarried,
+    /// The baseline does not have such a link.
+    NoSuchLink {
+        /// The metric.
+        metric: Metric,
+    },
+    /// What the hosts are is not known.
+    HostsUnknown,
+    /// The ends are other hardware.
+    OtherHardware {
+        /// In what they differ from those of the baseline.
+        differences: Vec<Difference>,
+    },
+    /// The baseline rests on too few values.
+    FewValues {
+        /// On how many.
+        values: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTest { test } => write!(f, "the baseline has no test {test}"),
+            Self::OtherSettings { difference } => {
+                write!(f, "the baseline was measured with other settings: {difference}")
+            }
+            Self::Ordinary { value, deviations, spread_percent, .. } => {
+                let (value, spread) = (number(*value), number(*spread_percent));
+                write!(
+                    f,
+                    "{value} is worse than the limit, but within {deviations} standard deviations of the baseline, whose values \
+                     scatter by {spread} %"
+                )
+            }
+            Self::NothingCarried => f.write_str("nothing carried its bytes"),
+            Self::NoSuchLink { metric } => write!(f, "the baseline has no {metric} of such a link"),
+            Self::HostsUnknown => f.write_str("what its hosts are is not known"),
+            Self::OtherHardware { differences } => {
+                let named: Vec<String> = differences.iter().take(NAMED).map(|one| one.words(UNKNOWN)).collect();
+                write!(f, "the baseline is of other hardware: {}", named.join(", "))
+            }
+            Self::FewValues { values, needed } => {
+                let values = count(*values, "value");
+                write!(f, "the baseline rests on {values} of such a link, and {needed} are needed")
+            }
+        }
+    }
+}
+
+/// A fact that is not as in the baseline, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OnHosts {
+    /// The fact.
+    #[serde(flatten)]
+    pub difference: Difference,
+    /// Hosts of which it is so.
+    pub hosts: Vec<String>,
+}
+
+/// What is set up differently from what a baseline was measured with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetUp {
+    /// Facts that differ, those of most hosts first.
+    pub differences: Vec<OnHosts>,
+}
+
+impl fmt::Display for SetUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |hosts: &[String]| match hosts {
+            [host] => host.clone(),
+            hosts => format!("{} hosts", hosts.len()),
+        };
+        let word = |one: &OnHosts| format!("{} on {}", one.difference.words(UNKNOWN), place(&one.hosts));
+        let shown = self.differences.iter().take(NAMED).map(word).collect::<Vec<_>>().join(", ");
+        write!(f, "set up differently from the baseline: {shown}")?;
+        let more = self.differences.len().saturating_sub(NAMED);
+        if more > 0 { write!(f, ", and {more} more") } else { Ok(()) }
+    }
+}

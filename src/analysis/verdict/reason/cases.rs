@@ -1,0 +1,100 @@
+//! Grounds of the verdict that every case was measured.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Blamed;
+use crate::analysis::{
+    results::State,
+    words::{amount, count, size},
+};
+
+/// What became of a test's cases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OfCases {
+    /// No case was planned.
+    NonePlanned,
+    /// Wrong bytes arrived in cases that were measured beside the test to settle a suspect.
+    FurtherWrongBytes {
+        /// How many of them.
+        cases: usize,
+        /// The first of them.
+        first: Blamed,
+    },
+    /// Cases that are not measured as often as planned, undisturbed and verified.
+    Short {
+        /// How many of them.
+        cases: usize,
+        /// All cases of the test.
+        of: usize,
+        /// What became of them, the gravest first.
+        states: Vec<Among>,
+        /// The gravest of them.
+        gravest: Blamed,
+    },
+    /// No case was run.
+    NoneRun {
+        /// All cases of the test.
+        of: usize,
+        /// The first of them.
+        gravest: Blamed,
+    },
+    /// Everything was measured, and the plan switches verification off.
+    VerificationOff {
+        /// All cases of the test.
+        of: usize,
+    },
+    /// Everything was measured.
+    Measured {
+        /// All cases of the test.
+        of: usize,
+        /// Bytes that were verified; `None` where the plan switches verification off.
+        verified_bytes: Option<u64>,
+    },
+}
+
+/// How many cases came to one state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Among {
+    /// What became of them.
+    pub state: State,
+    /// How many.
+    pub cases: usize,
+}
+
+/// A case without what sets it apart beside link and size.
+fn short(blamed: &Blamed) -> String {
+    format!("{}, {}: {}", blamed.place.link, size(blamed.place.size_bytes), blamed.error)
+}
+
+impl fmt::Display for OfCases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NonePlanned => f.write_str("no case of this test was planned, so nothing was measured"),
+            Self::FurtherWrongBytes { cases, first } => {
+                write!(f, "wrong bytes in {}: {}", count(*cases, "further case"), short(first))
+            }
+            Self::Short { cases, of, states, gravest } => {
+                let states: Vec<String> =
+                    states.iter().map(|one| format!("{} {}", one.cases, one.state.of_cases())).collect();
+                let (total, states, gravest) = (count(*of, "case"), states.join(", "), short(gravest));
+                write!(f, "{cases} of {total} short of that: {states}; the gravest: {gravest}")
+            }
+            Self::NoneRun { of, gravest } => {
+                write!(f, "none of its {} was run: {}", count(*of, "case"), short(gravest))
+            }
+            Self::VerificationOff { of } => {
+                write!(f, "{} measured, but the plan switches verification off (verify = false)", count(*of, "case"))
+            }
+            Self::Measured { of, verified_bytes } => {
+                write!(f, "{} measured", count(*of, "case"))?;
+                match verified_bytes {
+                    Some(bytes) => write!(f, "; {} verified, 0 bytes wrong", amount(*bytes)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}

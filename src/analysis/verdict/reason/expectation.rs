@@ -1,0 +1,257 @@
+//! Grounds of the verdict on an expectation.
+
+use std::fmt;
+
+use railgauge_model::plan::model::Expectation;
+use railgauge_wire::terms::Metric;
+use serde::Serialize;
+
+use super::{Blamed, Place};
+use crate::analysis::{
+    baseline::{Refusal, SetUp},
+    percentile::TooFew,
+    words::{self, count, number, sizes},
+};
+
+/// What became of the cases in an expectation's scope.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OfExpectation {
+    /// Wrong bytes arrived.
+    WrongBytes {
+        /// In how many cases.
+        cases: usize,
+        /// All in scope.
+        of: usize,
+        /// The first of them.
+        first: Blamed,
+    },
+    /// Values break it.
+    Broken {
+        /// Of how many cases.
+        cases: usize,
+        /// All in scope.
+        of: usize,
+        /// The one that is farthest over its limit.
+        worst: Box<Compared>,
+    },
+    /// The test does not have the metric.
+    NotYielded {
+        /// The metric.
+        metric: Metric,
+    },
+    /// No case lies in its scope.
+    NothingInScope(Scope),
+    /// No case was run.
+    NoneRun {
+        /// All in scope.
+        of: usize,
+        /// Why the first was not, in words.
+        error: String,
+    },
+    /// Cases have no value.
+    NotMeasured {
+        /// How many of them.
+        cases: usize,
+        /// All in scope.
+        of: usize,
+        /// What stands against the first of them, in words.
+        error: String,
+    },
+    /// Cases have a value that must not be trusted.
+    NotTrusted {
+        /// How many of them.
+        cases: usize,
+        /// All in scope.
+        of: usize,
+        /// The first of them.
+        first: Blamed,
+    },
+    /// There is no limit for cases.
+    Unlimited {
+        /// How many of them.
+        cases: usize,
+        /// All in scope.
+        of: usize,
+        /// Why there is none for the first of them.
+        first: Unlimited,
+    },
+    /// Some cases keep it, beside others of which that is not known.
+    OthersKept {
+        /// How many of them.
+        cases: usize,
+    },
+    /// Every case keeps it.
+    Kept {
+        /// All in scope.
+        of: usize,
+        /// The value nearest to its limit.
+        nearest: Option<Box<Compared>>,
+    },
+    /// Hosts are set up differently from what the baseline was measured with.
+    SetUpDifferently(SetUp),
+}
+
+/// What an expectation is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scope {
+    /// Smallest and largest message size in bytes; `None` for all.
+    pub sizes: Option<(u64, u64)>,
+    /// Rails; all if empty.
+    pub rails: Vec<u32>,
+    /// Group that both ends must belong to.
+    pub group: Option<String>,
+}
+
+impl Scope {
+    /// That of an expectation.
+    pub fn of(wanted: &Expectation) -> Self {
+        Self { sizes: wanted.sizes, rails: wanted.rails.clone(), group: wanted.group.clone() }
+    }
+}
+
+/// `64 KiB to 8 MiB, rails 0, 1, group leaf1`.
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sizes.map_or_else(|| "all sizes".to_owned(), sizes))?;
+        match self.rails.as_slice() {
+            [] => {}
+            [rail] => write!(f, ", rail {rail}")?,
+            rails => {
+                write!(f, ", rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))?;
+            }
+        }
+        self.group.as_ref().map_or(Ok(()), |group| write!(f, ", group {group}"))
+    }
+}
+
+/// A value beside its limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// The case.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What was observed, in `unit`.
+    pub value: Option<f64>,
+    /// What was wanted, in `unit`.
+    pub limit: f64,
+    /// Unit of both.
+    pub unit: &'static str,
+    /// The expectation: values are told in the unit in which the plan writes its limit.
+    #[serde(skip)]
+    pub wanted: Expectation,
+}
+
+/// `gpu01:0 → gpu02:0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90 Gb/s`, in the plan's own unit.
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, value, limit, wanted, .. } = self;
+        let text = value.map_or_else(String::new, |value| words::held_against(wanted, value));
+        let share = match value.map(|value| value / limit).filter(|share| share.is_finite()) {
+            Some(share) if share > 2.0 => format!(", {}", words::share(share)),
+            Some(share) => format!(", {} of", words::share(share)),
+            None => ", against".to_owned(),
+        };
+        let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, *limit));
+        write!(f, "{place}: {text}{share} the limit of {limit}")
+    }
+}
+
+/// Why a value has no limit to be held against.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum Unlimited {
+    /// There is no value.
+    NoValue {
+        /// What stands against the case, in words.
+        error: String,
+    },
+    /// No ceiling is known for the link.
+    NoCeiling,
+    /// The value is so far above the ceiling that the ceiling must be wrong.
+    AboveCeiling {
+        /// Initiator's host.
+        src_host: String,
+        /// Responder's host.
+        dst_host: String,
+        /// What was observed, in `unit`.
+        value: f64,
+        /// The computed ceiling, in `unit`.
+        ceiling: f64,
+        /// Unit of both.
+        unit: String,
+    },
+    /// Too few other links of the same size and rail were measured.
+    FewPeers {
+        /// How many are needed.
+        needed: usize,
+    },
+    /// The plan has no baseline.
+    NoBaseline,
+    /// The baseline cannot be used for this value.
+    Baseline(Refusal),
+    /// Too few operations carry the percentile.
+    TooFewOperations(TooFew),
+}
+
+impl fmt::Display for Unlimited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoValue { error } => f.write_str(error),
+            Self::NoCeiling => f.write_str(
+                "no ceiling is known for the link (its rate is not reported, or it is emulated in software)",
+            ),
+            Self::AboveCeiling { src_host, dst_host, value, ceiling, unit } => {
+                let [value, ceiling] = [value, ceiling].map(|value| format!("{} {unit}", number(*value)));
+                write!(
+                    f,
+                    "{src_host} → {dst_host} reached {value}, and its ceiling was reckoned to be {ceiling}: the rate of the \
+                     link or its slot was read wrong (docs/ceilings.md; what was read is in facts.json)"
+                )
+            }
+            Self::FewPeers { needed } => {
+                write!(f, "fewer than {needed} other links of the same size and rail were measured")
+            }
+            Self::NoBaseline => f.write_str("the plan has no baseline"),
+            Self::Baseline(refusal) => refusal.fmt(f),
+            Self::TooFewOperations(few) => few.fmt(f),
+        }
+    }
+}
+
+impl From<Refusal> for Unlimited {
+    fn from(refusal: Refusal) -> Self {
+        Self::Baseline(refusal)
+    }
+}
+
+impl fmt::Display for OfExpectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = |of: &usize| count(*of, "case");
+        match self {
+            Self::WrongBytes { cases, of, first } => {
+                write!(f, "{cases} of {} delivered wrong bytes: {first}", total(of))
+            }
+            Self::Broken { cases, of, worst } => write!(f, "{cases} of {} broke it; worst: {worst}", total(of)),
+            Self::NotYielded { metric } => write!(f, "this test does not yield {metric}, so nothing was judged"),
+            Self::NothingInScope(scope) => {
+                write!(f, "no case lies within its scope ({scope}), so nothing was judged")
+            }
+            Self::NoneRun { of, error } => write!(f, "none of its {} was run: {error}", total(of)),
+            Self::NotMeasured { cases, of, error } => write!(f, "{cases} of {} not measured: {error}", total(of)),
+            Self::NotTrusted { cases, of, first } => {
+                write!(f, "{cases} of {} not to be trusted: {first}", total(of))
+            }
+            Self::Unlimited { cases, of, first } => {
+                write!(f, "{cases} of {} cannot be held against it: {first}", total(of))
+            }
+            Self::OthersKept { cases } => write!(f, "the other {cases} kept it"),
+            Self::Kept { of, nearest } => {
+                let all = if *of == 1 { "" } else { "all " };
+                write!(f, "{all}{} kept it", total(of))?;
+                nearest.as_ref().map_or(Ok(()), |nearest| write!(f, "; nearest to it: {nearest}"))
+            }
+            Self::SetUpDifferently(differences) => differences.fmt(f),
+        }
+    }
+}

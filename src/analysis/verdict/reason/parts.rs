@@ -1,0 +1,139 @@
+//! Grounds of the verdict on the parts of a test, and of that on flows at once.
+
+use std::fmt;
+
+use railgauge_model::plan::hostlist;
+use serde::Serialize;
+
+use crate::analysis::{
+    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, OneWay},
+    words::{change, count, number, size},
+};
+
+/// What a test says of the parts of the cluster.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OfParts {
+    /// Parts that are worse than their fellows and were measured again.
+    Worse {
+        /// Their names.
+        parts: Vec<String>,
+    },
+    /// Parts that stand out, neither confirmed nor cleared.
+    Unsettled {
+        /// Their names.
+        parts: Vec<String>,
+    },
+    /// Links that stand out by themselves and were not measured again.
+    LinksStandOut {
+        /// How many.
+        links: usize,
+        /// The worst of them.
+        worst: Apart,
+        /// The only host that all of several flows share.
+        shared_host: Option<String>,
+    },
+    /// Groups of one size do not reach the same.
+    GroupsUnlike(GroupsUnlike),
+    /// Ends carry less than others at best.
+    CarryLess(CarryLess),
+    /// A collective in which something is wrong has no part that explains it.
+    Unexplained {
+        /// What is wrong, and what the search came to, in words.
+        cause: String,
+    },
+    /// Results scatter too much to tell.
+    TooNoisy(Noise),
+    /// What the plan waives.
+    Waived {
+        /// Names of the parts.
+        parts: Vec<String>,
+    },
+    /// Hosts without a value that may be trusted.
+    NotJudged {
+        /// Their names.
+        hosts: Vec<String>,
+    },
+    /// Nothing stands out.
+    NothingStandsOut {
+        /// How many were compared.
+        among: usize,
+        /// What was compared: `pair`, `group`, `flow`.
+        counted: &'static str,
+        /// Below which share of what good flows reach, in percent, one would stand out; `None` where that is not told.
+        below_percent: Option<f64>,
+    },
+    /// Some have no value that may be trusted.
+    NotCompared {
+        /// How many.
+        missing: usize,
+        /// What was to be compared: `pair`, `group`, `flow`.
+        counted: &'static str,
+    },
+    /// Pairs across rails are all alike and worse than pairs on one rail.
+    AcrossRails(AcrossRails),
+    /// Hosts were measured in one direction only.
+    OneWay(OneWay),
+}
+
+/// A link that stands out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Apart {
+    /// The link or group, in words.
+    pub link: String,
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// By how much its value differs from the centre of its peers, in percent of that.
+    pub change_percent: Option<f64>,
+}
+
+/// `gpu01:0 → gpu02:0 (64 KiB, −50.3 %)`.
+impl fmt::Display for Apart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}", self.link, size(self.size_bytes))?;
+        match self.change_percent {
+            Some(percent) => write!(f, ", {})", change(percent)),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+impl fmt::Display for OfParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = |parts: &Vec<String>| parts.join(", ");
+        match self {
+            Self::Worse { parts } => write!(f, "worse than its fellows, measured again: {}", listed(parts)),
+            Self::Unsettled { parts } => {
+                write!(f, "stands out and is neither confirmed nor cleared: {}", listed(parts))
+            }
+            Self::LinksStandOut { links, worst, shared_host } => {
+                let stand = if *links == 1 { "stands" } else { "stand" };
+                write!(f, "{} {stand} out, not measured again: {worst}", count(*links, "link"))?;
+                if *links > 1 {
+                    write!(f, " and {} more", links - 1)?;
+                }
+                shared_host.as_ref().map_or(Ok(()), |host| write!(f, "; all of them are flows of {host}"))
+            }
+            Self::GroupsUnlike(unlike) => unlike.fmt(f),
+            Self::CarryLess(less) => less.fmt(f),
+            Self::Unexplained { cause } => f.write_str(cause),
+            Self::TooNoisy(noise) => write!(f, "too noisy to tell: {noise}"),
+            Self::Waived { parts } => write!(f, "waived by the plan: {}", listed(parts)),
+            Self::NotJudged { hosts } => {
+                let hosts = hostlist::fold(hosts.iter().map(String::as_str));
+                write!(f, "not judged, without a value that may be trusted: {hosts}")
+            }
+            Self::NothingStandsOut { among, counted, below_percent } => {
+                write!(f, "nothing stands out among {}", count(*among, counted))?;
+                let below =
+                    |percent: f64| write!(f, " (a flow below {} % of what good flows reach would)", number(percent));
+                below_percent.map_or(Ok(()), below)
+            }
+            Self::NotCompared { missing, counted } => {
+                write!(f, "not compared: {} without a value that may be trusted", count(*missing, counted))
+            }
+            Self::AcrossRails(across) => across.fmt(f),
+            Self::OneWay(one_way) => one_way.fmt(f),
+        }
+    }
+}
