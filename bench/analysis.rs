@@ -28,6 +28,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, TestMetric, Transport},
+    unit::{Nanoseconds, NanosecondsF64, NanosecondsI64},
 };
 
 type Outcomes = Result<(), Box<dyn Error>>;
@@ -80,8 +81,8 @@ impl Cluster {
         let up = |host: &plan::model::Host| Event::HostUp {
             host: host.name.clone(),
             facts: Box::new(facts(&host.name, rails, firmware)),
-            clock: Some((0, 20_000)),
-            wall: Some(0),
+            clock: Some((NanosecondsI64(0), Nanoseconds(20_000))),
+            wall: Some(NanosecondsI64(0)),
         };
         let events = [started].into_iter().chain(self.plan.hosts.iter().map(up));
         let events = events.chain([Event::Planned { cases: self.cases.clone() }]);
@@ -267,29 +268,35 @@ fn sample(case: &Case, factor: f64) -> Sample {
 
 fn bandwidth(bytes: u64, size: u64) -> Measurement {
     let operations = bytes / size;
-    Measurement { started: 1, elapsed: 1_000_000_000, operations, bytes: operations * size, ..Measurement::default() }
+    Measurement {
+        started: Nanoseconds(1),
+        elapsed: Nanoseconds::from_secs(1),
+        operations,
+        bytes: operations * size,
+        ..Measurement::default()
+    }
 }
 
 fn latency(time: u64, size: u64) -> Measurement {
     let operations = 700_000;
     let latency = Latency {
         samples: operations,
-        min: time,
-        p50: time,
-        p90: time,
-        p99: time,
-        p999: time,
-        max: time,
-        mean: time as f64,
-        stdev: 0.0,
-        timer: 20,
-        histogram: vec![(time, operations)],
+        min: Nanoseconds(time),
+        p50: Nanoseconds(time),
+        p90: Nanoseconds(time),
+        p99: Nanoseconds(time),
+        p999: Nanoseconds(time),
+        max: Nanoseconds(time),
+        mean: NanosecondsF64(time as f64),
+        stdev: NanosecondsF64(0.0),
+        timer: Nanoseconds(20),
+        histogram: vec![(Nanoseconds(time), operations)],
     };
     // Half round trips, one after the other.
     let elapsed = 2 * operations * time;
     Measurement {
-        started: 1,
-        elapsed,
+        started: Nanoseconds(1),
+        elapsed: Nanoseconds(elapsed),
         operations,
         bytes: operations * size,
         latency: Some(latency),

@@ -18,7 +18,10 @@ use railgauge_model::{
     },
     plan::{self, Plan},
 };
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::{
+    facts::HostFacts,
+    unit::{Nanoseconds, NanosecondsI64},
+};
 
 fn host(name: &str) -> HostFacts {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/hosts/{name}.json"));
@@ -41,7 +44,7 @@ const NCCL: &str = "[[test]]\nname = \"nccl\"\nop = \"all_reduce\"\nmetric = \"b
 /// A cluster of these hosts, each with addresses of its own as real ones have.
 fn cluster(hosts: Vec<HostFacts>) -> Cluster {
     let facts: BTreeMap<String, HostFacts> = (1..).map(|i| format!("n{i}")).zip(hosts).collect();
-    let clocks = facts.keys().map(|host| (host.clone(), 1_000_000)).collect();
+    let clocks = facts.keys().map(|host| (host.clone(), NanosecondsI64(1_000_000))).collect();
     Cluster { facts, clocks }
 }
 
@@ -73,7 +76,7 @@ fn healthy_clusters_give_no_alarm() {
 #[test]
 fn every_fault_of_a_broken_host_is_found_and_named() {
     let mut cluster = cluster(vec![host("roce8"), host("roce8"), host("broken"), host("roce8")]);
-    cluster.clocks.insert("n3".into(), -3_000_000_000);
+    cluster.clocks.insert("n3".into(), NanosecondsI64(-3_000_000_000));
     let plan =
         planned(4, &[WRITE, LATENCY, NCCL, "[defaults.knobs]\nhuge_pages = true\ntraffic_class = 104\n"].concat());
     let found = judge(&plan, &cluster);
@@ -215,7 +218,7 @@ fn journal(plan: &Plan, cluster: &Cluster) -> String {
     let up = |(host, facts): (&String, &HostFacts)| Event::HostUp {
         host: host.clone(),
         facts: Box::new(facts.clone()),
-        clock: Some((0, 50_000)),
+        clock: Some((NanosecondsI64(0), Nanoseconds(50_000))),
         wall: cluster.clocks.get(host).copied(),
     };
     let events = [started]

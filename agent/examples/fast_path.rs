@@ -27,6 +27,7 @@ use railgauge_agent::{
 use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window,
+    unit::Nanoseconds,
 };
 
 /// Counts allocations: a loop that does not allocate has the same number of them however long it runs.
@@ -57,7 +58,7 @@ const MESSAGES: u64 = 100_000;
 const RUNS: usize = 201;
 
 /// A loop: sends so many messages, answers how many nanoseconds it took.
-type Loop<'a> = &'a dyn Fn(u64) -> Result<u64, Failure>;
+type Loop<'a> = &'a dyn Fn(u64) -> Result<Nanoseconds, Failure>;
 
 fn template(verb: Verb, walk: Walk, list: u32, signal_every: u32) -> Template {
     let (size, inline) = (64, false);
@@ -71,7 +72,7 @@ fn waiter() -> Waiter {
 }
 
 /// The bandwidth loop at depth 128.
-fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<u64, Failure> {
+fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<Nanoseconds, Failure> {
     let mut stub = Stub::new(false);
     let mut flows = [stub.sends(template(Verb::Write, walk, list, 32))];
     let how = How { rule: Window::Iterations(messages), size: 64, depth: 128, only: None };
@@ -81,7 +82,7 @@ fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<u64, Failure> {
 }
 
 /// The latency loop of RDMA WRITE, answered at once.
-fn write_latency(messages: u64) -> Result<u64, Failure> {
+fn write_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut stub = Stub::new(true);
     let mut sends = stub.sends(template(Verb::Write, Walk::default(), 1, SIGNAL_EVERY));
     let (outgoing, incoming) = stub.flags();
@@ -93,7 +94,7 @@ fn write_latency(messages: u64) -> Result<u64, Failure> {
 }
 
 /// The latency loop of RDMA READ.
-fn read_latency(messages: u64) -> Result<u64, Failure> {
+fn read_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut stub = Stub::new(false);
     let mut sends = stub.sends(template(Verb::Read, Walk::default(), 1, 1));
     let mut poller = stub.poller();
@@ -103,7 +104,10 @@ fn read_latency(messages: u64) -> Result<u64, Failure> {
     })
 }
 
-fn latency(messages: u64, run: impl FnOnce(&mut Recorder) -> Result<u64, Failure>) -> Result<u64, Failure> {
+fn latency(
+    messages: u64,
+    run: impl FnOnce(&mut Recorder) -> Result<Nanoseconds, Failure>,
+) -> Result<Nanoseconds, Failure> {
     let mut recorder = Recorder::new();
     let elapsed = run(&mut recorder)?;
     assert_eq!(recorder.samples(), messages, "every sample counts");
@@ -119,7 +123,7 @@ fn measured(run: Loop<'_>) -> Result<(Vec<f64>, i64), Failure> {
     // What is set up once per process is not the loop's.
     allocated(MESSAGES)?;
     let more = allocated(10 * MESSAGES)?.cast_signed() - allocated(MESSAGES)?.cast_signed();
-    let runs = (0..RUNS).map(|_| run(MESSAGES).map(|elapsed| elapsed as f64 / MESSAGES as f64));
+    let runs = (0..RUNS).map(|_| run(MESSAGES).map(|elapsed| elapsed.as_f64() / MESSAGES as f64));
     Ok((runs.collect::<Result<_, _>>()?, more))
 }
 
@@ -144,6 +148,6 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn timer() -> u64 {
+fn timer() -> Nanoseconds {
     railgauge_agent::bench::clock::overhead()
 }

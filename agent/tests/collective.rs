@@ -21,6 +21,7 @@ use railgauge_wire::{
     link::{Knobs, LinkSpec, Role},
     step::Window,
     terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -59,7 +60,16 @@ fn collective(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction
         training: None,
     };
     let window = Window::Iterations(3);
-    CollectiveSpec { op, metric: TestMetric::Bandwidth, size, options, window, warm_up: 0, verify: true, seed: 11 }
+    CollectiveSpec {
+        op,
+        metric: TestMetric::Bandwidth,
+        size,
+        options,
+        window,
+        warm_up: Nanoseconds::ZERO,
+        verify: true,
+        seed: 11,
+    }
 }
 
 /// What all ranks say to each of the collectives.
@@ -169,7 +179,7 @@ fn every_type_and_reduction_is_right_and_large_data_streams() {
 
 #[test]
 fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() {
-    const COMPUTE: u64 = 20_000_000;
+    const COMPUTE: Nanoseconds = Nanoseconds::from_millis(20);
     let mut step = collective(Op::AllReduce, 300_000, Datatype::F32, Some(Reduction::Sum));
     step.metric = TestMetric::Step;
     step.options.training = Some(Training { model: None, bucket: 100_000, first_bucket: 4_096, compute: COMPUTE });
@@ -181,7 +191,7 @@ fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() 
             assert_eq!((account.checked.wrong, account.checked.verified), (0, 2 * 300_000));
             assert_eq!((account.times.len(), account.batch, account.alone.len()), (3, 1, 3));
             assert!(account.times.iter().all(|time| *time >= COMPUTE), "{:?}", account.times);
-            assert!(account.alone.iter().all(|time| *time > 0), "{:?}", account.alone);
+            assert!(account.alone.iter().all(|time| !time.is_zero()), "{:?}", account.alone);
         }
     }
 }

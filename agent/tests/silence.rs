@@ -17,6 +17,7 @@ use railgauge_wire::{
     message::Ask,
     step::{Step, Window},
     terms::{LinkLayer, Op, TestMetric},
+    unit::Nanoseconds,
 };
 
 const ADDRESSES: [&str; 2] = ["10.213.79.1", "10.213.79.2"];
@@ -119,7 +120,7 @@ fn a_link_that_falls_silent_is_an_error_in_seconds() {
     for op in [Op::Write, Op::Read] {
         let mut pair = cable.agents().linked(|spec| spec.address = None, 2, 65_536);
         pair.responder.ask(step(Step::Serve { op, metric: TestMetric::Bandwidth, size: 65_536 })).unwrap();
-        let long = Step::Time(timing(op, TestMetric::Bandwidth, 65_536, Window::Duration(60_000_000_000)));
+        let long = Step::Time(timing(op, TestMetric::Bandwidth, 65_536, Window::Duration(Nanoseconds::from_secs(60))));
         let running = pair.initiator.post(Ask::Step { link: LINK, step: long, limit_ms: 60_000 });
         std::thread::sleep(Duration::from_millis(200));
         let start = Instant::now();

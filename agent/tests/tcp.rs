@@ -18,9 +18,10 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Step, Stepped, Timing, Window},
     terms::{Carrier, LinkLayer, Op, TestMetric},
+    unit::Nanoseconds,
 };
 
-const MS: u64 = 1_000_000;
+const MS: Nanoseconds = Nanoseconds::from_millis(1);
 
 #[test]
 fn a_link_says_what_it_is() {
@@ -69,11 +70,11 @@ fn without_a_transfer_the_check_fails() {
 #[test]
 fn bandwidth_in_every_direction_and_by_every_rule() {
     let mut pair = Pair::new().linked(|_| (), 2, 1 << 20);
-    let adaptive = Window::Adaptive { relative: 0.5, at_least: 50 * MS, at_most: 3_000 * MS };
+    let adaptive = Window::Adaptive { relative: 0.5, at_least: MS * 50, at_most: MS * 3_000 };
     for (op, window, bidirectional) in [
-        (Op::Write, Window::Duration(250 * MS), false),
-        (Op::Read, Window::Duration(250 * MS), false),
-        (Op::Write, Window::Duration(250 * MS), true),
+        (Op::Write, Window::Duration(MS * 250), false),
+        (Op::Read, Window::Duration(MS * 250), false),
+        (Op::Write, Window::Duration(MS * 250), true),
         (Op::Send, Window::Iterations(100), false),
         (Op::Read, Window::Iterations(100), false),
         (Op::Write, Window::Iterations(50), true),
@@ -81,16 +82,22 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         (Op::Read, adaptive, false),
     ] {
         let size = 32_768;
-        let timing = Timing { warm_up: 20 * MS, bidirectional, ..timing(op, TestMetric::Bandwidth, size, window) };
+        let timing = Timing { warm_up: MS * 20, bidirectional, ..timing(op, TestMetric::Bandwidth, size, window) };
         let (near, far) = pair.time(timing);
         let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
         assert_eq!((near.bytes, near.operations * size), (far.bytes, near.bytes), "{what}");
-        assert!(near.bytes > 0 && near.cpu > 0 && far.cpu > 0 && far.elapsed > 0, "{what}");
+        assert!(
+            near.bytes > 0
+                && near.cpu > Nanoseconds::ZERO
+                && far.cpu > Nanoseconds::ZERO
+                && far.elapsed > Nanoseconds::ZERO,
+            "{what}"
+        );
         // The warm-up moved bytes too, and both ends agree on how many.
         assert!(near.moved > Some(near.bytes) && near.moved == far.moved, "{what}");
         match window {
             Window::Duration(wanted) => {
-                assert!((wanted..wanted + 1_000 * MS).contains(&near.elapsed), "{what}");
+                assert!((wanted..wanted + MS * 1_000).contains(&near.elapsed), "{what}");
                 assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{what}");
             }
             Window::Iterations(_) => assert_eq!(near.operations, 200, "{what}"),
@@ -106,8 +113,8 @@ fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
     let mut ports = Vec::new();
     for op in [Op::Write, Op::Read] {
         for only in [None, Some(1), Some(2)] {
-            let window = Window::Duration(100 * MS);
-            let timing = Timing { only, warm_up: 10 * MS, ..timing(op, TestMetric::Bandwidth, 65_536, window) };
+            let window = Window::Duration(MS * 100);
+            let timing = Timing { only, warm_up: MS * 10, ..timing(op, TestMetric::Bandwidth, 65_536, window) };
             let (near, far) = pair.time(timing);
             let what = format!("{op} {only:?}: {near:?} {far:?}");
             assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{what}");
@@ -133,14 +140,17 @@ fn latency_counts_every_sample() {
         assert_eq!((near.operations, near.bytes, latency.samples), (500, 500 * size, 500));
         assert_eq!(latency.histogram.iter().map(|bucket| bucket.1).sum::<u64>(), 500);
         assert!(
-            latency.min > 0 && latency.min <= latency.p50 && latency.p50 <= latency.p99 && latency.p999 <= latency.max
+            latency.min > Nanoseconds::ZERO
+                && latency.min <= latency.p50
+                && latency.p50 <= latency.p99
+                && latency.p999 <= latency.max
         );
         let trips = if op == Op::Read { 1.0 } else { 2.0 };
-        assert!((latency.mean * trips * 500.0 / near.elapsed as f64 - 1.0).abs() < 0.01, "{near:?}");
+        assert!((latency.mean.0 * trips * 500.0 / near.elapsed.as_f64() - 1.0).abs() < 0.01, "{near:?}");
         assert!(far.bytes > 0 && far.latency.is_none());
     }
-    let (near, _) = pair.time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(120 * MS)));
-    assert!((120 * MS..200 * MS).contains(&near.elapsed) && near.slices.len() == 1, "{near:?}");
+    let (near, _) = pair.time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 120)));
+    assert!((MS * 120..MS * 200).contains(&near.elapsed) && near.slices.len() == 1, "{near:?}");
 }
 
 #[test]
@@ -161,7 +171,7 @@ fn polling_and_dram_buffers_work_too() {
         Ok(_) => {
             pair.open(change, 1, 65_536).unwrap();
             assert_eq!(pair.verify(Op::Write, 65_535, 1).wrong, 0);
-            let (near, _) = pair.time(timing(Op::Write, TestMetric::Bandwidth, 65_536, Window::Duration(100 * MS)));
+            let (near, _) = pair.time(timing(Op::Write, TestMetric::Bandwidth, 65_536, Window::Duration(MS * 100)));
             assert!(near.bytes > 0);
         }
     }
@@ -225,10 +235,10 @@ fn stop_without_a_pass_answers_at_once() {
 fn a_planned_start_is_kept() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     let Ok(Answer::Clock { monotonic, .. }) = pair.initiator.ask(Ask::Clock) else { panic!() };
-    let start_at = Some(monotonic + 200 * MS);
+    let start_at = Some(monotonic + MS * 200);
     let timing = Timing { start_at, ..timing(Op::Read, TestMetric::Bandwidth, 64, Window::Iterations(10)) };
     let (near, _) = pair.time(timing);
-    assert!((200 * MS..1_000 * MS).contains(&(near.started - monotonic)), "{near:?}");
+    assert!((MS * 200..MS * 1_000).contains(&(near.started - monotonic)), "{near:?}");
 }
 
 #[test]
@@ -242,8 +252,11 @@ fn several_threads_are_one_link() {
         let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 65_536, Window::Iterations(100)));
         assert_eq!((near.operations, near.bytes), (300, 300 * 65_536));
         assert_eq!(far.bytes, near.bytes);
-        let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 4096, Window::Duration(250 * MS)));
-        assert!(near.bytes == far.bytes && (250 * MS..2_000 * MS).contains(&near.elapsed) && near.cpu > 0, "{near:?}");
+        let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 4096, Window::Duration(MS * 250)));
+        assert!(
+            near.bytes == far.bytes && (MS * 250..MS * 2_000).contains(&near.elapsed) && near.cpu > Nanoseconds::ZERO,
+            "{near:?}"
+        );
         assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{near:?}");
     }
     let alone = Timing { only: Some(2), ..timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(10)) };
@@ -268,7 +281,7 @@ fn a_link_that_is_closed_under_a_measurement_ends_it() {
         Op::Write,
         TestMetric::Bandwidth,
         65_536,
-        Window::Duration(9_000 * MS),
+        Window::Duration(MS * 9_000),
     ))));
     std::thread::sleep(Duration::from_millis(100));
     let start = Instant::now();
@@ -284,12 +297,12 @@ fn a_link_that_is_closed_under_a_measurement_ends_it() {
 fn a_step_gives_up_at_its_limit() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     // Nobody serves.
-    let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 64, Window::Duration(MS)));
+    let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 64, Window::Duration(Nanoseconds(MS.0))));
     let failure = pair.initiator.ask(Ask::Step { link: LINK, step: time, limit_ms: 200 }).unwrap_err();
     assert_eq!((failure.stage, failure.kind), (Stage::Measure, Kind::Deadline), "{failure}");
     let failure = pair
         .initiator
-        .ask(step(Step::Time(timing(Op::Write, TestMetric::Bandwidth, 64, Window::Duration(MS)))))
+        .ask(step(Step::Time(timing(Op::Write, TestMetric::Bandwidth, 64, Window::Duration(Nanoseconds(MS.0))))))
         .unwrap_err();
     assert!(failure.cause.contains("broke earlier"), "{failure}");
 }
@@ -303,7 +316,7 @@ fn a_killed_peer_is_an_error_in_time() {
         Op::Read,
         TestMetric::Bandwidth,
         65_536,
-        Window::Duration(9_000 * MS),
+        Window::Duration(MS * 9_000),
     ))));
     std::thread::sleep(Duration::from_millis(100));
     pair.responder.child.kill().unwrap();
@@ -319,7 +332,7 @@ fn losing_the_controller_ends_a_measurement_that_spins() {
     let mut pair = Pair::new().linked(poll, 2, 4096);
     let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: 64 };
     pair.responder.ask(step(serve)).unwrap();
-    pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(9_000 * MS)))));
+    pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 9_000)))));
     std::thread::sleep(Duration::from_millis(100));
     for agent in [&mut pair.initiator, &mut pair.responder] {
         agent.close_stdin();
@@ -397,7 +410,7 @@ fn several_links_of_one_agent_measure_at_once() {
     for link in 0..4u64 {
         let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 4096 };
         pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
-        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(600 * MS)));
+        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(MS * 600)));
         runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));
     }
     for (link, run) in (0..).zip(runs) {

@@ -19,9 +19,10 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
-const MS: u64 = 1_000_000;
+const MS: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// Two agents with one link between them.
 struct Pair {
@@ -67,8 +68,8 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
 }
 
 fn timing(op: Op, metric: TestMetric, size: u64) -> Timing {
-    let window = Window::Duration(300 * MS);
-    Timing { op, metric, size, window, warm_up: 50 * MS, start_at: None, bidirectional: false, only: None }
+    let window = Window::Duration(MS * 300);
+    Timing { op, metric, size, window, warm_up: MS * 50, start_at: None, bidirectional: false, only: None }
 }
 
 fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {
@@ -176,23 +177,23 @@ impl Pair {
         let measured = self.timed(timing).unwrap_or_else(|failure| panic!("{op} {metric} {size}: {failure}"));
         assert_eq!(self.verified(op, metric, size, 2).unwrap(), right, "{op} {metric} {size} after");
         let [initiator, responder] = &measured;
-        assert!(initiator.operations > 0 && initiator.elapsed > 0, "{initiator:?}");
+        assert!(initiator.operations > 0 && initiator.elapsed > Nanoseconds::ZERO, "{initiator:?}");
         assert_eq!(initiator.bytes, initiator.operations * size);
-        let gbps = initiator.bytes as f64 * 8.0 / initiator.elapsed as f64;
+        let gbps = initiator.bytes as f64 * 8.0 / initiator.elapsed.as_f64();
         let us = |ns: u64| ns as f64 / 1e3;
         match &initiator.latency {
             None => println!(
                 "{op:12} {metric} {size:8} B  {gbps:9.4} Gb/s  {:8} operations, {} served, in {:.0} ms",
                 initiator.operations,
                 responder.operations,
-                us(initiator.elapsed) / 1e3
+                us(initiator.elapsed.0) / 1e3
             ),
             Some(latency) => println!(
                 "{op:12} {metric} {size:8} B  min {:8.1} p50 {:8.1} p99 {:8.1} max {:8.1} µs  {} samples",
-                us(latency.min),
-                us(latency.p50),
-                us(latency.p99),
-                us(latency.max),
+                us(latency.min.0),
+                us(latency.p50.0),
+                us(latency.p99.0),
+                us(latency.max.0),
                 latency.samples
             ),
         }
@@ -293,7 +294,7 @@ fn both_directions_at_once() {
         let [initiator, responder] =
             pair.case_of(Timing { bidirectional: true, ..timing(op, TestMetric::Bandwidth, 16384) });
         assert!(responder.operations > 0, "{responder:?}");
-        let overlap = responder.elapsed as f64 / initiator.elapsed as f64;
+        let overlap = responder.elapsed.as_f64() / initiator.elapsed.as_f64();
         assert!((0.5..2.0).contains(&overlap), "{op}: {} against {} ns", responder.elapsed, initiator.elapsed);
     }
 }
@@ -304,8 +305,8 @@ fn every_queue_pair_tells_its_part_and_one_can_carry_all_of_it() {
     let Some(mut pair) = Pair::new(&knobs, Service::Rc, 3, 1 << 16) else { return };
     for op in [Op::Write, Op::Read, Op::Send] {
         for (only, window) in [
-            (None, Window::Duration(300 * MS)),
-            (Some(1), Window::Duration(300 * MS)),
+            (None, Window::Duration(MS * 300)),
+            (Some(1), Window::Duration(MS * 300)),
             (Some(2), Window::Iterations(100)),
         ] {
             let [near, _] = pair.case_of(Timing { only, window, ..timing(op, TestMetric::Bandwidth, 16_384) });
@@ -410,7 +411,7 @@ fn a_peer_that_goes_away_is_reported_and_not_waited_for() {
     let id = pair.agents[0].post(Ask::Step {
         link: pair.link,
         step: Step::Time(Timing {
-            window: Window::Duration(10_000 * MS),
+            window: Window::Duration(MS * 10_000),
             ..timing(Op::Write, TestMetric::Bandwidth, 4096)
         }),
         limit_ms: 15_000,

@@ -76,7 +76,7 @@ pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> TooFew {
 /// was what is a percentile above the median.
 pub fn above_for_certain(metric: Metric, result: &CaseResult<'_>, limit: f64) -> bool {
     let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_ref());
-    let medians: Vec<f64> = samples.map(|latency| latency.p50 as f64 / 1e3).collect();
+    let medians: Vec<f64> = samples.map(|latency| latency.p50.microseconds()).collect();
     metric != Metric::LatencyStdev && railgauge_stats::robust::median(&medians).is_ok_and(|median| median > limit)
 }
 

@@ -18,6 +18,7 @@ use railgauge_wire::{
     facts::HostFacts,
     measure::Measurement,
     terms::{Op, TestMetric, Transport},
+    unit::{Nanoseconds, NanosecondsF64},
 };
 
 use super::{
@@ -33,8 +34,8 @@ pub(super) use group::verified;
 /// What an agent's clock may run faster than the controller's. Far more than crystals differ, because virtual machines
 /// that were stopped catch up.
 const CLOCK_TOLERANCE: f64 = 1.02;
-/// Nanoseconds that may be added to that.
-const CLOCK_ALLOWANCE: f64 = 10e6;
+/// What may be added to that.
+const CLOCK_ALLOWANCE: NanosecondsF64 = NanosecondsF64(10e6);
 
 /// What is wrong with the samples of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -93,13 +94,14 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
     }
     // What a group moved follows from its operations; a pair counts its bytes.
     let counted = measured.bytes > 0 || !case.flow.members.is_empty();
-    if measured.elapsed == 0 || measured.operations == 0 || !counted {
+    if measured.elapsed.is_zero() || measured.operations == 0 || !counted {
         let Measurement { elapsed, operations, bytes, .. } = measured;
         return vec![format!(
             "{host}: measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)"
         )];
     }
-    let arrived = sample.responder.as_ref().is_some_and(|end| end.elapsed > 0 && end.operations > 0 && end.bytes > 0);
+    let arrived =
+        sample.responder.as_ref().is_some_and(|end| !end.elapsed.is_zero() && end.operations > 0 && end.bytes > 0);
     if responder_counts(result) && !arrived {
         return vec![format!("{}: measure: the responder counted nothing", case.flow.to.host)];
     }
@@ -174,11 +176,11 @@ fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
     let (waited, measured) = (sample.waited?, &sample.initiator);
     // The window of a group is the sum over its slowest ranks, which may overlap. A responder is armed before the pass that
     // is waited for and stopped after it: its account may be longer.
-    let window = if result.case.flow.members.is_empty() { measured.elapsed } else { 0 };
-    let took = measured.latency.as_ref().map_or(0, |latency| latency.max).max(window);
-    let longest = waited as f64 * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-    (took as f64 > longest).then(|| {
-        let (took, waited) = (took as f64 / 1e9, waited as f64 / 1e9);
+    let window = if result.case.flow.members.is_empty() { measured.elapsed } else { Nanoseconds::ZERO };
+    let took = measured.latency.as_ref().map_or(Nanoseconds::ZERO, |latency| latency.max).max(window);
+    let longest = NanosecondsF64::from(waited) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
+    (NanosecondsF64::from(took) > longest).then(|| {
+        let (took, waited) = (took.seconds(), waited.seconds());
         format!("something took {took:.3} s, of which the controller waited {waited:.3} s")
     })
 }

@@ -9,6 +9,7 @@ use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
     measure::{Latency, Measurement, SLICE},
     terms::{Collective, Metric, Reads, Side},
+    unit::{Nanoseconds, NanosecondsI64},
 };
 
 /// How two ends' accounts are joined.
@@ -16,19 +17,19 @@ use railgauge_wire::{
 pub enum Direction {
     /// One direction.
     One,
-    /// Both at once; the nanoseconds to take from the responder's clock to get the initiator's, where known.
-    Both(Option<i64>),
+    /// Both at once; the time to take from the responder's clock to get the initiator's, where known.
+    Both(Option<NanosecondsI64>),
     /// One of several flows at once: only the time in which all of them ran counts, where it is known.
     Within(Option<Spans>),
 }
 
-/// The same stretch of time on the clocks of both ends, in nanoseconds.
+/// The same stretch of time on the clocks of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
     /// From and until, on the initiator's.
-    pub here: (u64, u64),
+    pub here: (Nanoseconds, Nanoseconds),
     /// On the responder's.
-    pub there: (u64, u64),
+    pub there: (Nanoseconds, Nanoseconds),
 }
 
 /// The value of `metric` in one sample, in the metric's unit; `Ok(None)` where the sample does not hold this metric.
@@ -37,17 +38,17 @@ pub struct Spans {
 /// The sample should hold it but makes no sense, in words.
 pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, String> {
     let here = &sample.initiator;
-    let there = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
+    let there = sample.responder.as_ref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let value = match metric.reads() {
         Reads::Rate(amount) => Some(rate(here, there, direction, amount)?),
         Reads::Latency(read) => {
             let enough = |latency: &&Latency| latency.samples.max(1) >= metric.fewest();
-            here.latency.as_ref().filter(enough).map(|latency| read(latency) / 1e3)
+            here.latency.as_ref().filter(enough).map(|latency| read(latency))
         }
         Reads::Spent(Side::Initiator, read) => read(here, here.bytes),
         // A passive responder counts no bytes; what it spends is spent on the initiator's.
         Reads::Spent(Side::Responder, read) => {
-            sample.responder.as_ref().filter(|end| end.elapsed > 0).and_then(|end| read(end, here.bytes))
+            sample.responder.as_ref().filter(|end| !end.elapsed.is_zero()).and_then(|end| read(end, here.bytes))
         }
         // Belongs to a group, see [`of_group`], or to a whole round, see [`super::together`].
         Reads::Collective(_) | Reads::Round => None,
@@ -71,7 +72,7 @@ pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Res
         op: cell.op,
         ranks,
         size: cell.size,
-        time: median(&sample.initiator.latency).filter(|time| *time > 0),
+        time: median(&sample.initiator.latency).filter(|time| !time.is_zero()),
         compute: training.map(|step| step.compute),
         alone: median(&sample.alone),
     }))
@@ -84,13 +85,13 @@ fn rate(
     direction: Direction,
     amount: fn(&Measurement) -> f64,
 ) -> Result<f64, String> {
-    if here.elapsed == 0 || here.operations == 0 {
+    if here.elapsed.is_zero() || here.operations == 0 {
         return Err("the initiator reports a window in which nothing was completed".to_owned());
     }
-    let own = amount(here) / here.elapsed as f64;
+    let own = amount(here) / here.elapsed.as_f64();
     match (direction, there) {
         (Direction::One, None) => Ok(own),
-        (Direction::One, Some(there)) => Ok(own.min(amount(there) / there.elapsed as f64)),
+        (Direction::One, Some(there)) => Ok(own.min(amount(there) / there.elapsed.as_f64())),
         (Direction::Both(_), None) => {
             Err("both directions were asked for, but the responder did not measure".to_owned())
         }
@@ -105,25 +106,25 @@ fn rate(
             Err("the hosts' clocks were not compared, so the two directions cannot be laid over each other".to_owned())
         }
         (Direction::Both(Some(offset)), Some(there)) => {
-            let start = here.started as f64;
-            let other = there.started as f64 - offset as f64;
-            let end = (start + here.elapsed as f64).max(other + there.elapsed as f64);
+            let start = here.started.as_f64();
+            let other = there.started.as_f64() - offset.as_f64();
+            let end = (start + here.elapsed.as_f64()).max(other + there.elapsed.as_f64());
             Ok((amount(here) + amount(there)) / (end - start.min(other)))
         }
     }
 }
 
 /// Amount per nanosecond of one end between two moments on its clock.
-fn within(end: &Measurement, (from, until): (u64, u64), amount: fn(&Measurement) -> f64) -> f64 {
+fn within(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds), amount: fn(&Measurement) -> f64) -> f64 {
     let share = bytes_within(end, from, until) / end.bytes.max(1) as f64;
-    amount(end) * share / until.saturating_sub(from).max(1) as f64
+    amount(end) * share / until.saturating_sub(from).max(Nanoseconds(1)).as_f64()
 }
 
 /// Payload bytes that an end counted between two moments on its clock. Inside a slice of 100 ms, and inside what follows
 /// the last whole one, bytes are taken to be spread evenly.
-pub(super) fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
+pub(super) fn bytes_within(end: &Measurement, from: Nanoseconds, until: Nanoseconds) -> f64 {
     let stop = end.started + end.elapsed;
-    let edge = |slice: usize| (end.started + slice as u64 * SLICE).min(stop);
+    let edge = |slice: usize| (end.started + SLICE * slice as u64).min(stop);
     let whole = end.slices.len();
     let rest = end.slices.iter().fold(end.bytes, |rest, bytes| rest.saturating_sub(*bytes));
     let slices = end.slices.iter().enumerate().map(|(slice, bytes)| (edge(slice), edge(slice + 1), *bytes));
@@ -131,7 +132,7 @@ pub(super) fn bytes_within(end: &Measurement, from: u64, until: u64) -> f64 {
     pieces
         .map(|(begin, end, bytes)| {
             let common = end.min(until).saturating_sub(begin.max(from));
-            if end > begin { bytes as f64 * common as f64 / (end - begin) as f64 } else { 0.0 }
+            if end > begin { bytes as f64 * common.as_f64() / (end - begin).as_f64() } else { 0.0 }
         })
         .sum()
 }
@@ -141,6 +142,7 @@ mod tests {
     use super::*;
 
     fn end(started: u64, elapsed: u64, bytes: u64) -> Measurement {
+        let (started, elapsed) = (Nanoseconds(started), Nanoseconds(elapsed));
         Measurement { started, elapsed, bytes, operations: bytes / 1000, cpu: elapsed, ..Measurement::default() }
     }
 
@@ -163,7 +165,7 @@ mod tests {
         let first = end(0, 1_000_000_000, 1_000_000_000);
         let second = end(6_000_000_000, 1_000_000_000, 1_000_000_000);
         let apart = sample(first, Some(second));
-        let value = |offset| of(Metric::Bandwidth, &apart, Direction::Both(offset));
+        let value = |offset: Option<i64>| of(Metric::Bandwidth, &apart, Direction::Both(offset.map(NanosecondsI64)));
         assert_eq!(value(Some(5_000_000_000)), Ok(Some(8.0)));
         assert_eq!(value(Some(6_000_000_000)), Ok(Some(16.0)));
         assert!(value(None).is_err());
@@ -174,7 +176,9 @@ mod tests {
         // 100, 200, 300 and 400 MB in slices of 100 ms, and 10 MB in the 50 ms behind them.
         let slices: Vec<u64> = (1..=4).map(|n| n * 100_000_000).collect();
         let here = Measurement { slices, bytes: 1_010_000_000, ..end(1_000, 450_000_000, 1_010_000_000) };
+        let span = |(from, until)| (Nanoseconds(from), Nanoseconds(until));
         let value = |sample: &Sample, here, there| {
+            let (here, there) = (span(here), span(there));
             of(Metric::Bandwidth, sample, Direction::Within(Some(Spans { here, there }))).unwrap().unwrap()
         };
         let alone = sample(here.clone(), None);

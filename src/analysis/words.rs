@@ -44,7 +44,7 @@ pub fn amount(bytes: u64) -> String {
 /// The training step around a collective, as pairs of a plan's key and its value.
 pub fn step(training: &Training) -> String {
     let model = training.model.as_ref().map_or_else(String::new, |model| format!("model={model} "));
-    let (bucket, first, compute) = (training.bucket, training.first_bucket, number(training.compute as f64 / 1e6));
+    let (bucket, first, compute) = (training.bucket, training.first_bucket, number(training.compute.milliseconds()));
     format!("{model}bucket={bucket} first_bucket={first} compute={compute}ms")
 }
 

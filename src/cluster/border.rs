@@ -95,7 +95,10 @@ fn harmless(said: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use railgauge_wire::facts::{HostFacts, RdmaDevice, RdmaPort};
+    use railgauge_wire::{
+        facts::{HostFacts, RdmaDevice, RdmaPort},
+        unit::Nanoseconds,
+    };
 
     fn reply(outcome: Result<Answer, Failure>) -> Vec<u8> {
         frame::encode(&FromAgent::Reply { id: 7, outcome }).unwrap().split_off(4)
@@ -205,14 +208,14 @@ mod tests {
 
     #[test]
     fn a_number_that_cannot_be_is_a_failure_of_its_request() {
-        let clock = |realtime| reply(Ok(Answer::Clock { monotonic: 1, realtime }));
-        let FromAgent::Reply { id: 7, outcome: Err(failure) } = admit(&clock(u64::MAX)).unwrap() else {
+        let clock = |realtime| reply(Ok(Answer::Clock { monotonic: Nanoseconds(1), realtime }));
+        let FromAgent::Reply { id: 7, outcome: Err(failure) } = admit(&clock(Nanoseconds(u64::MAX))).unwrap() else {
             panic!("it was taken");
         };
         assert_eq!((failure.stage, failure.kind), (Stage::Converse, Kind::Internal));
         assert!(failure.cause.contains("Clock.realtime` is 18446744073709551615"), "{failure}");
         // Clocks that count from 1970 and counters of the kernel are no such numbers.
-        assert!(matches!(admit(&clock(1 << 61)).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
+        assert!(matches!(admit(&clock(Nanoseconds(1 << 61))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
         let counters = Answer::Counters([("rx".to_owned(), u64::MAX)].into());
         assert!(matches!(admit(&reply(Ok(counters))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
     }

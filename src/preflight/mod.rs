@@ -23,7 +23,7 @@ mod usual;
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::{facts::HostFacts, unit::NanosecondsI64};
 
 pub use check::{CHECKS, Check, Rule, Spoils, Subject};
 pub use comparable::{Comparable, FactOf, comparable, software};
@@ -38,7 +38,7 @@ pub struct Cluster {
     /// Facts by the host's name in the plan.
     pub facts: BTreeMap<String, HostFacts>,
     /// Wall clock of a host minus the controller's, in nanoseconds, where it was read.
-    pub clocks: BTreeMap<String, i64>,
+    pub clocks: BTreeMap<String, NanosecondsI64>,
 }
 
 #[cfg(test)]

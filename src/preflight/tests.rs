@@ -1,5 +1,8 @@
 use railgauge_model::plan::Plan;
-use railgauge_wire::facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid};
+use railgauge_wire::{
+    facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid},
+    unit::NanosecondsI64,
+};
 
 use super::*;
 
@@ -120,7 +123,9 @@ fn limits_slots_and_missing_devices_are_named() {
 #[test]
 fn a_clock_that_is_off_is_named() {
     let mut cluster = cluster(|_| {});
-    cluster.clocks = [("gpu1".to_owned(), 40_000_000), ("gpu3".to_owned(), 3_020_000_000)].into();
+    cluster.clocks = [("gpu1", 40_000_000), ("gpu3", 3_020_000_000)]
+        .map(|(host, offset)| (host.to_owned(), NanosecondsI64(offset)))
+        .into();
     assert_eq!(one(&cluster).what, "its clock is +3.0 s off the controller's");
 }
 

@@ -11,6 +11,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     remedy,
     terms::Transport,
+    unit::{Nanoseconds, NanosecondsI64},
 };
 
 use super::spine::{Halt, Spine};
@@ -26,7 +27,7 @@ pub struct Hosts {
     /// What each host that answered is.
     pub facts: BTreeMap<String, HostFacts>,
     /// Wall clock of each host minus the controller's, in nanoseconds.
-    pub walls: BTreeMap<String, i64>,
+    pub walls: BTreeMap<String, NanosecondsI64>,
     /// Why a host cannot be used, by host name.
     pub lost: BTreeMap<String, Failure>,
     /// Longest time from an agent's greeting until its host's facts and clock were known.
@@ -107,15 +108,15 @@ impl Hosts {
     }
 }
 
-/// A host's clocks against the controller's, in nanoseconds.
+/// A host's clocks against the controller's.
 #[derive(Clone, Copy)]
 pub struct Clocks {
     /// Monotonic clock of the host minus the controller's.
-    pub offset: i64,
+    pub offset: NanosecondsI64,
     /// Half the round trip: how far off the offset may be.
-    pub half: u64,
+    pub half: Nanoseconds,
     /// Wall clock of the host minus the controller's.
-    wall: i64,
+    wall: NanosecondsI64,
 }
 
 /// Facts and clocks of one host.
@@ -144,38 +145,38 @@ pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
         // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
         let half = (after - before) / 2;
         // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
-        let (Ok(monotonic), Ok(realtime)) = (i64::try_from(monotonic), i64::try_from(realtime)) else {
+        let (Ok(monotonic), Ok(realtime)) = (NanosecondsI64::try_from(monotonic), NanosecondsI64::try_from(realtime))
+        else {
             let cause = format!("its clock cannot be: {monotonic} ns, and {realtime} ns since 1970");
             return Err(Failure::new(Stage::Facts, Kind::Internal, cause).at(agent.host()));
         };
-        let offset = monotonic - (before + half) as i64;
+        let offset = monotonic.earlier(before + half);
         if best.is_none_or(|best| half < best.half) {
-            best = Some(Clocks { offset, half, wall: realtime - (here as i64 - half as i64) });
+            best = Some(Clocks { offset, half, wall: realtime.earlier(here).later(half) });
         }
     }
     best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, "no clock reading").at(agent.host()))
 }
 
-/// The responder's monotonic clock minus the initiator's now, in nanoseconds.
+/// The responder's monotonic clock minus the initiator's now.
 ///
 /// # Errors
 /// One of the agents is gone, or does not answer.
-pub async fn apart(from: &Agent, to: &Agent) -> Result<i64, Failure> {
+pub async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Failure> {
     let (from, to) = tokio::try_join!(clocks(from), clocks(to))?;
     Ok(to.offset - from.offset)
 }
 
-/// The controller's monotonic clock, in nanoseconds since an arbitrary moment of this process.
-pub fn controller_clock() -> u64 {
+/// The controller's monotonic clock: the time since an arbitrary moment of this process.
+pub fn controller_clock() -> Nanoseconds {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Counted from one hour before the first reading, so that differences to it stay positive.
-    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX / 2) + 3_600_000_000_000
+    Nanoseconds::from(START.get_or_init(Instant::now).elapsed()).saturating_add(Nanoseconds::from_secs(3_600))
 }
 
-/// The controller's wall clock, in nanoseconds since 1970.
-pub fn wall_clock() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(0)
+/// The controller's wall clock: the time since 1970.
+pub fn wall_clock() -> Nanoseconds {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().into()
 }
 
 /// The failure for an answer that does not belong to its question.

@@ -9,6 +9,7 @@ use railgauge_wire::{
     remedy,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Op, Transport},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -84,11 +85,11 @@ pub(super) async fn arm(link: &Link, test: &Test, cell: &Cell) -> Result<(), Fai
     step(&link.to, link, serve(cell), limit(test) + test.deadline).await.map(drop)
 }
 
-/// A timed pass: what both ends say of it, and how long the controller waited for the initiator's answer, in nanoseconds.
+/// A timed pass: what both ends say of it, and how long the controller waited for the initiator's answer.
 pub(super) struct Timed {
     pub(super) initiator: Measurement,
     pub(super) responder: Option<Measurement>,
-    pub(super) waited: u64,
+    pub(super) waited: Nanoseconds,
 }
 
 /// The timed pass on an armed link: both ends' accounts. `start_at` is when its window starts, on the initiator's clock
@@ -97,14 +98,14 @@ pub(super) async fn timed(
     link: &Link,
     test: &Test,
     cell: &Cell,
-    start_at: Option<(u64, Duration)>,
+    start_at: Option<(Nanoseconds, Duration)>,
 ) -> Result<Timed, Failure> {
     let timing = Timing {
         op: cell.op,
         metric: cell.metric,
         size: cell.size,
         window: test.window,
-        warm_up: nanoseconds(test.warm_up),
+        warm_up: test.warm_up.into(),
         start_at: start_at.map(|(moment, _)| moment),
         bidirectional: test.bidirectional,
         only: cell.only,
@@ -112,7 +113,7 @@ pub(super) async fn timed(
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
     let asked = Instant::now();
     let timed = step(&link.from, link, Step::Time(timing), limit(test) + wait).await;
-    let waited = nanoseconds(asked.elapsed());
+    let waited = asked.elapsed().into();
     let served = stop(&link.to, link, test.deadline).await;
     let (initiator, responder) = match (timed?, served?) {
         (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
@@ -205,7 +206,7 @@ async fn stop(agent: &Agent, link: &Link, limit: Duration) -> Result<Stepped, Fa
 
 /// A window without operations or without length is no measurement.
 fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
-    if measured.operations == 0 || measured.elapsed == 0 {
+    if measured.operations == 0 || measured.elapsed.is_zero() {
         return Err(nothing(link, "no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
     }
     Ok(())
@@ -256,14 +257,10 @@ pub(super) fn add(sum: &mut Checked, more: Checked) {
 /// Longest time a window can take by itself; iterations are bounded by the deadline alone.
 pub fn longest(window: Window) -> Duration {
     match window {
-        Window::Duration(ns) => Duration::from_nanos(ns),
+        Window::Duration(time) => time.into(),
         Window::Iterations(_) => Duration::ZERO,
-        Window::Adaptive { at_most, .. } => Duration::from_nanos(at_most),
+        Window::Adaptive { at_most, .. } => at_most.into(),
     }
-}
-
-pub(super) fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

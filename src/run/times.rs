@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::measure::Latency;
+use railgauge_wire::{
+    measure::Latency,
+    unit::{Nanoseconds, NanosecondsF64},
+};
 
 /// For each batch the time of its slowest rank; `None` if there is no batch or the ranks do not have the same ones.
-pub fn slowest(ranks: &[&[u64]]) -> Option<Vec<u64>> {
+pub fn slowest(ranks: &[&[Nanoseconds]]) -> Option<Vec<Nanoseconds>> {
     let first = ranks.first().filter(|times| !times.is_empty())?;
-    let same = ranks.iter().all(|times| times.len() == first.len() && times.iter().all(|time| *time > 0));
-    same.then(|| (0..first.len()).map(|at| ranks.iter().map(|times| times[at]).max().unwrap_or(0)).collect())
+    let same = ranks.iter().all(|times| times.len() == first.len() && times.iter().all(|time| !time.is_zero()));
+    same.then(|| (0..first.len()).map(|at| ranks.iter().map(|times| times[at]).max().unwrap_or_default()).collect())
 }
 
 /// The distribution of the time of one operation, from the times of batches of `batch` operations. Percentiles by
 /// nearest rank: the smallest sample with at least that part of all samples not above it.
-pub fn distribution(times: &[u64], batch: u64) -> Latency {
+pub fn distribution(times: &[Nanoseconds], batch: u64) -> Latency {
     let batch = batch.max(1);
-    let mut sorted: Vec<u64> = times.iter().map(|time| (time + batch / 2) / batch).collect();
+    let mut sorted: Vec<Nanoseconds> = times.iter().map(|time| (*time + Nanoseconds(batch / 2)) / batch).collect();
     sorted.sort_unstable();
     let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else { return Latency::default() };
     let rank = |part: f64| {
@@ -23,9 +26,9 @@ pub fn distribution(times: &[u64], batch: u64) -> Latency {
         sorted[at.clamp(1, sorted.len()) - 1]
     };
     let count = sorted.len() as f64;
-    let mean = sorted.iter().map(|time| *time as f64).sum::<f64>() / count;
-    let squares = sorted.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>();
-    let mut histogram: BTreeMap<u64, u64> = BTreeMap::new();
+    let mean = sorted.iter().map(|time| time.as_f64()).sum::<f64>() / count;
+    let squares = sorted.iter().map(|time| (time.as_f64() - mean).powi(2)).sum::<f64>();
+    let mut histogram: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
     for time in &sorted {
         *histogram.entry(edge(*time)).or_default() += 1;
     }
@@ -37,17 +40,17 @@ pub fn distribution(times: &[u64], batch: u64) -> Latency {
         p99: rank(0.99),
         p999: rank(0.999),
         max,
-        mean,
-        stdev: if sorted.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
-        timer: 0,
+        mean: NanosecondsF64(mean),
+        stdev: NanosecondsF64(if sorted.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 }),
+        timer: Nanoseconds::ZERO,
         histogram: histogram.into_iter().collect(),
     }
 }
 
 /// The upper edge of a time's bucket: its first two digits, rounded up.
-fn edge(time: u64) -> u64 {
-    let step = 10_u64.pow(time.max(1).ilog10().saturating_sub(1));
-    time.div_ceil(step) * step
+fn edge(time: Nanoseconds) -> Nanoseconds {
+    let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(1));
+    Nanoseconds(time.0.div_ceil(step) * step)
 }
 
 #[cfg(test)]
@@ -56,17 +59,22 @@ mod tests {
 
     #[test]
     fn the_slowest_rank_of_each_batch_counts() {
-        assert_eq!(slowest(&[&[10, 40], &[30, 20]]), Some(vec![30, 40]));
-        assert_eq!(slowest(&[&[10, 40], &[30]]), None);
-        assert_eq!(slowest(&[&[10], &[0]]), None);
-        assert_eq!(slowest(&[&[], &[]]), None);
+        let times = |ranks: [&[u64]; 2]| {
+            let ranks = ranks.map(|times| times.iter().copied().map(Nanoseconds).collect::<Vec<_>>());
+            slowest(&[&ranks[0], &ranks[1]])
+        };
+        assert_eq!(times([&[10, 40], &[30, 20]]), Some([30, 40].map(Nanoseconds).to_vec()));
+        assert_eq!(times([&[10, 40], &[30]]), None);
+        assert_eq!(times([&[10], &[0]]), None);
+        assert_eq!(times([&[], &[]]), None);
     }
 
     #[test]
     fn percentiles_are_samples() {
-        let times: Vec<u64> = (1..=100).map(|time| time * 20_000).collect();
+        let times: Vec<Nanoseconds> = (1..=100).map(|time| Nanoseconds(time * 20_000)).collect();
         let found = distribution(&times, 20);
-        assert_eq!((found.min, found.p50, found.p99, found.max), (1_000, 50_000, 99_000, 100_000));
+        let told = [found.min, found.p50, found.p99, found.max];
+        assert_eq!(told, [1_000, 50_000, 99_000, 100_000].map(Nanoseconds));
         assert_eq!(found.histogram.iter().map(|(_, count)| count).sum::<u64>(), 100);
         assert_eq!(distribution(&[], 1).samples, 0);
     }

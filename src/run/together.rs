@@ -16,6 +16,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     step::Checked,
+    unit::Nanoseconds,
 };
 use tokio::task::JoinSet;
 
@@ -71,10 +72,10 @@ pub async fn measure(job: &Job, links: Vec<Link>) -> Vec<(Link, Result<Sample, F
 
 /// The planned start.
 struct Planned {
-    /// Nanoseconds since 1970.
-    start: u64,
+    /// Since 1970.
+    start: Nanoseconds,
     /// On the controller's monotonic clock.
-    moment: u64,
+    moment: Nanoseconds,
     /// From now, when it was planned.
     wait: Duration,
     /// Clocks of the hosts, or why they are not known.
@@ -96,10 +97,10 @@ impl Planned {
             }
         }
         clocks.extend(reading.join_all().await);
-        let slowest = clocks.values().flatten().map(|clocks| clocks.half).max().unwrap_or(0);
+        let slowest = clocks.values().flatten().map(|clocks| clocks.half).max().unwrap_or_default();
         // Arming takes a round trip, telling the initiators another half: four halves leave room for both.
-        let wait = job.plan.tests[job.test].warm_up + LEAD + Duration::from_nanos(4 * slowest);
-        let ahead = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        let wait = job.plan.tests[job.test].warm_up + LEAD + Duration::from(slowest * 4);
+        let ahead = wait.into();
         let start = hosts::wall_clock().saturating_add(ahead);
         Self { start, moment: hosts::controller_clock().saturating_add(ahead), wait, clocks }
     }

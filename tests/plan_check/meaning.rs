@@ -11,6 +11,7 @@ use railgauge_wire::{
     link::{Completion, Footprint, Joining},
     step::Window,
     terms::{GpuPath, Memory, Metric, Op, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
 fn read(text: &str) -> Plan {
@@ -160,7 +161,10 @@ group = "right"
     assert_eq!(test.pattern, Pattern::Between("left".into(), "right".into()));
     assert_eq!(test.rails, Rails::Only(vec![0, 1]));
     assert_eq!(test.hosts, names);
-    assert_eq!(test.window, Window::Adaptive { relative: 0.02, at_least: 1_000_000_000, at_most: 2_000_000_000 });
+    assert_eq!(
+        test.window,
+        Window::Adaptive { relative: 0.02, at_least: Nanoseconds::from_secs(1), at_most: Nanoseconds::from_secs(2) }
+    );
     assert_eq!((test.warm_up, test.deadline), (Duration::from_millis(10), Duration::from_secs(5)));
     let knobs = &test.knobs;
     assert_eq!(
@@ -199,7 +203,7 @@ fn what_is_left_out_has_its_preset() {
     assert_eq!((test.transport, test.service, test.memory), (Transport::Verbs, Service::Rc, Memory::Host));
     assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.repeats), (&[65_536][..], &[1][..], 1));
     assert_eq!((&test.pattern, &test.rails), (&Pattern::Tournament, &Rails::Aligned));
-    assert_eq!((test.window, test.warm_up), (Window::Duration(2_000_000_000), Duration::from_millis(500)));
+    assert_eq!((test.window, test.warm_up), (Window::Duration(Nanoseconds::from_secs(2)), Duration::from_millis(500)));
     assert_eq!((test.deadline, test.verify), (Duration::from_secs(30), true));
 }
 

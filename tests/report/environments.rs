@@ -22,6 +22,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Metric},
+    unit::{Nanoseconds, NanosecondsF64},
 };
 
 use crate::support::Dice;
@@ -46,14 +47,14 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
     let p50 = (1e3 * time(algorithm, case.cell.size) * (1.0 + 0.01 * dice.normal())) as u64;
     let latency = Latency {
         samples: 100,
-        min: p50,
-        p50,
-        p90: p50,
-        p99: p50,
-        p999: p50,
-        max: p50,
-        mean: p50 as f64,
-        histogram: vec![(p50, 100)],
+        min: Nanoseconds(p50),
+        p50: Nanoseconds(p50),
+        p90: Nanoseconds(p50),
+        p99: Nanoseconds(p50),
+        p999: Nanoseconds(p50),
+        max: Nanoseconds(p50),
+        mean: NanosecondsF64(p50 as f64),
+        histogram: vec![(Nanoseconds(p50), 100)],
         ..Latency::default()
     };
     let rank = |rank: u32| RankAccount {
@@ -61,13 +62,13 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         host: "h1".into(),
         device: format!("GPU {rank} (NVIDIA H200)"),
         gpu: Some(rank),
-        p50,
-        max: p50,
+        p50: Nanoseconds(p50),
+        max: Nanoseconds(p50),
         checked: None,
     };
     Ok(Sample {
         initiator: Measurement {
-            elapsed: 100 * p50,
+            elapsed: Nanoseconds(100 * p50),
             operations: 100,
             bytes: 100 * case.cell.size,
             latency: Some(latency),
@@ -191,7 +192,7 @@ fn equal_environments_are_rarely_told_apart() {
         for tried in &mut journal.tries {
             if let Ok(sample) = &mut tried.result {
                 let p50 = (1e6 * (1.0 + 0.01 * dice.normal())) as u64;
-                sample.initiator.latency.as_mut().unwrap().p50 = p50;
+                sample.initiator.latency.as_mut().unwrap().p50 = Nanoseconds(p50);
             }
         }
         let rows = [standings(&journal, 4 << 10), standings(&journal, 256 << 20)].concat();

@@ -14,6 +14,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
     terms::Metric,
+    unit::{Nanoseconds, NanosecondsI64},
 };
 
 use crate::support::{self, Scenario};
@@ -54,7 +55,7 @@ fn the_value_is_the_median_of_the_repeats() {
         .iter()
         .filter(|attempt| attempt.case == 0)
         .map(|attempt| attempt.result.as_ref().unwrap())
-        .map(|sample| sample.initiator.bytes as f64 * 8.0 / sample.initiator.elapsed as f64)
+        .map(|sample| sample.initiator.bytes as f64 * 8.0 / sample.initiator.elapsed.as_f64())
         .collect();
     values.sort_by(f64::total_cmp);
     let row = &rows_of(&text)[0];
@@ -93,9 +94,9 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     let apart = 7_000_000_000;
     let attempt = journal.tries.iter_mut().find(|attempt| attempt.case == 0).unwrap();
     let sample = attempt.result.as_mut().unwrap();
-    let started = sample.initiator.started + apart;
+    let started = sample.initiator.started + Nanoseconds(apart);
     sample.responder = Some(Measurement { started, ..sample.initiator.clone() });
-    sample.offset = i64::try_from(apart).ok();
+    sample.offset = i64::try_from(apart).ok().map(NanosecondsI64);
     journal.plan.tests[0].bidirectional = true;
     let value = |journal: &Journal| {
         let row = rows(journal, &results(journal).unwrap()).remove(0);
@@ -105,7 +106,8 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     assert!((both.unwrap() / one_way - 2.0).abs() < 1e-9, "{both:?} {error}");
     // The run was taken up again, and the responder's host had been started anew: its clock counts from there.
     let responder = journal.cases[0].flow.to.host.to_string();
-    journal.hosts.get_mut(&responder).unwrap().clock = Some((-900_000_000_000_000, 50_000));
+    journal.hosts.get_mut(&responder).unwrap().clock =
+        Some((NanosecondsI64(-900_000_000_000_000), Nanoseconds(50_000)));
     assert_eq!(value(&journal).0, both);
     // Clocks that nobody compared are no ground for a number.
     journal.tries.iter_mut().filter_map(|attempt| attempt.result.as_mut().ok()).for_each(|sample| sample.offset = None);

@@ -13,6 +13,7 @@ use railgauge_model::{
     plan::parse,
     schedule::{Inventory, schedule},
 };
+use railgauge_wire::unit::Nanoseconds;
 
 use crate::support;
 
@@ -80,8 +81,8 @@ fn ranks_bytes_and_operations_that_do_not_fit_the_plan_are_impossible() {
             sample.initiator.bytes = sample.initiator.operations * case.cell.size;
         }),
         ("B verified", |_, sample| sample.checked.verified *= 2),
-        ("took 400000 ns at most, and the slowest of all", |_, sample| sample.ranks[2].max = 400_000),
-        ("a median of 400000 ns", |_, sample| sample.ranks[2].p50 = 400_000),
+        ("took 400000 ns at most, and the slowest of all", |_, sample| sample.ranks[2].max = Nanoseconds(400_000)),
+        ("a median of 400000 ns", |_, sample| sample.ranks[2].p50 = Nanoseconds(400_000)),
     ];
     for (words, change) in changes {
         let (state, code, error) = judged("all_reduce", "", change);

@@ -22,6 +22,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
+    unit::{Nanoseconds, NanosecondsI64},
 };
 use serde_json::Value;
 
@@ -153,10 +154,10 @@ static PAIRS: LazyLock<Good> = LazyLock::new(|| {
         match &mut line.event {
             // Two hosts are too few for demands on peers.
             Event::Started { resolved, .. } => resolved.tests.iter_mut().for_each(|test| test.expect.truncate(1)),
-            Event::HostUp { wall, .. } => *wall = Some(1_000),
+            Event::HostUp { wall, .. } => *wall = Some(NanosecondsI64(1_000)),
             Event::Outcome(outcome) => {
                 let sample = outcome.result.as_mut().unwrap();
-                sample.waited = Some(2_600_000_000);
+                sample.waited = Some(Nanoseconds::from_millis(2_600));
                 sample.initiator.interval = Some(0.01);
                 sample.initiator.moved = Some(sample.initiator.bytes + sample.initiator.bytes / 4);
                 sample.from_counters = [("netdev/tx_packets".to_owned(), 5)].into();
@@ -194,23 +195,23 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
         let at = 7_000_000_000_000;
         let bytes = 20 * 6250 * 65536;
         let end = Measurement {
-            started: at,
-            elapsed: 20 * SLICE,
+            started: Nanoseconds(at),
+            elapsed: SLICE * 20,
             operations: bytes / 65536,
             bytes,
             moved: Some(bytes),
-            cpu: 10 * SLICE,
+            cpu: SLICE * 10,
             slices: vec![bytes / 20; 20],
             ..Measurement::default()
         };
-        let moment = Moment { at, error: 1_000 };
-        let together = Together { start: 1_795_000_000_000_000_000, from: moment, to: moment };
+        let moment = Moment { at: Nanoseconds(at), error: Nanoseconds(1_000) };
+        let together = Together { start: Nanoseconds::from_secs(1_795_000_000), from: moment, to: moment };
         let both = case.test == "both";
         let sample = Sample {
             responder: both.then(|| end.clone()),
             initiator: end,
             checked: Checked { verified: 2 * 65536, ..Checked::default() },
-            offset: both.then_some(5_000),
+            offset: both.then_some(NanosecondsI64(5_000)),
             together: (!both).then_some(together),
             ..Sample::default()
         };
@@ -246,8 +247,12 @@ fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String 
     let cases: Vec<Case> = schedule.cases().map(case).collect();
     let at = "2026-11-21T02:00:00.000Z".to_owned();
     let hosts = support::group::hosts(&plan).into_iter();
-    let up =
-        hosts.map(|(host, up)| Event::HostUp { host, facts: Box::new(up.facts), clock: Some((-3, 5)), wall: Some(1) });
+    let up = hosts.map(|(host, up)| Event::HostUp {
+        host,
+        facts: Box::new(up.facts),
+        clock: Some((NanosecondsI64(-3), Nanoseconds(5))),
+        wall: Some(NanosecondsI64(1)),
+    });
     let outcome = |case: &Case| {
         let (link, sample) = measured(case);
         let (link, result, started_at) = (Some(link), Ok(sample), at.clone());

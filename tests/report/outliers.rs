@@ -11,6 +11,7 @@ use railgauge::{
     report::{draw, view::View},
 };
 use railgauge_model::plan::model::Waiver;
+use railgauge_wire::unit::Nanoseconds;
 
 use crate::support::Scenario;
 
@@ -47,7 +48,7 @@ pub(super) fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]
         let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
         lanes.chain(&mut end.slices).for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
         if let Some(latency) = &mut end.latency {
-            end.elapsed = (end.elapsed as f64 * factor) as u64;
+            end.elapsed = Nanoseconds((end.elapsed.as_f64() * factor) as u64);
             let edges = latency.histogram.iter_mut().map(|(edge, _)| edge);
             for time in edges.chain([
                 &mut latency.min,
@@ -57,7 +58,7 @@ pub(super) fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]
                 &mut latency.p999,
                 &mut latency.max,
             ]) {
-                *time = (*time as f64 * factor) as u64;
+                *time = Nanoseconds((time.as_f64() * factor) as u64);
             }
             (latency.mean, latency.stdev) = (latency.mean * factor, latency.stdev * factor);
         }

@@ -168,7 +168,7 @@ fn links_that_a_ceiling_limits_do_not_hide_how_others_scatter() {
         for one in journal.tries.iter_mut().filter(|one| limited(&cases[one.case as usize])) {
             let Ok(sample) = &mut one.result else { continue };
             let end = &mut sample.initiator;
-            let bytes = (97e9 / 8.0 * end.elapsed as f64 / 1e9) as u64;
+            let bytes = (97e9 / 8.0 * end.elapsed.as_f64() / 1e9) as u64;
             let operations = bytes / cases[one.case as usize].cell.size;
             let share = bytes as f64 / end.bytes as f64;
             (end.bytes, end.operations) = (bytes, operations);

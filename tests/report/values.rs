@@ -14,6 +14,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Lane, Latency, Measurement},
     terms::{Metric, Op, Service, Transport},
+    unit::{Nanoseconds, NanosecondsF64},
 };
 
 use crate::support::Scenario;
@@ -77,10 +78,13 @@ fn try_never_passes(test: &str, state: State, change: impl Fn(&mut Try)) {
 fn a_bandwidth_without_length_operations_or_bytes_is_no_value() {
     let [bandwidth, _] = tests();
     let changes: [fn(&mut Sample); 4] = [
-        |sample| sample.initiator.elapsed = 0,
+        |sample| sample.initiator.elapsed = Nanoseconds::ZERO,
         |sample| sample.initiator.operations = 0,
         |sample| sample.initiator.bytes = 0,
-        |sample| (sample.initiator.bytes, sample.initiator.operations, sample.initiator.elapsed) = (0, 0, 0),
+        |sample| {
+            (sample.initiator.bytes, sample.initiator.operations) = (0, 0);
+            sample.initiator.elapsed = Nanoseconds::ZERO;
+        },
     ];
     for change in changes {
         never_passes(&bandwidth, State::NoValue, change);
@@ -101,18 +105,18 @@ fn percentiles_out_of_order_and_times_of_zero_are_impossible() {
     let [_, latency] = tests();
     never_passes(&latency, State::Impossible, |sample| {
         let latency = sample.initiator.latency.as_mut().unwrap();
-        latency.p99 = latency.p50 - 1;
+        latency.p99 = latency.p50 - Nanoseconds(1);
     });
     never_passes(&latency, State::Impossible, |sample| {
-        sample.initiator.latency.as_mut().unwrap().p50 = 0;
-    });
-    never_passes(&latency, State::Impossible, |sample| {
-        let latency = sample.initiator.latency.as_mut().unwrap();
-        latency.max = latency.p999 - 1;
+        sample.initiator.latency.as_mut().unwrap().p50 = Nanoseconds::ZERO;
     });
     never_passes(&latency, State::Impossible, |sample| {
         let latency = sample.initiator.latency.as_mut().unwrap();
-        latency.mean = latency.max as f64 * 2.0;
+        latency.max = latency.p999 - Nanoseconds(1);
+    });
+    never_passes(&latency, State::Impossible, |sample| {
+        let latency = sample.initiator.latency.as_mut().unwrap();
+        latency.mean = NanosecondsF64(latency.max.as_f64() * 2.0);
     });
 }
 
@@ -120,7 +124,7 @@ fn percentiles_out_of_order_and_times_of_zero_are_impossible() {
 fn a_bandwidth_above_the_links_rate_is_impossible() {
     let [bandwidth, _] = tests();
     // The scenario's links run at 200 Gb/s.
-    never_passes(&bandwidth, State::Impossible, |sample| sample.initiator.elapsed /= 40);
+    never_passes(&bandwidth, State::Impossible, |sample| sample.initiator.elapsed.0 /= 40);
 }
 
 #[test]
@@ -137,8 +141,8 @@ fn a_window_longer_than_the_controller_waited_is_impossible() {
     let [bandwidth, latency] = tests();
     for test in [bandwidth, latency] {
         never_passes(&test, State::Impossible, |sample| {
-            sample.waited = Some(3_000_000_000);
-            sample.initiator.elapsed = 1 << 40;
+            sample.waited = Some(Nanoseconds::from_secs(3));
+            sample.initiator.elapsed = Nanoseconds(1 << 40);
         });
     }
 }
@@ -146,11 +150,11 @@ fn a_window_longer_than_the_controller_waited_is_impossible() {
 #[test]
 fn a_window_far_shorter_than_the_plan_wants_is_impossible() {
     let [bandwidth, latency] = tests();
-    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed = 1);
+    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed = Nanoseconds(1));
     // Everything of a window of 2 ms in place of 2 s.
     never_passes(&bandwidth, State::Impossible, |sample| {
         let size = sample.initiator.bytes / sample.initiator.operations;
-        sample.initiator.elapsed /= 1000;
+        sample.initiator.elapsed.0 /= 1000;
         sample.initiator.operations /= 1000;
         sample.initiator.bytes = sample.initiator.operations * size;
         (sample.initiator.slices, sample.initiator.lanes) = (Vec::new(), Vec::new());
@@ -161,15 +165,15 @@ fn a_window_far_shorter_than_the_plan_wants_is_impossible() {
 fn a_distribution_that_contradicts_its_histogram_is_impossible() {
     let [_, latency] = tests();
     let changes: [fn(&mut Latency); 9] = [
-        |latency| latency.histogram.iter_mut().for_each(|(edge, _)| *edge *= 2),
-        |latency| latency.histogram.iter_mut().for_each(|(edge, _)| *edge /= 2),
+        |latency| latency.histogram.iter_mut().for_each(|(edge, _)| edge.0 *= 2),
+        |latency| latency.histogram.iter_mut().for_each(|(edge, _)| edge.0 /= 2),
         |latency| latency.histogram = vec![(latency.max, latency.samples)],
-        |latency| latency.min = 1,
+        |latency| latency.min = Nanoseconds(1),
         |latency| (latency.p50, latency.p90) = (latency.p50 - latency.p50 / 20, latency.p90),
         |latency| latency.p90 = latency.p50,
         |latency| latency.p999 = latency.p99,
-        |latency| latency.mean *= 0.9,
-        |latency| latency.stdev /= 10.0,
+        |latency| latency.mean.0 *= 0.9,
+        |latency| latency.stdev.0 /= 10.0,
     ];
     for change in changes {
         never_passes(&latency, State::Impossible, |sample| change(sample.initiator.latency.as_mut().unwrap()));
@@ -238,8 +242,8 @@ fn a_case_that_is_none_of_its_test_contradicts_the_plan() {
 
 #[test]
 fn what_is_missing_or_impossible_is_no_reading_for_compare_and_trend() {
-    for change in [(|sample: &mut Sample| sample.initiator.elapsed = 0) as fn(&mut Sample), |sample| {
-        sample.initiator.elapsed /= 40
+    for change in [(|sample: &mut Sample| sample.initiator.elapsed = Nanoseconds::ZERO) as fn(&mut Sample), |sample| {
+        sample.initiator.elapsed.0 /= 40
     }] {
         let mut journal = journal();
         let [bandwidth, _] = tests();
@@ -282,7 +286,7 @@ fn a_bandwidth_over_tcp_is_what_the_responder_counted() {
 #[test]
 fn a_clock_that_counted_nothing_is_no_time() {
     let mut journal = journal();
-    journal.tries.iter_mut().for_each(|one| one.result.as_mut().unwrap().initiator.cpu = 0);
+    journal.tries.iter_mut().for_each(|one| one.result.as_mut().unwrap().initiator.cpu = Nanoseconds::ZERO);
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
     let times: Vec<_> = rows.iter().filter(|row| row.metric == Metric::CpuTimePerGib).collect();
@@ -294,10 +298,10 @@ fn a_latency_whose_times_are_not_its_window_is_impossible() {
     let [_, latency] = tests();
     let of = |change: fn(&mut Latency)| move |sample: &mut Sample| change(sample.initiator.latency.as_mut().unwrap());
     never_passes(&latency, State::Impossible, of(|latency| latency.histogram.clear()));
-    never_passes(&latency, State::Impossible, of(|latency| latency.timer = 1_000_000_000));
-    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed *= 10);
+    never_passes(&latency, State::Impossible, of(|latency| latency.timer = Nanoseconds::from_secs(1)));
+    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed.0 *= 10);
     // Half round trips are told: their sum is half of the window.
-    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed /= 2);
+    never_passes(&latency, State::Impossible, |sample| sample.initiator.elapsed.0 /= 2);
 }
 
 /// Both ends of a sample, `times` as many operations and bytes in the same time.
@@ -308,7 +312,7 @@ fn grown(sample: &mut Sample, times: u64) {
         end.slices.iter_mut().for_each(|slice| *slice *= times);
         end.lanes.iter_mut().for_each(|lane| lane.bytes *= times);
         end.moved = end.moved.map(|moved| moved * times);
-        end.cpu *= 100;
+        end.cpu.0 *= 100;
     }
 }
 
@@ -329,12 +333,13 @@ fn more_than_any_port_carries_is_impossible_where_no_rate_is_known() {
 #[test]
 fn a_window_that_polled_without_cpu_time_is_impossible() {
     let [bandwidth, _] = tests();
-    never_passes(&bandwidth, State::Impossible, |sample| sample.initiator.cpu = 0);
+    never_passes(&bandwidth, State::Impossible, |sample| sample.initiator.cpu = Nanoseconds::ZERO);
     // Who sleeps until the device speaks may use next to none.
     let (_, states) = changed(&bandwidth, |tried| {
         let mut link = tried.link.as_deref().unwrap().clone();
         link.settings.insert("completion".into(), "events".into());
-        (tried.link, tried.result.as_mut().unwrap().initiator.cpu) = (Some(link.into()), 0);
+        tried.link = Some(link.into());
+        tried.result.as_mut().unwrap().initiator.cpu = Nanoseconds::ZERO;
     });
     assert!(states.iter().all(|state| *state == State::Measured), "{states:?}");
 }
@@ -356,9 +361,10 @@ fn lanes_are_as_many_as_queue_pairs_or_streams() {
 fn a_window_far_longer_than_the_plan_wants_is_impossible() {
     let [bandwidth, _] = tests();
     // The plan wants 2 s.
-    for (took, waited) in [(5_000_000_000, None), (30_000_000_000, Some(40_000_000_000))] {
+    for (took, waited) in [(5, None), (30, Some(40))] {
         never_passes(&bandwidth, State::Impossible, |sample| {
-            (sample.initiator.elapsed, sample.waited) = (took, waited);
+            (sample.initiator.elapsed, sample.waited) =
+                (Nanoseconds::from_secs(took), waited.map(Nanoseconds::from_secs));
         });
     }
 }

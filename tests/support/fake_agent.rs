@@ -24,6 +24,7 @@ use railgauge_wire::{
     facts::HostFacts,
     frame,
     message::{Answer, Ask, FromAgent, Request},
+    unit::Nanoseconds,
 };
 
 fn main() {
@@ -59,7 +60,7 @@ fn main() {
             })),
             Ask::Clock => {
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
-                Answer::Clock { monotonic: now, realtime: now }
+                Answer::Clock { monotonic: Nanoseconds(now), realtime: Nanoseconds(now) }
             }
             _ => Answer::Done,
         };

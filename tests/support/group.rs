@@ -12,6 +12,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Op},
+    unit::{Nanoseconds, NanosecondsF64},
 };
 
 /// Operations of a made-up window.
@@ -22,14 +23,14 @@ pub fn sample(case: &Case, time: u64) -> Sample {
     let (size, ranks) = (case.cell.size, u64::from(case.flow.ranks()));
     let latency = Latency {
         samples: OPERATIONS,
-        min: time,
-        p50: time,
-        p90: time,
-        p99: time,
-        p999: time,
-        max: time,
-        mean: time as f64,
-        histogram: vec![(time, OPERATIONS)],
+        min: Nanoseconds(time),
+        p50: Nanoseconds(time),
+        p90: Nanoseconds(time),
+        p99: Nanoseconds(time),
+        p999: Nanoseconds(time),
+        max: Nanoseconds(time),
+        mean: NanosecondsF64(time as f64),
+        histogram: vec![(Nanoseconds(time), OPERATIONS)],
         ..Latency::default()
     };
     let account = |(rank, port): (u32, &railgauge_model::schedule::Port)| RankAccount {
@@ -37,15 +38,15 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         host: port.host.to_string(),
         device: "GPU 0".into(),
         gpu: Some(0),
-        p50: time,
-        max: time,
+        p50: Nanoseconds(time),
+        max: Nanoseconds(time),
         checked: None,
     };
     // Of these two all ranks together hold the size once, of the others every rank holds all of it.
     let held = if matches!(case.cell.op, Op::Reduce | Op::ReduceScatter) { size } else { size * ranks };
     Sample {
         initiator: Measurement {
-            elapsed: OPERATIONS * time,
+            elapsed: Nanoseconds(OPERATIONS * time),
             operations: OPERATIONS,
             bytes: OPERATIONS * size,
             latency: Some(latency),

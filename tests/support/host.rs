@@ -1,7 +1,10 @@
 //! Facts of a made-up host.
 
 use railgauge_model::journal::event::Event;
-use railgauge_wire::facts::{Cpu, HostFacts, Interface, RdmaDevice, RdmaPort};
+use railgauge_wire::{
+    facts::{Cpu, HostFacts, Interface, RdmaDevice, RdmaPort},
+    unit::{Nanoseconds, NanosecondsI64},
+};
 
 use super::Scenario;
 
@@ -35,7 +38,8 @@ pub fn up(scenario: &Scenario, index: usize) -> Event {
         libraries: [("libibverbs.so.1".into(), "/usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.50.0".into())].into(),
         ..HostFacts::default()
     };
-    let clock = Some((1_500_000 * index as i64 - 4_000_000, 60_000 + 1_000 * index as u64));
+    let offset = NanosecondsI64(1_500_000 * index as i64 - 4_000_000);
+    let clock = Some((offset, Nanoseconds(60_000 + 1_000 * index as u64)));
     Event::HostUp { host: scenario.name(index), facts: Box::new(facts), clock, wall: None }
 }
 

@@ -10,6 +10,7 @@ use railgauge_wire::{
     measure::{Lane, Latency, Measurement, SLICE, SourcePort},
     step::Checked,
     terms::{TestMetric, Transport},
+    unit::{Nanoseconds, NanosecondsF64},
 };
 
 use super::Scenario;
@@ -111,9 +112,9 @@ pub fn with_operations(sample: &mut Sample, operations: u64) {
         let time = latency.p50;
         let times = [&mut latency.min, &mut latency.p90, &mut latency.p99, &mut latency.p999, &mut latency.max];
         times.into_iter().for_each(|one| *one = time);
-        (latency.samples, latency.mean, latency.stdev) = (operations, time as f64, 0.0);
+        (latency.samples, latency.mean, latency.stdev) = (operations, time.into(), NanosecondsF64(0.0));
         latency.histogram = vec![(time, operations)];
-        end.elapsed = 2 * time * operations;
+        end.elapsed = time * (2 * operations);
         end.bytes = end.bytes / end.operations * operations;
         end.operations = operations;
     }
@@ -135,9 +136,9 @@ fn bandwidth(
     let variant = scenario.in_turn.filter(|_| case.test == "write-bw-tc104").unwrap_or(1.0);
     let wire = carried * variant * line * if slow && case.cell.transport == Transport::Verbs { 0.6 } else { 1.0 };
     let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
-    let elapsed = 2_000_000_000_u64;
+    let elapsed = Nanoseconds::from_secs(2);
     let mut slices: Vec<u64> =
-        (0..elapsed / SLICE).map(|_| (bits * SLICE as f64 / 8.0 * (1.0 + 0.004 * dice.normal())) as u64).collect();
+        (0..elapsed / SLICE).map(|_| (bits * SLICE.as_f64() / 8.0 * (1.0 + 0.004 * dice.normal())) as u64).collect();
     if flaps {
         slices.iter_mut().skip(7).take(5).for_each(|slice| *slice = 0);
     }
@@ -145,7 +146,7 @@ fn bandwidth(
     let operations = (bytes as f64 / size) as u64;
     let cpu = if case.cell.transport == Transport::Tcp { elapsed * 9 / 10 } else { elapsed };
     Measurement {
-        started: 1,
+        started: Nanoseconds(1),
         elapsed,
         operations,
         bytes,
@@ -160,7 +161,7 @@ fn bandwidth(
 fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &mut Dice) -> Measurement {
     let base = if scenario.software { 260_000.0 } else { 1_800.0 };
     let base = base / less * if slow { 1.35 } else { 1.0 } + case.cell.size as f64 / 25.0;
-    let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut buckets: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
     let mut all = Vec::with_capacity(4000);
     for _ in 0..4000 {
         let tail = if dice.uniform() < 0.004 { 3.0 + 6.0 * dice.uniform() } else { 1.0 };
@@ -168,17 +169,17 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
         all.push(time);
         // Edges one sixteenth of an octave apart, as an HDR histogram has them.
         let edge = 2f64.powf(((time as f64).log2() * 16.0).ceil() / 16.0) as u64;
-        *buckets.entry(edge).or_default() += 1;
+        *buckets.entry(Nanoseconds(edge)).or_default() += 1;
     }
     all.sort_unstable();
-    let at = |share: f64| all[((all.len() as f64 * share) as usize).min(all.len() - 1)];
+    let at = |share: f64| Nanoseconds(all[((all.len() as f64 * share) as usize).min(all.len() - 1)]);
     let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
     let variance = all.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / all.len() as f64;
     let operations = all.len() as u64;
     // Half round trips, one after the other.
-    let elapsed = 2 * all.iter().sum::<u64>();
+    let elapsed = Nanoseconds(2 * all.iter().sum::<u64>());
     Measurement {
-        started: 1,
+        started: Nanoseconds(1),
         elapsed,
         operations,
         bytes: operations * case.cell.size,
@@ -186,15 +187,15 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
         slices: Vec::new(),
         latency: Some(Latency {
             samples: operations,
-            min: all[0],
+            min: Nanoseconds(all[0]),
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
             p999: at(0.999),
-            max: all[all.len() - 1],
-            mean,
-            stdev: variance.sqrt(),
-            timer: 22,
+            max: Nanoseconds(all[all.len() - 1]),
+            mean: NanosecondsF64(mean),
+            stdev: NanosecondsF64(variance.sqrt()),
+            timer: Nanoseconds(22),
             histogram: buckets.into_iter().collect(),
         }),
         ..Measurement::default()

@@ -9,6 +9,7 @@ use railgauge_model::plan::{
 use railgauge_wire::{
     step::Window,
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
 use super::Scenario;
@@ -36,7 +37,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         rails: if scenario.crossed.is_some() { Rails::Crossed } else { Rails::Aligned },
         hosts: hosts.clone(),
         repeats: scenario.repeats,
-        window: Window::Duration(2_000_000_000),
+        window: Window::Duration(Nanoseconds::from_secs(2)),
         warm_up: Duration::from_millis(500),
         verify: true,
         deadline: Duration::from_secs(10),

@@ -16,6 +16,7 @@ use crate::{
     link::{Endpoint, LinkSpec},
     step::{Checked, Window},
     terms::{Algorithm, Carrier, Datatype, GpuPath, LinkLayer, Op, Reduction, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
 /// What an agent opens for one rank.
@@ -122,8 +123,8 @@ pub struct Training {
     pub bucket: u64,
     /// Bytes of the first bucket.
     pub first_bucket: u64,
-    /// Time of the backward pass in nanoseconds. Nothing is computed: a timer stands for it.
-    pub compute: u64,
+    /// Time of the backward pass. Nothing is computed: a timer stands for it.
+    pub compute: Nanoseconds,
 }
 
 /// One measurement of one collective. Equal on all ranks.
@@ -140,8 +141,8 @@ pub struct CollectiveSpec {
     pub options: CollectiveOptions,
     /// How long.
     pub window: Window,
-    /// Untimed time before, in nanoseconds.
-    pub warm_up: u64,
+    /// Untimed time before.
+    pub warm_up: Nanoseconds,
     /// Whether the result is compared with what it must be: before the timed operations, and what the last timed one
     /// left behind.
     pub verify: bool,
@@ -153,17 +154,17 @@ pub struct CollectiveSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CollectiveMeasurement {
-    /// Time of each batch of operations, in nanoseconds, in order. All ranks have the same number of batches.
-    pub times: Vec<u64>,
+    /// Time of each batch of operations, in order. All ranks have the same number of batches.
+    pub times: Vec<Nanoseconds>,
     /// Operations of each batch.
     pub batch: u64,
     /// For each training step the time of the same buckets one after another, without a backward pass; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alone: Vec<u64>,
+    pub alone: Vec<Nanoseconds>,
     /// What was verified on this rank.
     pub checked: Checked,
-    /// CPU time of the timed batches, in nanoseconds.
-    pub cpu: u64,
+    /// CPU time of the timed batches.
+    pub cpu: Nanoseconds,
     /// What carried the bytes, where this rank found evidence of it.
     pub carried: Option<Carried>,
     /// The algorithm that was used, where it is ours.
@@ -227,7 +228,7 @@ mod tests {
             size,
             options: options.clone(),
             window: Window::Iterations(1),
-            warm_up: 0,
+            warm_up: Nanoseconds::ZERO,
             verify: true,
             seed: 0,
         };

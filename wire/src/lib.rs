@@ -23,6 +23,7 @@
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 //! | [`remedy`] | the table of what to do: ids, words, commands |
 //! | [`shell`] | words of a shell's command line |
+//! | [`unit`] | bytes, times and rates as types |
 
 pub mod copies;
 pub mod facts;
@@ -37,6 +38,7 @@ pub mod remedy;
 pub mod shell;
 pub mod step;
 pub mod terms;
+pub mod unit;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.

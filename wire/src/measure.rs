@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One end's account of one timed pass. Times in nanoseconds, sizes in bytes.
+use crate::unit::{Nanoseconds, NanosecondsF64};
+
+/// One end's account of one timed pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
     /// Start of the window on this agent's monotonic clock.
-    pub started: u64,
+    pub started: Nanoseconds,
     /// Length of the window: from the first post to the last completion.
-    pub elapsed: u64,
+    pub elapsed: Nanoseconds,
     /// Operations completed inside the window.
     pub operations: u64,
     /// Payload bytes of those operations.
@@ -18,7 +20,7 @@ pub struct Measurement {
     /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
     pub moved: Option<u64>,
     /// CPU time this agent's measuring threads spent in the window.
-    pub cpu: u64,
+    pub cpu: Nanoseconds,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
     pub slices: Vec<u64>,
     /// Per-operation times, for latency passes.
@@ -52,10 +54,10 @@ pub enum SourcePort {
     PredictedUdp(u16),
 }
 
-/// Length of one entry of [`Measurement::slices`], in nanoseconds.
-pub const SLICE: u64 = 100_000_000;
+/// Length of one entry of [`Measurement::slices`].
+pub const SLICE: Nanoseconds = Nanoseconds::from_millis(100);
 
-/// Distribution of per-operation times: every sample counts, none is dropped. Nanoseconds.
+/// Distribution of per-operation times: every sample counts, none is dropped.
 ///
 /// For ping-pong operations the samples are half round trips, for reads and atomics full round trips.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -64,23 +66,23 @@ pub struct Latency {
     /// Samples taken.
     pub samples: u64,
     /// Smallest.
-    pub min: u64,
+    pub min: Nanoseconds,
     /// Median.
-    pub p50: u64,
+    pub p50: Nanoseconds,
     /// 90th percentile.
-    pub p90: u64,
+    pub p90: Nanoseconds,
     /// 99th percentile.
-    pub p99: u64,
+    pub p99: Nanoseconds,
     /// 99.9th percentile.
-    pub p999: u64,
+    pub p999: Nanoseconds,
     /// Largest.
-    pub max: u64,
+    pub max: Nanoseconds,
     /// Arithmetic mean.
-    pub mean: f64,
+    pub mean: NanosecondsF64,
     /// Standard deviation of all samples.
-    pub stdev: f64,
+    pub stdev: NanosecondsF64,
     /// Time one reading of the clock takes; contained in every sample, never subtracted.
-    pub timer: u64,
+    pub timer: Nanoseconds,
     /// The distribution for drawing: (upper edge, samples), edges rising, empty buckets left out.
-    pub histogram: Vec<(u64, u64)>,
+    pub histogram: Vec<(Nanoseconds, u64)>,
 }

@@ -11,6 +11,7 @@ use crate::{
     group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
     step::{Step, Stepped},
+    unit::Nanoseconds,
 };
 
 /// One thing the controller wants. Every request is answered by exactly one reply with the same number.
@@ -141,12 +142,12 @@ pub enum Answer {
     },
     /// To `Facts`.
     Facts(Box<HostFacts>),
-    /// To `Clock`, in nanoseconds.
+    /// To `Clock`.
     Clock {
         /// CLOCK_MONOTONIC_RAW.
-        monotonic: u64,
+        monotonic: Nanoseconds,
         /// CLOCK_REALTIME since 1970.
-        realtime: u64,
+        realtime: Nanoseconds,
     },
     /// To `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
     Counters(BTreeMap<String, u64>),

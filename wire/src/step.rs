@@ -12,23 +12,24 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::Stage,
     terms::{Op, TestMetric},
+    unit::Nanoseconds,
 };
 
 /// How long a timed step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Window {
-    /// A fixed time, in nanoseconds; the whole of it counts.
-    Duration(u64),
+    /// A fixed time; the whole of it counts.
+    Duration(Nanoseconds),
     /// A fixed number of operations per queue pair.
     Iterations(u64),
     /// Until the 95 % interval of the mean is narrow enough, or the cap is reached.
     Adaptive {
         /// Wanted half width of the interval over its centre.
         relative: f64,
-        /// Shortest time, in nanoseconds.
-        at_least: u64,
-        /// Longest time, in nanoseconds.
-        at_most: u64,
+        /// Shortest time.
+        at_least: Nanoseconds,
+        /// Longest time.
+        at_most: Nanoseconds,
     },
 }
 
@@ -94,11 +95,11 @@ pub struct Timing {
     pub size: u64,
     /// How long.
     pub window: Window,
-    /// Untimed time before the window, in nanoseconds.
-    pub warm_up: u64,
-    /// When to start the window, on this agent's monotonic clock in nanoseconds; right after the warm-up if `None` or
-    /// if that ends later.
-    pub start_at: Option<u64>,
+    /// Untimed time before the window.
+    pub warm_up: Nanoseconds,
+    /// When to start the window, on this agent's monotonic clock; right after the warm-up if `None` or if that ends
+    /// later.
+    pub start_at: Option<Nanoseconds>,
     /// Both directions at once.
     pub bidirectional: bool,
     /// Number of the only queue pair or stream to use, for bandwidth in one direction; all of them if `None`.

@@ -1,24 +1,27 @@
 //! The distribution of per-operation times: every sample counts.
 
 use hdrhistogram::Histogram;
-use railgauge_wire::measure::Latency;
+use railgauge_wire::{
+    measure::Latency,
+    unit::{Nanoseconds, NanosecondsF64},
+};
 
 use super::clock;
 
 /// Most buckets a distribution is drawn with.
 const BUCKETS: usize = 200;
 
-/// Longest time that is told apart from longer ones in the percentiles: one minute, in nanoseconds.
-const LONGEST: u64 = 60_000_000_000;
+/// Longest time that is told apart from longer ones in the percentiles: one minute.
+const LONGEST: Nanoseconds = Nanoseconds::from_secs(60);
 
-/// Takes samples in nanoseconds. Percentiles are exact to three significant digits (HDR histogram); extremes, mean and
+/// Takes samples. Percentiles are exact to three significant digits (HDR histogram); extremes, mean and
 /// standard deviation are exact: their sums are kept in integers.
 #[derive(Debug)]
 pub struct Recorder {
     histogram: Histogram<u64>,
     samples: u64,
-    min: u64,
-    max: u64,
+    min: Nanoseconds,
+    max: Nanoseconds,
     sum: u128,
     squares: u128,
 }
@@ -33,21 +36,21 @@ impl Recorder {
     /// An empty recorder; all the memory it will ever need is there.
     pub fn new() -> Self {
         #[expect(clippy::expect_used, reason = "constant bounds that the crate accepts: 2 * low <= high, digits <= 5")]
-        let mut histogram = Histogram::new_with_bounds(1, LONGEST, 3).expect("constant bounds");
+        let mut histogram = Histogram::new_with_bounds(1, LONGEST.0, 3).expect("constant bounds");
         // Writes to all of its memory: the kernel finds pages now and not between two samples.
         histogram.reset();
-        Self { histogram, samples: 0, min: u64::MAX, max: 0, sum: 0, squares: 0 }
+        Self { histogram, samples: 0, min: Nanoseconds::MAX, max: Nanoseconds::ZERO, sum: 0, squares: 0 }
     }
 
     /// Takes one sample.
     #[inline]
-    pub fn record(&mut self, nanoseconds: u64) {
-        self.histogram.saturating_record(nanoseconds);
+    pub fn record(&mut self, time: Nanoseconds) {
+        self.histogram.saturating_record(time.0);
         self.samples += 1;
-        self.min = self.min.min(nanoseconds);
-        self.max = self.max.max(nanoseconds);
-        self.sum += u128::from(nanoseconds);
-        self.squares += u128::from(nanoseconds) * u128::from(nanoseconds);
+        self.min = self.min.min(time);
+        self.max = self.max.max(time);
+        self.sum += u128::from(time.0);
+        self.squares += u128::from(time.0) * u128::from(time.0);
     }
 
     /// Samples taken so far.
@@ -64,7 +67,7 @@ impl Recorder {
         let (n, divisor) = (self.samples as f64, trips as f64);
         // n·Σx² − (Σx)² in integers: no rounding, so no cancellation, whatever the mean.
         let spread = (u128::from(self.samples) * self.squares).saturating_sub(self.sum * self.sum);
-        let quantile = |q| self.histogram.value_at_quantile(q).clamp(self.min, self.max) / trips;
+        let quantile = |q| Nanoseconds(self.histogram.value_at_quantile(q)).clamp(self.min, self.max) / trips;
         Latency {
             samples: self.samples,
             min: self.min / trips,
@@ -73,25 +76,25 @@ impl Recorder {
             p99: quantile(0.99),
             p999: quantile(0.999),
             max: self.max / trips,
-            mean: self.sum as f64 / n / divisor,
-            stdev: (spread as f64).sqrt() / n / divisor,
+            mean: NanosecondsF64(self.sum as f64 / n / divisor),
+            stdev: NanosecondsF64((spread as f64).sqrt() / n / divisor),
             timer,
             histogram: self.drawn(trips),
         }
     }
 
     /// Non-empty buckets as (upper edge, samples), joined along a logarithmic grid if they are too many.
-    fn drawn(&self, trips: u64) -> Vec<(u64, u64)> {
-        let grid = |value: u64| {
-            let (low, high) = ((self.min.max(1) as f64).ln(), (self.max.max(2) as f64).ln());
-            let place = ((value.max(1) as f64).ln() - low) / (high - low).max(f64::MIN_POSITIVE);
+    fn drawn(&self, trips: u64) -> Vec<(Nanoseconds, u64)> {
+        let grid = |value: Nanoseconds| {
+            let (low, high) = (self.min.as_f64().max(1.0).ln(), self.max.as_f64().max(2.0).ln());
+            let place = (value.as_f64().max(1.0).ln() - low) / (high - low).max(f64::MIN_POSITIVE);
             (place.clamp(0.0, 1.0) * (BUCKETS - 1) as f64) as usize
         };
         let few = self.histogram.iter_recorded().take(BUCKETS + 1).count() <= BUCKETS;
-        let mut buckets: Vec<(u64, u64)> = Vec::with_capacity(BUCKETS);
+        let mut buckets: Vec<(Nanoseconds, u64)> = Vec::with_capacity(BUCKETS);
         let mut last = None;
         for bucket in self.histogram.iter_recorded() {
-            let value = bucket.value_iterated_to();
+            let value = Nanoseconds(bucket.value_iterated_to());
             let edge = value.clamp(self.min, self.max) / trips;
             let cell = grid(value);
             match buckets.last_mut() {
@@ -113,22 +116,23 @@ mod tests {
 
     fn recorded(samples: &[u64], trips: u64) -> Latency {
         let mut recorder = Recorder::new();
-        samples.iter().for_each(|sample| recorder.record(*sample));
+        samples.iter().for_each(|sample| recorder.record(Nanoseconds(*sample)));
         recorder.finish(trips)
     }
 
     #[test]
     fn jitter_below_a_microsecond_is_seen() {
         let latency = recorded(&[1_000, 1_200, 1_400], 1);
-        assert!((latency.stdev - 163.299).abs() < 0.001, "{}", latency.stdev);
-        assert_eq!((latency.min, latency.p50, latency.max), (1_000, 1_200, 1_400));
+        assert!((latency.stdev.0 - 163.299).abs() < 0.001, "{}", latency.stdev.0);
+        assert_eq!([latency.min, latency.p50, latency.max], [1_000, 1_200, 1_400].map(Nanoseconds));
     }
 
     #[test]
     fn half_round_trips_halve_everything() {
         let latency = recorded(&[2_000, 2_400], 2);
-        assert_eq!((latency.min, latency.max, latency.mean, latency.stdev), (1_000, 1_200, 1_100.0, 100.0));
-        assert_eq!(latency.histogram, [(1_000, 1), (1_200, 1)]);
+        assert_eq!((latency.min, latency.max), (Nanoseconds(1_000), Nanoseconds(1_200)));
+        assert_eq!((latency.mean, latency.stdev), (NanosecondsF64(1_100.0), NanosecondsF64(100.0)));
+        assert_eq!(latency.histogram, [(Nanoseconds(1_000), 1), (Nanoseconds(1_200), 1)]);
     }
 
     #[test]
@@ -146,11 +150,11 @@ mod tests {
             let stdev = (samples.iter().map(|s| (*s as f64 - mean).powi(2)).sum::<f64>() / samples.len() as f64).sqrt();
             let rank = |q: f64| sorted[((samples.len() as f64 * q).ceil() as usize).max(1) - 1] as f64;
             for (q, value) in [(0.5, latency.p50), (0.9, latency.p90), (0.99, latency.p99), (0.999, latency.p999)] {
-                prop_assert!((value as f64 - rank(q)).abs() <= rank(q) * 1e-3 + 1.0, "{q}: {value} {}", rank(q));
+                prop_assert!((value.as_f64() - rank(q)).abs() <= rank(q) * 1e-3 + 1.0, "{q}: {value} {}", rank(q));
             }
-            prop_assert_eq!((latency.min, latency.max), (sorted[0], sorted[sorted.len() - 1]));
-            prop_assert!((latency.mean - mean).abs() <= mean * 1e-9 + 1e-6);
-            prop_assert!((latency.stdev - stdev).abs() <= stdev * 1e-6 + 1e-3);
+            prop_assert_eq!((latency.min.0, latency.max.0), (sorted[0], sorted[sorted.len() - 1]));
+            prop_assert!((latency.mean.0 - mean).abs() <= mean * 1e-9 + 1e-6);
+            prop_assert!((latency.stdev.0 - stdev).abs() <= stdev * 1e-6 + 1e-3);
         }
 
         #[test]

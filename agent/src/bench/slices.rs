@@ -1,34 +1,36 @@
 //! What was completed in each consecutive piece of a window: shows a link that flaps, and feeds the stop rule.
 
-use railgauge_wire::measure::SLICE;
+use railgauge_wire::{measure::SLICE, unit::Nanoseconds};
 
-/// Length of a fine slice, in nanoseconds. Ten of them make one slice of a record.
-pub(super) const FINE: u64 = SLICE / 10;
+/// Length of a fine slice. Ten of them make one slice of a record.
+pub(super) const FINE: Nanoseconds = Nanoseconds::from_millis(10);
+
+const _: () = assert!(FINE.0 * 10 == SLICE.0);
 
 /// Counts per 10 ms, in whatever unit the caller adds.
 #[derive(Debug, Clone)]
 pub struct Slices {
-    origin: u64,
+    origin: Nanoseconds,
     /// End of the slice that is being filled.
-    mark: u64,
+    mark: Nanoseconds,
     current: u64,
     full: Vec<u64>,
 }
 
 impl Slices {
     /// Starts at `origin`. Has room for a minute before it allocates.
-    pub fn new(origin: u64) -> Self {
+    pub fn new(origin: Nanoseconds) -> Self {
         Self { origin, mark: origin + FINE, current: 0, full: Vec::with_capacity(6_000) }
     }
 
     /// The same slices, nothing in them yet, from `origin` on.
-    pub fn start(&mut self, origin: u64) {
+    pub fn start(&mut self, origin: Nanoseconds) {
         (self.origin, self.mark) = (origin, origin + FINE);
     }
 
     /// Adds what was completed by `now`. `now` never runs backwards.
     #[inline]
-    pub fn add(&mut self, now: u64, amount: u64) {
+    pub fn add(&mut self, now: Nanoseconds, amount: u64) {
         if now >= self.mark {
             self.turn(now);
         }
@@ -37,17 +39,17 @@ impl Slices {
 
     /// End of the slice that is being filled.
     #[inline]
-    pub(super) fn mark(&self) -> u64 {
+    pub(super) fn mark(&self) -> Nanoseconds {
         self.mark
     }
 
     #[cold]
-    fn turn(&mut self, now: u64) {
+    fn turn(&mut self, now: Nanoseconds) {
         let passed = (now - self.mark) / FINE + 1;
         self.full.push(std::mem::take(&mut self.current));
         // Whatever nothing was completed in is a slice of zero, not a slice left out.
         self.full.extend(std::iter::repeat_n(0, passed as usize - 1));
-        self.mark += passed * FINE;
+        self.mark += FINE * passed;
     }
 
     /// Fine slices that are full.
@@ -56,7 +58,7 @@ impl Slices {
     }
 
     /// The slices of a window that ended at `end`, 100 ms each; an incomplete last one is dropped.
-    pub fn finish(mut self, end: u64) -> Vec<u64> {
+    pub fn finish(mut self, end: Nanoseconds) -> Vec<u64> {
         self.full.push(self.current);
         let whole = end.saturating_sub(self.origin) / SLICE;
         (0..whole as usize).map(|i| self.full.iter().skip(i * 10).take(10).sum()).collect()
@@ -70,25 +72,26 @@ mod tests {
 
     #[test]
     fn a_silence_is_slices_of_zero() {
-        let mut slices = Slices::new(1_000);
-        slices.add(1_000, 5);
-        slices.add(1_000 + 3 * SLICE, 7);
-        assert_eq!(slices.clone().finish(1_000 + 4 * SLICE), [5, 0, 0, 7]);
-        assert_eq!(slices.finish(1_000 + 4 * SLICE - 1), [5, 0, 0]);
+        let origin = Nanoseconds(1_000);
+        let mut slices = Slices::new(origin);
+        slices.add(origin, 5);
+        slices.add(origin + SLICE * 3, 7);
+        assert_eq!(slices.clone().finish(origin + SLICE * 4), [5, 0, 0, 7]);
+        assert_eq!(slices.finish(origin + SLICE * 4 - Nanoseconds(1)), [5, 0, 0]);
     }
 
     proptest! {
         #[test]
-        fn every_amount_lands_in_the_slice_of_its_time(steps in prop::collection::vec((0..3 * SLICE, 0..100u64), 0..40)) {
-            let mut slices = Slices::new(0);
-            let mut now = 0;
+        fn every_amount_lands_in_the_slice_of_its_time(steps in prop::collection::vec((0..3 * SLICE.0, 0..100u64), 0..40)) {
+            let mut slices = Slices::new(Nanoseconds::ZERO);
+            let mut now = Nanoseconds::ZERO;
             let mut wanted = vec![0; 120];
             for (step, amount) in steps {
-                now += step;
+                now += Nanoseconds(step);
                 slices.add(now, amount);
                 wanted[(now / SLICE) as usize] += amount;
             }
-            let end = (now / SLICE + 1) * SLICE;
+            let end = SLICE * (now / SLICE + 1);
             wanted.truncate((end / SLICE) as usize);
             prop_assert_eq!(slices.finish(end), wanted);
         }

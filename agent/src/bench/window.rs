@@ -1,6 +1,6 @@
 //! The stop rule of a timed pass, and the account of it.
 
-use railgauge_wire::{measure::Measurement, step};
+use railgauge_wire::{measure::Measurement, step, unit::Nanoseconds};
 
 use super::{Slices, steady};
 
@@ -9,11 +9,11 @@ use super::{Slices, steady};
 pub struct Window {
     rule: step::Window,
     size: u64,
-    started: u64,
+    started: Nanoseconds,
     operations: u64,
     slices: Slices,
     /// The next time at which there is something to decide; compared with on every call.
-    mark: u64,
+    mark: Nanoseconds,
     running: bool,
     interval: Option<f64>,
 }
@@ -22,9 +22,9 @@ pub struct Window {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     /// Start, on the agent's clock.
-    pub started: u64,
-    /// Nanoseconds from the start to the last completion.
-    pub elapsed: u64,
+    pub started: Nanoseconds,
+    /// From the start to the last completion.
+    pub elapsed: Nanoseconds,
     /// Operations completed.
     pub operations: u64,
     /// Their payload in bytes.
@@ -37,7 +37,7 @@ pub struct Tally {
 
 impl Window {
     /// Starts a window at `now`; `size` is the payload of one operation in bytes.
-    pub fn begin(rule: step::Window, size: u64, now: u64) -> Self {
+    pub fn begin(rule: step::Window, size: u64, now: Nanoseconds) -> Self {
         let mut window = Self::ready(rule, size);
         window.start(now);
         window
@@ -45,13 +45,13 @@ impl Window {
 
     /// A window with its memory, to be started by [`start`](Self::start).
     pub fn ready(rule: step::Window, size: u64) -> Self {
-        let slices = Slices::new(0);
-        Self { rule, size, started: 0, operations: 0, slices, mark: 0, running: true, interval: None }
+        let (zero, slices) = (Nanoseconds::ZERO, Slices::new(Nanoseconds::ZERO));
+        Self { rule, size, started: zero, operations: 0, slices, mark: zero, running: true, interval: None }
     }
 
     /// Starts it at `now`. A latency loop takes the same reading for the start of its first operation: whatever happens
     /// between two readings (the host may run something else for milliseconds) would be in the window and in no time.
-    pub fn start(&mut self, now: u64) {
+    pub fn start(&mut self, now: Nanoseconds) {
         self.started = now;
         self.slices.start(now);
         self.set_mark();
@@ -71,14 +71,14 @@ impl Window {
         self.running
     }
 
-    /// When [`completed`](Self::completed) wants to be called next, whatever completes; `u64::MAX` if never.
-    pub fn mark(&self) -> u64 {
+    /// When [`completed`](Self::completed) wants to be called next, whatever completes; [`Nanoseconds::MAX`] if never.
+    pub fn mark(&self) -> Nanoseconds {
         self.mark
     }
 
     /// Counts operations that completed by `now`. To be called with zero now and then while nothing completes.
     #[inline]
-    pub fn completed(&mut self, now: u64, operations: u64) {
+    pub fn completed(&mut self, now: Nanoseconds, operations: u64) {
         if now >= self.mark {
             self.decide(now);
         }
@@ -87,7 +87,7 @@ impl Window {
     }
 
     #[cold]
-    fn decide(&mut self, now: u64) {
+    fn decide(&mut self, now: Nanoseconds) {
         self.slices.add(now, 0);
         let so_far = now - self.started;
         match self.rule {
@@ -106,16 +106,16 @@ impl Window {
 
     fn set_mark(&mut self) {
         let end = match self.rule {
-            _ if !self.running => u64::MAX,
+            _ if !self.running => Nanoseconds::MAX,
             step::Window::Duration(wanted) => self.started.saturating_add(wanted),
             step::Window::Adaptive { at_most, .. } => self.started.saturating_add(at_most).min(self.slices.mark()),
-            step::Window::Iterations(_) => u64::MAX,
+            step::Window::Iterations(_) => Nanoseconds::MAX,
         };
         self.mark = end;
     }
 
     /// Ends the window; `last` is when the last operation completed.
-    pub fn finish(self, last: u64) -> Tally {
+    pub fn finish(self, last: Nanoseconds) -> Tally {
         let slices = self.slices.finish(last).into_iter().map(|operations| operations * self.size).collect();
         Tally {
             started: self.started,
@@ -129,8 +129,8 @@ impl Window {
 }
 
 impl Tally {
-    /// The tally as a measurement without latency; `cpu` in nanoseconds.
-    pub fn measurement(self, cpu: u64) -> Measurement {
+    /// The tally as a measurement without latency.
+    pub fn measurement(self, cpu: Nanoseconds) -> Measurement {
         Measurement {
             started: self.started,
             elapsed: self.elapsed,
@@ -151,12 +151,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const MS: u64 = 1_000_000;
+    const MS: Nanoseconds = Nanoseconds::from_millis(1);
 
     /// Runs a window on a made-up clock with one completion of `n(i)` operations per millisecond.
     fn run(rule: step::Window, n: impl Fn(u64) -> u64) -> Tally {
-        let mut window = Window::begin(rule, 8, 7);
-        let mut now = 7;
+        let mut window = Window::begin(rule, 8, Nanoseconds(7));
+        let mut now = Nanoseconds(7);
         for i in 0.. {
             if !window.running() || window.operations >= window.quota() {
                 break;
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn a_duration_counts_the_whole_of_it() {
-        let tally = run(step::Window::Duration(250 * MS), |_| 3);
-        assert_eq!((tally.elapsed, tally.operations, tally.bytes), (250 * MS, 750, 6_000));
+        let tally = run(step::Window::Duration(MS * 250), |_| 3);
+        assert_eq!((tally.elapsed, tally.operations, tally.bytes), (MS * 250, 750, 6_000));
         assert_eq!(tally.slices, [99 * 3 * 8, 100 * 3 * 8]);
         assert_eq!(tally.interval, None);
     }
@@ -178,36 +178,36 @@ mod tests {
     #[test]
     fn iterations_end_by_their_quota() {
         let tally = run(step::Window::Iterations(10), |_| 1);
-        assert_eq!((tally.elapsed, tally.operations), (10 * MS, 10));
+        assert_eq!((tally.elapsed, tally.operations), (MS * 10, 10));
     }
 
     #[test]
     fn steady_ends_early_and_noisy_at_the_cap() {
-        let rule = step::Window::Adaptive { relative: 0.02, at_least: 300 * MS, at_most: 2_000 * MS };
+        let rule = step::Window::Adaptive { relative: 0.02, at_least: MS * 300, at_most: MS * 2_000 };
         let steady = run(rule, |_| 100);
-        assert!(steady.elapsed < 320 * MS && steady.interval.unwrap() < 0.02, "{steady:?}");
+        assert!(steady.elapsed < MS * 320 && steady.interval.unwrap() < 0.02, "{steady:?}");
         let noisy = run(rule, |i| if i / 100 % 2 == 0 { 10 } else { 200 });
-        assert!(noisy.elapsed == 2_000 * MS && noisy.interval.unwrap() > 0.02, "{noisy:?}");
+        assert!(noisy.elapsed == MS * 2_000 && noisy.interval.unwrap() > 0.02, "{noisy:?}");
     }
 
     #[test]
     fn nothing_completed_ends_too() {
-        let rule = step::Window::Adaptive { relative: 0.02, at_least: 10 * MS, at_most: 500 * MS };
+        let rule = step::Window::Adaptive { relative: 0.02, at_least: MS * 10, at_most: MS * 500 };
         let tally = run(rule, |_| 0);
-        assert_eq!((tally.operations, tally.interval, tally.elapsed), (0, None, 500 * MS));
+        assert_eq!((tally.operations, tally.interval, tally.elapsed), (0, None, MS * 500));
     }
 
     proptest! {
         #[test]
-        fn slices_never_hold_more_than_was_completed(gaps in prop::collection::vec((0..300 * MS, 0..9u64), 1..50)) {
-            let mut window = Window::begin(step::Window::Duration(1_000 * MS), 1, 0);
-            let mut now = 0;
+        fn slices_never_hold_more_than_was_completed(gaps in prop::collection::vec((0..300 * MS.0, 0..9u64), 1..50)) {
+            let mut window = Window::begin(step::Window::Duration(MS * 1_000), 1, Nanoseconds::ZERO);
+            let mut now = Nanoseconds::ZERO;
             for (gap, n) in gaps {
-                now += gap;
+                now += Nanoseconds(gap);
                 window.completed(now, n);
             }
             let tally = window.finish(now);
-            prop_assert_eq!(tally.slices.len() as u64, now / (100 * MS));
+            prop_assert_eq!(tally.slices.len() as u64, now / (MS * 100));
             prop_assert!(tally.slices.iter().sum::<u64>() <= tally.bytes);
         }
     }

@@ -7,6 +7,7 @@ use railgauge_wire::{
     link::Footprint,
     step::Checked,
     terms::{Algorithm, Datatype, Op, Reduction, TestMetric},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -40,12 +41,12 @@ pub struct Bench {
 
 /// What the timed batches came to.
 struct Timed {
-    /// Nanoseconds of each.
-    times: Vec<u64>,
+    /// Of each batch.
+    times: Vec<Nanoseconds>,
     /// Of the buckets of training steps by themselves.
-    alone: Vec<u64>,
+    alone: Vec<Nanoseconds>,
     /// CPU time of all.
-    cpu: u64,
+    cpu: Nanoseconds,
 }
 
 impl Bench {
@@ -141,7 +142,7 @@ impl Bench {
     }
 
     /// A training step: every bucket once the backward pass has filled it, and then the rest of that pass.
-    fn step(&mut self, ready: &Ready<'_>, compute: u64, control: &Control) -> Result<(), Failure> {
+    fn step(&mut self, ready: &Ready<'_>, compute: Nanoseconds, control: &Control) -> Result<(), Failure> {
         let begin = clock::now();
         for part in &ready.parts {
             clock::wait_until(begin + part.ready, control)?;
@@ -163,12 +164,12 @@ impl Bench {
     }
 
     /// The largest of what the ranks say; also a barrier.
-    fn largest(&mut self, mine: u64, control: &Control) -> Result<u64, Failure> {
+    fn largest(&mut self, mine: Nanoseconds, control: &Control) -> Result<Nanoseconds, Failure> {
         let most = kernel(Datatype::U64, Reduction::Max);
-        let mut word = mine.to_le_bytes();
+        let mut word = mine.0.to_le_bytes();
         let mut sides = Sides { input: &[], output: &mut word, scratch: &mut [] };
         engine::play(&self.agreement, &mut sides, most, 8, self.wire.as_mut(), control)?;
-        Ok(u64::from_le_bytes(word))
+        Ok(Nanoseconds(u64::from_le_bytes(word)))
     }
 
     /// Warms up and agrees on batches.
@@ -199,15 +200,15 @@ impl Bench {
     ) -> Result<Timed, Failure> {
         let (mut times, mut alone) = (Vec::new(), Vec::new());
         let before = cpu::thread();
-        self.largest(0, control)?;
+        self.largest(Nanoseconds::ZERO, control)?;
         let begin = clock::now();
-        let mut elapsed = 0;
+        let mut elapsed = Nanoseconds::ZERO;
         // Agreeing brings the ranks together before the first batch of a stretch. Between its batches the last
         // operation itself has done so, closer than a barrier does.
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
                 if number > 0 && ready.collective.metric != TestMetric::Bandwidth {
-                    self.largest(0, control)?;
+                    self.largest(Nanoseconds::ZERO, control)?;
                 }
                 alone.extend(self.alone(ready, control)?);
                 times.push(self.batch(ready, cut, control)?);
@@ -217,30 +218,30 @@ impl Bench {
         alone.extend(self.alone(ready, control)?);
         if let Some(slot) = verified.filter(|_| !ready.collective.options.in_place) {
             self.poison(ready, slot);
-            self.largest(0, control)?;
+            self.largest(Nanoseconds::ZERO, control)?;
         }
         times.push(self.batch(ready, cut, control)?);
         Ok(Timed { times, alone, cpu: cpu::thread() - before })
     }
 
     /// The time of a training step's buckets by themselves; nothing for other operations. Ends with a barrier.
-    fn alone(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Option<u64>, Failure> {
+    fn alone(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Option<Nanoseconds>, Failure> {
         if ready.compute().is_none() {
             return Ok(None);
         }
         let begin = clock::now();
         self.operation(ready, 0, control)?;
-        let took = (clock::now() - begin).max(1);
-        self.largest(0, control)?;
+        let took = (clock::now() - begin).max(Nanoseconds(1));
+        self.largest(Nanoseconds::ZERO, control)?;
         Ok(Some(took))
     }
 
     /// The time of one batch.
     #[inline]
-    fn batch(&mut self, ready: &Ready<'_>, cut: &Cut, control: &Control) -> Result<u64, Failure> {
+    fn batch(&mut self, ready: &Ready<'_>, cut: &Cut, control: &Control) -> Result<Nanoseconds, Failure> {
         let begin = clock::now();
         self.repeat(ready, cut.batch, control)?;
-        Ok((clock::now() - begin).max(1))
+        Ok((clock::now() - begin).max(Nanoseconds(1)))
     }
 }
 

@@ -5,12 +5,14 @@
 //! stretches, and after each the ranks tell one another how long they have been at it. That exchange lies between
 //! batches, where no clock runs. The last batch is one of its own, so that what it leaves behind can be verified.
 
-use railgauge_wire::{failure::Failure, group::CollectiveSpec, step::Window, terms::TestMetric};
+use railgauge_wire::{failure::Failure, group::CollectiveSpec, step::Window, terms::TestMetric, unit::Nanoseconds};
 
 /// Operations of a batch, as nccl-tests' default.
 const BATCH: u64 = 20;
-/// A batch of a timed window lasts at least this long, in nanoseconds: otherwise starting and ending it would count.
-const SHORTEST: u64 = 1_000_000;
+/// A batch of a timed window lasts at least this long: otherwise starting and ending it would count.
+const SHORTEST: Nanoseconds = Nanoseconds::from_millis(1);
+/// No operation takes less: what the clock cannot tell from nothing is taken for that.
+const LEAST: Nanoseconds = Nanoseconds(1);
 /// Most operations of a batch.
 const MOST: u64 = 20_000;
 /// Most batches of a window; the account of each travels to the controller.
@@ -20,8 +22,8 @@ const BATCHES: u64 = 50_000;
 const STRETCHES: u64 = 10;
 /// Operations of the second trial; the first is one operation alone.
 const TRIAL: u64 = 5;
-/// Trials grow no longer than this, in nanoseconds, unless one operation alone takes as long.
-const SLOW: u64 = 200_000_000;
+/// Trials grow no longer than this, unless one operation alone takes as long.
+const SLOW: Nanoseconds = Nanoseconds::from_millis(200);
 
 /// Batches of a collective. Equal on all ranks, since all are told the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,14 +37,14 @@ pub struct Cut {
 enum Extent {
     /// So many batches.
     Batches(u64),
-    /// As many as `time` nanoseconds hold; one is believed to take `guess`.
-    Time { time: u64, guess: u64 },
+    /// As many as `time` holds; one is believed to take `guess`.
+    Time { time: Nanoseconds, guess: Nanoseconds },
 }
 
 impl Cut {
-    /// The cut of a collective of which one operation takes `one` nanoseconds.
-    pub fn new(collective: &CollectiveSpec, one: u64) -> Self {
-        let one = one.max(1);
+    /// The cut of a collective of which one operation takes `one`.
+    pub fn new(collective: &CollectiveSpec, one: Nanoseconds) -> Self {
+        let one = one.max(LEAST);
         let single = collective.metric != TestMetric::Bandwidth;
         match collective.window {
             Window::Iterations(count) if single => Self { batch: 1, extent: Extent::Batches(count) },
@@ -54,20 +56,20 @@ impl Cut {
                 // Of operations that take long a batch is smaller, so that the window has several.
                 let several = time / STRETCHES / one;
                 let batch = if single { 1 } else { (wanted / one).clamp(BATCH, MOST).min(several).max(1) };
-                Self { batch, extent: Extent::Time { time, guess: batch.saturating_mul(one) } }
+                Self { batch, extent: Extent::Time { time, guess: one.saturating_mul(batch) } }
             }
         }
     }
 
-    /// How many batches follow before the ranks agree again, when `done` batches have been timed and `elapsed`
-    /// nanoseconds have passed since the first began, at the slowest rank. At 0 only the last one remains.
-    pub fn further(&self, done: u64, elapsed: u64) -> u64 {
+    /// How many batches follow before the ranks agree again, when `done` batches have been timed and the time `elapsed` has
+    /// passed since the first began, at the slowest rank. At 0 only the last one remains.
+    pub fn further(&self, done: u64, elapsed: Nanoseconds) -> u64 {
         match self.extent {
             Extent::Batches(count) => count.saturating_sub(done + 1),
             Extent::Time { time, guess } => {
-                let each = elapsed.checked_div(done).unwrap_or(guess).max(1);
+                let each = if done > 0 { elapsed / done } else { guess }.max(LEAST);
                 let left = time.saturating_sub(elapsed).saturating_sub(each);
-                if left < each / 2 + each % 2 {
+                if left < each - each / 2 {
                     return 0;
                 }
                 (left.min(time / STRETCHES) / each).max(1).min((BATCHES - 1).saturating_sub(done))
@@ -76,31 +78,31 @@ impl Cut {
     }
 }
 
-/// Warms up for as long as the collective says, and tells how long one operation takes, in nanoseconds. `trial` does so
-/// many operations and says how long they took at the slowest rank. Trials grow: the last one counts, by which time
+/// Warms up for as long as the collective says, and tells how long one operation takes. `trial` does so many
+/// operations and says how long they took at the slowest rank. Trials grow: the last one counts, by which time
 /// caches, connections and processors are as warm as they will be.
 ///
 /// # Errors
 /// Those of `trial`.
 pub fn warm_up(
     collective: &CollectiveSpec,
-    mut trial: impl FnMut(u64) -> Result<u64, Failure>,
-) -> Result<u64, Failure> {
+    mut trial: impl FnMut(u64) -> Result<Nanoseconds, Failure>,
+) -> Result<Nanoseconds, Failure> {
     let timed = !matches!(collective.window, Window::Iterations(_));
     let mut spent = trial(1)?;
-    let mut one = spent.max(1);
+    let mut one = spent.max(LEAST);
     let mut operations = TRIAL;
     loop {
         // One of a slow operation says enough.
         operations = operations.min((SLOW / one).max(1));
-        let took = trial(operations)?.max(1);
+        let took = trial(operations)?.max(LEAST);
         spent = spent.saturating_add(took);
-        one = (took / operations).max(1);
+        one = (took / operations).max(LEAST);
         let telling = !timed || took >= SHORTEST || operations >= MOST;
         if spent >= collective.warm_up && telling {
             return Ok(one);
         }
-        let rest = collective.warm_up.saturating_sub(spent).max(2 * SHORTEST);
+        let rest = collective.warm_up.saturating_sub(spent).max(SHORTEST * 2);
         operations = (2 * operations).min(rest / one).max(1);
     }
 }
@@ -114,9 +116,9 @@ mod tests {
 
     use super::*;
 
-    const SECOND: u64 = 1_000_000_000;
+    const SECOND: Nanoseconds = Nanoseconds::from_secs(1);
 
-    fn collective(metric: TestMetric, window: Window, warm_up: u64) -> CollectiveSpec {
+    fn collective(metric: TestMetric, window: Window, warm_up: Nanoseconds) -> CollectiveSpec {
         let options = CollectiveOptions {
             datatype: Datatype::F32,
             reduction: None,
@@ -130,13 +132,13 @@ mod tests {
         CollectiveSpec { op: Op::Broadcast, metric, size: 4, options, window, warm_up, verify: true, seed: 0 }
     }
 
-    /// Batches, and the time they take, when one operation takes `took` and was believed to take `one`.
-    fn measured(metric: TestMetric, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, u64) {
-        let cut = Cut::new(&collective(metric, window, 0), one);
-        let (mut done, mut elapsed) = (0, 0);
+    /// Batches, and the time they take, when one operation takes `took` nanoseconds and was believed to take `one`.
+    fn measured(metric: TestMetric, window: Window, one: u64, took: impl Fn(u64) -> u64) -> (Cut, u64, Nanoseconds) {
+        let cut = Cut::new(&collective(metric, window, Nanoseconds::ZERO), Nanoseconds(one));
+        let (mut done, mut elapsed) = (0, Nanoseconds::ZERO);
         let mut add = |batches: u64| {
             for _ in 0..batches {
-                elapsed += cut.batch * took(done);
+                elapsed += Nanoseconds(cut.batch * took(done));
                 done += 1;
             }
             (done, elapsed)
@@ -157,12 +159,12 @@ mod tests {
         for one in [1_000, 50_000, 1_000_000, 30_000_000] {
             for wrong in [1, 3, 10] {
                 let steady = measured(TestMetric::Bandwidth, window, one * wrong, |_| one).2;
-                let lasts = steady as f64 / SECOND as f64;
+                let lasts = steady.seconds();
                 assert!((0.9..1.1).contains(&lasts), "{one} believed to be {wrong} times that: {lasts} s");
                 let slower = measured(TestMetric::Bandwidth, window, one, |_| one * wrong);
-                let lasts = slower.2 as f64 / SECOND as f64;
+                let lasts = slower.2.seconds();
                 // A single batch may be longer than the window.
-                let single = (slower.0.batch * one * wrong) as f64 / SECOND as f64;
+                let single = Nanoseconds(slower.0.batch * one * wrong).seconds();
                 assert!((0.9..1.1 + 2.0 * single).contains(&lasts), "{one}, in truth {wrong} times that: {lasts} s");
             }
         }
@@ -174,17 +176,17 @@ mod tests {
 
     #[test]
     fn batches_are_long_enough_to_time_and_as_many_as_were_asked_for() {
-        let cut = |metric, window, one| Cut::new(&collective(metric, window, 0), one);
+        let cut = |metric, window, one| Cut::new(&collective(metric, window, Nanoseconds::ZERO), Nanoseconds(one));
         let second = Window::Duration(SECOND);
         let batches = |metric, window, one| cut(metric, window, one).batch;
         assert_eq!(batches(TestMetric::Bandwidth, second, 10_000), 100);
         assert_eq!(batches(TestMetric::Bandwidth, second, 4_000_000), 20);
         assert_eq!(batches(TestMetric::Bandwidth, second, 30_000_000), 3);
         assert_eq!(batches(TestMetric::Bandwidth, second, 5_000_000_000), 1);
-        assert_eq!(batches(TestMetric::Bandwidth, Window::Duration(3_600 * SECOND), 10_000), 14_400);
+        assert_eq!(batches(TestMetric::Bandwidth, Window::Duration(SECOND * 3_600), 10_000), 14_400);
         assert_eq!(batches(TestMetric::Latency, second, 50_000), 1);
         // The account of an hour of latencies would not travel.
-        assert_eq!(measured(TestMetric::Latency, Window::Duration(3_600 * SECOND), 50_000, |_| 50_000).1, BATCHES);
+        assert_eq!(measured(TestMetric::Latency, Window::Duration(SECOND * 3_600), 50_000, |_| 50_000).1, BATCHES);
         let counted = |metric, count| measured(metric, Window::Iterations(count), 1, |_| 1);
         let (cut, batches, _) = counted(TestMetric::Bandwidth, 50);
         assert_eq!((cut.batch, batches), (20, 3));
@@ -196,9 +198,9 @@ mod tests {
     #[test]
     fn the_warm_up_lasts_and_its_end_tells_the_time() {
         let warmed = |window, warm_up, took: &dyn Fn(u64) -> u64| {
-            let (mut spent, mut operations) = (0, 0);
+            let (mut spent, mut operations) = (Nanoseconds::ZERO, 0);
             let one = warm_up_of(window, warm_up, &mut |many| {
-                let time = (0..many).map(|k| took(operations + k)).sum::<u64>();
+                let time = (0..many).map(|k| Nanoseconds(took(operations + k))).sum();
                 (spent, operations) = (spent + time, operations + many);
                 time
             });
@@ -207,17 +209,17 @@ mod tests {
         let window = Window::Duration(SECOND);
         // The first operations are a hundred times slower than the rest.
         let cold = |k: u64| if k < 20 { 1_000_000 } else { 10_000 };
-        let (one, spent, _) = warmed(window, 300_000_000, &cold);
-        assert_eq!(one, 10_000);
-        assert!((300_000_000..330_000_000).contains(&spent), "{spent}");
+        let (one, spent, _) = warmed(window, Nanoseconds::from_millis(300), &cold);
+        assert_eq!(one, Nanoseconds(10_000));
+        assert!((Nanoseconds::from_millis(300)..Nanoseconds::from_millis(330)).contains(&spent), "{spent}");
         // Without a time the trials still are long enough to be timed.
-        let (_, spent, operations) = warmed(window, 0, &|_| 10_000);
+        let (_, spent, operations) = warmed(window, Nanoseconds::ZERO, &|_| 10_000);
         assert!(spent >= SHORTEST && operations >= 100, "{spent} {operations}");
-        assert_eq!(warmed(window, 0, &|_| 3 * SECOND), (3 * SECOND, 6 * SECOND, 2));
-        assert_eq!(warmed(Window::Iterations(7), 0, &|_| 10).2, 1 + TRIAL);
+        assert_eq!(warmed(window, Nanoseconds::ZERO, &|_| 3 * SECOND.0), (SECOND * 3, SECOND * 6, 2));
+        assert_eq!(warmed(Window::Iterations(7), Nanoseconds::ZERO, &|_| 10).2, 1 + TRIAL);
     }
 
-    fn warm_up_of(window: Window, time: u64, trial: &mut dyn FnMut(u64) -> u64) -> u64 {
+    fn warm_up_of(window: Window, time: Nanoseconds, trial: &mut dyn FnMut(u64) -> Nanoseconds) -> Nanoseconds {
         warm_up(&collective(TestMetric::Bandwidth, window, time), |operations| Ok(trial(operations))).unwrap()
     }
 }

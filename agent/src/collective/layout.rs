@@ -107,6 +107,7 @@ mod tests {
         group::CollectiveOptions,
         step::Window,
         terms::{Datatype, TestMetric},
+        unit::Nanoseconds,
     };
 
     use super::*;
@@ -123,7 +124,8 @@ mod tests {
             training: None,
         };
         let (window, metric) = (Window::Iterations(20), TestMetric::Bandwidth);
-        let collective = CollectiveSpec { op, metric, size, options, window, warm_up: 0, verify: true, seed: 1 };
+        let collective =
+            CollectiveSpec { op, metric, size, options, window, warm_up: Nanoseconds::ZERO, verify: true, seed: 1 };
         Layout::new(&collective, rank, 4, 1024)
     }
 

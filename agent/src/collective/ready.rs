@@ -6,6 +6,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::CollectiveSpec,
     terms::{Algorithm, Reduction},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -39,8 +40,8 @@ pub struct Ready<'e> {
 pub struct Part {
     /// Its bytes, from where the operation's begin.
     pub at: Range<usize>,
-    /// When it may begin, in nanoseconds after the operation did.
-    pub ready: u64,
+    /// When it may begin, from when the operation did.
+    pub ready: Nanoseconds,
     /// What this rank does.
     pub script: Script,
 }
@@ -88,7 +89,7 @@ impl<'e> Ready<'e> {
             parts.push(Part { at: fits(at.start * layout.width)..fits(at.end * layout.width), ready: *ready, script });
         }
         if parts.is_empty() {
-            parts.push(Part { at: 0..fits(collective.size), ready: 0, script });
+            parts.push(Part { at: 0..fits(collective.size), ready: Nanoseconds::ZERO, script });
         }
         let source = Source { datatype: options.datatype, reduction, ranks, key: collective.seed };
         Ok(Self { collective, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
@@ -99,8 +100,8 @@ impl<'e> Ready<'e> {
         self.source.reduction
     }
 
-    /// Time of the backward pass of a training step, in nanoseconds.
-    pub fn compute(&self) -> Option<u64> {
+    /// Time of the backward pass of a training step.
+    pub fn compute(&self) -> Option<Nanoseconds> {
         self.collective.options.training.as_ref().map(|training| training.compute)
     }
 }

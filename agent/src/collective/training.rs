@@ -8,15 +8,15 @@
 
 use std::ops::Range;
 
-use railgauge_wire::group::Training;
+use railgauge_wire::{group::Training, unit::Nanoseconds};
 
 /// Gradients that are reduced together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
     /// Its elements among all gradients.
     pub at: Range<u64>,
-    /// When the backward pass has filled it, in nanoseconds after its start.
-    pub ready: u64,
+    /// When the backward pass has filled it, from its start.
+    pub ready: Nanoseconds,
 }
 
 /// The buckets of `count` gradients of `width` bytes, in order.
@@ -26,8 +26,8 @@ pub fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket> {
     let (mut from, mut size) = (0, elements(training.first_bucket));
     while from < count {
         let end = count.min(from + size);
-        let ready = u128::from(training.compute) * u128::from(end) / u128::from(count);
-        buckets.push(Bucket { at: from..end, ready: u64::try_from(ready).unwrap_or(u64::MAX) });
+        let ready = u128::from(training.compute.0) * u128::from(end) / u128::from(count);
+        buckets.push(Bucket { at: from..end, ready: u64::try_from(ready).map_or(Nanoseconds::MAX, Nanoseconds) });
         (from, size) = (end, elements(training.bucket));
     }
     buckets
@@ -39,14 +39,15 @@ mod tests {
 
     #[test]
     fn buckets_cover_all_gradients_and_fill_up_with_the_backward_pass() {
-        let training = Training { model: None, bucket: 100, first_bucket: 10, compute: 1_000 };
+        let training = Training { model: None, bucket: 100, first_bucket: 10, compute: Nanoseconds(1_000) };
         let found = buckets(75, 4, &training);
         let places: Vec<_> = found.iter().map(|bucket| bucket.at.clone()).collect();
         assert_eq!(places, [0..2, 2..27, 27..52, 52..75]);
-        assert_eq!(found.iter().map(|bucket| bucket.ready).collect::<Vec<_>>(), [26, 360, 693, 1_000]);
+        assert_eq!(found.iter().map(|bucket| bucket.ready).collect::<Vec<_>>(), [26, 360, 693, 1_000].map(Nanoseconds));
         let small = buckets(3, 8, &Training { first_bucket: 1, bucket: 1, ..training.clone() });
         assert_eq!(small.len(), 3);
-        let huge = Training { compute: 3_600_000_000_000, ..training };
-        assert_eq!(buckets(1 << 40, 1, &Training { bucket: 1 << 39, ..huge }).last().unwrap().ready, 3_600_000_000_000);
+        let huge = Training { compute: Nanoseconds::from_secs(3_600), ..training };
+        let last = buckets(1 << 40, 1, &Training { bucket: 1 << 39, ..huge.clone() }).pop().unwrap();
+        assert_eq!(last.ready, huge.compute);
     }
 }

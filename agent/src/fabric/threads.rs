@@ -19,6 +19,7 @@ use railgauge_wire::{
     remedy::{self, Entry},
     step::{Checked, Step, Stepped, Timing, Window},
     terms::TestMetric,
+    unit::Nanoseconds,
 };
 
 use super::Link;
@@ -28,8 +29,8 @@ use crate::bench::control::Control;
 /// Opens one end on the calling thread.
 type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
 
-/// Time for every thread to hear of a timed pass, in nanoseconds: their windows begin together after it.
-const LEAD: u64 = 10_000_000;
+/// Time for every thread to hear of a timed pass: their windows begin together after it.
+const LEAD: Nanoseconds = Nanoseconds::from_millis(10);
 
 /// The threads of one link.
 struct Threads {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::{copies::Copies, failure::Failure};
+use railgauge_wire::{copies::Copies, failure::Failure, unit::Nanoseconds};
 
 use super::{Buffer, Device, Pinned, Stream};
 use crate::{bench::clock, memory::host};
@@ -43,16 +43,16 @@ pub fn measure(gpu: u32, peers: &[u32]) -> Result<Copies, Failure> {
 }
 
 fn median(mut copy: impl FnMut() -> Result<(), Failure>, stream: &Stream) -> Result<f64, Failure> {
-    let mut times = [0; TIMES];
+    let mut times = [Nanoseconds::ZERO; TIMES];
     copy()?;
     stream.wait()?;
     for time in &mut times {
         let begin = clock::now();
         copy()?;
         stream.wait()?;
-        *time = (clock::now() - begin).max(1);
+        *time = (clock::now() - begin).max(Nanoseconds(1));
     }
     times.sort_unstable();
     // Bytes per nanosecond are GB/s.
-    Ok(LENGTH as f64 / times[TIMES / 2] as f64)
+    Ok(LENGTH as f64 / times[TIMES / 2].as_f64())
 }

@@ -14,6 +14,7 @@ use railgauge_wire::{
     remedy,
     step::Checked,
     terms::{Datatype, Op, Reduction, TestMetric},
+    unit::Nanoseconds,
 };
 
 mod step;
@@ -31,9 +32,9 @@ use crate::{
     gpu::{Buffer, Stream, kernels, values::Values},
 };
 
-/// How long after the last rank came to a barrier all begin, in nanoseconds: longer than the barrier takes on one host. A
+/// How long after the last rank came to a barrier all begin: longer than the barrier takes on one host. A
 /// GPU that has been idle longer starts later: 100 µs cost latencies of 8 bytes 0.7 µs of 14, 300 µs cost 1.3.
-const AHEAD: u64 = 60_000;
+const AHEAD: Nanoseconds = Nanoseconds(60_000);
 /// Polls of the stream between two looks at the communicator's health.
 const POLLS: u32 = 4_096;
 
@@ -42,12 +43,12 @@ pub type Phase = Arc<Mutex<String>>;
 
 /// What the timed operations came to.
 struct Timed {
-    /// Nanoseconds of each batch.
-    times: Vec<u64>,
+    /// Of each batch.
+    times: Vec<Nanoseconds>,
     /// Of the buckets of training steps by themselves.
-    alone: Vec<u64>,
+    alone: Vec<Nanoseconds>,
     /// CPU time of all.
-    cpu: u64,
+    cpu: Nanoseconds,
 }
 
 /// Group, stream and memory of one rank.
@@ -200,8 +201,8 @@ impl Bench {
     }
 
     /// The largest of what the ranks say; also a barrier.
-    fn largest(&self, mine: u64) -> Result<u64, Failure> {
-        let mut bytes = mine.to_le_bytes();
+    fn largest(&self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
+        let mut bytes = mine.0.to_le_bytes();
         self.stream.to_device(&self.small, 0, &bytes)?;
         let call = Call {
             op: Op::AllReduce,
@@ -216,7 +217,7 @@ impl Bench {
         self.communicator.queue(&call, &self.stream)?;
         self.stream.to_host(&mut bytes, &self.small, 0)?;
         self.settle()?;
-        Ok(u64::from_le_bytes(bytes))
+        Ok(Nanoseconds(u64::from_le_bytes(bytes)))
     }
 
     /// Brings the ranks together: by a barrier, and where all are on one host also by its clock, because they leave a
@@ -247,7 +248,7 @@ impl Bench {
             self.settle()
         };
         let one = cut::warm_up(collective, |operations| {
-            self.largest(0)?;
+            self.largest(Nanoseconds::ZERO)?;
             let begin = clock::now();
             repeat(operations)?;
             self.largest(clock::now() - begin)
@@ -287,12 +288,12 @@ impl Bench {
                 None => queue()?,
             }
             self.settle()?;
-            Ok::<_, Failure>((clock::now() - begin).max(1))
+            Ok::<_, Failure>((clock::now() - begin).max(Nanoseconds(1)))
         };
         let mut times = Vec::new();
         let before = cpu::thread();
         let begin = clock::now();
-        let mut elapsed = 0;
+        let mut elapsed = Nanoseconds::ZERO;
         while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
             for number in 0..further {
                 // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
@@ -320,7 +321,7 @@ impl Bench {
 }
 
 /// Waits for a moment without letting go of the processor; at once if it has passed.
-fn spin_until(moment: u64) {
+fn spin_until(moment: Nanoseconds) {
     while clock::now() < moment {
         std::hint::spin_loop();
     }

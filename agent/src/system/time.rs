@@ -1,5 +1,7 @@
 //! clock_gettime, through the vDSO where the kernel has one.
 
+use railgauge_wire::unit::Nanoseconds;
+
 /// Clock that no time daemon slews.
 pub const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 /// Time since 1970.
@@ -7,11 +9,11 @@ pub const REALTIME: libc::clockid_t = libc::CLOCK_REALTIME;
 /// CPU time of the calling thread.
 pub const THREAD: libc::clockid_t = libc::CLOCK_THREAD_CPUTIME_ID;
 
-/// Nanoseconds on one of the clocks above.
+/// What one of the clocks above shows.
 #[inline]
-pub fn read(clock: libc::clockid_t) -> u64 {
+pub fn read(clock: libc::clockid_t) -> Nanoseconds {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writes. The call fails only for clocks that do not exist; these are part of Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    Nanoseconds::from_secs(time.tv_sec.cast_unsigned()) + Nanoseconds(time.tv_nsec.cast_unsigned())
 }

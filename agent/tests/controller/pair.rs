@@ -7,6 +7,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Memory, Op, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
 use super::{Agent, Outcome};
@@ -125,5 +126,5 @@ pub fn step(step: Step) -> Ask {
 }
 
 pub fn timing(op: Op, metric: TestMetric, size: u64, window: Window) -> Timing {
-    Timing { op, metric, size, window, warm_up: 0, start_at: None, bidirectional: false, only: None }
+    Timing { op, metric, size, window, warm_up: Nanoseconds::ZERO, start_at: None, bidirectional: false, only: None }
 }

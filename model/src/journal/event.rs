@@ -10,6 +10,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
+    unit::{Nanoseconds, NanosecondsI64},
 };
 use serde::{Deserialize, Serialize};
 
@@ -59,11 +60,11 @@ pub enum Event {
         host: String,
         /// What it is.
         facts: Box<HostFacts>,
-        /// Monotonic clock of the host minus the controller's, and half the round trip, in nanoseconds.
-        clock: Option<(i64, u64)>,
-        /// Wall clock of the host minus the controller's, in nanoseconds.
+        /// Monotonic clock of the host minus the controller's, and half the round trip.
+        clock: Option<(NanosecondsI64, Nanoseconds)>,
+        /// Wall clock of the host minus the controller's.
         #[serde(default)]
-        wall: Option<i64>,
+        wall: Option<NanosecondsI64>,
     },
     /// A host could not be used, or is no longer.
     HostLost {
@@ -208,14 +209,14 @@ pub struct Sample {
     /// Counter changes over the window at the responder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub to_counters: BTreeMap<String, u64>,
-    /// How long the controller waited for the timed pass, warm-up included, in nanoseconds of its own clock; `None` where
-    /// it did not look. No window of an agent can be longer.
+    /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where it did not look.
+    /// No window of an agent can be longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waited: Option<u64>,
-    /// The responder's monotonic clock minus the initiator's in nanoseconds, compared right before a window with both
-    /// directions at once; `None` for one direction.
+    pub waited: Option<Nanoseconds>,
+    /// The responder's monotonic clock minus the initiator's, compared right before a window with both directions at once;
+    /// `None` for one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<i64>,
+    pub offset: Option<NanosecondsI64>,
     /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
@@ -234,24 +235,24 @@ pub struct Sample {
 /// The planned start of flows at once, as each clock shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
-    /// In nanoseconds since 1970, by the controller: the same for the flows of one pass, and for no others.
-    pub start: u64,
+    /// Since 1970, by the controller: the same for the flows of one pass, and for no others.
+    pub start: Nanoseconds,
     /// On the initiator's monotonic clock.
     pub from: Moment,
     /// On the responder's.
     pub to: Moment,
 }
 
-/// A moment on an agent's monotonic clock, in nanoseconds.
+/// A moment on an agent's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
     /// What the clock shows.
-    pub at: u64,
+    pub at: Nanoseconds,
     /// How far off that may be: half the round trip of the reading that compared the clocks.
-    pub error: u64,
+    pub error: Nanoseconds,
 }
 
-/// What one rank of a collective saw. Times of one operation in nanoseconds.
+/// What one rank of a collective saw. Times are those of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankAccount {
     /// The rank.
@@ -263,9 +264,9 @@ pub struct RankAccount {
     /// Its CUDA device.
     pub gpu: Option<u32>,
     /// Median.
-    pub p50: u64,
+    pub p50: Nanoseconds,
     /// Largest.
-    pub max: u64,
+    pub max: Nanoseconds,
     /// Bytes that it verified, and how many were wrong; `None` in runs of versions that kept the sum only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,

@@ -157,6 +157,7 @@ fn version(bytes: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use railgauge_wire::unit::NanosecondsI64;
 
     fn bytes() -> Vec<u8> {
         encode("r", 7, "2026-11-22T03:00:00.000Z", &Event::Note { host: "a".into(), text: "said \"\u{e9}\"".into() })
@@ -197,7 +198,12 @@ mod tests {
                 "{n}"
             );
         }
-        let wall = Event::HostUp { host: "a".into(), facts: Box::default(), clock: None, wall: Some(i64::MIN) };
+        let wall = Event::HostUp {
+            host: "a".into(),
+            facts: Box::default(),
+            clock: None,
+            wall: Some(NanosecondsI64(i64::MIN)),
+        };
         let error = decode(&encode("r", 2, "x", &wall).unwrap(), None).unwrap_err().to_string();
         assert!(error.starts_with("`event.HostUp.wall` is -9223372036854775808"), "{error}");
     }

@@ -1,9 +1,6 @@
 //! `[localise]`: how bad parts are looked for.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use railgauge_wire::terms::Transport;
 
@@ -64,7 +61,7 @@ pub fn read(top: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<Strin
     Localise {
         least_percent: table.percent("least_effect").map_or(preset.least_percent, |at| at.value),
         confirm: table.flag("confirm").map_or(preset.confirm, |at| at.value),
-        at_most: table.time("at_most").map_or(preset.at_most, |at| Duration::from_nanos(at.value)),
+        at_most: table.time("at_most").map_or(preset.at_most, |at| at.value.into()),
         ports: table.whole("ports").map_or(preset.ports, |at| at.value),
         waive: waivers(&table, hosts, groups, rails(hosts, tests).as_ref()),
     }

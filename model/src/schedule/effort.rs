@@ -5,6 +5,7 @@ use std::{ops::AddAssign, time::Duration};
 use railgauge_wire::{
     step::Window,
     terms::{Op, TestMetric},
+    unit::Nanoseconds,
 };
 
 use super::Cell;
@@ -35,9 +36,9 @@ impl Time {
         let (shortest, longest) = match test.window {
             Window::Duration(time) => (time, Some(time)),
             Window::Adaptive { at_least, at_most, .. } => (at_least, Some(at_most)),
-            Window::Iterations(_) => (0, None),
+            Window::Iterations(_) => (Nanoseconds::ZERO, None),
         };
-        let with = |window| fixed.saturating_add(Duration::from_nanos(window));
+        let with = |window: Nanoseconds| fixed.saturating_add(window.into());
         Self { at_least: with(shortest), at_most: longest.map(with) }
     }
 
@@ -78,7 +79,7 @@ impl Volume {
     pub fn of_link(test: &Test, cells: &[Cell]) -> Self {
         let directions = if test.bidirectional { 2 } else { 1 };
         let window = match test.window {
-            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => u128::from(time),
+            Window::Duration(time) | Window::Adaptive { at_most: time, .. } => u128::from(time.0),
             Window::Iterations(_) => 0,
         };
         let one_cell = |cell: &Cell| {

@@ -29,7 +29,12 @@ use railgauge_model::{
     plan::Plan,
 };
 
-use railgauge_wire::{copies::Copies, facts::HostFacts, failure::Failure};
+use railgauge_wire::{
+    copies::Copies,
+    facts::HostFacts,
+    failure::Failure,
+    unit::{Nanoseconds, NanosecondsI64},
+};
 use reader::Reader;
 
 /// Everything a journal says.
@@ -149,10 +154,10 @@ impl Journal {
 pub struct HostUp {
     /// What it is.
     pub facts: HostFacts,
-    /// Its monotonic clock minus the controller's, and half the round trip, in nanoseconds.
-    pub clock: Option<(i64, u64)>,
-    /// Its wall clock minus the controller's, in nanoseconds.
-    pub wall: Option<i64>,
+    /// Its monotonic clock minus the controller's, and half the round trip.
+    pub clock: Option<(NanosecondsI64, Nanoseconds)>,
+    /// Its wall clock minus the controller's.
+    pub wall: Option<NanosecondsI64>,
 }
 
 /// One try of one case. Links are shared: a link lives through many cases.

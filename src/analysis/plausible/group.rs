@@ -6,7 +6,7 @@ use railgauge_wire::{measure::Latency, step::Checked, terms::Op};
 use super::link::ANY_MEMORY;
 use crate::analysis::{results::CaseResult, words::count};
 
-/// Nanoseconds by which the mean time of an operation may differ from the window over its operations: times are rounded to
+/// What the mean time of an operation may differ from the window over its operations: times are rounded to
 /// whole ones.
 const ROUNDING: f64 = 1.0;
 
@@ -26,7 +26,7 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<St
         let operations = count(measured.operations as usize, "operation");
         found.push(format!("{} B in {operations} of {} B", measured.bytes, cell.size));
     }
-    let gbps = measured.bytes as f64 * 8.0 / measured.elapsed as f64;
+    let gbps = measured.bytes as f64 * 8.0 / measured.elapsed.as_f64();
     if gbps > ANY_MEMORY {
         found.push(format!("{gbps:.0} Gb/s at each rank, and the fastest memory has {ANY_MEMORY:.0} Gb/s"));
     }
@@ -47,9 +47,9 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<St
         }
     }
     if let Some(latency) = &measured.latency {
-        let each = measured.elapsed as f64 / measured.operations as f64;
-        if (each - latency.mean).abs() > ROUNDING || !measured.operations.is_multiple_of(latency.samples) {
-            let (operations, seconds) = (measured.operations, measured.elapsed as f64 / 1e9);
+        let each = measured.elapsed.as_f64() / measured.operations as f64;
+        if (each - latency.mean.0).abs() > ROUNDING || !measured.operations.is_multiple_of(latency.samples) {
+            let (operations, seconds) = (measured.operations, measured.elapsed.seconds());
             let batches = count(latency.samples as usize, "batch");
             found.push(format!(
                 "{operations} operations in {seconds:.6} s, and a mean of {:.1} ns in {batches} of them",
@@ -86,7 +86,7 @@ fn slower_than_the_slowest(latency: &Latency, sample: &Sample) -> Vec<String> {
         if max > latency.max {
             found.push(format!("rank {rank} took {max} ns at most, and the slowest of all {} ns", latency.max));
         }
-        if p50 > max || p50 > latency.p50 || p50 == 0 {
+        if p50 > max || p50 > latency.p50 || p50.is_zero() {
             let all = latency.p50;
             found.push(format!("rank {rank} has a median of {p50} ns, and the slowest of all one of {all} ns"));
         }

@@ -76,7 +76,7 @@ fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<String> 
         return Vec::new();
     }
     let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
-    let rates = ends.filter(|end| end.elapsed > 0).map(|end| end.bytes as f64 * 8.0 / end.elapsed as f64);
+    let rates = ends.filter(|end| !end.elapsed.is_zero()).map(|end| end.bytes as f64 * 8.0 / end.elapsed.as_f64());
     let above = rates.filter(|gbps| *gbps > rate * RATE_TOLERANCE);
     let what = if rate < ANY_PORT { "a link of" } else { "any link, which has less than" };
     above.map(|gbps| format!("{gbps:.1} Gb/s over {what} {rate} Gb/s")).collect()

@@ -1,10 +1,10 @@
 //! Distributions of times that no samples can have.
 
-use railgauge_wire::measure::Latency;
+use railgauge_wire::{measure::Latency, unit::Nanoseconds};
 
-/// Longest time in nanoseconds that is surely told apart from longer ones in percentiles and histogram: agents put all
+/// Longest time that is surely told apart from longer ones in percentiles and histogram: agents put all
 /// operations of more than a minute together, and halve round trips.
-const TOLD_APART: u64 = 25_000_000_000;
+const TOLD_APART: Nanoseconds = Nanoseconds::from_secs(25);
 /// Nanoseconds by which a time may be off: halves of round trips are rounded down.
 const ROUNDING: f64 = 1.0;
 
@@ -12,7 +12,7 @@ const ROUNDING: f64 = 1.0;
 pub(super) fn distribution(latency: &Latency) -> Vec<String> {
     let Latency { samples, min, p50, p90, p99, p999, max, mean, stdev, histogram, .. } = latency;
     let mut found = Vec::new();
-    if *min == 0 {
+    if min.is_zero() {
         found.push("an operation took 0 ns".to_owned());
     }
     let steps = [("minimum", min), ("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("maximum", max)];
@@ -22,14 +22,14 @@ pub(super) fn distribution(latency: &Latency) -> Vec<String> {
             found.push(format!("a {lower} of {low} ns above a {upper} of {high} ns"));
         }
     }
-    if !(mean.is_finite() && *mean >= *min as f64 && *mean <= *max as f64) {
+    if !(mean.0.is_finite() && mean.0 >= min.as_f64() && mean.0 <= max.as_f64()) {
         found.push(format!("a mean of {mean} ns outside of {min} to {max} ns"));
     }
-    if *stdev == 0.0 && min < max {
+    if stdev.0 == 0.0 && min < max {
         found.push(format!("a standard deviation of 0 of values from {min} to {max} ns"));
     }
     // No sample lies farther from the mean than the range is wide.
-    if !(stdev.is_finite() && *stdev >= 0.0 && *stdev <= (max - min.min(max)) as f64) {
+    if !(stdev.0.is_finite() && stdev.0 >= 0.0 && stdev.0 <= max.saturating_sub(*min).as_f64()) {
         found.push(format!("a standard deviation of {stdev} ns of values from {min} to {max} ns"));
     }
     let counted: u128 = histogram.iter().map(|(_, count)| u128::from(*count)).sum();
@@ -48,8 +48,8 @@ pub(super) fn distribution(latency: &Latency) -> Vec<String> {
 
 /// Samples between two times, ends included.
 struct Bucket {
-    low: u64,
-    high: u64,
+    low: Nanoseconds,
+    high: Nanoseconds,
     count: u64,
     /// Samples up to this bucket and in it.
     reached: u64,
@@ -76,7 +76,7 @@ fn against_histogram(latency: &Latency) -> Vec<String> {
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return Vec::new() };
     let mut found = Vec::new();
     // No bucket is as wide as an octave.
-    if latency.min > first.high || first.high > latency.min.saturating_mul(2).saturating_add(1) {
+    if latency.min > first.high || first.high > latency.min.saturating_mul(2).saturating_add(Nanoseconds(1)) {
         found.push(format!("a minimum of {} ns in a bucket up to {} ns", latency.min, first.high));
     }
     if latency.max > last.high || latency.max < last.low {
@@ -98,10 +98,10 @@ fn against_histogram(latency: &Latency) -> Vec<String> {
 
 /// A mean and a standard deviation that samples in these buckets cannot have.
 fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<String> {
-    let (mean, stdev, samples) = (latency.mean, latency.stdev, latency.samples as f64);
+    let (mean, stdev, samples) = (latency.mean.0, latency.stdev.0, latency.samples as f64);
     let mut found = Vec::new();
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        buckets.iter().map(|b| b.count as f64 * of(b.low as f64, b.high as f64 + ROUNDING)).sum()
+        buckets.iter().map(|b| b.count as f64 * of(b.low.as_f64(), b.high.as_f64() + ROUNDING)).sum()
     };
     let slack = 1e-9 * mean + ROUNDING;
     let (low, high) = (sum(&|low, _| low) / samples - slack, sum(&|_, high| high) / samples + slack);
@@ -124,6 +124,7 @@ fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use railgauge_wire::unit::NanosecondsF64;
 
     /// As an agent tells it: exact extremes and moments, and buckets of at most a thousandth.
     fn told(mut times: Vec<u64>) -> Latency {
@@ -132,20 +133,20 @@ mod tests {
         let mean = times.iter().sum::<u64>() as f64 / count;
         let rank = |part: f64| times[((part * count).ceil() as usize).max(1) - 1];
         let (min, max) = (times[0], times[times.len() - 1]);
-        let edge = |time: u64| (time + (time >> 11)).clamp(min, max);
+        let edge = |time: u64| Nanoseconds((time + (time >> 11)).clamp(min, max));
         let mut histogram = std::collections::BTreeMap::new();
         times.iter().for_each(|time| *histogram.entry(edge(*time)).or_default() += 1);
         Latency {
             samples: times.len() as u64,
-            min,
+            min: Nanoseconds(min),
             p50: edge(rank(0.5)),
             p90: edge(rank(0.9)),
             p99: edge(rank(0.99)),
             p999: edge(rank(0.999)),
-            max,
-            mean,
-            stdev: (times.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / count).sqrt(),
-            timer: 22,
+            max: Nanoseconds(max),
+            mean: NanosecondsF64(mean),
+            stdev: NanosecondsF64((times.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / count).sqrt()),
+            timer: Nanoseconds(22),
             histogram: histogram.into_iter().collect(),
         }
     }

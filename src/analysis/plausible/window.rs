@@ -7,6 +7,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
     terms::{TestMetric, Transport},
+    unit::{Nanoseconds, NanosecondsF64},
 };
 
 use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, link::ANY_PORT};
@@ -17,21 +18,20 @@ use crate::analysis::{results::CaseResult, words::count};
 const ENOUGH: f64 = 0.5;
 /// Threads of a host that does not say how many it has. None has as many.
 const MOST_THREADS: u32 = 1 << 16;
-/// Nanoseconds by which the account of a responder may be longer than the pass that is waited for: it is armed before the
-/// counters are read, and stopped after the answer.
-const ARMED: f64 = 60e9;
+/// By how much the account of a responder may be longer than the pass that is waited for: it is armed before the counters
+/// are read, and stopped after the answer.
+const ARMED: NanosecondsF64 = NanosecondsF64(60e9);
 
 /// What the controller waits for an answer beside the time of a step.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Nanoseconds of a latency's window that are in none of its times: between the start of the window and that of its first
-/// operation.
-const BESIDE: f64 = 1e6;
+/// What of a latency's window is in none of its times: between the start of the window and that of its first operation.
+const BESIDE: NanosecondsF64 = NanosecondsF64(1e6);
 
 /// Everything that is wrong with the windows of a pair; `threads` are those of both hosts.
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, threads: [Option<u32>; 2]) -> Vec<String> {
     let measured = &sample.initiator;
-    let longest = sample.waited.unwrap_or(measured.elapsed).max(measured.elapsed) as f64 * CLOCK_TOLERANCE;
-    let longest = longest + CLOCK_ALLOWANCE;
+    let longest = sample.waited.unwrap_or(measured.elapsed).max(measured.elapsed);
+    let longest = NanosecondsF64::from(longest) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
     let mut found = Vec::new();
     found.extend(too_short(result, measured));
     found.extend(too_long(result, sample));
@@ -42,14 +42,14 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, threads: 
     let responder = sample.responder.as_ref().map(|end| (end, threads[1], longest + ARMED));
     for (end, threads, longest) in [Some((measured, threads[0], longest)), responder].into_iter().flatten() {
         found.extend(off_slices(result, end));
-        if sample.waited.is_some() && end.elapsed as f64 > longest {
-            let took = end.elapsed as f64 / 1e9;
-            found.push(format!("a window of {took:.3} s in a pass of {:.3} s", longest / 1e9));
+        if sample.waited.is_some() && NanosecondsF64::from(end.elapsed) > longest {
+            let (took, longest) = (end.elapsed.seconds(), longest.seconds());
+            found.push(format!("a window of {took:.3} s in a pass of {longest:.3} s"));
         }
         let threads = threads.filter(|threads| *threads > 0).unwrap_or(MOST_THREADS);
-        if end.cpu as f64 > longest * f64::from(threads) {
-            let cpu = end.cpu as f64 / 1e9;
-            found.push(format!("{cpu:.3} s of CPU time of {threads} threads in {:.3} s", longest / 1e9));
+        if NanosecondsF64::from(end.cpu) > longest * f64::from(threads) {
+            let (cpu, longest) = (end.cpu.seconds(), longest.seconds());
+            found.push(format!("{cpu:.3} s of CPU time of {threads} threads in {longest:.3} s"));
         }
     }
     found
@@ -61,34 +61,34 @@ fn too_short(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> 
         Window::Duration(time) | Window::Adaptive { at_least: time, .. } => time,
         Window::Iterations(_) => return None,
     };
-    let (took, wanted) = (measured.elapsed as f64, wanted as f64);
-    (took < ENOUGH * wanted)
-        .then(|| format!("a window of {:.6} s, and the plan wants {:.6} s", took / 1e9, wanted / 1e9))
+    let (took, enough) = (NanosecondsF64::from(measured.elapsed), NanosecondsF64::from(wanted) * ENOUGH);
+    (took < enough)
+        .then(|| format!("a window of {:.6} s, and the plan wants {:.6} s", took.seconds(), wanted.seconds()))
 }
 
 /// A window far longer than the plan wants, where the controller did not look how long it waited, and one that it would not
 /// have waited for.
 fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
-    let took = sample.initiator.elapsed as f64;
+    let took = NanosecondsF64::from(sample.initiator.elapsed);
     let wanted = longest(result);
     let unwatched = wanted.filter(|_| sample.waited.is_none()).map(|wanted| wanted / ENOUGH);
     let most = unwatched.unwrap_or_else(|| limit(result)) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
     (took > most)
-        .then(|| format!("a window of {:.6} s, and the plan has it end within {:.6} s", took / 1e9, most / 1e9))
+        .then(|| format!("a window of {:.6} s, and the plan has it end within {:.6} s", took.seconds(), most.seconds()))
 }
 
-/// The longest window that the plan wants, in nanoseconds; tests that end by iterations have none.
-fn longest(result: &CaseResult<'_>) -> Option<f64> {
+/// The longest window that the plan wants; tests that end by iterations have none.
+fn longest(result: &CaseResult<'_>) -> Option<NanosecondsF64> {
     match result.test.window {
-        Window::Duration(time) | Window::Adaptive { at_most: time, .. } => Some(time as f64),
+        Window::Duration(time) | Window::Adaptive { at_most: time, .. } => Some(time.into()),
         Window::Iterations(_) => None,
     }
 }
 
-/// Nanoseconds that the controller waits for a timed pass, whatever it comes to.
-fn limit(result: &CaseResult<'_>) -> f64 {
+/// How long the controller waits for a timed pass, whatever it comes to.
+fn limit(result: &CaseResult<'_>) -> NanosecondsF64 {
     let test = result.test;
-    (test.deadline + test.warm_up + ANSWER).as_nanos() as f64 + longest(result).unwrap_or(0.0)
+    NanosecondsF64::from(Nanoseconds::from(test.deadline + test.warm_up + ANSWER)) + longest(result).unwrap_or_default()
 }
 
 /// Queue pairs or streams that are not as many as the case has, or do not come to the whole together.
@@ -118,7 +118,7 @@ fn off_slices(result: &CaseResult<'_>, end: &Measurement) -> Option<String> {
     }
     // One more than there is room for: ends of threads are not the same moment.
     let too_many = told > end.elapsed / SLICE + 1;
-    too_many.then(|| format!("{} of 100 ms in {:.3} s", count(end.slices.len(), "slice"), end.elapsed as f64 / 1e9))
+    too_many.then(|| format!("{} of 100 ms in {:.3} s", count(end.slices.len(), "slice"), end.elapsed.seconds()))
 }
 
 /// Less moved in the whole step than in its window, or more than any link carries while the controller waits.
@@ -127,10 +127,10 @@ fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
     if moved < bytes {
         return Some(format!("{bytes} B in the window, and {moved} B with warm-up and all"));
     }
-    let time = sample.waited.map_or_else(|| limit(result), |waited| waited as f64) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-    let most = ANY_PORT / 8.0 * time;
+    let time = sample.waited.map_or_else(|| limit(result), NanosecondsF64::from) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
+    let most = ANY_PORT / 8.0 * time.0;
     (moved as f64 > most)
-        .then(|| format!("{moved} B moved in {:.3} s, and no link moves {most:.0} B in it", time / 1e9))
+        .then(|| format!("{moved} B moved in {:.3} s, and no link moves {most:.0} B in it", time.seconds()))
 }
 
 /// Operations of a latency that are not as many as their times, or whose times are not the window: one operation begins when
@@ -144,12 +144,12 @@ fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> 
     }
     // Of messages that are answered half of each round trip is told.
     let trips = if op.pulls() || op.is_atomic() { 1.0 } else { 2.0 };
-    let (sum, window) = (latency.mean * latency.samples as f64 * trips, measured.elapsed as f64);
+    let (sum, window) = (latency.mean * latency.samples as f64 * trips, NanosecondsF64::from(measured.elapsed));
     if sum > window * CLOCK_TOLERANCE + BESIDE || window > sum * CLOCK_TOLERANCE + BESIDE {
-        let (sum, window) = (sum / 1e9, window / 1e9);
+        let (sum, window) = (sum.seconds(), window.seconds());
         return Some(format!("a window of {window:.6} s, and its operations took {sum:.6} s one after the other"));
     }
-    let (timer, p50) = (latency.timer as f64, latency.p50 as f64 * trips);
+    let (timer, p50) = (NanosecondsF64::from(latency.timer), NanosecondsF64::from(latency.p50) * trips);
     (timer > p50)
         .then(|| format!("{timer} ns for one reading of the clock, and {p50} ns for an operation with its reading"))
 }
@@ -159,9 +159,9 @@ fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> 
 fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
     let measured = &sample.initiator;
     let completion = result.attempt(sample)?.link.as_ref()?.settings.get("completion");
-    if measured.cpu == 0 {
+    if measured.cpu.is_zero() {
         let polls = completion.is_some_and(|how| how == "poll") && measured.elapsed >= SLICE;
-        let took = measured.elapsed as f64 / 1e9;
+        let took = measured.elapsed.seconds();
         return polls.then(|| format!("no CPU time in {took:.6} s in which it polled"));
     }
     let least = match result.case.cell.transport {
@@ -169,5 +169,5 @@ fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
         _ => measured.operations,
     };
     let operations = count(measured.operations as usize, "operation");
-    (measured.cpu < least).then(|| format!("{} ns of CPU time for {operations}", measured.cpu))
+    (measured.cpu < Nanoseconds(least)).then(|| format!("{} ns of CPU time for {operations}", measured.cpu))
 }

@@ -7,6 +7,7 @@ use railgauge_model::{
 use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
+    unit::Nanoseconds,
 };
 
 use crate::analysis::results::CaseResult;
@@ -24,7 +25,7 @@ pub(super) fn accounts<'s>(result: &'s CaseResult<'_>, sample: &'s Sample) -> Ve
     let Some(together) = sample.together else { return Vec::new() };
     let flow = &result.case.flow;
     // A responder without an account has counted nothing that could be laid over the others.
-    let responder = sample.responder.as_ref().filter(|end| end.elapsed > 0 && end.operations > 0);
+    let responder = sample.responder.as_ref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let ends = [(&flow.from.host, together.from, Some(&sample.initiator)), (&flow.to.host, together.to, responder)];
     ends.into_iter().filter_map(|(host, planned, end)| Some(Account { host, planned, end: end? })).collect()
 }
@@ -35,22 +36,21 @@ impl Account<'_> {
     pub(super) fn stray(&self, result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
         let (planned, began, test) = (self.planned.at, self.end.started, result.test);
         // Without a clock or a window there is no place to judge.
-        if planned == 0 || began == 0 {
+        if planned.is_zero() || began.is_zero() {
             return None;
         }
-        let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         // Twice the longest round trip lies before the start, and no clock is known worse than by one slice.
-        let slack = self.planned.error.saturating_add(4 * SLICE);
-        let before = nanoseconds(test.warm_up.saturating_add(LEAD)).saturating_add(slack);
+        let slack = self.planned.error.saturating_add(SLICE * 4);
+        let before = Nanoseconds::from(test.warm_up.saturating_add(LEAD)).saturating_add(slack);
         // Arming the responders may take as long as the test's deadline and delay what is waited for.
-        let window = if let Window::Duration(time) = test.window { time } else { 0 };
-        let waited = sample.waited.unwrap_or(window).saturating_add(nanoseconds(test.deadline));
+        let window = if let Window::Duration(time) = test.window { time } else { Nanoseconds::ZERO };
+        let waited = sample.waited.unwrap_or(window).saturating_add(test.deadline.into());
         let (off, side, most) = match began < planned {
             true => (planned - began, "before", before),
             false => (began - planned, "after", waited.saturating_add(slack)),
         };
         (off > most).then(|| {
-            let off = off as f64 / 1e9;
+            let off = off.seconds();
             format!(
                 "{}: measure: its window began {off:.1} s {side} the start that all flows of the round had",
                 self.host

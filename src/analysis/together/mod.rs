@@ -24,6 +24,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
     terms::Metric,
+    unit::{Nanoseconds, NanosecondsI64},
 };
 pub use scope::Subjects;
 
@@ -43,13 +44,13 @@ type Cell = (u64, u32);
 type Place<'a> = (&'a str, u32, Cell, &'a Port);
 
 /// What tells passes apart: test, round, cell and repeat, and the planned start.
-type Key<'a> = (&'a str, u32, Cell, u32, u64);
+type Key<'a> = (&'a str, u32, Cell, u32, Nanoseconds);
 
 /// One measurement of all flows of a round in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
-    /// When all flows ran, in nanoseconds after the planned start; `None` if that is not known or too short.
-    pub overlap: Option<(i64, i64)>,
+    /// When all flows ran, after the planned start; `None` if that is not known or too short.
+    pub overlap: Option<(NanosecondsI64, NanosecondsI64)>,
     /// Flows that were measured in it.
     pub flows: Vec<FlowShare>,
     /// What speaks against all of them.
@@ -177,7 +178,7 @@ fn cell(case: &Case) -> Cell {
     (case.cell.size, case.cell.qps)
 }
 
-fn key(case: &Case, repeat: u32, start: u64) -> Key<'_> {
+fn key(case: &Case, repeat: u32, start: Nanoseconds) -> Key<'_> {
     (case.test.as_str(), case.round, cell(case), repeat, start)
 }
 
@@ -215,30 +216,31 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
 }
 
 /// Gb/s in each whole 100 ms between two moments of an end's clock.
-fn slices(end: &Measurement, (from, until): (u64, u64)) -> Vec<f64> {
-    let begin = |slice: u64| from + slice * SLICE;
+fn slices(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds)) -> Vec<f64> {
+    let begin = |slice: u64| from + SLICE * slice;
     let whole = until.saturating_sub(from) / SLICE;
-    (0..whole).map(|slice| value::bytes_within(end, begin(slice), begin(slice + 1)) * 8.0 / SLICE as f64).collect()
+    (0..whole).map(|slice| value::bytes_within(end, begin(slice), begin(slice + 1)) * 8.0 / SLICE.as_f64()).collect()
 }
 
 /// A stretch of time after the planned start, on the clock that showed the start as `start`.
-fn on(start: Moment, (from, until): (i64, i64)) -> (u64, u64) {
+fn on(start: Moment, (from, until): (NanosecondsI64, NanosecondsI64)) -> (Nanoseconds, Nanoseconds) {
     (start.at.saturating_add_signed(from), start.at.saturating_add_signed(until))
 }
 
-/// When all flows ran, in nanoseconds after the planned start.
+/// When all flows ran, after the planned start.
 ///
 /// # Errors
 /// A clock is not known well enough, an end does not say when it ran or what it moved when, or that time is too short; in
 /// words.
-fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String> {
-    let (mut from, mut until, mut window) = ((i64::MIN, ""), (i64::MAX, ""), 0);
+fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, NanosecondsI64), String> {
+    let (mut from, mut until) = ((NanosecondsI64::MIN, ""), (NanosecondsI64::MAX, ""));
+    let mut window = Nanoseconds::ZERO;
     for (result, sample) in members {
         let together = sample.together.ok_or("a flow does not say when it ran")?;
         let flow = &result.case.flow;
         for (host, moment) in [(&flow.from.host, together.from), (&flow.to.host, together.to)] {
             if moment.error > SLICE {
-                let error = moment.error as f64 / 1e6;
+                let error = moment.error.milliseconds();
                 return Err(format!("{host}: its clock is known to ± {error:.0} ms only, flows at once need ± 100 ms"));
             }
         }
@@ -254,10 +256,8 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
         for Account { host, planned: moment, end } in told {
             tells_when(host, moment, end)?;
             // What an agent claims may be anything, and must not end the report.
-            let start = (end.started as i64).saturating_sub(moment.at as i64);
-            let error = moment.error as i64;
-            let (begun, ended) =
-                (start.saturating_add(error), start.saturating_add_unsigned(end.elapsed).saturating_sub(error));
+            let start = end.started.saturating_since(moment.at);
+            let (begun, ended) = (start.later(moment.error), start.later(end.elapsed).earlier(moment.error));
             from = if begun > from.0 { (begun, host) } else { from };
             until = if ended < until.0 { (ended, host) } else { until };
         }
@@ -266,10 +266,10 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
         }
     }
     let ((from, latest), (until, first)) = (from, until);
-    let common = until.saturating_sub(from).max(0) as f64;
-    if common < ENOUGH * window as f64 || common == 0.0 {
-        let (common, window) = (common / 1e9, window as f64 / 1e9);
-        let (from, until) = (from as f64 / 1e9, until as f64 / 1e9);
+    let common = until.saturating_sub(from).max(NanosecondsI64::ZERO);
+    if common.as_f64() < ENOUGH * window.as_f64() || common == NanosecondsI64::ZERO {
+        let (common, window) = (common.seconds(), window.seconds());
+        let (from, until) = (from.seconds(), until.seconds());
         return Err(format!(
             "all flows of the round ran together for {common:.2} of {window:.2} s only: {latest} began last, {from:.2} s after \
              the planned start, and {first} ended first, at {until:.2} s"
@@ -285,7 +285,7 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(i64, i64), String>
 /// It does not; in words.
 fn tells_when(host: &str, moment: Moment, end: &Measurement) -> Result<(), String> {
     // Clocks count from the start of the host: none shows zero while an agent runs on it.
-    if moment.at == 0 || end.started == 0 || end.elapsed == 0 {
+    if moment.at.is_zero() || end.started.is_zero() || end.elapsed.is_zero() {
         return Err(format!("{host}: it does not say when it ran beside the other flows of its round"));
     }
     let (told, whole) = (end.slices.len() as u64, end.elapsed / SLICE);

@@ -10,6 +10,7 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{HostFacts, RdmaDevice, RdmaPort},
     terms::{Carrier, GpuPath, LinkLayer},
+    unit::{Nanoseconds, NanosecondsI64},
 };
 
 use super::*;
@@ -91,11 +92,11 @@ fn link() -> LinkRecord {
 /// Every agent's clock is somewhere else.
 fn sample(made: Made) -> Sample {
     let at = 7_000_000_000_000 + made.late * 1_000_003;
-    let moment = Moment { at, error: made.error };
+    let moment = Moment { at: Nanoseconds(at), error: Nanoseconds(made.error) };
     let bytes = 20 * BYTES;
     let initiator = Measurement {
-        started: at + made.late * MS,
-        elapsed: 2_000 * MS,
+        started: Nanoseconds(at + made.late * MS),
+        elapsed: Nanoseconds::from_secs(2),
         operations: bytes / 65536,
         bytes,
         moved: Some(bytes),
@@ -106,7 +107,7 @@ fn sample(made: Made) -> Sample {
     Sample {
         initiator,
         from_counters: if made.seen > 0 { counters } else { BTreeMap::new() },
-        together: Some(Together { start: 1, from: moment, to: moment }),
+        together: Some(Together { start: Nanoseconds(1), from: moment, to: moment }),
         ..Sample::default()
     }
 }
@@ -134,7 +135,7 @@ fn only_the_time_in_which_all_ran_counts() {
     judged(INCAST, &[Some(GOOD), Some(Made { late: 30, error: 2 * MS, ..GOOD }), Some(GOOD)], |results, rows| {
         let pass = &results[0].part.as_ref().unwrap().passes[&0];
         // From the latest start to the first end, each cut by what its clock may be off.
-        assert_eq!(pass.overlap, Some((32_000_000, 1_999_000_000)));
+        assert_eq!(pass.overlap, Some((NanosecondsI64(32_000_000), NanosecondsI64(1_999_000_000))));
         assert!(results.iter().all(|result| result.state == State::Measured), "{:?}", results[0].doubts);
         assert_eq!((pass.slices().len(), pass.fairness()), (19, Some(1.0)));
         pass.slices().into_iter().for_each(|sum| close(Some(sum), 96.0));
@@ -250,16 +251,16 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
             sample.responder = Some(Measurement { slices: Vec::new(), ..sample.initiator.clone() });
         }),
         ("when it ran", |sample| {
-            sample.initiator.started = 0;
-            sample.together.as_mut().unwrap().from.at = 0;
+            sample.initiator.started = Nanoseconds::ZERO;
+            sample.together.as_mut().unwrap().from.at = Nanoseconds::ZERO;
         }),
         ("when it ran", |sample| {
-            sample.responder = Some(Measurement { started: 0, ..sample.initiator.clone() });
+            sample.responder = Some(Measurement { started: Nanoseconds::ZERO, ..sample.initiator.clone() });
         }),
         ("when it ran", |sample| {
             let together = sample.together.as_mut().unwrap();
-            (together.from.at, together.to.at) = (0, 0);
-            sample.initiator.started = 0;
+            (together.from.at, together.to.at) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
+            sample.initiator.started = Nanoseconds::ZERO;
             sample.responder = Some(sample.initiator.clone());
         }),
     ];
@@ -271,7 +272,7 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
     }
     // A responder that was not counting while the flows ran received nothing of them.
     let (states, ..) = spoilt(|sample| {
-        let late = sample.initiator.started + 60_000 * MS;
+        let late = sample.initiator.started + Nanoseconds::from_secs(60);
         sample.responder = Some(Measurement { started: late, ..sample.initiator.clone() });
     });
     assert_eq!(states, [State::Measured, State::Impossible, State::Measured]);
@@ -280,8 +281,8 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
 /// What one host says of its own time takes no number from flows that it has no part in.
 #[test]
 fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
-    let late: fn(u64) -> u64 = |started| started + 1_000_000 * MS;
-    let early: fn(u64) -> u64 = |started| started - 1_000_000 * MS;
+    let late: fn(Nanoseconds) -> Nanoseconds = |started| started + Nanoseconds::from_secs(1_000);
+    let early: fn(Nanoseconds) -> Nanoseconds = |started| started - Nanoseconds::from_secs(1_000);
     for elsewhere in [late, early] {
         for (host, responder_lies) in [("h2", false), ("h0", true)] {
             let (mut journal, ends) = (journal(INCAST, &[Some(GOOD); 3]), 0..3);

@@ -16,6 +16,7 @@ use railgauge_wire::{
     group::CollectiveOptions,
     step::Window,
     terms::{Memory, Op, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 use serde::Serialize;
 
@@ -378,7 +379,7 @@ fn rails(rails: &Rails) -> String {
 }
 
 fn window(test: &Test) -> String {
-    let time = |nanoseconds| format!("{:?}", Duration::from_nanos(nanoseconds));
+    let time = |time: Nanoseconds| format!("{:?}", Duration::from(time));
     let window = match test.window {
         Window::Duration(length) => time(length),
         Window::Iterations(count) if test.transport == Transport::Tcp => format!("{count} iterations per stream"),

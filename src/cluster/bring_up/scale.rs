@@ -9,6 +9,7 @@ use std::{
 use railgauge_wire::{
     PROTOCOL, frame,
     message::{Answer, Ask, FromAgent, Request},
+    unit::Nanoseconds,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
@@ -31,7 +32,7 @@ async fn simulated(mut pipe: DuplexStream, deaf: bool) -> std::io::Result<()> {
         let answer = match ask {
             Ask::Hello { .. } => Answer::Hello { protocol: PROTOCOL, version: "simulated".to_owned(), pid: 1 },
             _ if deaf => continue,
-            Ask::Clock => Answer::Clock { monotonic: 1, realtime: 1 },
+            Ask::Clock => Answer::Clock { monotonic: Nanoseconds(1), realtime: Nanoseconds(1) },
             _ => Answer::Done,
         };
         pipe.write_all(&frame::encode(&FromAgent::Reply { id, outcome: Ok(answer) })?).await?;

@@ -1,6 +1,6 @@
 //! Wall clocks that are off.
 
-use railgauge_wire::remedy;
+use railgauge_wire::{remedy, unit::Nanoseconds};
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
@@ -14,15 +14,15 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Off by more than this many nanoseconds: logs of hosts cannot be put side by side. A hardware clock is set to whole
+/// Off by more than this: logs of hosts cannot be put side by side. A hardware clock is set to whole
 /// seconds, so hosts that were never synchronised differ by one or two without anything being broken.
-const LIMIT: i64 = 2_000_000_000;
+const LIMIT: Nanoseconds = Nanoseconds::from_secs(2);
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let off = scene.cluster.clocks.iter().filter(|(_, offset)| offset.abs() > LIMIT);
+    let off = scene.cluster.clocks.iter().filter(|(_, offset)| offset.distance() > LIMIT);
     let remedy = remedy::SYNC_CLOCK;
     off.map(|(host, offset)| {
-        let what = format!("its clock is {:+.1} s off the controller's", *offset as f64 / 1e9);
+        let what = format!("its clock is {:+.1} s off the controller's", offset.seconds());
         Found::host(Severity::Warning, host, what, remedy)
     })
     .collect()

@@ -2,6 +2,7 @@
 //! the tail is seen.
 
 use plotters::{series::LineSeries, style::Color};
+use railgauge_wire::unit::Nanoseconds;
 
 use super::{
     plot::{SCALE, Tip, plot, words},
@@ -10,8 +11,8 @@ use super::{
 };
 use crate::analysis::{percentile::carries_quantile, words::number};
 
-/// Counts by upper edge in nanoseconds, edges rising.
-pub(in crate::report) type Histogram = Vec<(u64, u64)>;
+/// Counts by upper edge, edges rising.
+pub(in crate::report) type Histogram = Vec<(Nanoseconds, u64)>;
 
 /// Draws the distribution of all links together and that of the link with the longest tail.
 ///
@@ -53,7 +54,7 @@ fn shares(histogram: &Histogram) -> Vec<(f64, f64)> {
         .iter()
         .map(|(edge, count)| {
             reached = count.saturating_add(reached);
-            (*edge as f64 / 1e3, reached as f64 / total as f64)
+            (edge.microseconds(), reached as f64 / total as f64)
         })
         .collect()
 }

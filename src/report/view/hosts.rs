@@ -6,6 +6,7 @@ use railgauge_model::plan::hostlist;
 use railgauge_wire::{
     facts::{Gpu, HostFacts, RdmaDevice, RdmaPort},
     remedy::Remedy,
+    unit::Nanoseconds,
 };
 use serde::Serialize;
 
@@ -262,10 +263,10 @@ fn view(journal: &Journal, name: &str) -> HostView {
         devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).chain(copied).collect(),
         clock: wall.map_or_else(String::new, |offset| {
             // What is not known is rounded up: no clock is known to ± 0.0 ms.
-            let tenths = |half: u64| half.div_ceil(100_000) as f64 / 10.0;
+            let tenths = |half: Nanoseconds| half.0.div_ceil(100_000) as f64 / 10.0;
             let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", tenths(half)));
             // A sum with zero has no negative zero.
-            format!("{:+.1} ms{half}", (offset as f64 / 1e5).round() / 10.0 + 0.0)
+            format!("{:+.1} ms{half}", (offset.as_f64() / 1e5).round() / 10.0 + 0.0)
         }),
         unreadable: facts.unreadable.iter().map(|(what, why)| format!("{what}: {why}")).collect(),
         ..blank

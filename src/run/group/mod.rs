@@ -14,6 +14,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     remedy,
     terms::Transport,
+    unit::Nanoseconds,
 };
 use tokio::task::JoinSet;
 
@@ -201,7 +202,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
         size: cell.size,
         options: (**manner).clone(),
         window: test.window,
-        warm_up: u64::try_from(test.warm_up.as_nanos()).unwrap_or(u64::MAX),
+        warm_up: test.warm_up.into(),
         verify: test.verify,
         seed,
     };
@@ -223,7 +224,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
         }
     })
     .await?;
-    let waited = super::pair::nanoseconds(asked.elapsed());
+    let waited = asked.elapsed().into();
     let record = record(group, &accounts)?;
     if let Some(wanted) = test.collective.as_ref().and_then(|c| c.carried_by).filter(|w| *w != record.transport) {
         let cause = format!("the plan demands {wanted}, and {} carried the bytes", record.transport);
@@ -235,13 +236,13 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
 }
 
 fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Result<Sample, Failure> {
-    let all: Vec<&[u64]> = accounts.iter().map(|account| account.times.as_slice()).collect();
+    let all: Vec<&[Nanoseconds]> = accounts.iter().map(|account| account.times.as_slice()).collect();
     let batch = accounts.iter().map(|account| account.batch).max().unwrap_or(0);
     let slowest = times::slowest(&all).filter(|_| batch > 0).ok_or_else(|| {
         let cause = "the ranks do not agree on what was timed";
         Failure::new(Stage::Measure, Kind::Internal, cause)
     })?;
-    let alone: Vec<&[u64]> = accounts.iter().map(|account| account.alone.as_slice()).collect();
+    let alone: Vec<&[Nanoseconds]> = accounts.iter().map(|account| account.alone.as_slice()).collect();
     let mut checked = railgauge_wire::step::Checked::default();
     for account in accounts {
         super::pair::add(&mut checked, account.checked);
@@ -260,10 +261,10 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
     });
     let operations = slowest.len() as u64 * batch;
     let initiator = railgauge_wire::measure::Measurement {
-        elapsed: slowest.iter().sum(),
+        elapsed: slowest.iter().copied().sum(),
         operations,
         bytes: operations.saturating_mul(cell.size),
-        cpu: accounts.iter().map(|account| account.cpu).max().unwrap_or(0),
+        cpu: accounts.iter().map(|account| account.cpu).max().unwrap_or_default(),
         latency: Some(times::distribution(&slowest, batch)),
         ..Default::default()
     };

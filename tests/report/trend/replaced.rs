@@ -11,7 +11,7 @@ use railgauge::{
 };
 use railgauge_model::schedule::Flow;
 
-use railgauge_wire::{step::Window, terms::Transport};
+use railgauge_wire::{step::Window, terms::Transport, unit::Nanoseconds};
 
 use super::nights::{cluster, night, run, watch};
 use crate::support::Dice;
@@ -226,7 +226,7 @@ fn a_level_that_fell_with_one_edit_stays_told_after_the_next() {
 fn an_edit_is_told_by_the_keys_and_units_of_the_plan() {
     let longer = |run: &mut Run| {
         run.plan_hash = "second".into();
-        run.plan.tests.iter_mut().for_each(|test| test.window = Window::Duration(21_000_000));
+        run.plan.tests.iter_mut().for_each(|test| test.window = Window::Duration(Nanoseconds::from_millis(21)));
     };
     let found = watch(nights(40, all_half(SINCE), longer), &Options::default());
     assert!(

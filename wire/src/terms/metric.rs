@@ -4,7 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Op;
-use crate::measure::{Latency, Measurement};
+use crate::{
+    measure::{Latency, Measurement},
+    unit::Nanoseconds,
+};
 
 words! {
     /// Whether a larger or a smaller value is the better one.
@@ -42,7 +45,7 @@ metrics! {
     },
     /// Operations per second.
     MessageRate = "message_rate": About {
-        title: "Message rate", ..rate("Mmsg/s", |end| end.operations as f64 * 1e3)
+        title: "Message rate", ..rate("Mmsg/s", |end| end.operations as f64 * Nanoseconds::PER_MICROSECOND)
     },
     /// Payload bits per second that all flows of a round bring to one NIC.
     IngressBandwidth = "ingress_bandwidth": SUM,
@@ -51,25 +54,25 @@ metrics! {
     /// Payload bits per second of all flows of a round.
     TotalBandwidth = "total_bandwidth": About { title: "Bandwidth of all flows", ..SUM },
     /// Smallest latency of the window.
-    LatencyMin = "latency_min": latency(|all| all.min as f64),
+    LatencyMin = "latency_min": latency(|all| all.min.microseconds()),
     /// Median latency.
     LatencyP50 = "latency_p50": About {
-        title: "Latency, median (p50)", name: "median latency", ..percentile(500, |all| all.p50 as f64)
+        title: "Latency, median (p50)", name: "median latency", ..percentile(500, |all| all.p50.microseconds())
     },
     /// 90th percentile.
-    LatencyP90 = "latency_p90": percentile(900, |all| all.p90 as f64),
+    LatencyP90 = "latency_p90": percentile(900, |all| all.p90.microseconds()),
     /// 99th percentile.
     LatencyP99 = "latency_p99": About {
-        title: "Latency, 99th percentile (p99)", ..percentile(990, |all| all.p99 as f64)
+        title: "Latency, 99th percentile (p99)", ..percentile(990, |all| all.p99.microseconds())
     },
     /// 99.9th percentile.
-    LatencyP999 = "latency_p999": percentile(999, |all| all.p999 as f64),
+    LatencyP999 = "latency_p999": percentile(999, |all| all.p999.microseconds()),
     /// Largest latency of the window.
-    LatencyMax = "latency_max": latency(|all| all.max as f64),
+    LatencyMax = "latency_max": latency(|all| all.max.microseconds()),
     /// Standard deviation of the latency.
     LatencyStdev = "latency_stdev": About {
         // One operation deviates from nothing.
-        fewest: 2, is_optional: true, ..latency(|all| all.stdev)
+        fewest: 2, is_optional: true, ..latency(|all| all.stdev.microseconds())
     },
     /// Bus bandwidth of a collective (nccl-tests' definition).
     Busbw = "busbw": About {
@@ -81,13 +84,13 @@ metrics! {
     /// Algorithm bandwidth of a collective: size over time.
     Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, Collective::algbw),
     /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
-    StepTime = "step_time": step(|group| Some(group.time? as f64 / 1e3)),
+    StepTime = "step_time": step(|group| Some(group.time?.microseconds())),
     /// What of [`Metric::StepTime`] is communication that the backward pass did not hide.
     StepExposed = "step_exposed": About {
-        may_be_zero: true, ..step(|group| Some(group.time?.saturating_sub(group.compute?) as f64 / 1e3))
+        may_be_zero: true, ..step(|group| Some(group.time?.saturating_sub(group.compute?).microseconds()))
     },
     /// Median time of the same buckets one after another, without a backward pass.
-    StepAlone = "step_alone": step(|group| Some(group.alone? as f64 / 1e3)),
+    StepAlone = "step_alone": step(|group| Some(group.alone?.microseconds())),
     /// CPU time spent per GiB of payload, at the initiator.
     CpuTimePerGib = "cpu_time_per_gib": spent("s/GiB", Side::Initiator, cpu_per_gib),
     /// CPU time spent per GiB of payload, at the responder.
@@ -138,7 +141,7 @@ pub enum Family {
 pub enum Reads {
     /// An amount that both ends of a flow counted: its value is this per nanosecond.
     Rate(fn(&Measurement) -> f64),
-    /// A number of the distribution of single operations, in nanoseconds: its value is in microseconds.
+    /// A number of the distribution of single operations, in microseconds.
     Latency(fn(&Latency) -> f64),
     /// What one end spent on so many payload bytes of the initiator; `None` where that end counts none.
     Spent(Side, fn(&Measurement, u64) -> Option<f64>),
@@ -157,7 +160,7 @@ pub enum Side {
     Responder,
 }
 
-/// One sample of a collective, as its metrics read it. Times in nanoseconds.
+/// One sample of a collective, as its metrics read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective {
     /// The operation.
@@ -167,18 +170,18 @@ pub struct Collective {
     /// Size in bytes, as nccl-tests counts it.
     pub size: u64,
     /// Median time of the slowest rank.
-    pub time: Option<u64>,
+    pub time: Option<Nanoseconds>,
     /// Time of the backward pass of a training step.
-    pub compute: Option<u64>,
+    pub compute: Option<Nanoseconds>,
     /// Median time of a training step's buckets without a backward pass.
-    pub alone: Option<u64>,
+    pub alone: Option<Nanoseconds>,
 }
 
 impl Collective {
     /// Size over time, in GB/s.
     fn algbw(&self) -> Option<f64> {
         // Bytes per nanosecond are GB/s.
-        Some(self.size as f64 / self.time? as f64)
+        Some(self.size as f64 / self.time?.as_f64())
     }
 
     /// The same by nccl-tests' factor, in GB/s.
@@ -192,7 +195,7 @@ const LATENCY: About = About {
     unit: "µs",
     better: Better::Lower,
     family: Family::Latency,
-    reads: Reads::Latency(|all| all.p50 as f64),
+    reads: Reads::Latency(|all| all.p50.microseconds()),
     permille: None,
     fewest: 1,
     is_optional: false,
@@ -239,7 +242,7 @@ const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, u64) -> Op
 /// Seconds of CPU time per GiB of payload.
 fn cpu_per_gib(end: &Measurement, bytes: u64) -> Option<f64> {
     // Clocks of threads count nanoseconds: none at all is no reading.
-    (bytes > 0 && end.cpu > 0).then(|| end.cpu as f64 / 1e9 / (bytes as f64 / f64::from(1 << 30)))
+    (bytes > 0 && !end.cpu.is_zero()).then(|| end.cpu.seconds() / (bytes as f64 / f64::from(1 << 30)))
 }
 
 impl Metric {

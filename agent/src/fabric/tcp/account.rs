@@ -7,6 +7,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Lane, Measurement},
     terms::TestMetric,
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -25,7 +26,8 @@ fn internal(cause: String) -> Failure {
 pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let flows = shared.sinks.flows();
     complete(shared, &flows)?;
-    let started = flows.iter().map(|flow| flow.first).filter(|first| *first > 0).min().unwrap_or(0);
+    let started =
+        flows.iter().map(|flow| flow.first).filter(|first| *first > Nanoseconds::ZERO).min().unwrap_or_default();
     let last = flows.iter().map(|flow| flow.last).max().unwrap_or(started).max(started);
     let bytes = flows.iter().map(|flow| flow.bytes).sum();
     let cpu = flows.iter().map(|flow| flow.cpu).sum();
@@ -51,13 +53,13 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
 ///
 /// # Errors
 /// A thread ended without an account, or the two ends have counted different bytes.
-pub fn measurement(shared: &Shared<'_>, record: PassRecord, conducting: u64) -> Result<Measurement, Failure> {
+pub fn measurement(shared: &Shared<'_>, record: PassRecord, conducting: Nanoseconds) -> Result<Measurement, Failure> {
     let mut sources = shared.sources.flows();
     if record.theirs.is_some() {
         complete(shared, &sources)?;
     }
     let sent: u64 = sources.iter().map(|flow| flow.bytes).sum();
-    let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum::<u64>();
+    let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum();
     let theirs = record.theirs.unwrap_or_default();
     if theirs.bytes != sent {
         return Err(internal(format!("{sent} bytes were sent, the peer counted {}", theirs.bytes)));
@@ -70,8 +72,10 @@ pub fn measurement(shared: &Shared<'_>, record: PassRecord, conducting: u64) -> 
     let received = ours.bytes;
     let bytes = sent + received;
     // The initiator's clock runs from the gate to the peer's last word, the responder's over what its threads saw.
-    let begun = [record.started.unwrap_or(0), ours.started].into_iter().filter(|time| *time > 0).min().unwrap_or(0);
-    let ended = record.ended.unwrap_or(0).max(ours.started + ours.elapsed).max(begun);
+    let begun =
+        [record.started.unwrap_or_default(), ours.started].into_iter().filter(|time| *time > Nanoseconds::ZERO).min();
+    let begun = begun.unwrap_or_default();
+    let ended = record.ended.unwrap_or_default().max(ours.started + ours.elapsed).max(begun);
     Ok(Measurement {
         started: begun,
         elapsed: ended - begun,

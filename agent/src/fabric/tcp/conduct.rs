@@ -24,6 +24,7 @@ use railgauge_wire::{
     measure::Measurement,
     remedy, step,
     terms::TestMetric,
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -45,6 +46,9 @@ pub const RECEIVE: usize = 256 << 10;
 /// How long a responder that is asked to stop waits for the pass it is in to end well.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Longest time between two looks at the window and the controller's word.
+const LOOK: Nanoseconds = Nanoseconds::from_millis(100);
+
 /// What a pass needs of its link.
 pub struct Lines<'a> {
     pub channel: &'a mut Channel,
@@ -61,7 +65,7 @@ pub struct Lines<'a> {
 #[derive(Clone, Copy)]
 pub enum Part {
     /// The initiator: when to end, and when to start on the agent's clock.
-    Lead(step::Window, Option<u64>),
+    Lead(step::Window, Option<Nanoseconds>),
     /// The responder.
     Follow,
 }
@@ -167,9 +171,9 @@ fn begin<'scope, 'env: 'scope>(
 #[derive(Default)]
 pub struct PassRecord {
     /// When the gate was opened; the initiator's window begins there.
-    pub started: Option<u64>,
+    pub started: Option<Nanoseconds>,
     /// When the peer's account came.
-    pub ended: Option<u64>,
+    pub ended: Option<Nanoseconds>,
     /// The peer's account of what it received.
     pub theirs: Option<Measurement>,
     /// Our account of what we received.
@@ -205,7 +209,7 @@ impl Conductor<'_, '_> {
         Ok(self.record)
     }
 
-    fn lead(&mut self, rule: step::Window, start_at: Option<u64>) -> Result<(), Failure> {
+    fn lead(&mut self, rule: step::Window, start_at: Option<Nanoseconds>) -> Result<(), Failure> {
         self.channel.say(&Signal::Go(self.shared.pass))?;
         while wait::wait([(self.channel.as_fd(), READABLE)], Some(Duration::from_millis(100))).map_err(internal)? == [0]
         {
@@ -238,11 +242,11 @@ impl Conductor<'_, '_> {
     /// Waits for something to happen, and does what follows from it.
     fn turn(&mut self, sockets: &[TcpStream]) -> Result<(), Failure> {
         let (shared, control) = (self.shared, self.shared.control);
-        let to_mark = self.window.as_ref().map_or(u64::MAX, |window| window.mark().saturating_sub(clock::now()));
+        let to_mark = self.window.as_ref().map_or(LOOK, |window| window.mark().saturating_sub(clock::now()).min(LOOK));
         let bells = [&shared.bell, control.bell().unwrap_or(&shared.bell)];
         let [said, ..] = wait::wait(
             [(self.channel.as_fd(), READABLE), (bells[0].as_fd(), READABLE), (bells[1].as_fd(), READABLE)],
-            Some(Duration::from_nanos(to_mark.min(100_000_000))),
+            Some(to_mark.into()),
         )
         .map_err(internal)?;
         bells.iter().for_each(|bell| bell.quiet());

@@ -14,6 +14,7 @@ use railgauge_wire::{
     remedy,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 use socket2::SockRef;
 
@@ -282,7 +283,7 @@ impl Tcp {
         }
         let pass = Pass { bidirectional: timing.bidirectional, only: timing.only, ..pass };
         let mut warmed = 0;
-        if timing.warm_up > 0 {
+        if timing.warm_up > Nanoseconds::ZERO {
             let warm = Pass { purpose: Purpose::WarmUp, ..pass };
             warmed = self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), None), control)?.bytes;
         }

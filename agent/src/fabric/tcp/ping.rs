@@ -8,6 +8,7 @@ use std::{net::TcpStream, sync::atomic::Ordering};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     terms::Op,
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -88,7 +89,7 @@ pub fn echo(
     let mut stream = Stream::new(socket, 0, shared);
     let (there, back) = there_and_back(&shared.pass);
     let before = cpu::thread();
-    let (mut received, mut first) = (0u64, 0);
+    let (mut received, mut first) = (0u64, None::<Nanoseconds>);
     loop {
         let mut got = 0;
         while got < there {
@@ -98,12 +99,18 @@ pub fn echo(
             if received == shared.lanes[0].total.load(Ordering::Acquire) {
                 let cpu = cpu::thread() - before;
                 let last = clock::now();
-                return Ok(Flow { bytes: received - 1, first: first.min(last), last, cpu, ..Flow::default() });
+                return Ok(Flow {
+                    bytes: received - 1,
+                    first: first.unwrap_or_default().min(last),
+                    last,
+                    cpu,
+                    ..Flow::default()
+                });
             }
         }
         // Not in every round: whatever the responder does between two messages costs the initiator time.
-        if first == 0 {
-            first = clock::now();
+        if first.is_none() {
+            first = Some(clock::now());
         }
         if let Some(stage) = &mut stage {
             if shared.pass.op != Op::Read {

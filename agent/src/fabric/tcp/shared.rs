@@ -7,6 +7,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Latency,
     remedy, step,
+    unit::Nanoseconds,
 };
 
 use super::signal::Pass;
@@ -27,7 +28,7 @@ pub struct Shared<'a> {
     pub rule: Option<step::Window>,
     /// Sources end after the message they are at.
     pub halt: AtomicBool,
-    /// When the first payload byte of any stream arrived, on the agent's clock; 0 before.
+    /// When the first payload byte of any stream arrived, in nanoseconds on the agent's clock; 0 before.
     pub origin: AtomicU64,
     pub lanes: Vec<Lane>,
     pub sources: Team,
@@ -63,10 +64,10 @@ pub struct Flow {
     /// Payload bytes.
     pub bytes: u64,
     /// First and last moment, on the agent's clock.
-    pub first: u64,
-    pub last: u64,
-    /// CPU time in nanoseconds.
-    pub cpu: u64,
+    pub first: Nanoseconds,
+    pub last: Nanoseconds,
+    /// CPU time.
+    pub cpu: Nanoseconds,
     /// Bytes over time; sinks only.
     pub slices: Option<Slices>,
     /// Its own window and times; latency loops only.

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use railgauge_wire::failure::Failure;
+use railgauge_wire::{failure::Failure, unit::Nanoseconds};
 
 use super::{
     memory::Bounce,
@@ -32,7 +32,7 @@ pub fn run(
     let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size);
     let region = keep.map_or(buffer.len(), |size| size as usize);
     let before = cpu::thread();
-    let (mut received, mut at, mut last) = (0u64, 0, 0);
+    let (mut received, mut at, mut last) = (0u64, 0, Nanoseconds::ZERO);
     let mut slices: Option<Slices> = None;
     let mut beyond = [0];
     loop {
@@ -57,7 +57,7 @@ pub fn run(
             lane.received.store(received - u64::from(done), Ordering::Relaxed);
         }
         if done {
-            let first = shared.origin.load(Ordering::Relaxed);
+            let first = Nanoseconds(shared.origin.load(Ordering::Relaxed));
             let cpu = cpu::thread() - before;
             return Ok(Flow { bytes: received - 1, first, last: last.max(first), cpu, slices, latency: None });
         }
@@ -65,10 +65,10 @@ pub fn run(
 }
 
 /// The moment the first byte of any stream arrived.
-fn begin(origin: &AtomicU64, now: u64) -> u64 {
-    match origin.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+fn begin(origin: &AtomicU64, now: Nanoseconds) -> Nanoseconds {
+    match origin.compare_exchange(0, now.0, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => now,
         // Two threads may see their first bytes at almost the same time; time never runs backwards for either.
-        Err(earlier) => earlier.min(now),
+        Err(earlier) => Nanoseconds(earlier).min(now),
     }
 }

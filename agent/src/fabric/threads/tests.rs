@@ -1,6 +1,7 @@
 use railgauge_wire::{
     link::{Knobs, Role},
     terms::{Memory, Op, Service, Transport},
+    unit::Nanoseconds,
 };
 
 use super::*;
@@ -40,35 +41,45 @@ fn queue_pairs_are_divided_and_counted_on() {
 #[test]
 fn windows_are_laid_end_to_end_and_never_on_top_of_one_another() {
     let one = Measurement {
-        started: 100,
-        elapsed: 1_000,
+        started: Nanoseconds(100),
+        elapsed: Nanoseconds(1_000),
         operations: 10,
         bytes: 640,
         moved: Some(700),
-        cpu: 900,
+        cpu: Nanoseconds(900),
         slices: vec![1, 2, 3],
         ..Measurement::default()
     };
-    let late = Measurement { started: 300, slices: vec![10, 20], ..one.clone() };
+    let late = Measurement { started: Nanoseconds(300), slices: vec![10, 20], ..one.clone() };
     let both = added(&one, &late);
-    assert_eq!((both.started, both.elapsed), (100, 1_200));
-    assert_eq!((both.operations, both.bytes, both.moved, both.cpu), (20, 1_280, Some(1_400), 1_800));
+    assert_eq!([both.started, both.elapsed, both.cpu], [100, 1_200, 1_800].map(Nanoseconds));
+    assert_eq!((both.operations, both.bytes, both.moved), (20, 1_280, Some(1_400)));
     assert_eq!(both.slices, [11, 22]);
-    let idle = Measurement { started: 0, elapsed: 9_000, cpu: 5, ..Measurement::default() };
-    assert_eq!((added(&idle, &one).started, added(&one, &idle).elapsed, added(&one, &idle).cpu), (100, 1_000, 905));
+    let idle = Measurement { elapsed: Nanoseconds(9_000), cpu: Nanoseconds(5), ..Measurement::default() };
+    let (before, after) = (added(&idle, &one), added(&one, &idle));
+    assert_eq!([before.started, after.elapsed, after.cpu], [100, 1_000, 905].map(Nanoseconds));
     // Where one has not counted, nobody knows the sum.
     assert_eq!(added(&one, &Measurement { moved: None, ..late }).moved, None);
 }
 
 fn timed(metric: TestMetric, window: Window, only: Option<u32>) -> Step {
     let op = Op::Write;
-    Step::Time(Timing { op, metric, size: 64, window, warm_up: 0, start_at: None, bidirectional: false, only })
+    Step::Time(Timing {
+        op,
+        metric,
+        size: 64,
+        window,
+        warm_up: Nanoseconds::ZERO,
+        start_at: None,
+        bidirectional: false,
+        only,
+    })
 }
 
 #[test]
 fn a_queue_pair_alone_is_measured_by_its_own_thread() {
     let owner = |only| {
-        let mut step = timed(TestMetric::Bandwidth, Window::Duration(1), only);
+        let mut step = timed(TestMetric::Bandwidth, Window::Duration(Nanoseconds(1)), only);
         let thread = alone(&mut step, &[3, 2, 2]).map_err(|failure| failure.kind);
         let Step::Time(timing) = step else { panic!("no timed step") };
         thread.map(|thread| (thread, timing.only))
@@ -84,9 +95,11 @@ fn a_queue_pair_alone_is_measured_by_its_own_thread() {
 fn only_a_bandwidth_over_a_fixed_time_or_number_is_divided() {
     let timing = |metric, window| together(&timed(metric, window, None));
     let now = clock::now();
-    let Ok(Step::Time(planned)) = timing(TestMetric::Bandwidth, Window::Duration(1)) else { panic!("no timed step") };
+    let Ok(Step::Time(planned)) = timing(TestMetric::Bandwidth, Window::Duration(Nanoseconds(1))) else {
+        panic!("no timed step")
+    };
     assert!(planned.start_at.is_some_and(|start| start >= now + LEAD));
-    let adaptive = Window::Adaptive { relative: 0.1, at_least: 1, at_most: 2 };
+    let adaptive = Window::Adaptive { relative: 0.1, at_least: Nanoseconds(1), at_most: Nanoseconds(2) };
     assert_eq!(timing(TestMetric::Bandwidth, adaptive).unwrap_err().kind, Kind::Unsupported);
-    assert_eq!(timing(TestMetric::Latency, Window::Duration(1)).unwrap_err().kind, Kind::Unsupported);
+    assert_eq!(timing(TestMetric::Latency, Window::Duration(Nanoseconds(1))).unwrap_err().kind, Kind::Unsupported);
 }

@@ -6,6 +6,7 @@ use railgauge_wire::{
     remedy,
     step::{Timing, Window},
     terms::{Op, Service},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -22,8 +23,8 @@ use crate::{
     verbs::send::Sends,
 };
 
-/// How long nothing may arrive before what is still missing is taken for lost, in nanoseconds.
-pub const QUIET: u64 = 100_000_000;
+/// How long nothing may arrive before what is still missing is taken for lost.
+pub const QUIET: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl VerbsEnd {
     /// Warms up, then streams for as long as the window says.
@@ -55,7 +56,7 @@ impl VerbsEnd {
             self.progress.announcer.announce(phase, &mut self.connection.mailbox, control)?;
         }
         let mut moved = 0;
-        if timing.warm_up > 0 {
+        if timing.warm_up > Nanoseconds::ZERO {
             let arrived = self.arrived();
             let (warm, _) = self.pass(timing, Window::Duration(timing.warm_up), control)?;
             moved += warm.bytes;
@@ -72,8 +73,7 @@ impl VerbsEnd {
         }
         let (arrived, used) = (self.arrived(), cpu::thread());
         let (tally, mut messages) = self.pass(timing, timing.window, control)?;
-        let mut measurement = tally.measurement(0);
-        measurement.cpu = cpu::thread() - used;
+        let mut measurement = tally.measurement(cpu::thread() - used);
         measurement.moved = Some(moved + measurement.operations * size);
         if heard {
             if lossy {

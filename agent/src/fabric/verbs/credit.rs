@@ -4,6 +4,7 @@
 use railgauge_wire::{
     failure::{Failure, Stage},
     terms::Service,
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -19,8 +20,8 @@ use crate::verbs::{
     words::{self, Doing},
 };
 
-/// How long an unreliable service may make no progress before what is missing is taken for lost, in nanoseconds.
-const LOST_AFTER: u64 = 2_000_000;
+/// How long an unreliable service may make no progress before what is missing is taken for lost.
+const LOST_AFTER: Nanoseconds = Nanoseconds::from_millis(2);
 
 /// The sender's side.
 pub struct Granted {
@@ -29,7 +30,7 @@ pub struct Granted {
     before: Vec<u64>,
     /// Messages taken for lost: receives they would have taken are still there.
     lost: Vec<u64>,
-    stalled: Vec<Option<u64>>,
+    stalled: Vec<Option<Nanoseconds>>,
     lossy: bool,
     stage: Option<Copies>,
 }
@@ -73,7 +74,7 @@ impl Credits for Granted {
         self.stage.as_ref().map_or(Ok(()), |stage| stage.fetch(flow, messages))
     }
 
-    fn idle(&mut self, flows: &[Sends], now: u64) {
+    fn idle(&mut self, flows: &[Sends], now: Nanoseconds) {
         if !self.lossy {
             return;
         }

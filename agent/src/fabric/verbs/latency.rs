@@ -7,6 +7,7 @@ use railgauge_wire::{
     remedy::{self, Entry},
     step::{Timing, Window},
     terms::{Op, Service},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -35,7 +36,7 @@ impl VerbsEnd {
         let op = self.latency_op(timing.op)?;
         if self.resources.service != Service::Rc {
             // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
-            std::thread::sleep(std::time::Duration::from_nanos(QUIET));
+            std::thread::sleep(QUIET.into());
         }
         let mut sends = self.latency_sends(op, timing.size)?;
         let mut waiter = self.waiter(control, Stage::Measure).undisturbed();
@@ -71,7 +72,7 @@ impl VerbsEnd {
     /// `Err` if more messages arrive than were asked for. A straggler of an earlier pass that the peer took for a ping
     /// would make every answer look early.
     fn no_strays(&mut self) -> Result<(), Failure> {
-        std::thread::sleep(std::time::Duration::from_nanos(QUIET));
+        std::thread::sleep(QUIET.into());
         let before = self.progress.receives[0].consumed();
         self.drain()?;
         match self.progress.receives[0].consumed() - before {
@@ -152,7 +153,7 @@ fn play(
     control: &Control,
     trips: u64,
 ) -> Result<Measurement, Failure> {
-    if timing.warm_up > 0 {
+    if timing.warm_up > Nanoseconds::ZERO {
         serve_first(side, waiter, (Window::Duration(timing.warm_up), timing.size), &mut Recorder::new())?;
     }
     if let Some(start) = timing.start_at {

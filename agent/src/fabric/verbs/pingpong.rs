@@ -306,6 +306,7 @@ mod tests {
 
     use super::*;
     use crate::bench::control::Control;
+    use railgauge_wire::unit::Nanoseconds;
 
     /// Answers every message at the third look.
     #[derive(Default)]
@@ -330,11 +331,11 @@ mod tests {
     #[test]
     fn the_times_of_the_operations_are_the_window() {
         let control = Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_secs(60));
-        for rule in [Rule::Iterations(1), Rule::Iterations(7), Rule::Duration(2_000_000)] {
+        for rule in [Rule::Iterations(1), Rule::Iterations(7), Rule::Duration(Nanoseconds::from_millis(2))] {
             let (mut waiter, mut recorder) = (Waiter::polling(&control, Stage::Measure), Recorder::new());
             let tally = serve_first(&mut ThirdLook::default(), &mut waiter, (rule, 8), &mut recorder).unwrap();
             let latency = recorder.finish(1);
-            let sum = (latency.mean * latency.samples as f64).round() as u64;
+            let sum = Nanoseconds((latency.mean.0 * latency.samples as f64).round() as u64);
             assert_eq!((latency.samples, sum), (tally.operations, tally.elapsed), "{rule:?}");
         }
     }

@@ -10,6 +10,7 @@ use railgauge_wire::{
     measure::Measurement,
     step::Window as Rule,
     terms::{Op, TestMetric},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -243,8 +244,8 @@ fn unexpected(phase: Phase) -> Failure {
 #[derive(Default)]
 struct Count {
     window: Option<Window>,
-    cpu: u64,
-    last: u64,
+    cpu: Nanoseconds,
+    last: Nanoseconds,
 }
 
 impl Count {

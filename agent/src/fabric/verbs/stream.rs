@@ -7,6 +7,7 @@
 use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window as Rule,
+    unit::Nanoseconds,
 };
 
 use super::waiter::Waiter;
@@ -34,7 +35,7 @@ pub trait Credits {
     }
 
     /// Nothing has completed for a while.
-    fn idle(&mut self, flows: &[Sends], now: u64);
+    fn idle(&mut self, flows: &[Sends], now: Nanoseconds);
 }
 
 /// The peer's CPU takes no part: nothing to wait for.
@@ -46,7 +47,7 @@ impl Credits for Unlimited {
         u64::MAX
     }
 
-    fn idle(&mut self, _flows: &[Sends], _now: u64) {}
+    fn idle(&mut self, _flows: &[Sends], _now: Nanoseconds) {}
 }
 
 /// What to do about messages that arrive while we send.

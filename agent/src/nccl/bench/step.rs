@@ -4,7 +4,7 @@
 //! The backward pass is a timer of the host. It takes nothing from the GPU, so what a real one loses to the channels of NCCL
 //! that run beside it is not in these numbers.
 
-use railgauge_wire::{failure::Failure, group::CollectiveSpec};
+use railgauge_wire::{failure::Failure, group::CollectiveSpec, unit::Nanoseconds};
 
 use super::{Bench, Timed};
 use crate::{
@@ -15,10 +15,10 @@ use crate::{
 
 /// A step's buckets, ready to be repeated.
 pub(super) struct Step<'b> {
-    /// Each with the nanoseconds from the step's beginning after which the backward pass has filled it.
-    calls: Vec<(Call<'b>, u64)>,
-    /// Length of the backward pass in nanoseconds.
-    compute: u64,
+    /// Each with the time from the step's beginning after which the backward pass has filled it.
+    calls: Vec<(Call<'b>, Nanoseconds)>,
+    /// Length of the backward pass.
+    compute: Nanoseconds,
 }
 
 impl Bench {
@@ -35,23 +35,23 @@ impl Bench {
     }
 
     /// Does one step, and tells its time: until all buckets are reduced and the backward pass is over.
-    pub(super) fn step(&self, step: &Step<'_>) -> Result<u64, Failure> {
+    pub(super) fn step(&self, step: &Step<'_>) -> Result<Nanoseconds, Failure> {
         let begin = clock::now();
         for (call, ready) in &step.calls {
-            super::spin_until(begin + ready);
+            super::spin_until(begin + *ready);
             self.communicator.queue(call, &self.stream)?;
         }
         self.settle()?;
         super::spin_until(begin + step.compute);
-        Ok((clock::now() - begin).max(1))
+        Ok((clock::now() - begin).max(Nanoseconds(1)))
     }
 
     /// The time of the same buckets one after another, with no backward pass beside them.
-    fn alone(&self, step: &Step<'_>) -> Result<u64, Failure> {
+    fn alone(&self, step: &Step<'_>) -> Result<Nanoseconds, Failure> {
         let begin = clock::now();
         step.calls.iter().try_for_each(|(call, _)| self.communicator.queue(call, &self.stream))?;
         self.settle()?;
-        Ok((clock::now() - begin).max(1))
+        Ok((clock::now() - begin).max(Nanoseconds(1)))
     }
 
     /// The timed steps, each behind a barrier and after its buckets alone. The result is overwritten before the last one if
@@ -67,7 +67,7 @@ impl Bench {
         self.say("timed training steps");
         let (mut times, mut alone) = (Vec::new(), Vec::new());
         let (before, begin) = (cpu::thread(), clock::now());
-        let mut elapsed = 0;
+        let mut elapsed = Nanoseconds::ZERO;
         loop {
             let further = cut.further(times.len() as u64, elapsed);
             for _ in 0..further.max(1) {

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Nanoseconds};
 
 use super::wrong::{Wrong, nearest};
 use crate::plan::model::Written;
@@ -69,16 +69,16 @@ pub fn in_bounds(bytes: i128, text: &str) -> Result<u64, Wrong> {
     }
 }
 
-/// A duration in nanoseconds, below 2^64.
+/// A duration, below 2^64 nanoseconds.
 ///
 /// # Errors
 /// No number, no known unit, or not whole nanoseconds.
-pub fn duration(text: &str) -> Result<u64, Wrong> {
+pub fn duration(text: &str) -> Result<Nanoseconds, Wrong> {
     let help = "durations have a unit: \"500us\", \"200ms\", \"2s\", \"1min\", \"1h\"";
     let (number, unit, at) = split(text, help)?;
     let factor = factor(text, unit, at, TIMES, help)?;
     exact(number, factor)
-        .and_then(|nanoseconds| u64::try_from(nanoseconds).map_err(|_| Fault::TooLarge))
+        .and_then(|nanoseconds| u64::try_from(nanoseconds).map(Nanoseconds).map_err(|_| Fault::TooLarge))
         .map_err(|fault| Wrong::new(0..text.len(), format!("`{text}` {}", fault.words("nanoseconds")), help))
 }
 
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn durations_need_a_unit() {
-        assert_eq!(duration("1.5 ms"), Ok(1_500_000));
-        assert_eq!(duration("2s"), Ok(2_000_000_000));
+        assert_eq!(duration("1.5 ms"), Ok(Nanoseconds(1_500_000)));
+        assert_eq!(duration("2s"), Ok(Nanoseconds::from_secs(2)));
         for text in ["2", "2 sec", "0.5ns", "99999999999999h"] {
             assert!(duration(text).is_err(), "{text}");
         }

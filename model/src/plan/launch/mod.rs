@@ -120,7 +120,7 @@ pub fn read(launch: &Table<'_>, there: bool) -> Launch {
         via,
         in_flight: launch.whole("in_flight").map_or(1, |at| at.value),
         retries: launch.whole("retries").map_or(0, |at| at.value),
-        timeout: Duration::from_nanos(launch.time("timeout").map_or(0, |at| at.value)),
+        timeout: launch.time("timeout").map_or(Duration::ZERO, |at| at.value.into()),
         keep_agent: launch.flag("keep_agent").is_some_and(|at| at.value),
         agent_dir: agent_dir(launch),
         env: environment(launch),

@@ -3,6 +3,7 @@
 
 use std::{ops::Range, path::PathBuf};
 
+use railgauge_wire::unit::Nanoseconds;
 use toml::de::DeValue;
 
 use super::{
@@ -126,11 +127,11 @@ impl<'a> Table<'a> {
         Some(At { value: from_word(word.value)?, span: word.span, own: word.own })
     }
 
-    /// A duration within the bounds of its key, in nanoseconds.
-    pub fn time(&self, name: &str) -> Option<At<u64>> {
+    /// A duration within the bounds of its key.
+    pub fn time(&self, name: &str) -> Option<At<Nanoseconds>> {
         let Shape::Time(least, most) = self.key(name).shape else { return None };
         let time = self.parsed(name, quantity::duration)?;
-        let bound = |text| quantity::duration(text).unwrap_or(0);
+        let bound = |text| quantity::duration(text).unwrap_or_default();
         if (bound(least)..=bound(most)).contains(&time.value) {
             return Some(time);
         }

@@ -1,6 +1,6 @@
 //! Patterns whose flows run at the same time and share NICs on purpose.
 
-use railgauge_wire::{step::Window, terms::TestMetric};
+use railgauge_wire::{step::Window, terms::TestMetric, unit::Nanoseconds};
 
 use super::{
     members::Members,
@@ -13,7 +13,7 @@ use crate::plan::{
 };
 
 /// Shortest window: five slices of 100 ms, of which the first and the last may lie at the edge of the overlap.
-const SHORTEST: u64 = 500_000_000;
+const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
 /// Reads a pattern of this kind by its name; `None` after saying what is wrong.
 pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnce> {

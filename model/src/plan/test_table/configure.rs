@@ -47,7 +47,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Configure
         }
         words
     });
-    let timeout = Duration::from_nanos(table.time("timeout")?.value);
+    let timeout = Duration::from(table.time("timeout")?.value);
     (!apply.is_empty() && !undo.is_empty()).then_some(Configure { apply, undo, timeout })
 }
 

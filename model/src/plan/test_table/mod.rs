@@ -99,7 +99,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     };
     let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
     let window = window::read(table, pair);
-    let time = |name| Duration::from_nanos(table.time(name).map_or(0, |at| at.value));
+    let time = |name| table.time(name).map_or(Duration::ZERO, |at| at.value.into());
     let mut test = Test {
         name: name(table, &kind),
         op: kind.op.unwrap_or(Op::Write),

@@ -113,6 +113,8 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
 mod tests {
     use std::path::Path;
 
+    use railgauge_wire::unit::Nanoseconds;
+
     use crate::plan::{Mistakes, Plan, parse};
 
     const HEAD: &str = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-4]\"]\n\
@@ -129,7 +131,10 @@ mod tests {
         let test = &plan.tests[0];
         assert_eq!(test.sizes, [16_060_522_496]);
         let training = test.collective.as_ref().unwrap().training.as_ref().unwrap();
-        assert_eq!((training.bucket, training.first_bucket, training.compute), (25 << 20, 1 << 20, 900_000_000));
+        assert_eq!(
+            (training.bucket, training.first_bucket, training.compute),
+            (25 << 20, 1 << 20, Nanoseconds::from_millis(900))
+        );
         let sizes =
             read("op = \"all_reduce\"\nsizes = [\"1MiB\", \"8MiB\"]\nbucket = \"2MiB\"\ncompute = \"0s\"\n").unwrap();
         assert_eq!(sizes.tests[0].sizes, [1 << 20, 8 << 20]);

@@ -1,6 +1,6 @@
 //! `measure`: how long one measurement is.
 
-use railgauge_wire::step::Window;
+use railgauge_wire::{step::Window, unit::Nanoseconds};
 use toml::de::DeValue;
 
 use crate::plan::{
@@ -28,7 +28,8 @@ pub static WINDOW: Section = Section {
 
 const HELP: &str =
     "write \"2s\", \"1000 iterations\", or { confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }";
-const LONGEST: u64 = 3_600_000_000_000;
+const SHORTEST: Nanoseconds = Nanoseconds::from_millis(1);
+const LONGEST: Nanoseconds = Nanoseconds::from_secs(3600);
 
 /// Reads `measure` of a test.
 pub fn read(test: &Table<'_>, adaptive: bool) -> Option<Window> {
@@ -64,7 +65,7 @@ fn text(text: &str) -> Result<Window, Wrong> {
         });
     }
     match quantity::duration(text) {
-        Ok(time @ 1_000_000..=LONGEST) => Ok(Window::Duration(time)),
+        Ok(time) if (SHORTEST..=LONGEST).contains(&time) => Ok(Window::Duration(time)),
         Ok(_) => {
             Err(Wrong::new(whole, format!("`{text}` is not from 1ms to 1h"), "two seconds are a good start: \"2s\""))
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use railgauge_wire::step::Window;
+use railgauge_wire::{step::Window, unit::Nanoseconds};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{
@@ -60,7 +60,7 @@ fn groups_of_different_sizes_leave_hosts_idle_and_say_so() {
 #[test]
 fn the_way_to_a_common_start_takes_its_time() {
     let mut plan = plan(Pattern::AtOnce(AtOnce::Ring), Rails::Aligned, &[1; 3], 0);
-    plan.tests[0].window = Window::Duration(2_000_000_000);
+    plan.tests[0].window = Window::Duration(Nanoseconds::from_secs(2));
     assert_eq!(Time::of_case(&plan.tests[0]).at_least, OVERHEAD + LEAD + Duration::from_secs(2));
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use railgauge_wire::{
     step::Window,
     terms::{Op, TestMetric},
+    unit::Nanoseconds,
 };
 
 use super::{plan, scheduled};
@@ -27,7 +28,7 @@ const ONCE: u128 = 5 * (64 + 4096 + 65536);
 #[test]
 fn a_window_of_a_duration_is_bounded_by_the_rate() {
     let (time, volume) = effort(|test| {
-        test.window = Window::Duration(2_000_000_000);
+        test.window = Window::Duration(Nanoseconds::from_secs(2));
         test.warm_up = Duration::from_millis(500);
         test.repeats = 3;
     });
@@ -73,7 +74,8 @@ fn iterations_are_exact_without_a_warm_up() {
 #[test]
 fn adaptive_windows_have_a_range() {
     let (mut time, volume) = effort(|test| {
-        test.window = Window::Adaptive { relative: 0.01, at_least: 1_000_000_000, at_most: 5_000_000_000 }
+        test.window =
+            Window::Adaptive { relative: 0.01, at_least: Nanoseconds::from_secs(1), at_most: Nanoseconds::from_secs(5) }
     });
     assert_eq!(time, Time { at_least: Duration::from_millis(1020), at_most: Some(Duration::from_millis(5020)) });
     assert_eq!(volume.flowing, 6 * 5_000_000_000);

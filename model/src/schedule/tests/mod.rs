@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, time::Duration};
 use railgauge_wire::{
     step::Window,
     terms::{Memory, Op, Service, TestMetric, Transport},
+    unit::Nanoseconds,
 };
 
 use super::{Flow, Inventory, Port, Schedule, schedule};
@@ -52,7 +53,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         rails,
         hosts: (0..hosts).map(|index| format!("h{index}")).collect(),
         repeats: 1,
-        window: Window::Duration(1),
+        window: Window::Duration(Nanoseconds(1)),
         warm_up: Duration::ZERO,
         verify: true,
         deadline: Duration::from_secs(10),

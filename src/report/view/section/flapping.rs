@@ -80,9 +80,9 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
     for result in &data.results {
         for (repeat, sample) in &result.samples {
             let rates: Vec<f64> =
-                sample.initiator.slices.iter().map(|bytes| *bytes as f64 * 8.0 / SLICE as f64).collect();
+                sample.initiator.slices.iter().map(|bytes| *bytes as f64 * 8.0 / SLICE.as_f64()).collect();
             let Ok(median) = median(&rates) else { continue };
-            let messages = median * SLICE as f64 / 8.0 / result.case.cell.size.max(1) as f64;
+            let messages = median * SLICE.as_f64() / 8.0 / result.case.cell.size.max(1) as f64;
             if rates.len() < AT_LEAST || messages < MESSAGES {
                 coarse += 1;
                 continue;
@@ -159,7 +159,7 @@ fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, String> {
     let (name, repeat) = (window.result.link_name(), window.repeat + 1);
     Ok(Figure {
         title: format!("{name}, {cell}, repeat {repeat}"),
-        svg: slices(&window.rates, window.median, SLICE as f64 / 1e9)?,
+        svg: slices(&window.rates, window.median, SLICE.seconds())?,
         legend: vec![
             ("k-worst".to_owned(), "each 100 ms".to_owned()),
             ("k-limit".to_owned(), "median of the window".to_owned()),

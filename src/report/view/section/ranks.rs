@@ -24,7 +24,7 @@ pub(super) fn ranks(data: &Data<'_>) -> Option<Table> {
     let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
     for result in data.results.iter().filter(trusted) {
         for (repeat, sample) in &result.samples {
-            let times: Vec<f64> = sample.ranks.iter().map(|rank| rank.p50 as f64).collect();
+            let times: Vec<f64> = sample.ranks.iter().map(|rank| rank.p50.as_f64()).collect();
             let Ok(centre) = median(&times) else { continue };
             for (rank, time) in sample.ranks.iter().zip(&times) {
                 let over = 100.0 * (time / centre - 1.0);
@@ -34,8 +34,8 @@ pub(super) fn ranks(data: &Data<'_>) -> Option<Table> {
                     rank.device.clone(),
                     data.cell_words((data.variant(result), largest)),
                     (repeat + 1).to_string(),
-                    number(time / 1e3),
-                    number(rank.max as f64 / 1e3),
+                    number(rank.p50.microseconds()),
+                    number(rank.max.microseconds()),
                     change(over),
                 ];
                 rows.push((over, row));

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::{Metric, TestMetric};
+use railgauge_wire::{
+    terms::{Metric, TestMetric},
+    unit::Nanoseconds,
+};
 
 use super::{Data, Figure};
 use crate::{
@@ -65,7 +68,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
     let samples = results.iter().flat_map(|result| &result.samples);
     // Part of every sample, and never taken off.
     let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).map(|l| l.timer).max() {
-        Some(timer @ 1..) => format!("; reading the clock, {timer} ns, is part of each"),
+        Some(timer) if !timer.is_zero() => format!("; reading the clock, {timer} ns, is part of each"),
         _ => String::new(),
     };
     Ok(Some(Figure { title: format!("Distribution of latencies at {title}{clock}"), svg, legend }))
@@ -73,7 +76,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, S
 
 /// The histograms of all samples of these cases as one.
 fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogram {
-    let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut buckets: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
     let samples = results.into_iter().flat_map(|result| result.samples.iter());
     for (edge, n) in samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).flat_map(|l| &l.histogram) {
         let sum = buckets.entry(*edge).or_default();

@@ -54,7 +54,7 @@ pub(super) fn together(data: &Data<'_>) -> Result<Option<Together>, String> {
         .filter_map(|(first, repeat, pass)| {
             let (from, until) = pass.overlap?;
             let total = pass.flows.iter().map(|flow| flow.gbps).sum::<Option<f64>>()?;
-            let seconds = (until - from) as f64 / 1e9;
+            let seconds = (until - from).seconds();
             Some(Round { first, repeat, pass, seconds, total, fairness: pass.fairness()? })
         })
         .collect();
@@ -148,7 +148,7 @@ fn figure(data: &Data<'_>, round: &Round<'_>) -> Result<Option<Figure>, String> 
         if round.pass.flows.len() > LISTED { format!("the first {LISTED} flows") } else { "each flow".to_owned() };
     Ok(Some(Figure {
         title: format!("Flows {}, {cell}, repeat {}", place(round), round.repeat + 1),
-        svg: flows(&each, &sum, SLICE as f64 / 1e9)?,
+        svg: flows(&each, &sum, SLICE.seconds())?,
         legend: vec![("k-main".to_owned(), drawn), ("k-worst".to_owned(), "all together".to_owned())],
     }))
 }

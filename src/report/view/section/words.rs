@@ -136,7 +136,7 @@ fn step(training: &Training) -> String {
         training.model.as_ref().map_or_else(String::new, |model| format!(" of {model}")),
         size(training.bucket),
         size(training.first_bucket),
-        number(training.compute as f64 / 1e6),
+        number(training.compute.milliseconds()),
     )
 }
 

@@ -1,0 +1,201 @@
+//! Times and readings of clocks.
+
+use std::{
+    fmt,
+    ops::{Add, Div, Mul, Sub},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+amount! {
+    /// A time in nanoseconds, or what a clock shows: nanoseconds since it began to count.
+    Nanoseconds
+}
+
+impl Nanoseconds {
+    /// Nanoseconds of a microsecond.
+    pub const PER_MICROSECOND: f64 = 1e3;
+
+    /// A number of milliseconds.
+    #[must_use]
+    pub const fn from_millis(milliseconds: u64) -> Self {
+        Self(milliseconds * 1_000_000)
+    }
+
+    /// A number of seconds.
+    #[must_use]
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds * 1_000_000_000)
+    }
+
+    /// The time later or, below zero, earlier by `offset`; it stays at zero and at [`Self::MAX`].
+    #[must_use]
+    pub const fn saturating_add_signed(self, offset: NanosecondsI64) -> Self {
+        Self(self.0.saturating_add_signed(offset.0))
+    }
+
+    /// The time since `start`, below zero if that is later; at most [`NanosecondsI64::MAX`] and at least
+    /// [`NanosecondsI64::MIN`].
+    #[must_use]
+    pub const fn saturating_since(self, start: Self) -> NanosecondsI64 {
+        let time = self.0.abs_diff(start.0);
+        match self.0 >= start.0 {
+            true => NanosecondsI64(0_i64.saturating_add_unsigned(time)),
+            false => NanosecondsI64(0_i64.saturating_sub_unsigned(time)),
+        }
+    }
+
+    /// In microseconds.
+    #[must_use]
+    pub const fn microseconds(self) -> f64 {
+        self.0 as f64 / Self::PER_MICROSECOND
+    }
+
+    /// In milliseconds.
+    #[must_use]
+    pub const fn milliseconds(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub const fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+/// The longest amount where the time is longer than that (584 years).
+impl From<Duration> for Nanoseconds {
+    fn from(time: Duration) -> Self {
+        u64::try_from(time.as_nanos()).map_or(Self::MAX, Self)
+    }
+}
+
+impl From<Nanoseconds> for Duration {
+    fn from(time: Nanoseconds) -> Self {
+        Self::from_nanos(time.0)
+    }
+}
+
+impl From<Nanoseconds> for NanosecondsF64 {
+    fn from(time: Nanoseconds) -> Self {
+        Self(time.as_f64())
+    }
+}
+
+impl TryFrom<Nanoseconds> for NanosecondsI64 {
+    type Error = std::num::TryFromIntError;
+
+    /// Fails beyond 292 years.
+    fn try_from(time: Nanoseconds) -> Result<Self, Self::Error> {
+        i64::try_from(time.0).map(Self)
+    }
+}
+
+/// A time in nanoseconds that need not be a whole number of them: a mean, a deviation, a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NanosecondsF64(pub f64);
+
+impl NanosecondsF64 {
+    /// In microseconds.
+    #[must_use]
+    pub const fn microseconds(self) -> f64 {
+        self.0 / Nanoseconds::PER_MICROSECOND
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub const fn seconds(self) -> f64 {
+        self.0 / 1e9
+    }
+}
+
+impl fmt::Display for NanosecondsF64 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Add for NanosecondsF64 {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Mul<f64> for NanosecondsF64 {
+    type Output = Self;
+
+    fn mul(self, factor: f64) -> Self {
+        Self(self.0 * factor)
+    }
+}
+
+impl Div<f64> for NanosecondsF64 {
+    type Output = Self;
+
+    fn div(self, divisor: f64) -> Self {
+        Self(self.0 / divisor)
+    }
+}
+
+/// A time in nanoseconds with a sign: one clock minus another, or before and after a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NanosecondsI64(pub i64);
+
+impl NanosecondsI64 {
+    /// The earliest.
+    pub const MIN: Self = Self(i64::MIN);
+    /// The latest.
+    pub const MAX: Self = Self(i64::MAX);
+    /// Neither before nor after.
+    pub const ZERO: Self = Self(0);
+
+    /// The number as a float, rounded beyond 2^53.
+    #[must_use]
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// How far it is from zero, in either direction.
+    #[must_use]
+    pub const fn distance(self) -> Nanoseconds {
+        Nanoseconds(self.0.unsigned_abs())
+    }
+
+    /// In seconds.
+    #[must_use]
+    pub const fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The moment so much later, at most [`Self::MAX`].
+    #[must_use]
+    pub const fn later(self, time: Nanoseconds) -> Self {
+        Self(self.0.saturating_add_unsigned(time.0))
+    }
+
+    /// The moment so much earlier, at least [`Self::MIN`].
+    #[must_use]
+    pub const fn earlier(self, time: Nanoseconds) -> Self {
+        Self(self.0.saturating_sub_unsigned(time.0))
+    }
+
+    /// The difference, at most [`Self::MAX`] and at least [`Self::MIN`].
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sub for NanosecondsI64 {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
