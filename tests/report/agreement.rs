@@ -124,7 +124,7 @@ fn links(test: &OfTest<'_>) {
 
 /// Matrix, legend and tables of a test.
 fn drawn_as_decided(model: &Outliers<'_>, test: &OfTest<'_>, view: &TestView) {
-    let Some(map) = &view.map else { return };
+    let Some(map) = view.map() else { return };
     for (link, cell) in test.links.iter().zip(&map.cells) {
         let case = link.result.case.id;
         assert_eq!((cell.case, cell.look), (case, link.look));

@@ -55,7 +55,7 @@ fn what_crosses_rails_may_be_lower_and_nobody_is_named() {
             assert_eq!(parts.sentence.contains("across rails"), crossed < 1.0, "{}", parts.sentence);
         }
         let others = |test: &str| test != "tcp-baseline";
-        let stand = drawn.view.tests.iter().filter(|test| others(&test.name)).filter_map(|test| test.map.as_ref());
+        let stand = drawn.view.tests.iter().filter(|test| others(&test.name)).filter_map(|test| test.map());
         assert!(stand.flat_map(|map| &map.cells).all(|cell| !cell.look.stands_out()), "{hosts} {rails} {crossed}");
     }
 }

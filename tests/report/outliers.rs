@@ -83,7 +83,7 @@ fn a_link_that_is_slow_at_one_size_only_is_said_wherever_something_is_said() {
         let parts = view.parts.as_ref().unwrap();
         assert_eq!((parts.named.len(), parts.beside, parts.nothing), (1, 0, false), "{}", parts.sentence);
         assert!([&a, &b].iter().all(|host| parts.sentence.contains(host.as_str())), "{}", parts.sentence);
-        let map = view.tests[0].map.as_ref().unwrap();
+        let map = view.tests[0].map().unwrap();
         let row = &map.links.as_ref().unwrap().rows[0];
         assert_eq!((row[1].as_str(), row[5].as_str()), ("64 KiB", "1 of 3"));
         assert!(row[6].starts_with("path between") && row[6].ends_with("(suspect)"), "{row:?}");
@@ -102,7 +102,7 @@ fn what_is_better_is_never_listed_as_worst() {
         change(&mut journal, |of, _, ends| of == test && pair(ends), factor);
         let view = view(&journal);
         let shown = view.tests.iter().find(|view| view.name == test).unwrap();
-        let map = shown.map.as_ref().unwrap();
+        let map = shown.map().unwrap();
         let listed = map.hosts.iter().flat_map(|table| &table.rows).any(|row| row[0] == "gpu003");
         assert!(!listed && map.links.is_none(), "{test}: {:?} {:?}", map.hosts, map.links);
         assert!(map.cells.iter().any(|cell| cell.look == Look::Better), "{test}");
@@ -116,7 +116,7 @@ fn a_healthy_cluster_has_nothing_that_stands_out() {
     let mut said = 0;
     for (seed, hosts) in (0..15).zip([4, 5, 6, 8, 9].into_iter().cycle()) {
         let view = view(&journal(&Scenario { seed, ..healthy(hosts) }));
-        let cells = view.tests.iter().filter_map(|test| test.map.as_ref()).flat_map(|map| &map.cells);
+        let cells = view.tests.iter().filter_map(|test| test.map()).flat_map(|map| &map.cells);
         let parts = view.parts.unwrap();
         // Of an odd number the test of neighbours leaves a host out, which is told.
         let silent = hosts % 2 == 1 && parts.named.is_empty() && parts.beside == 0 && !parts.noisy;

@@ -207,7 +207,7 @@ fn percentiles_are_shown_where_the_samples_carry_them() {
         };
         assert_eq!((shown("p99"), shown("p99.9"), shown("p50")), (p99, p999, true), "{operations} operations");
         assert_eq!(test.remarks.len(), usize::from(!p99) + usize::from(!p999));
-        let drawn = test.curves.iter().any(|figure| figure.title.contains("p99"));
+        let drawn = test.block("curves").unwrap().figures.iter().any(|figure| figure.title.contains("p99"));
         assert_eq!(drawn, p99, "{operations} operations");
     }
 }

@@ -58,7 +58,7 @@ impl Ranged for Axis {
 }
 
 /// A place of a chart and the words that appear over it.
-pub(super) type Tip = (f64, f64, String);
+pub(in crate::report) type Tip = (f64, f64, String);
 
 /// Draws axes, lets `body` draw what they are for, and puts `tips` on top. `label` is what a screen reader says.
 ///

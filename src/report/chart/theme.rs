@@ -5,9 +5,12 @@
 
 use plotters::style::RGBColor;
 
+/// What a colour stands for.
+pub(in crate::report) type Role = RGBColor;
+
 macro_rules! roles {
     ($($(#[$doc:meta])* $name:ident = $number:literal $class:literal;)+) => {
-        $($(#[$doc])* pub(super) const $name: RGBColor = RGBColor(1, 2, $number);)+
+        $($(#[$doc])* pub(in crate::report) const $name: Role = RGBColor(1, 2, $number);)+
         const ROLES: &[(u8, &str)] = &[$(($number, $class)),+];
     };
 }

@@ -4,7 +4,7 @@ use crate::analysis::words::size;
 
 /// An axis: what it shows, from where to where, and its marks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     /// What it shows, with its unit.
     pub title: String,
     /// First and last place.
@@ -14,7 +14,7 @@ pub(super) struct Axis {
 }
 
 /// From 0 to a little over `most`, with about five marks at 1, 2 or 5 times a power of ten.
-pub(super) fn from_zero(title: String, most: f64) -> Axis {
+pub(in crate::report) fn from_zero(title: String, most: f64) -> Axis {
     let most = if most > 0.0 && most.is_finite() { most * 1.06 } else { 1.0 };
     let step = step(most / 5.0);
     let marks = (0_i32..).map(|n| f64::from(n) * step).take_while(|mark| *mark <= most);
@@ -39,7 +39,7 @@ fn step(rough: f64) -> f64 {
 
 /// Logarithms to base ten, with marks at 1, 2 and 5 times every power of ten, or at the powers alone where the axis
 /// spans many.
-pub(super) fn decades(title: String, least: f64, most: f64) -> Axis {
+pub(in crate::report) fn decades(title: String, least: f64, most: f64) -> Axis {
     let (low, high) = (least.max(1e-9).log10(), most.max(1e-9).log10());
     let room = ((high - low) * 0.04).max(0.02);
     let range = (low - room, high + room);
@@ -65,7 +65,7 @@ pub(super) fn dates((first, last): (i64, i64), text: fn(i64) -> String) -> Axis 
 }
 
 /// Logarithms to base two of message sizes, with at most eight marks.
-pub(super) fn sizes(title: String, list: &[u64]) -> Axis {
+pub(in crate::report) fn sizes(title: String, list: &[u64]) -> Axis {
     let place = |bytes: u64| (bytes.max(1) as f64).log2();
     let (low, high) = (list.iter().min().copied().unwrap_or(1), list.iter().max().copied().unwrap_or(2));
     let room = ((place(high) - place(low)) * 0.03).max(0.1);
@@ -80,7 +80,7 @@ pub(super) fn sizes(title: String, list: &[u64]) -> Axis {
 }
 
 /// Shares of a distribution in percent on a scale of nines: 50, 90, 99, … up to `most` (under 1), at most 99.999.
-pub(super) fn nines(title: String, most: f64) -> Axis {
+pub(in crate::report) fn nines(title: String, most: f64) -> Axis {
     let top = nine(most).clamp(1.0, 5.0) + 0.12;
     let marks = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
     let marks = marks.into_iter().filter(|share| nine(*share) <= top);
@@ -92,7 +92,7 @@ pub(super) fn nines(title: String, most: f64) -> Axis {
 }
 
 /// The place of a share on a scale of nines.
-pub(super) fn nine(share: f64) -> f64 {
+pub(in crate::report) fn nine(share: f64) -> f64 {
     -(1.0 - share).max(1e-12).log10()
 }
 

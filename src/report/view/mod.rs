@@ -32,7 +32,7 @@ use crate::analysis::{
 pub use carriers::CarrierGroup;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
-pub use section::{Column, Figure, Flapping, Map, MapCell, Table, TestView};
+pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
 pub(super) use section::{number_column, text_column};
 pub use troubles::{TroubleGroup, TroubleLink};
 

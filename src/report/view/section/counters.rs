@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{Table, number_column, text_column};
+use super::{
+    Block, Data,
+    table::{Table, number_column, text_column},
+};
 use crate::analysis::results::CaseResult;
 
 /// Parts of the names of counters worth a look, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
@@ -39,8 +42,14 @@ pub(in crate::report) fn telling(name: &str) -> bool {
     TELLING.iter().any(|part| name.contains(part))
 }
 
+/// The counters that moved; `None` if none did.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+    let block = |table| Block { heading: "Counters that moved", table: Some(table), ..Block::default() };
+    Ok(counters(&data.results).map(block))
+}
+
 /// The sums over a test, the largest first; `None` if nothing moved.
-pub(super) fn counters(results: &[&CaseResult<'_>]) -> Option<Table> {
+fn counters(results: &[&CaseResult<'_>]) -> Option<Table> {
     let mut sums: BTreeMap<(&str, &str), (u64, usize)> = BTreeMap::new();
     for result in results {
         for (_, sample) in &result.samples {

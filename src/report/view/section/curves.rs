@@ -5,17 +5,41 @@ use std::collections::BTreeMap;
 use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Metric, TestMetric};
 
-use super::{Data, Figure, headline};
+use super::{Block, Data, Figure, headline};
 use crate::{
-    analysis::{frame::Spread, outliers::Link, percentile, words::count},
-    report::chart::curve::{Point, curve},
+    analysis::{
+        frame::Spread,
+        outliers::Link,
+        percentile,
+        words::{count, number, size},
+    },
+    report::chart::{
+        Tip,
+        layers::{Layer, Places, layers},
+        theme::{INNER, LIMIT, MAIN, OUTER, WORST},
+        ticks::{decades, from_zero, sizes},
+    },
 };
 
 /// How many times the lowest ceiling the highest must be for the line to be called the lowest.
 const UNLIKE: f64 = 1.01;
 
-/// The figures of a test; none where it has only one size.
-pub(super) fn curves(data: &Data<'_>) -> Result<Vec<Figure>, String> {
+/// One size of a metric over message sizes: the median of all links, how far they spread, the worst link, and the ceiling.
+struct Point {
+    /// Message size in bytes.
+    size: u64,
+    /// Smallest, 5th percentile, median, 95th percentile and largest value over the links.
+    quantiles: [f64; 5],
+    /// Whether the links are enough for the percentiles among these.
+    inner: bool,
+    /// Ceiling, where one is known.
+    ceiling: Option<f64>,
+    /// Value of the worst link.
+    worst: Option<f64>,
+}
+
+/// The figures of a test; `None` where it has only one size.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     let shown: &[Metric] = match (data.test.metric, data.test.op.is_collective()) {
         (TestMetric::Bandwidth, false) if data.test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
         (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],
@@ -29,7 +53,7 @@ pub(super) fn curves(data: &Data<'_>) -> Result<Vec<Figure>, String> {
             figures.extend(figure(data, metric, variant)?);
         }
     }
-    Ok(figures)
+    Ok((!figures.is_empty()).then(|| Block { figures, ..Block::default() }))
 }
 
 fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure>, String> {
@@ -84,6 +108,52 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
         words => format!("{name} by message size, {words}"),
     };
     Ok(Some(Figure { title, svg: curve(metric, &points)?, legend }))
+}
+
+/// Draws the curve. Where the values span more than a factor of thirty on an axis of times, it is logarithmic.
+///
+/// # Errors
+/// plotters' words.
+fn curve(metric: Metric, points: &[Point]) -> Result<String, String> {
+    let unit = metric.unit();
+    let ends = |pick: fn(&Point) -> f64| points.iter().map(pick);
+    let most = ends(|p| p.quantiles[4].max(p.ceiling.unwrap_or(0.0))).fold(0.0, f64::max);
+    let least = ends(|p| p.quantiles[0]).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let title = format!("{}, {unit}", metric.word().replace('_', " "));
+    let logarithmic = unit == "µs" && most > 30.0 * least;
+    let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
+    let list: Vec<u64> = points.iter().map(|point| point.size).collect();
+    let x = sizes("message size".to_owned(), &list);
+    let up = |value: f64| if logarithmic { value.max(1e-9).log10() } else { value };
+    let across = |bytes: u64| (bytes.max(1) as f64).log2();
+
+    let line = |pick: &dyn Fn(&Point) -> Option<f64>| -> Places {
+        points.iter().filter_map(|point| Some((across(point.size), up(pick(point)?)))).collect()
+    };
+    let area = |low: usize, high: usize| -> Places {
+        let upper = line(&|point| Some(point.quantiles[high]));
+        line(&|point| Some(point.quantiles[low])).into_iter().chain(upper.into_iter().rev()).collect()
+    };
+    let tips: Vec<Tip> = points
+        .iter()
+        .map(|point| {
+            let [low, _, median, _, high] = point.quantiles.map(number);
+            let text = format!("{}: median {median} {unit}, {low} to {high}", size(point.size));
+            (across(point.size), up(point.quantiles[2]), text)
+        })
+        .collect();
+    let mut drawn = vec![Layer::Area(OUTER, area(0, 4))];
+    if points.iter().all(|point| point.inner) {
+        drawn.push(Layer::Area(INNER, area(1, 3)));
+    }
+    let median = line(&|point| Some(point.quantiles[2]));
+    drawn.extend([
+        Layer::Dashes(LIMIT, line(&|point| point.ceiling)),
+        Layer::Line(WORST, line(&|point| point.worst)),
+        Layer::Line(MAIN, median.clone()),
+        Layer::Dots(MAIN, median),
+    ]);
+    layers(&format!("{metric} by message size"), [&x, &y], &tips, drawn)
 }
 
 /// The link with the worst median deviation among those of one variant, if it is worse than the centre.

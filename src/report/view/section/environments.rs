@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use railgauge_model::plan::model::Collective;
-use serde::Serialize;
 
 use super::{
-    Data, headline,
+    Block, Data, headline,
     table::{Table, number_column, text_column},
 };
 use crate::analysis::{
@@ -15,20 +14,10 @@ use crate::analysis::{
     words::{between, change, count, number, share, size},
 };
 
-/// The environments of a test.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Environments {
-    /// What was found, in a sentence or two.
-    pub sentence: String,
-    /// Size by size, the first environment on top.
-    pub table: Table,
-    /// How it was judged.
-    pub method: String,
-}
-
-/// `None` for tests with one environment.
-pub(super) fn environments(data: &Data<'_>) -> Option<Environments> {
-    let collective = data.test.collective.as_ref().filter(|collective| collective.env.len() > 1)?;
+/// Size by size, the first environment on top. `None` for tests with one environment.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+    let several = data.test.collective.as_ref().filter(|collective| collective.env.len() > 1);
+    let Some(collective) = several else { return Ok(None) };
     let metric = headline(data.test);
     let rows = compare(&data.results, metric);
     let labels = labels(collective);
@@ -63,11 +52,13 @@ pub(super) fn environments(data: &Data<'_>) -> Option<Environments> {
          Hochberg). Environments follow one another in the same order in every repeat. Channels are those of NCCL's log.",
         share(LEAST)
     );
-    Some(Environments {
+    Ok(Some(Block {
+        heading: "Environments",
         sentence: sentence(&rows, &labels, if several { "cell" } else { "size" }),
-        table: Table { rows: lines.collect(), columns },
+        table: Some(Table { rows: lines.collect(), columns }),
         method,
-    })
+        ..Block::default()
+    }))
 }
 
 /// An environment in words: the variables in which the environments differ.

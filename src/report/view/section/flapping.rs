@@ -4,32 +4,26 @@ use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::TestMetric};
-use serde::Serialize;
 
 use super::{
-    Data, Figure,
+    Block, Data, Figure,
     table::{Table, number_column, text_column},
 };
 use crate::{
     analysis::{
         percentile,
         results::CaseResult,
-        words::{brief, count, percent_of, share, size, spread, were},
+        words::{brief, count, number, percent_of, share, size, spread, were},
     },
-    report::chart::slices::slices,
+    report::chart::{
+        Tip,
+        layers::{Layer, layers},
+        theme::{LIMIT, WORST},
+        ticks::{Axis, from_zero},
+    },
 };
 
-/// What the slices show.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Flapping {
-    /// In a sentence.
-    pub sentence: String,
-    /// Links that fell under half of their median, worst first.
-    pub table: Option<Table>,
-    /// The worst window.
-    pub figure: Option<Figure>,
-}
-
+const HEADING: &str = "Steadiness";
 /// A window counts as flapping if its slowest slice is under this share of its median.
 const HALF: f64 = 0.5;
 /// Slices a window must have to be looked at.
@@ -70,8 +64,8 @@ impl Window<'_> {
     }
 }
 
-/// Looks at every window of a bandwidth test; `None` for other tests and where there are no slices.
-pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
+/// Looks at every window of a bandwidth test: the links that fell under half of their median, the worst first, and its window drawn; `None` for other tests and where there are no slices.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     if data.test.metric != TestMetric::Bandwidth {
         return Ok(None);
     }
@@ -100,7 +94,7 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
     worst.sort_by(Window::before);
     let Some(first) = worst.first() else {
         let none = "No window is long or fast enough to be looked at in slices of 100 ms.".to_owned();
-        return Ok((coarse > 0).then_some(Flapping { sentence: none, table: None, figure: None }));
+        return Ok((coarse > 0).then(|| Block { heading: HEADING, sentence: none, ..Block::default() }));
     };
     let flapping = worst.iter().filter(|window| window.share() < HALF).count();
     let skipped = match coarse {
@@ -121,10 +115,12 @@ pub(super) fn flapping(data: &Data<'_>) -> Result<Option<Flapping>, String> {
         format!("{} fell under half of the window's own median for 100 ms or longer.{skipped}", count(flapping, "link"))
     };
     let flaps = flapping > 0;
-    Ok(Some(Flapping {
+    Ok(Some(Block {
+        heading: HEADING,
         sentence,
+        figures: if flaps { vec![figure(data, first)?] } else { Vec::new() },
         table: flaps.then(|| table(&worst[..flapping.min(LISTED)])),
-        figure: if flaps { Some(figure(data, first)?) } else { None },
+        ..Block::default()
     }))
 }
 
@@ -165,4 +161,27 @@ fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, String> {
             ("k-limit".to_owned(), "median of the window".to_owned()),
         ],
     })
+}
+
+/// Draws the slices of one window in Gb/s, each `seconds` long, and their median.
+///
+/// # Errors
+/// plotters' words.
+fn slices(values: &[f64], median: f64, seconds: f64) -> Result<String, String> {
+    let y = from_zero("bandwidth, Gb/s".to_owned(), values.iter().copied().fold(median, f64::max));
+    let end = values.len() as f64 * seconds;
+    let x = Axis { range: (0.0, end), ..from_zero("time in the window, s".to_owned(), end / 1.06) };
+    let middle = |place: usize| (place as f64 + 0.5) * seconds;
+    let tips: Vec<Tip> = values
+        .iter()
+        .enumerate()
+        .map(|(place, value)| (middle(place), *value, format!("{:.1} s: {} Gb/s", middle(place), number(*value))))
+        .collect();
+    let steps = values
+        .iter()
+        .enumerate()
+        .flat_map(|(place, value)| [(place as f64 * seconds, *value), ((place + 1) as f64 * seconds, *value)]);
+    let level = vec![(0.0, median), (end, median)];
+    let drawn = vec![Layer::Dashes(LIMIT, level), Layer::Line(WORST, steps.collect())];
+    layers("bandwidth over the window", [&x, &y], &tips, drawn)
 }

@@ -8,7 +8,7 @@ use railgauge_wire::terms::Better;
 use serde::Serialize;
 
 use super::{
-    Data, Figure,
+    Block, Data, Figure,
     listed::{HOSTS, LISTED, by, by_rail, hosts, standing_out, value_words},
     table::Table,
 };
@@ -66,7 +66,11 @@ const BLOCKS: (usize, usize) = (40, 160);
 type Cells<'l, 'a> = BTreeMap<(u32, u64), BTreeMap<u32, Vec<&'l Link<'a>>>>;
 
 /// The matrix of a test; `None` where it has too few links.
-pub(super) fn map(data: &Data<'_>) -> Option<Map> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+    Ok(map(data).map(|map| Block { heading: "Pairs", map: Some(map), ..Block::default() }))
+}
+
+fn map(data: &Data<'_>) -> Option<Map> {
     let links = &data.out.links;
     let flows: BTreeSet<_> = links.iter().map(|link| &link.result.case.flow).collect();
     // Groups of two hosts are pairs as well; larger ones have no place in a matrix.

@@ -1,29 +1,14 @@
 //! One test: what it did and what came of it.
 //!
-//! | file | shows |
+//! | file | holds |
 //! | --- | --- |
 //! | `words` | what it is and how it was measured |
 //! | `table` | values by size |
-//! | `curves` | values by size, drawn |
-//! | `environments` | the cells of a matrix of environments |
-//! | `map` | the pair matrix |
 //! | `listed` | the links and hosts that stand out, in numbers |
-//! | `tails` | distributions of single latencies |
-//! | `together` | flows at once: what rounds came to |
-//! | `flapping` | links that were not steady |
-//! | `ranks` | ranks of a collective that were slow |
-//! | `counters` | error and congestion counters that moved |
+//! | all others | a block of the page each; the list of [`blocks`] has them in the order of the page |
 
-mod counters;
-mod curves;
-mod environments;
-mod flapping;
 mod listed;
-mod map;
-mod ranks;
 mod table;
-mod tails;
-mod together;
 mod words;
 
 use std::collections::HashMap;
@@ -46,12 +31,37 @@ use crate::{
 };
 
 pub(in crate::report) use counters::telling;
-pub use environments::Environments;
-pub use flapping::Flapping;
 pub use map::{Map, MapCell};
 pub use table::{Column, Table};
 pub(in crate::report) use table::{number_column, text_column};
-pub use together::Together;
+
+/// Declares a file of this folder for every block of the page.
+macro_rules! declare {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        /// The blocks of a test that has something to show in them.
+        ///
+        /// # Errors
+        /// A chart cannot be drawn.
+        fn blocks(data: &Data<'_>) -> Result<Vec<Block>, String> {
+            let all = [$($module::block(data)?.map(|block| Block { name: stringify!($module), ..block }),)*];
+            Ok(all.into_iter().flatten().collect())
+        }
+    };
+}
+
+// In the order of the page.
+declare! {
+    curves,
+    environments,
+    map,
+    tails,
+    together,
+    flapping,
+    ranks,
+    counters,
+}
 
 /// One test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,22 +86,39 @@ pub struct TestView {
     pub table: Table,
     /// What the table leaves out and why, a sentence each.
     pub remarks: Vec<String>,
-    /// Values by size, drawn.
-    pub curves: Vec<Figure>,
-    /// Environments against each other; `None` for a test with one.
-    pub environments: Option<Environments>,
+    /// What else there is to show, in the order of the page.
+    pub blocks: Vec<Block>,
+}
+
+impl TestView {
+    /// The block of this name.
+    pub fn block(&self, name: &str) -> Option<&Block> {
+        self.blocks.iter().find(|block| block.name == name)
+    }
+
     /// The pair matrix; `None` where there are too few links for one.
+    pub fn map(&self) -> Option<&Map> {
+        self.blocks.iter().find_map(|block| block.map.as_ref())
+    }
+}
+
+/// Something of a test that the page shows under one heading, its parts in this order. What is empty is left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Block {
+    /// Which one it is: the name of its file.
+    pub name: &'static str,
+    /// Heading.
+    pub heading: &'static str,
+    /// What it says, in a sentence or two.
+    pub sentence: String,
+    /// A pair matrix with all that belongs to it.
     pub map: Option<Map>,
-    /// Distributions of single latencies.
-    pub tails: Vec<Figure>,
-    /// Flows at once; `None` for tests whose flows share no NIC.
-    pub together: Option<Together>,
-    /// Whether links were steady; `None` for a test that does not look.
-    pub flapping: Option<Flapping>,
-    /// Ranks of a collective, the slowest first; `None` for pairs.
-    pub ranks: Option<Table>,
-    /// Counters that moved; `None` if none did.
-    pub counters: Option<Table>,
+    /// Charts.
+    pub figures: Vec<Figure>,
+    /// Numbers.
+    pub table: Option<Table>,
+    /// How it was judged.
+    pub method: String,
 }
 
 /// A chart with what belongs to it.
@@ -233,14 +260,7 @@ fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
         unit: metric.unit().to_owned(),
         table: table::table(data),
         remarks: table::remarks(data),
-        curves: curves::curves(data)?,
-        environments: environments::environments(data),
-        map: map::map(data),
-        tails: tails::tails(data)?,
-        together: together::together(data)?,
-        flapping: flapping::flapping(data)?,
-        ranks: ranks::ranks(data),
-        counters: counters::counters(&data.results),
+        blocks: blocks(data)?,
     })
 }
 

@@ -4,7 +4,7 @@
 use railgauge_stats::robust::median;
 
 use super::{
-    Data,
+    Block, Data,
     table::{Table, number_column, text_column},
 };
 use crate::analysis::{
@@ -15,8 +15,14 @@ use crate::analysis::{
 /// Ranks listed.
 const LISTED: usize = 10;
 
+/// The ranks in numbers; `None` for pairs.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+    let block = |table| Block { heading: "Ranks, the slowest first", table: Some(table), ..Block::default() };
+    Ok(ranks(data).map(block))
+}
+
 /// Ranks at the largest size, those with the longest times against their group's median first.
-pub(super) fn ranks(data: &Data<'_>) -> Option<Table> {
+fn ranks(data: &Data<'_>) -> Option<Table> {
     let largest = data.results.iter().map(|result| result.case.cell.size).max()?;
     let trusted = |result: &&&CaseResult<'_>| {
         result.case.cell.size == largest && matches!(result.state, State::Measured | State::Short)

@@ -7,20 +7,28 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use super::{Data, Figure};
+use super::{Block, Data, Figure};
 use crate::{
     analysis::{
-        percentile,
+        percentile::{self, carries_quantile},
         results::{CaseResult, State},
-        words::count,
+        words::{count, number},
     },
-    report::chart::distribution::{Histogram, distribution},
+    report::chart::{
+        Tip,
+        layers::{Layer, Places, layers},
+        theme::{MAIN, WORST},
+        ticks::{decades, nine, nines},
+    },
 };
 
+/// Counts by upper edge, edges rising.
+type Histogram = Vec<(Nanoseconds, u64)>;
+
 /// One figure for the smallest and one for the largest size, per variant; none for a bandwidth test.
-pub(super) fn tails(data: &Data<'_>) -> Result<Vec<Figure>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     if data.test.metric != TestMetric::Latency {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let sizes = || data.results.iter().map(|result| result.case.cell.size);
     let mut ends: Vec<u64> = [sizes().min(), sizes().max()].into_iter().flatten().collect();
@@ -31,7 +39,7 @@ pub(super) fn tails(data: &Data<'_>) -> Result<Vec<Figure>, String> {
             figures.extend(figure(data, variant, bytes)?);
         }
     }
-    Ok(figures)
+    Ok((!figures.is_empty()).then(|| Block { heading: "Tails", figures, ..Block::default() }))
 }
 
 fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, String> {
@@ -83,4 +91,58 @@ fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogra
         *sum = sum.saturating_add(*n);
     }
     buckets.into_iter().collect()
+}
+
+/// Draws which share of operations took at most how long, on a scale of nines so that the tail is seen: all links together, and the
+/// link with the longest tail.
+///
+/// # Errors
+/// plotters' words.
+fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, String> {
+    let steps = [shares(all), shares(worst)];
+    let edges = || steps.iter().flatten().map(|(time, _)| *time);
+    let (least, most) = (edges().fold(f64::INFINITY, f64::min), edges().fold(0.0, f64::max));
+    let top = steps.iter().flatten().map(|(_, share)| *share).filter(|share| *share < 1.0).fold(0.9, f64::max);
+    let x = decades("latency, µs".to_owned(), least, most);
+    let y = nines("share of operations, %".to_owned(), top);
+    let operations = all.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
+    let carried =
+        |share: &f64| *share == 0.5 || carries_quantile(*share, usize::try_from(operations).unwrap_or(usize::MAX));
+    let tips: Vec<Tip> = [0.5, 0.9, 0.99, 0.999]
+        .into_iter()
+        .filter(carried)
+        .filter_map(|share| {
+            let time = steps[0].iter().find(|(_, reached)| *reached >= share)?.0;
+            let text = format!("all links: {} % within {} µs", share * 100.0, number(time));
+            Some((time.log10(), nine(share).min(y.range.1), text))
+        })
+        .collect();
+    let [all, worst] = steps.map(|steps| stairs(&steps, y.range.1));
+    layers("distribution of latencies", [&x, &y], &tips, vec![Layer::Line(WORST, worst), Layer::Line(MAIN, all)])
+}
+
+/// Microseconds and the share of operations that took at most as long.
+fn shares(histogram: &Histogram) -> Places {
+    let total = histogram.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
+    let mut reached = 0;
+    histogram
+        .iter()
+        .map(|(edge, count)| {
+            reached = count.saturating_add(reached);
+            (edge.microseconds(), reached as f64 / total as f64)
+        })
+        .collect()
+}
+
+/// The line of a step function, cut off at the top of the chart where the last operation is reached.
+fn stairs(steps: &[(f64, f64)], top: f64) -> Places {
+    let mut line = Vec::new();
+    let mut level = 0.0;
+    for (time, share) in steps {
+        let place = time.max(1e-9).log10();
+        line.push((place, level));
+        level = nine(*share).min(top);
+        line.push((place, level));
+    }
+    line
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use railgauge_stats::robust::quantile;
 use railgauge_wire::measure::SLICE;
-use serde::Serialize;
 
 use super::{
-    Data, Figure,
+    Block, Data, Figure,
     table::{Table, number_column, text_column},
 };
 use crate::{
@@ -17,22 +16,16 @@ use crate::{
         together::{FlowShare, Pass, passes},
         words::{count, number, percent_of, short},
     },
-    report::chart::flows::flows,
+    report::chart::{
+        Tip,
+        layers::{Layer, Places, layers},
+        theme::{MAIN, WORST},
+        ticks::{Axis, from_zero},
+    },
 };
 
 /// Rounds listed, and flows drawn.
 const LISTED: usize = 16;
-
-/// What the rounds came to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Together {
-    /// In a sentence.
-    pub sentence: String,
-    /// Rounds, the one with the least bandwidth of its size first.
-    pub table: Table,
-    /// The least evenly shared one.
-    pub figure: Option<Figure>,
-}
 
 /// One pass with a number.
 struct Round<'a> {
@@ -44,8 +37,9 @@ struct Round<'a> {
     fairness: f64,
 }
 
+/// What the rounds came to, and the least evenly shared one drawn; the round with the least bandwidth of its size comes first.
 /// `None` for tests whose flows share no NIC, and where no round has a number.
-pub(super) fn together(data: &Data<'_>) -> Result<Option<Together>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     if !data.test.at_once() {
         return Ok(None);
     }
@@ -73,8 +67,13 @@ pub(super) fn together(data: &Data<'_>) -> Result<Option<Together>, String> {
         place(uneven),
         short(uneven.fairness)
     );
-    let table = table(data, &rounds[..rounds.len().min(LISTED)]);
-    Ok(Some(Together { sentence, table, figure: figure(data, uneven)? }))
+    Ok(Some(Block {
+        heading: "Flows at once",
+        sentence,
+        figures: figure(data, uneven)?.into_iter().collect(),
+        table: Some(table(data, &rounds[..rounds.len().min(LISTED)])),
+        ..Block::default()
+    }))
 }
 
 /// What the flows of a round have in common: `into gpu01`, `out of gpu01`, or just the round.
@@ -151,4 +150,28 @@ fn figure(data: &Data<'_>, round: &Round<'_>) -> Result<Option<Figure>, String> 
         svg: flows(&each, &sum, SLICE.seconds())?,
         legend: vec![("k-main".to_owned(), drawn), ("k-worst".to_owned(), "all together".to_owned())],
     }))
+}
+
+/// Draws flows in slices of `seconds` each, in Gb/s, and their sum, which all of them must be long enough for.
+///
+/// # Errors
+/// plotters' words.
+fn flows(each: &[&[f64]], sum: &[f64], seconds: f64) -> Result<String, String> {
+    let y = from_zero("bandwidth, Gb/s".to_owned(), sum.iter().copied().fold(0.0, f64::max));
+    let end = sum.len() as f64 * seconds;
+    let x = Axis { range: (0.0, end), ..from_zero("time in which all flows ran, s".to_owned(), end / 1.06) };
+    let middle = |place: usize| (place as f64 + 0.5) * seconds;
+    let tips: Vec<Tip> = sum
+        .iter()
+        .enumerate()
+        .map(|(place, value)| (middle(place), *value, format!("{:.1} s: {} Gb/s", middle(place), number(*value))))
+        .collect();
+    let steps = |values: &[f64]| -> Places {
+        let ends =
+            |(place, value): (usize, &f64)| [(place as f64 * seconds, *value), ((place + 1) as f64 * seconds, *value)];
+        values.iter().take(sum.len()).enumerate().flat_map(ends).collect()
+    };
+    let each = each.iter().map(|flow| Layer::Thin(MAIN, steps(flow)));
+    let drawn = each.chain([Layer::Line(WORST, steps(sum))]).collect();
+    layers("bandwidth of flows at once over time", [&x, &y], &tips, drawn)
 }

@@ -1,0 +1,65 @@
+//! Charts of lines and areas, as the blocks of a test draw them.
+
+use plotters::{
+    element::{Circle, Polygon},
+    series::{DashedLineSeries, LineSeries},
+    style::Color,
+};
+
+use super::{
+    plot::{SCALE, Tip, plot, words},
+    theme::Role,
+    ticks::Axis,
+};
+
+/// Places in the units of the axes.
+pub(in crate::report) type Places = Vec<(f64, f64)>;
+
+/// One thing that is drawn.
+pub(in crate::report) enum Layer {
+    /// A filled outline.
+    Area(Role, Places),
+    /// A line of usual width.
+    Line(Role, Places),
+    /// A thin line.
+    Thin(Role, Places),
+    /// A dashed line.
+    Dashes(Role, Places),
+    /// A dot at each place.
+    Dots(Role, Places),
+}
+
+/// Draws layers, the first at the back, with axes below and `tips` on top. `label` is what a screen reader says.
+///
+/// # Errors
+/// plotters' words.
+pub(in crate::report) fn layers(
+    label: &str,
+    [x, y]: [&Axis; 2],
+    tips: &[Tip],
+    layers: Vec<Layer>,
+) -> Result<String, String> {
+    plot(label, x, y, tips, |chart| {
+        for layer in layers {
+            match layer {
+                Layer::Area(role, places) => chart.draw_series([Polygon::new(places, role.filled())]).map(|_| ()),
+                Layer::Line(role, places) => {
+                    chart.draw_series(LineSeries::new(places, role.stroke_width(2 * SCALE))).map(|_| ())
+                }
+                Layer::Thin(role, places) => {
+                    chart.draw_series(LineSeries::new(places, role.stroke_width(SCALE))).map(|_| ())
+                }
+                Layer::Dashes(role, places) => {
+                    let dashes = DashedLineSeries::new(places, 6 * SCALE, 4 * SCALE, role.stroke_width(2 * SCALE));
+                    chart.draw_series(dashes).map(|_| ())
+                }
+                Layer::Dots(role, places) => {
+                    let dots = places.into_iter().map(|place| Circle::new(place, 3 * SCALE, role.filled()));
+                    chart.draw_series(dots).map(|_| ())
+                }
+            }
+            .map_err(words)?;
+        }
+        Ok(())
+    })
+}
