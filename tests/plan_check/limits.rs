@@ -41,7 +41,7 @@ fn bombs_are_refused_soon() {
     let groups: String = (0..3_000).map(|index| format!("g{index} = \"a[1-60000]\"\n")).collect();
     let words = "\"all\", ".repeat(50_000);
     let bombs = [
-        (format!("{START}[hosts]\nnames = [{}]\n{test}", "\"a[1-60000]\",".repeat(1000)), "named twice"),
+        (format!("{START}[hosts]\nnames = [{}]\n{test}", "\"a[1-60000]\",".repeat(1000)), "listed twice"),
         (format!("{START}[hosts]\nnames = \"a[1-60000]\"\n[hosts.groups]\n{groups}{test}"), "too long"),
         (
             format!("{START}[hosts]\nnames = \"a[1-60000]\"\ngroups.all = \"a[1-60000]\"\n{test}hosts = [{words}]\n"),

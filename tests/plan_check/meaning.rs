@@ -275,7 +275,7 @@ fn what_is_odd_but_right_is_noted() {
         let text = format!("{SMALL}[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n{keys}\n");
         parse("plan.toml", &text, Path::new("")).unwrap().1.to_string()
     };
-    assert!(notes("knobs = { retry_count = 7 }").contains("note: Soft-RoCE takes retry_count = 7 as endless"));
+    assert!(notes("knobs = { retry_count = 7 }").contains("note: Soft-RoCE retries forever with retry_count = 7"));
     assert!(notes("verify = false").contains("inconclusive"));
     assert_eq!(notes(""), "");
 }

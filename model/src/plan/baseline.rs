@@ -1,4 +1,4 @@
-//! `[baseline]`: values of earlier runs that a plan is held against, and the document that holds them.
+//! `[baseline]`: results of earlier runs that a plan compares with, and the document that holds them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,16 @@ const LARGEST: u64 = 64 << 20;
 /// Keys of `[baseline]`.
 pub static BASELINE: Section = Section {
     header: "[baseline]",
-    about: "Values of earlier runs, learned by `railgauge baseline`.",
+    about: "Results of earlier runs, written by `railgauge baseline`.",
     keys: &[key(
         "file",
         Shape::Path,
         Preset::Required,
-        "The file that `railgauge baseline` wrote. A relative path starts from the plan's directory.",
+        "The file that `railgauge baseline` wrote. A relative path is relative to the plan's directory.",
     )],
 };
 
-/// What earlier runs came to.
+/// Results of earlier runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
@@ -59,7 +59,7 @@ pub struct Source {
     pub plan_hash: String,
 }
 
-/// What one end of a link was.
+/// Hardware of one end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndFacts {
@@ -115,7 +115,7 @@ impl Baseline {
     /// Reads a document.
     ///
     /// # Errors
-    /// It is none, or one of another version; in words.
+    /// It is not a baseline, or has another version; in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -124,7 +124,7 @@ impl Baseline {
         let foreign = |error: serde_json::Error| format!("is not a baseline: {error}");
         let found = serde_json::from_str::<Versioned>(text).map_err(foreign)?.version;
         if found != VERSION {
-            return Err(format!("is a baseline of version {found}, and this railgauge reads version {VERSION}"));
+            return Err(format!("is a baseline of version {found}; this railgauge reads version {VERSION}"));
         }
         let baseline: Self = serde_json::from_str(text).map_err(foreign)?;
         let sound = |entry: &Entry| {
@@ -136,7 +136,7 @@ impl Baseline {
         };
         match baseline.entries.iter().find(|entry| !sound(entry)) {
             Some(Entry { class: Class { test, metric, .. }, .. }) => Err(format!(
-                "is not a usable baseline: an entry of {metric} of test {test} has no value or unknown ends"
+                "is not a usable baseline: the entry for {metric} of test {test} has no value or unknown ends"
             )),
             None => Ok(baseline),
         }
@@ -152,13 +152,13 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
         Ok(baseline) => Some(baseline),
         Err(why) => {
             let mistake = Mistake::at(path.span, format!("the baseline's file {why}"));
-            top.book.add(mistake.help("`railgauge baseline RUNS -o FILE` learns one from earlier runs"));
+            top.book.add(mistake.help("`railgauge baseline RUNS -o FILE` makes one from earlier runs"));
             None
         }
     }
 }
 
-/// The part of a baseline that expectations of these tests are held against: a run's journal holds no more of it.
+/// The part of a baseline that the expectations of these tests use: a run's journal stores only this part.
 pub fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
     let wanted: BTreeSet<(&str, Metric)> = tests
         .iter()

@@ -47,7 +47,7 @@ pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Ite
     ] {
         if let Some(host) = lacking.filter(|_| places(words).any(|name| name == place)) {
             let mistake =
-                Mistake::at(span.clone(), format!("`{key}` says `{{{place}}}`, and {} has no {place}", host.name));
+                Mistake::at(span.clone(), format!("`{key}` uses `{{{place}}}`, but {} has no {place}", host.name));
             table.book.add(mistake.help("set it in [[hosts.override]]"));
         }
     }
@@ -58,7 +58,7 @@ pub fn is_of_a_host(words: &[String]) -> bool {
     places(words).any(|name| KNOWN.contains(&name))
 }
 
-/// What stands in braces.
+/// The names of placeholders: the text in braces.
 pub fn places(words: &[String]) -> impl Iterator<Item = &str> {
     let inside = |word| str::split(word, '{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
     words.iter().flat_map(move |word| inside(word))

@@ -16,13 +16,13 @@ pub static INTERLEAVE: Section = Section {
             pattern, rails, metric and sizes, and as many `qps` or combinations of `env`, `datatype` and `reduction`; their \
             `repeats` are twice the blocks.",
     keys: &[
-        key("a", Shape::Text, Preset::Required, "Name of the first test: what is changed from."),
-        key("b", Shape::Text, Preset::Required, "Name of the second test: what is changed to."),
+        key("a", Shape::Text, Preset::Required, "Name of the first test, the one before the change."),
+        key("b", Shape::Text, Preset::Required, "Name of the second test, the one after the change."),
         key(
             "blocks",
             Shape::Whole(6, 1000),
             Preset::Value("8"),
-            "How often both are measured twice. Six are the fewest that can show a change.",
+            "Number of blocks; each measures both tests twice. At least six are needed to show a change.",
         ),
     ],
 };
@@ -40,11 +40,11 @@ pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
             match place {
                 None => {
                     let mistake = Mistake::at(name.span.clone(), format!("the plan has no test `{}`", name.value));
-                    table.book.add(mistake.help("name two of its tests"));
+                    table.book.add(mistake.help("name two tests of the plan"));
                 }
                 Some(_) if taken => {
                     let mistake = Mistake::at(name.span.clone(), format!("`{}` is interleaved twice", name.value));
-                    table.book.add(mistake.help("write the test a second time, under another name"));
+                    table.book.add(mistake.help("copy the test under another name"));
                 }
                 Some(place) => places.push(place),
             }
@@ -52,20 +52,18 @@ pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
         let &[first, second] = places.as_slice() else { continue };
         if first == second {
             let mistake = Mistake::at(b.span.clone(), "a test cannot be interleaved with itself");
-            table.book.add(mistake.help("for what noise looks like, write the test a second time, under another name"));
+            table.book.add(mistake.help("to see the noise, copy the test under another name"));
             continue;
         }
         if let Some(what) = unlike(&tests[first], &tests[second]) {
             let mistake = Mistake::at(b.span.clone(), format!("`{}` and `{}` differ in {what}", a.value, b.value));
-            table
-                .book
-                .add(mistake.help("only links, sizes and metrics that both have can be compared, block by block"));
+            table.book.add(mistake.help("only links, sizes and metrics that both tests have can be compared"));
             continue;
         }
         for place in [first, second] {
             if let Some(span) = top.tables("test").get(place).and_then(|test| test.written("repeats")) {
-                let message = "`repeats` of an interleaved test";
-                table.book.add(Mistake::at(span, message).help("leave it out: `blocks` says how often it is measured"));
+                let message = "`repeats` cannot be set for an interleaved test";
+                table.book.add(Mistake::at(span, message).help("leave it out: `blocks` sets how often it is measured"));
             }
             tests[place].repeats = 2 * blocks;
         }
@@ -83,13 +81,13 @@ fn unlike(a: &Test, b: &Test) -> Option<&'static str> {
     let ranks = |test: &Test| test.collective.as_ref().map(|c| (c.grouping, c.ranks_per_host));
     let differences = [
         (a.hosts != b.hosts, "their hosts"),
-        (a.pattern != b.pattern || ranks(a) != ranks(b), "who talks to whom"),
+        (a.pattern != b.pattern || ranks(a) != ranks(b), "their pairs"),
         (a.rails != b.rails, "their rails"),
         (a.metric != b.metric, "their metric"),
         (a.sizes != b.sizes, "their sizes"),
         (a.bidirectional != b.bidirectional, "their direction"),
-        (matrix(a) != matrix(b), "the number of their combinations"),
-        (matches!(a.pattern, Pattern::AtOnce(_)), "what their flows do to one another"),
+        (matrix(a) != matrix(b), "their number of combinations"),
+        (matches!(a.pattern, Pattern::AtOnce(_)), "how their flows share NICs"),
     ];
     differences.into_iter().find_map(|(differ, what)| differ.then_some(what))
 }

@@ -101,9 +101,11 @@ fn waiver(
     let name = text.text.as_str();
     let is_rail = |name: &str| name.strip_prefix("rail ").is_some_and(|number| number.trim().parse::<u32>().is_ok());
     if (name == "all" || is_rail(name)) && (hosts.iter().any(|host| host.name == name) || groups.contains_key(name)) {
-        let mistake =
-            Mistake::at(text.span.clone(), format!("`{name}` is a host or group of this plan, and more here"));
-        table.book.add(mistake.help("call the host or group otherwise, so that nobody waives more than is meant"));
+        let mistake = Mistake::at(
+            text.span.clone(),
+            format!("`{name}` is a host or group of this plan, but has another meaning here"),
+        );
+        table.book.add(mistake.help("rename the host or group, so that nothing is waived by accident"));
         return None;
     }
     if name == "all" {
@@ -116,7 +118,7 @@ fn waiver(
         let help = match rails {
             Some(rails) => {
                 let rails: Vec<String> = rails.iter().map(u32::to_string).collect();
-                format!("rails count from 0; its tests measure {}", rails.join(", "))
+                format!("rails are counted from 0; the tests measure {}", rails.join(", "))
             }
             None => format!("rails are 0 to {LAST_RAIL}"),
         };

@@ -17,7 +17,7 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: bool) -> Vec<Metric> {
     families.iter().copied().flat_map(of).collect()
 }
 
-/// The metric that speaks for a test in charts and headlines.
+/// The metric shown for a test in charts and headlines.
 pub const fn headline(metric: TestMetric, op: Op) -> Metric {
     match (op.is_collective(), metric) {
         (_, TestMetric::Latency) => Metric::LatencyP50,

@@ -71,9 +71,9 @@ pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
     let name = path_text(path);
     let source = file::read(path).map_err(|fault| {
         let help = match &fault {
-            file::Fault::Io(_) => "is the path right?",
-            file::Fault::NoFile(_) => "name the plan inside it",
-            file::Fault::TooLarge(_) => "a plan is a short text: is this the right file?",
+            file::Fault::Io(_) => "check the path",
+            file::Fault::NoFile(_) => "give the path of the plan file in it",
+            file::Fault::TooLarge(_) => "plans are small text files: is this the right file?",
             file::Fault::NotText { .. } => "save the file as UTF-8 text: is this the right file?",
         };
         Mistakes::whole_file(&name, format!("the plan {fault}"), help)
@@ -97,7 +97,7 @@ pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes
     // What was skipped would be reported as missing: only the syntax is judged.
     for fault in faults {
         let span = fault.span().unwrap_or(text.len()..text.len());
-        book.add(Mistake::at(span, fault.message()).help("this is not TOML: https://toml.io has the rules"));
+        book.add(Mistake::at(span, fault.message()).help("this is not valid TOML; see https://toml.io"));
     }
     Err(book.into_mistakes())
 }
@@ -110,7 +110,7 @@ impl Loaded {
         let shown = if names.len() > 60 { String::new() } else { format!(" ({names})") };
         let expectations = plan.tests.iter().map(|test| test.expect.len()).sum();
         format!(
-            "{}: plan {} is right: {}{shown}, {}, {}",
+            "{}: plan {} is valid: {}{shown}, {}, {}",
             path_text(&self.path),
             plan.name,
             count(plan.hosts.len(), "host"),

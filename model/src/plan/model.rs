@@ -39,10 +39,10 @@ pub struct Plan {
     /// How bad parts are looked for.
     #[serde(default)]
     pub localise: Localise,
-    /// What the hosts' configuration is held against.
+    /// What the hosts' configuration must be.
     #[serde(default)]
     pub preflight: Preflight,
-    /// What expectations are held against that ask for a baseline.
+    /// The baseline for expectations that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
     /// Tests in the plan's order, every name once.
@@ -63,7 +63,7 @@ pub struct Interleave {
     pub blocks: u32,
 }
 
-/// What the hosts' configuration is held against, and which checks are overruled.
+/// The required configuration of the hosts, and which checks are overridden.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Preflight {
@@ -75,7 +75,7 @@ pub struct Preflight {
     pub escalate: Vec<String>,
 }
 
-/// Values the plan wants; where it wants none, hosts are held against each other.
+/// Values the plan wants; where it wants none, hosts are compared with each other.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
@@ -170,9 +170,9 @@ pub struct Launch {
     pub via: Launcher,
     /// Hosts brought up at the same time.
     pub in_flight: usize,
-    /// Further tries for a host that does not come up.
+    /// Retries for a host that does not come up.
     pub retries: u32,
-    /// Time for one try, from connecting to the agent's greeting.
+    /// Time limit of one attempt, from connecting to the agent's greeting.
     pub timeout: Duration,
     /// Whether agents stay on the hosts after the run.
     pub keep_agent: bool,
@@ -214,7 +214,7 @@ pub struct Test {
     pub transport: Transport,
     /// Queue pair service.
     pub service: Service,
-    /// Where the bytes live.
+    /// Where the data is.
     pub memory: Memory,
     /// Demanded path of GPU memory.
     pub gpu_path: Option<GpuPath>,
@@ -258,7 +258,7 @@ pub struct Test {
     /// What changes the cluster for the test; `None` measures it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configure: Option<Configure>,
-    /// What is demanded of the results.
+    /// Limits for the results.
     pub expect: Vec<Expectation>,
 }
 

@@ -54,14 +54,14 @@ pub static PLAN: Section = Section {
         key(
             "preflight",
             Shape::Table(&PREFLIGHT),
-            Preset::Words("hosts are held against each other"),
-            "What the hosts' configuration is held against.",
+            Preset::Words("hosts are compared with each other"),
+            "What the hosts' configuration must be.",
         ),
         key(
             "baseline",
             Shape::Table(&BASELINE),
             Preset::Words("none"),
-            "Values of earlier runs that expectations may be held against.",
+            "Results of earlier runs that expectations can compare with.",
         ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
         key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
@@ -82,8 +82,8 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     if let Some(name) = &name
         && !is_directory_name(&name.value)
     {
-        let help = "use letters, digits, `.`, `_` and `-`, at most 64, and begin with a letter or digit";
-        book.add(Mistake::at(name.span.clone(), format!("`{}` cannot name a plan", name.value)).help(help));
+        let help = "use letters, digits, `.`, `_` and `-`, at most 64, and start with a letter or digit";
+        book.add(Mistake::at(name.span.clone(), format!("`{}` is not a valid plan name", name.value)).help(help));
     }
     let launch_table = top.table("launch");
     let launch = launch::read(&launch_table, top.raw("launch").is_some());

@@ -17,9 +17,9 @@ use crate::border::text::is_printable;
 /// Keys of `[preflight]`.
 pub static PREFLIGHT: Section = Section {
     header: "[preflight]",
-    about: "What the hosts' configuration is held against before anything is measured. Each wanted value is a verdict of \
+    about: "The required configuration of the hosts, checked before anything is measured. Each value is a verdict of \
             the run, whatever transport its tests use: a failure where a host does not have it, inconclusive where that \
-            cannot be read. Without a wanted value hosts are held against each other, and what differs is a finding.",
+            cannot be read. Without a wanted value hosts are compared with each other, and what differs is a finding.",
     keys: &[
         key(
             "mtu",
@@ -103,7 +103,7 @@ pub fn read(top: &Table<'_>) -> Preflight {
     let (waive, escalate) = (table.words("waive"), names("escalate"));
     for word in waive.iter().filter(|word| escalate.iter().any(|name| name == word.value)) {
         let mistake = Mistake::at(word.span.clone(), format!("`{}` is both waived and escalated", word.value));
-        table.book.add(mistake.help("name a check in one of the two lists"));
+        table.book.add(mistake.help("list a check in only one of them"));
     }
     Preflight {
         wanted: Wanted {
@@ -139,8 +139,8 @@ fn versions(table: &Table<'_>, name: &str) -> BTreeMap<String, String> {
             found.insert(name.get_ref().to_string(), text.to_owned());
             continue;
         }
-        let mistake = Mistake::at(value.span(), "a name or version with a character that cannot be printed");
-        table.book.add(mistake.help("write it as `ethtool -i` or `modinfo` does"));
+        let mistake = Mistake::at(value.span(), "a name or version with an unprintable character");
+        table.book.add(mistake.help("write it as `ethtool -i` or `modinfo` prints it"));
     }
     found
 }

@@ -132,14 +132,14 @@ impl Shape {
     /// The shape in words, for messages and the reference: "must be …".
     pub fn words(&self) -> String {
         match self {
-            Self::Text => "a text".into(),
+            Self::Text => "a string".into(),
             Self::Path => "a path".into(),
             Self::Flag => "true or false".into(),
             Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
             Self::Wholes(least, most) => format!("a whole number from {least} to {most}, or a list of them"),
             Self::Word(words) => one_of(&words()),
             Self::Words(words) => format!("{}, or a list of them", one_of(&words())),
-            Self::Matrix => "a table of names and texts, or lists of texts".into(),
+            Self::Matrix => "a table of names and strings, or lists of strings".into(),
             Self::Time(least, most) => format!("a duration from \"{least}\" to \"{most}\""),
             Self::Sizes => "a size, a sweep such as \"64..8MiB x2\", or a list of both".into(),
             Self::Size => "a size such as \"25MiB\"".into(),
@@ -148,9 +148,9 @@ impl Shape {
                 "\"2s\", \"1000 iterations\", or { confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }".into()
             }
             Self::Hosts => "a hostlist such as \"gpu[001-032]\", or a list of them".into(),
-            Self::Texts => "a list of texts".into(),
+            Self::Texts => "a list of strings".into(),
             Self::Command => "a command line, or a list of its words".into(),
-            Self::Environment => "a table of names and texts".into(),
+            Self::Environment => "a table of names and strings".into(),
             Self::Versions => "a table of names and versions".into(),
             Self::Groups => "a table of group names and hostlists".into(),
             Self::Pairs => "a list of pairs of hosts such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
@@ -229,6 +229,16 @@ impl Shape {
     }
 }
 
+/// What a mistake expects: `expected "a" or "b"`, `expected one of "a", "b", "c"`.
+pub fn expected(words: &[&str]) -> String {
+    match words {
+        [] | [_] | [_, _] => format!("expected {}", one_of(words)),
+        more => {
+            format!("expected one of {}", more.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// `"a", "b" or "c"`.
 pub fn one_of(words: &[&str]) -> String {
     match words {
@@ -245,7 +255,7 @@ pub fn operations() -> Vec<&'static str> {
     Op::ALL.iter().map(|op| op.word()).collect()
 }
 
-/// Loops.
+/// Values of `metric` of a test.
 pub fn aims() -> Vec<&'static str> {
     TestMetric::ALL.iter().map(|metric| metric.word()).collect()
 }

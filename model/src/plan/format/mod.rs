@@ -4,4 +4,4 @@ mod keys;
 pub mod reference;
 pub mod schema;
 
-pub use keys::{Key, Preset, Section, Shape, aims, key, one_of, operations, sections};
+pub use keys::{Key, Preset, Section, Shape, aims, expected, key, one_of, operations, sections};

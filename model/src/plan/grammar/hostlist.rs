@@ -17,8 +17,8 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
         let count = pieces.iter().try_fold(1_usize, |count, piece| count.checked_mul(piece.count()));
         let at = start..start + item.len();
         if count.and_then(|count| count.checked_add(names.len())).is_none_or(|count| count > MOST) {
-            let help = format!("a plan has at most {MOST} hosts: is a digit too many in the range?");
-            return Err(Wrong::new(at, format!("`{item}` stands for too many hosts"), help));
+            let help = format!("a plan has at most {MOST} hosts: does the range have a digit too many?");
+            return Err(Wrong::new(at, format!("`{item}` expands to too many hosts"), help));
         }
         let mut made = vec![String::new()];
         for piece in &pieces {
@@ -43,9 +43,9 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
 fn valid(name: &str) -> Result<(), String> {
     match name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
         _ if name.is_empty() => Err("an empty host name".into()),
-        Some(' ') => Err(format!("`{name}` holds a space: names in a list are separated by commas")),
-        Some(other) => Err(format!("`{name}` is not a host name: it holds {other:?}")),
-        None if name.starts_with('-') => Err(format!("`{name}` is not a host name: it begins with `-`")),
+        Some(' ') => Err(format!("`{name}` contains a space: separate names in a list with commas")),
+        Some(other) => Err(format!("`{name}` is not a host name: it contains {other:?}")),
+        None if name.starts_with('-') => Err(format!("`{name}` is not a host name: it starts with `-`")),
         None if name.len() > 253 => Err("a host name of more than 253 characters".into()),
         None => Ok(()),
     }

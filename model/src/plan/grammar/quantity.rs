@@ -65,7 +65,7 @@ pub fn in_bounds(bytes: i128, text: &str) -> Result<u64, Wrong> {
         _ if bytes < 1 => {
             Err(Wrong::new(0..text.len(), format!("a size of {text} bytes"), "the smallest size is 1 byte"))
         }
-        _ => Err(Wrong::new(0..text.len(), format!("a size of {text} is absurd"), "the largest size is 64GiB")),
+        _ => Err(Wrong::new(0..text.len(), format!("a size of {text} is too large"), "the largest size is 64GiB")),
     }
 }
 
@@ -170,9 +170,9 @@ fn split<'a>(text: &'a str, help: &str) -> Result<(&'a str, &'a str, Range<usize
     let digits = number.strip_prefix('.').is_none() && !number.ends_with('.') && number.matches('.').count() <= 1;
     if number.is_empty() || !digits {
         let message = match text {
-            "" => "an empty text where a number should be".to_owned(),
+            "" => "an empty string instead of a number".to_owned(),
             _ if text.starts_with('-') => format!("`{text}` is negative"),
-            _ => format!("`{text}` does not begin with a number"),
+            _ => format!("`{text}` does not start with a number"),
         };
         return Err(Wrong::new(0..text.len(), message, help));
     }
@@ -202,7 +202,7 @@ enum Fault {
 impl Fault {
     fn words(&self, unit: &str) -> String {
         match self {
-            Self::TooLarge => "is absurdly large".to_owned(),
+            Self::TooLarge => "is too large".to_owned(),
             Self::Broken => format!("is not a whole number of {unit}"),
         }
     }

@@ -43,7 +43,7 @@ pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
         let step = part(text, sign..text.len())?;
         let count = (last - first) / step + 1;
         if count > MOST as u64 {
-            let help = format!("a test has at most {MOST} sizes: take a larger step");
+            let help = format!("a test has at most {MOST} sizes: use a larger step");
             return Err(Wrong::new(0..text.len(), format!("the sweep `{text}` has {count} sizes"), help));
         }
         (0..count).map(|index| first + index * step).collect()
@@ -62,7 +62,7 @@ pub fn range(text: &str) -> Result<(u64, u64), Wrong> {
         return part(text, 0..text.len()).map(|size| (size, size));
     };
     if text[..dots].trim().is_empty() || text[dots + 2..].trim().is_empty() {
-        let help = "write both, such as \"64KiB..8MiB\"; without `sizes` all of them are meant";
+        let help = "write both, such as \"64KiB..8MiB\"; without `sizes` it applies to all of them";
         return Err(Wrong::new(0..text.len(), "a range of sizes has two ends", help));
     }
     let (first, last) = (part(text, 0..dots)?, part(text, dots + 2..text.len())?);

@@ -14,7 +14,7 @@ pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<u
         Ok(text) => text,
         Err(fault) => {
             let mistake = Mistake::at(path.span.clone(), format!("the host file {fault}"));
-            book.add(mistake.help("a relative path starts from the directory of the plan"));
+            book.add(mistake.help("a relative path is relative to the plan's directory"));
             return (Vec::new(), false);
         }
     };
@@ -39,7 +39,9 @@ pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<u
         }
     }
     if sound && names.is_empty() {
-        book.add(Mistake::at(path.span.clone(), "the host file names no host").help("write one hostlist on each line"));
+        book.add(
+            Mistake::at(path.span.clone(), "the host file lists no hosts").help("write one hostlist on each line"),
+        );
         sound = false;
     }
     (names, sound)

@@ -16,12 +16,12 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
         let group = name.get_ref().as_ref();
         let simple = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if group.is_empty() || !group.chars().all(simple) || group.starts_with('-') {
-            let mistake = Mistake::at(name.span(), format!("`{group}` cannot name a group"));
+            let mistake = Mistake::at(name.span(), format!("`{group}` is not a valid group name"));
             table.book.add(mistake.help("use letters, digits, `.`, `_` and `-`"));
         }
         if hosts.position.contains_key(group) {
-            let mistake = Mistake::at(name.span(), format!("`{group}` is a group and a host"));
-            table.book.add(mistake.help("call the group something else"));
+            let mistake = Mistake::at(name.span(), format!("`{group}` is the name of both a group and a host"));
+            table.book.add(mistake.help("rename the group"));
         }
         // Positions: in the plan's order whatever the order here.
         let mut members = BTreeSet::new();
@@ -34,7 +34,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
                 if let Some(position) = hosts.position.get(&member) {
                     if !members.insert(*position) {
                         let mistake =
-                            Mistake::at(words.span.clone(), format!("{member} is twice in the group {group}"));
+                            Mistake::at(words.span.clone(), format!("{member} is listed twice in the group {group}"));
                         table.book.add(mistake.help("name every member once"));
                         break;
                     }

@@ -42,16 +42,16 @@ pub static HOSTS: Section = Section {
              hosts: give them in `[[hosts.override]]`.",
         )
         .known_as("`NCCL_SOCKET_IFNAME`"),
-        key("override", Shape::Tables(&OVERRIDE), Preset::Words("none"), "What is special about some hosts."),
+        key("override", Shape::Tables(&OVERRIDE), Preset::Words("none"), "Settings of single hosts."),
     ],
 };
 
 /// Keys of `[[hosts.override]]`.
 pub static OVERRIDE: Section = Section {
     header: "[[hosts.override]]",
-    about: "What is special about the hosts it matches. No key may be set twice for one host.",
+    about: "Settings of the hosts it matches. No key may be set twice for one host.",
     keys: &[
-        key("match", Shape::Hosts, Preset::Required, "Hosts or groups it is about."),
+        key("match", Shape::Hosts, Preset::Required, "Hosts or groups it applies to."),
         key(
             "address",
             Shape::Text,

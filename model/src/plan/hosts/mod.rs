@@ -19,7 +19,7 @@ use super::{
 
 pub use keys::HOSTS;
 
-/// What `[hosts]` came to.
+/// The parsed `[hosts]` table.
 #[derive(Debug, Default)]
 pub struct Hosts {
     /// Hosts in the plan's order.
@@ -92,11 +92,11 @@ fn unique(table: &Table<'_>, hosts: &mut Hosts, named: Vec<(String, usize, Range
         if let Some((earlier, at)) = first.get(&name) {
             // One mistake for each pair of places: overlapping ranges share many names.
             if said.insert((*earlier, at.start, source, span.start)) {
-                let mut mistake = Mistake::in_source(source, span.clone(), format!("the host {name} is named twice"));
+                let mut mistake = Mistake::in_source(source, span.clone(), format!("the host {name} is listed twice"));
                 if (*earlier, at) != (source, &span) {
                     mistake.also.push((Place { source: *earlier, span: at.clone().into() }, "first here".into()));
                 }
-                table.book.add(mistake.help("name every host once: leave one of them out"));
+                table.book.add(mistake.help("list every host once"));
             }
             continue;
         }
@@ -133,7 +133,7 @@ fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, words: &Words) {
         Some(near) => format!("did you mean {near}?"),
         None => "add it to `names` in [hosts], or leave it out here".into(),
     };
-    book.add(Mistake::at(words.span.clone(), format!("{name} is not among the plan's hosts")).help(help));
+    book.add(Mistake::at(words.span.clone(), format!("the plan has no host {name}")).help(help));
 }
 
 impl Hosts {

@@ -23,7 +23,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
         let Some(words) = entry.texts("match") else { continue };
         let Some(names) = hosts.select(&entry, &words.value) else { continue };
         if names.is_empty() {
-            let help = "all hosts it names are excluded: leave the override out";
+            let help = "all its hosts are excluded: remove the override";
             entry.book.add(Mistake::at(words.span.clone(), "this override matches no host").help(help));
         }
         let matched: Vec<usize> = names.iter().filter_map(|name| hosts.position.get(name)).copied().collect();
@@ -36,7 +36,9 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts, launch: &Launch) {
                 {
                     let message = format!("`{key}` of {} is set twice", hosts.list[index].name);
                     let mistake = Mistake::at(span, message).also(earlier, "first here");
-                    entry.book.add(mistake.help("let only one override match the host, or set the key in one of them"));
+                    entry
+                        .book
+                        .add(mistake.help("match the host with only one override, or set the key in only one of them"));
                 }
             }
             over.apply(&mut hosts.list[index]);
@@ -55,8 +57,8 @@ fn one_host_each(table: &Table<'_>, hosts: &Hosts, launch: &Launch, written: imp
         // Names are different, so that one of the two addresses is written; one override for both has been told of.
         let (here, there) = (written(index), written(known));
         let Some(span) = here.clone().or(there.clone()).filter(|_| here != there) else { continue };
-        let message = format!("{} and {} have one address: {}", hosts.list[known].name, host.name, host.address);
-        let help = "two names of one host would be measured as two hosts: give each its own, or another `port`";
+        let message = format!("{} and {} have the same address: {}", hosts.list[known].name, host.name, host.address);
+        let help = "one host under two names would be measured as two hosts: give each its own address or `port`";
         table.book.add(Mistake::at(span, message).help(help));
     }
 }
@@ -75,7 +77,8 @@ impl Override {
         for key in ["user", "port"] {
             if let Some(span) = entry.name_span(key).filter(|_| !launch.via.way().uses(key)) {
                 let mistake = Mistake::at(span, format!("nothing uses `{key}`"));
-                let help = format!("leave it out: it is for via = \"ssh\", or for a command that says {{{key}}}");
+                let help =
+                    format!("leave it out: it is used only by via = \"ssh\", or by a command that contains {{{key}}}");
                 entry.book.add(mistake.help(help));
             }
         }
@@ -87,7 +90,9 @@ impl Override {
                 entry.book.add(mistake.help("write a name, an IPv4 address or an IPv6 address without brackets"));
             } else if matched > 1 {
                 let mistake = Mistake::at(address.span.clone(), format!("one address for {matched} hosts"));
-                entry.book.add(mistake.help("two hosts at one address would be measured as one: match one host"));
+                entry
+                    .book
+                    .add(mistake.help("hosts with the same address would all be the same host: match a single host"));
             }
         }
         let user = entry.text("user");

@@ -40,7 +40,7 @@ impl Command {
         let key = Self::KEY.name;
         if launch.written(key).is_none() {
             let span = launch.written("via").unwrap_or(launch.span.clone());
-            let mistake = Mistake::at(span, "`command` is missing: via = \"command\" needs one");
+            let mistake = Mistake::at(span, "via = \"command\" requires `command`");
             launch.book.add(mistake.help(format!("for example command = \"{EXAMPLE}\"")));
             return Self(Vec::new());
         }
@@ -71,8 +71,8 @@ impl Way for Command {
         let Some(span) = launch.written(key) else { return };
         let says = |place: &str| command::places(words).any(|name| name == place);
         if hosts.len() > 1 && !words.is_empty() && !says("host") && !says("name") {
-            let message = "`command` does not say `{host}`: every agent would run at the same place";
-            launch.book.add(Mistake::at(span, message).help("put {host} where the host's address belongs"));
+            let message = "`command` does not contain `{host}`: all agents would run in the same place";
+            launch.book.add(Mistake::at(span, message).help("put {host} where the command needs the host's address"));
         }
         command::judge(launch, key, words, hosts.iter());
     }

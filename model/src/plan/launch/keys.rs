@@ -33,12 +33,12 @@ const VIA: Key = key("via", Shape::Word(|| Launcher::WORDS.to_vec()), Preset::Re
 const IN_FLIGHT: Key =
     key("in_flight", Shape::Whole(1, 4096), Preset::Value("32"), "Hosts brought up at the same time.");
 const RETRIES: Key =
-    key("retries", Shape::Whole(0, 100), Preset::Value("2"), "Further tries for a host that does not come up.");
+    key("retries", Shape::Whole(0, 100), Preset::Value("2"), "Retries for a host that does not come up.");
 const TIMEOUT: Key = key(
     "timeout",
     Shape::Time("100ms", "1h"),
     Preset::Value("\"20s\""),
-    "Time for one try, from connecting to the agent's greeting.",
+    "Time limit of one attempt, from connecting to the agent's greeting.",
 );
 const KEEP_AGENT: Key =
     key("keep_agent", Shape::Flag, Preset::Value("false"), "Whether agents stay on the hosts after the run.");
@@ -52,14 +52,14 @@ const ENV: Key = key(
     "env",
     Shape::Environment,
     Preset::Words("none"),
-    "Environment variables of every agent. They stand in the run directory with the plan.",
+    "Environment variables of every agent. They are stored in the run directory with the plan.",
 );
 const SEND_ENV: Key = key(
     "send_env",
     Shape::Texts,
     Preset::Words("none"),
     "Names of environment variables that agents get with the values they have where railgauge is started, as ssh's \
-     `SendEnv`. The values are written nowhere.",
+     `SendEnv`. The values are not stored.",
 );
 
 /// The keys with those of tables behind all others, as TOML wants them written.

@@ -110,9 +110,9 @@ pub fn read(launch: &Table<'_>, there: bool) -> Launch {
     // A wrong `via` has been said; what belongs to it is then not judged.
     for (given, (word, key)) in given.iter().flat_map(|given| Launcher::OWN.iter().map(move |own| (given, own))) {
         if let Some(span) = launch.name_span(key.name).filter(|_| given.value != *word) {
-            let mistake = Mistake::at(span, format!("`{}` has no meaning with via = \"{}\"", key.name, given.value))
+            let mistake = Mistake::at(span, format!("`{}` does not apply with via = \"{}\"", key.name, given.value))
                 .also(given.span.clone(), "because of this")
-                .help(format!("leave it out, or say via = \"{word}\""));
+                .help(format!("leave it out, or set via = \"{word}\""));
             launch.book.add(mistake);
         }
     }
@@ -137,7 +137,7 @@ fn sent(launch: &Table<'_>) -> Vec<String> {
         if !is_variable(&name.text) {
             launch.book.add(no_variable(&name.text, name.span));
         } else if written.is_some_and(|env| env.iter().any(|(key, _)| key.get_ref() == &name.text)) {
-            let mistake = Mistake::at(name.span, format!("`{}` is in `env` too", name.text));
+            let mistake = Mistake::at(name.span, format!("`{}` is also in `env`", name.text));
             launch.book.add(mistake.help("leave it out of one of them"));
         } else if !names.contains(&name.text) {
             names.push(name.text);
@@ -152,8 +152,8 @@ fn is_variable(name: &str) -> bool {
 }
 
 fn no_variable(name: &str, span: std::ops::Range<usize>) -> Mistake {
-    Mistake::at(span, format!("`{name}` is not the name of an environment variable"))
-        .help("names are letters, digits and `_`, and do not begin with a digit")
+    Mistake::at(span, format!("`{name}` is not a valid name of an environment variable"))
+        .help("use letters, digits and `_`; do not start with a digit")
 }
 
 fn agent_dir(launch: &Table<'_>) -> Option<String> {
@@ -163,7 +163,7 @@ fn agent_dir(launch: &Table<'_>) -> Option<String> {
     }
     let mistake =
         Mistake::at(directory.span, format!("`agent_dir` must be an absolute path, not \"{}\"", directory.value))
-            .help("no shell expands it: `~` and `$HOME` mean nothing here");
+            .help("`~` and `$HOME` are not expanded");
     launch.book.add(mistake);
     None
 }
@@ -178,8 +178,8 @@ fn environment(launch: &Table<'_>) -> BTreeMap<String, String> {
             launch.book.add(no_variable(word, name.span()));
         }
         if !is_printable(text) {
-            let what = "a line break, or a character that cannot be seen or steers a terminal";
-            let mistake = Mistake::at(value.span(), format!("the value of `{word}` holds {what}"));
+            let what = "a line break, or an invisible or control character";
+            let mistake = Mistake::at(value.span(), format!("the value of `{word}` contains {what}"));
             launch.book.add(mistake.help("write it on one line, without that character"));
         }
         variables.insert(word.to_owned(), text.to_owned());

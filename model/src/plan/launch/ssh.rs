@@ -147,5 +147,6 @@ impl Way for Ssh {
 
 /// What would be taken for an option, or for two arguments, by the program it is given to.
 pub fn not_an_argument(text: &str, span: Range<usize>) -> Mistake {
-    Mistake::at(span, format!("\"{text}\" cannot be passed to ssh")).help("it must not begin with `-` or hold spaces")
+    Mistake::at(span, format!("\"{text}\" cannot be passed to ssh"))
+        .help("it must not start with `-` or contain spaces")
 }

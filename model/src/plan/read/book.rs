@@ -64,9 +64,9 @@ impl<'a> Book<'a> {
         self.names.set(before.saturating_add(names));
         let fits = self.names.get() <= MOST_NAMES;
         if !fits && before <= MOST_NAMES {
-            let mistake = Mistake::at(span.clone(), "the plan's lists of hosts are too long");
+            let mistake = Mistake::at(span.clone(), "the plan's host lists are too long");
             self.add(
-                mistake.help("all of them together may stand for 1000000 names: name fewer hosts, groups or tests"),
+                mistake.help("together they may expand to at most 1000000 names: use fewer hosts, groups or tests"),
             );
         }
         fits

@@ -15,10 +15,10 @@ pub enum Fault {
     #[error("cannot be read: it is {0}, not a file")]
     NoFile(&'static str),
     /// More than what is read of such a file.
-    #[error("is larger than {} MiB and was not read", .0 >> 20)]
+    #[error("is larger than {} MiB", .0 >> 20)]
     TooLarge(u64),
-    /// The byte at this offset begins no character.
-    #[error("is not UTF-8: byte {at} (line {line}) begins no character")]
+    /// The byte at this offset does not start a character.
+    #[error("is not UTF-8: byte {at} (line {line}) does not start a character")]
     NotText {
         /// Offset in bytes.
         at: usize,

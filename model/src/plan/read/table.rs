@@ -9,7 +9,7 @@ use toml::{
 
 use super::book::Book;
 use crate::plan::{
-    format::{Key, Preset, Section, Shape},
+    format::{Key, Preset, Section, Shape, expected},
     grammar::nearest,
     mistakes::Mistake,
 };
@@ -158,7 +158,10 @@ fn missing(section: &Section, key: &Key, span: Range<usize>) -> Mistake {
     match key.shape {
         Shape::Table(inner) | Shape::Tables(inner) => mistake.help(format!("add {}: {}", inner.header, key.about)),
         Shape::Text => mistake.help(format!("for example {} = \"text\"", key.name)),
-        shape => mistake.help(format!("for example {} = {}; it is {}", key.name, shape.example(), shape.words())),
+        Shape::Word(words) => {
+            mistake.help(format!("for example {} = {}; {}", key.name, key.shape.example(), expected(&words())))
+        }
+        shape => mistake.help(format!("for example {} = {}; expected {}", key.name, shape.example(), shape.words())),
     }
 }
 
@@ -168,7 +171,7 @@ fn unknown(section: &Section, name: &Spanned<Cow<'_, str>>) -> Mistake {
     let mistake = Mistake::at(name.span(), format!("unknown key `{}` in {place}", name.get_ref()));
     match nearest(name.get_ref(), known.clone()) {
         Some(near) => mistake.label("unknown key").help(format!("did you mean `{near}`?")),
-        None => mistake.label("unknown key").help(format!("keys here are {}", known.collect::<Vec<_>>().join(", "))),
+        None => mistake.label("unknown key").help(format!("valid keys are {}", known.collect::<Vec<_>>().join(", "))),
     }
 }
 
@@ -191,7 +194,7 @@ fn typed(key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Box<Mistake>> {
 
 fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
+        DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a whole number",
         DeValue::Float(_) => "a number with a fraction",
         DeValue::Boolean(_) => "true or false",

@@ -13,7 +13,7 @@ use crate::{
 /// A text in the file.
 #[derive(Debug, Clone)]
 pub struct Words {
-    /// What it says.
+    /// The value.
     pub text: String,
     /// Its place, with quotes.
     pub span: Range<usize>,
@@ -22,13 +22,13 @@ pub struct Words {
 }
 
 impl Words {
-    /// A text of the file, or `None` if the value is none, or after saying that it cannot be printed.
+    /// A text of the file, or `None` if the value is not a string, or after reporting that it cannot be printed.
     pub fn new(book: &Book<'_>, value: &DeValue<'_>, span: Range<usize>) -> Option<Self> {
         let text = value.as_str()?.to_owned();
         // All that is printed of a plan, and of the plan in a journal, came through here.
         if !has_printable_lines(&text) {
-            let mistake = Mistake::at(span, "a text with a character that cannot be seen, or steers a terminal");
-            book.add(mistake.help("write it without that character; a program that needs it can be given a script"));
+            let mistake = Mistake::at(span, "a string with an invisible or control character");
+            book.add(mistake.help("remove the character; if a program needs it, put it into a script"));
             return None;
         }
         // Behind the quote, unless there are escapes, three quotes, or it is a preset and not in the file.

@@ -11,7 +11,7 @@ use super::{
     text::{Words, texts_of},
 };
 use crate::plan::{
-    format::{Shape, one_of},
+    format::{Shape, expected},
     grammar::{Wrong, nearest, quantity},
     mistakes::Mistake,
 };
@@ -39,10 +39,11 @@ impl<'a> Table<'a> {
         let text = self.quoted(name)?.map(|words| words.text);
         let message = match &text.value {
             value if value.trim().is_empty() => format!("`{name}` is empty"),
-            value if value.contains(['\n', '\r']) && name != "description" => format!("`{name}` holds a line end"),
+            value if value.contains(['\n', '\r']) && name != "description" => format!("`{name}` contains a line break"),
             _ => return Some(text),
         };
-        self.book.add(Mistake::at(text.span, message).help("write a text, or leave the key out"));
+        self.book
+            .add(Mistake::at(text.span, message).help("write a non-empty string on one line, or leave the key out"));
         None
     }
 
@@ -136,7 +137,7 @@ impl<'a> Table<'a> {
             return Some(time);
         }
         let message = format!("`{name}` must be from \"{least}\" to \"{most}\"");
-        self.book.add(Mistake::at(time.span, message).help("longer or shorter is likely a slip of the unit"));
+        self.book.add(Mistake::at(time.span, message).help("is the unit right?"));
         None
     }
 
@@ -159,7 +160,7 @@ impl<'a> Table<'a> {
         if (least..=most).contains(&value) {
             return Some(raw.map(|_| value));
         }
-        let help = "two percent is written 2 or \"2%\"";
+        let help = "write two percent as 2 or \"2%\"";
         self.book.add(Mistake::at(raw.span, format!("`{name}` must be from {least} to {most} percent")).help(help));
         None
     }
@@ -186,5 +187,5 @@ fn not_a_word(name: &str, text: &At<String>, words: &[&str]) -> Mistake {
         Some(near) => mistake.label(format!("did you mean \"{near}\"?")),
         None => mistake,
     }
-    .help(format!("it is {}", one_of(words)))
+    .help(expected(words))
 }

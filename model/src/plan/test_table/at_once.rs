@@ -26,7 +26,7 @@ pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnc
         "permutation" => AtOnce::Permutation(rounds()?),
         "bisection" if test.has("between") => {
             if let Some(span) = test.name_span("rounds") {
-                let mistake = Mistake::at(span, "`rounds` has no meaning for a bisection between two groups");
+                let mistake = Mistake::at(span, "`rounds` does not apply to a bisection between two groups");
                 test.book.add(mistake.help("leave it out: nothing is drawn"));
             }
             let (one, other) = two_groups(test, members)?;
@@ -50,23 +50,23 @@ pub fn judge(table: &Table<'_>, test: &mut Test) {
         table.book.add(mistake.help(help));
     };
     if test.metric != TestMetric::Bandwidth {
-        let message = "latency is not measured on flows that run at once";
-        wrong("metric", message, "measure bandwidth, or take a pattern without shared NICs");
+        let message = "latency cannot be measured on flows that run at once";
+        wrong("metric", message, "measure bandwidth, or use a pattern without shared NICs");
     }
     match test.window {
         Window::Duration(time) if time >= SHORTEST => {}
         Window::Duration(_) => {
-            wrong("measure", "flows at once are measured for half a second at least", "write measure = \"2s\"");
+            wrong("measure", "flows at once must be measured for at least half a second", "write measure = \"2s\"");
         }
         Window::Iterations(_) | Window::Adaptive { .. } => {
-            let message = "flows at once are measured for a fixed time: they would not end together";
+            let message = "flows at once need a fixed time: otherwise they would not end together";
             wrong("measure", message, "write measure = \"2s\"");
         }
     }
     // A default that has no meaning here is left out.
     test.bidirectional &= table.name_span("bidirectional").is_some();
     if test.bidirectional {
-        let message = "`bidirectional` has no meaning for flows at once";
+        let message = "`bidirectional` does not apply to flows at once";
         wrong("bidirectional", message, "all-to-all, ring-at-once and bisection load both directions of every NIC");
     }
 }

@@ -61,8 +61,8 @@ pub fn read(
 ) -> Option<Collective> {
     let op = kind.op.filter(|op| op.is_collective());
     let (names, why) = match (op, kind.op) {
-        (Some(_), _) => (OF_PAIRS, "belongs to pairs and has no meaning for a collective"),
-        (None, Some(_)) => (OWN, "has a meaning only for collectives"),
+        (Some(_), _) => (OF_PAIRS, "belongs to pairs and does not apply to a collective"),
+        (None, Some(_)) => (OWN, "applies only to collectives"),
         (None, None) => return None,
     };
     let of_patterns = pattern::own_names().filter(|_| op.is_some());
@@ -75,7 +75,7 @@ pub fn read(
     let host = kind.memory == Some(Memory::Host);
     for name in OF_NCCL.iter().filter(|_| host) {
         if let Some(span) = test.name_span(name) {
-            let mistake = Mistake::at(span, format!("`{name}` has a meaning only with transport = \"nccl\""));
+            let mistake = Mistake::at(span, format!("`{name}` applies only with transport = \"nccl\""));
             test.book.add(mistake.help("leave it out"));
         }
     }
@@ -120,8 +120,11 @@ fn plain(test: &Table<'_>, datatypes: &[Datatype], reductions: &[Reduction]) {
     if let Some((reduction, datatype)) = all.find(|(reduction, datatype)| !reduction.is_plain(**datatype))
         && let Some(span) = test.written("reduction").or(test.written("datatype"))
     {
-        let mistake = Mistake::at(span, format!("there is no {reduction} of {datatype} over host memory"));
-        test.book.add(mistake.help("take sum, prod, min or max of another type than 8-bit floating point, or nccl"));
+        let mistake = Mistake::at(span, format!("{reduction} of {datatype} is not supported in host memory"));
+        test.book.add(
+            mistake
+                .help("use sum, prod, min or max of a type other than 8-bit floating point, or transport = \"nccl\""),
+        );
     }
 }
 
@@ -132,7 +135,7 @@ fn listed(test: &Table<'_>) -> Vec<u32> {
     for gpu in given.value {
         if list.contains(&gpu.value) {
             let mistake = Mistake::at(gpu.span, format!("GPU {} is listed twice in `gpus`", gpu.value));
-            test.book.add(mistake.help("two ranks or two rails on one GPU would measure each other"));
+            test.book.add(mistake.help("two ranks or rails on one GPU would disturb each other"));
         } else {
             list.push(gpu.value);
         }
@@ -146,8 +149,8 @@ pub fn gpus(test: &Table<'_>, memory: Option<Memory>) -> Vec<u32> {
         return listed(test);
     }
     if let Some(span) = test.name_span("gpus") {
-        let mistake = Mistake::at(span, "`gpus` has no meaning for host memory");
-        test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
+        let mistake = Mistake::at(span, "`gpus` does not apply to host memory");
+        test.book.add(mistake.help("leave it out, or set memory = \"cuda\""));
     }
     Vec::new()
 }
@@ -157,7 +160,8 @@ fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
     let Some(given) = test.whole::<u32>("ranks_per_host") else { return listed.max(1) };
     if listed > 0 && given.value != listed {
         let message = format!("{} ranks per host on {listed} GPUs", given.value);
-        test.book.add(Mistake::at(given.span, message).help("one rank has one GPU: list as many `gpus` as ranks"));
+        test.book
+            .add(Mistake::at(given.span, message).help("every rank needs its own GPU: list as many `gpus` as ranks"));
     }
     given.value
 }
@@ -169,14 +173,14 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
         let Some(value) = from_word(word.value) else { continue };
         if list.contains(&value) {
             let mistake = Mistake::at(word.span, format!("{} is listed twice in `{name}`", word.value));
-            test.book.add(mistake.help("list every word once"));
+            test.book.add(mistake.help("list every value once"));
         } else {
             list.push(value);
         }
     }
     let nothing = test.raw(name).is_some_and(|raw| raw.value.as_array().is_some_and(|list| list.is_empty()));
     if nothing && let Some(span) = test.written(name) {
-        test.book.add(Mistake::at(span, format!("`{name}` names nothing")).help("leave it out, or name one"));
+        test.book.add(Mistake::at(span, format!("`{name}` is empty")).help("leave it out, or give a value"));
     }
     list
 }
@@ -185,8 +189,8 @@ fn words<T: Copy + PartialEq>(test: &Table<'_>, name: &'static str, from_word: f
 fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
     if !host {
         if let Some(span) = test.name_span("algorithm") {
-            let mistake = Mistake::at(span, "NCCL has algorithms of its own");
-            test.book.add(mistake.help("leave `algorithm` out, or say env = { NCCL_ALGO = \"Ring\" }"));
+            let mistake = Mistake::at(span, "NCCL uses its own algorithms");
+            test.book.add(mistake.help("leave `algorithm` out, or set env = { NCCL_ALGO = \"Ring\" }"));
         }
         return vec![None];
     }
@@ -196,8 +200,8 @@ fn chosen(test: &Table<'_>, op: Op, host: bool) -> Vec<Option<Algorithm>> {
         && let Some(span) = test.written("algorithm").or(test.written("op"))
     {
         let fitting: Vec<_> = Algorithm::ALL.iter().filter(|other| other.does(op)).map(|word| word.word()).collect();
-        let mistake = Mistake::at(span, format!("there is no {op} by {wrong}"));
-        test.book.add(mistake.help(format!("it is done by {}, or \"{AUTO}\"", fitting.join(", "))));
+        let mistake = Mistake::at(span, format!("{wrong} is not an algorithm for {op}"));
+        test.book.add(mistake.help(format!("use {}, or \"{AUTO}\"", fitting.join(", "))));
     }
     list
 }
@@ -208,7 +212,7 @@ fn in_place(test: &Table<'_>, op: Op) -> bool {
     if matches!(op, Op::AllToAll | Op::SendRecv) {
         if flag.own {
             let mistake = Mistake::at(flag.span, format!("{op} cannot be done in place"));
-            test.book.add(mistake.help("leave `in_place` out: its sends and receives need two buffers"));
+            test.book.add(mistake.help("leave `in_place` out: it needs separate send and receive buffers"));
         }
         return false;
     }
@@ -219,7 +223,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     let word = test.word("groups")?;
     let size = test.whole::<u32>("group_size");
     if let (Some(size), true) = (&size, word.value != "every") {
-        let mistake = Mistake::at(size.span.clone(), "`group_size` has a meaning only with groups = \"every\"");
+        let mistake = Mistake::at(size.span.clone(), "`group_size` applies only with groups = \"every\"");
         test.book.add(mistake.help("leave it out"));
     }
     let wrong = |message: String, help: &str| {
@@ -230,13 +234,13 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
     let count = members.list.len();
     match word.value {
         "each" if members.hosts.groups.is_empty() => {
-            wrong("groups = \"each\", and the plan has no groups".into(), "define them in [hosts.groups]")
+            wrong("groups = \"each\", but the plan has no groups".into(), "define them in [hosts.groups]")
         }
         "each" => Some(Grouping::Each),
-        "pairs" if count < 2 => wrong(format!("no pair among {count} host"), "add hosts"),
+        "pairs" if count < 2 => wrong(format!("{count} host is not enough for a pair"), "add hosts"),
         "pairs" => Some(Grouping::Pairs),
         "halves" if count < 2 || count % 2 == 1 => {
-            wrong(format!("{count} hosts have no two equal halves"), "take an even number of hosts")
+            wrong(format!("{count} hosts cannot be split into two equal halves"), "use an even number of hosts")
         }
         "halves" => Some(Grouping::Halves),
         "every" => {
@@ -245,14 +249,14 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
             };
             if !count.is_multiple_of(size.value as usize) {
                 return wrong(
-                    format!("{count} hosts do not divide into groups of {}", size.value),
-                    "take a group_size that divides the number of hosts",
+                    format!("{count} hosts cannot be divided into groups of {}", size.value),
+                    "use a group_size that divides the number of hosts",
                 );
             }
             Some(Grouping::Every(size.value))
         }
         _ if count < 2 && ranks_per_host < 2 && count > 0 => {
-            wrong("one rank alone is not a group".into(), "add hosts, or ranks_per_host or gpus")
+            wrong("a group needs at least two ranks".into(), "add hosts, or ranks_per_host or gpus")
         }
         _ => Some(Grouping::All),
     }
@@ -291,8 +295,8 @@ fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Member
         let (Some(ranks), Some(span)) = (counts.iter().find(|ranks| rounded(ranks)), test.written("reduction")) else {
             continue;
         };
-        let message = format!("{reduction} of {datatype} over {ranks} ranks is rounded, so nothing can be verified");
-        let help = "take a power of two of ranks, integers, or verify = false";
+        let message = format!("{reduction} of {datatype} over {ranks} ranks is rounded and cannot be verified");
+        let help = "use a power-of-two number of ranks, an integer datatype, or verify = false";
         test.book.add(Mistake::at(span, message).help(help));
         return;
     }
@@ -307,10 +311,10 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
             let unit = parts * u64::from(datatype.bytes());
             if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
                 let message = match op.is_divided() {
-                    true => format!("{size} bytes do not divide into {datatype} elements for {ranks} ranks"),
+                    true => format!("{size} bytes cannot be divided into {datatype} elements for {ranks} ranks"),
                     false => format!("{size} bytes are not a whole number of {datatype} elements"),
                 };
-                let help = format!("take multiples of {unit} bytes");
+                let help = format!("use multiples of {unit} bytes");
                 test.book.add(Mistake::at(span, message).help(help));
                 return;
             }
@@ -327,10 +331,10 @@ pub fn carried(test: &Table<'_>, op: &At<Op>, transport: Transport) -> bool {
     let carried = |op: &&Op| op.is_collective() && transport.carries(**op);
     let there = Op::ALL.iter().filter(carried).map(|op| op.word()).collect::<Vec<_>>().join(", ");
     let mistake = match transport {
-        Transport::Nccl => Mistake::at(op.span.clone(), format!("NCCL has no operation {}", op.value))
-            .help(format!("with transport = \"nccl\" there are {there}")),
-        other => Mistake::at(op.span.clone(), format!("there is no {} over {other}", op.value))
-            .help(format!("between GPUs it is transport = \"nccl\"; over {other} there are {there}")),
+        Transport::Nccl => Mistake::at(op.span.clone(), format!("NCCL does not support {}", op.value))
+            .help(format!("transport = \"nccl\" supports {there}")),
+        other => Mistake::at(op.span.clone(), format!("{} is not supported over {other}", op.value))
+            .help(format!("between GPUs use transport = \"nccl\"; {other} supports {there}")),
     };
     test.book.add(mistake);
     false
@@ -374,11 +378,11 @@ mod tests {
             ("ranks_per_host = 3\ngpus = [0, 1]", "3 ranks per host on 2 GPUs"),
             ("sizes = 6", "not a whole number of f32 elements"),
             ("groups = \"every\"", "needs `group_size`"),
-            ("groups = \"every\"\ngroup_size = 3", "do not divide into groups of 3"),
+            ("groups = \"every\"\ngroup_size = 3", "cannot be divided into groups of 3"),
             ("groups = \"each\"", "the plan has no groups"),
             ("group_size = 2", "only with groups"),
             ("env = { NCCL_DEBUG = \"WARN\" }", "set by railgauge itself"),
-            ("env = { \"A B\" = \"1\" }", "not the name of an environment variable"),
+            ("env = { \"A B\" = \"1\" }", "not a valid name of an environment variable"),
             ("pattern = \"ring\"", "belongs to pairs"),
             ("qps = 2", "belongs to pairs"),
             ("memory = \"host\"", "NCCL works on GPU memory"),
@@ -386,7 +390,7 @@ mod tests {
             ("datatype = \"fp8\"", "`datatype` cannot be"),
             ("gpus = [0, 1, 2]\nreduction = \"avg\"\ndatatype = [\"i32\", \"f8e4m3\"]", "over 12 ranks is rounded"),
             ("carried_by = \"verbs-rc\"", "cannot be"),
-            ("algorithm = \"ring\"", "NCCL has algorithms of its own"),
+            ("algorithm = \"ring\"", "NCCL uses its own algorithms"),
         ] {
             let mistakes = format!("{:?}", read(rest).expect_err(rest));
             assert!(mistakes.contains(words), "{rest}: {mistakes}");
@@ -412,18 +416,18 @@ mod tests {
         assert_eq!(read("").unwrap().tests[0].collective.as_ref().unwrap().algorithms, [None]);
         for (rest, words) in [
             ("algorithm = \"butterfly\"", "`algorithm` cannot be"),
-            ("algorithm = \"chain\"", "no all_reduce by chain"),
+            ("algorithm = \"chain\"", "chain is not an algorithm for all_reduce"),
             ("algorithm = [\"ring\", \"ring\"]", "listed twice"),
             ("memory = \"cuda\"", "work on host memory"),
-            ("gpus = [0, 1]", "no meaning for host memory"),
+            ("gpus = [0, 1]", "not apply to host memory"),
             ("graph = true", "only with transport = \\\"nccl\\\""),
             ("env = { A = \"1\" }", "only with transport"),
             ("rails = \"aligned\"", "belongs to pairs"),
             ("datatype = \"fp8\"", "`datatype` cannot be"),
-            ("reduction = \"avg\"", "no avg of f32 over host memory"),
-            ("datatype = \"f8e4m3\"", "no sum of f8e4m3 over host memory"),
+            ("reduction = \"avg\"", "avg of f32 is not supported"),
+            ("datatype = \"f8e4m3\"", "sum of f8e4m3 is not supported"),
             ("sizes = 6", "not a whole number of f32 elements"),
-            ("knobs = { depth = 4 }", "no meaning for TCP"),
+            ("knobs = { depth = 4 }", "not apply to TCP"),
         ] {
             let refused = format!("{:?}", read(rest).expect_err(rest));
             assert!(refused.contains(words), "{rest}: {refused}");
@@ -434,16 +438,16 @@ mod tests {
     fn keys_of_collectives_and_carriers_belong_to_collectives() {
         let pair = HEAD.replace("all_reduce", "write").replace("nccl", "tcp");
         for (rest, words) in [
-            ("ranks_per_host = 2", "only for collectives"),
-            ("env = { A = \"1\" }", "only for collectives"),
-            ("gpus = 0", "no meaning for host memory"),
+            ("ranks_per_host = 2", "only to collectives"),
+            ("env = { A = \"1\" }", "only to collectives"),
+            ("gpus = 0", "not apply to host memory"),
         ] {
             let refused = parse("p.toml", &format!("{pair}{rest}\n"), Path::new("")).expect_err(rest);
             assert!(format!("{refused:?}").contains(words), "{rest}: {refused:?}");
         }
         let wrong =
             [HEAD.replace("all_reduce", "write"), HEAD.replace("nccl", "verbs").replace("all_reduce", "reduce")];
-        for (text, words) in wrong.iter().zip(["NCCL has no operation write", "there is no reduce over verbs"]) {
+        for (text, words) in wrong.iter().zip(["NCCL does not support write", "reduce is not supported over verbs"]) {
             let refused = parse("p.toml", text, Path::new("")).expect_err(words);
             assert!(format!("{refused:?}").contains(words), "{refused:?}");
         }

@@ -29,7 +29,7 @@ pub static CONFIGURE: Section = Section {
             "undo",
             Shape::Command,
             Preset::Required,
-            "What takes it back, also where `apply` got only half way. While it fails nothing else is measured.",
+            "Undoes the change, even if `apply` failed half way. While it fails, nothing else is measured.",
         ),
         key("timeout", Shape::Time("100ms", "1h"), Preset::Value("\"1min\""), "Time for either of them at one host."),
     ],

@@ -9,9 +9,9 @@ use crate::plan::{mistakes::Mistake, model::Test, read::Table};
 pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
     let collective = kind.op.is_some_and(railgauge_wire::terms::Op::is_collective);
     let refused = match (kind.memory, kind.transport) {
-        _ if collective => Some("belongs to pairs and has no meaning for a collective"),
-        (Some(Memory::Host), _) => Some("has no meaning for host memory"),
-        (_, Some(Transport::Tcp)) => Some("has no meaning for TCP: it is the way between GPU and RDMA device"),
+        _ if collective => Some("belongs to pairs and does not apply to a collective"),
+        (Some(Memory::Host), _) => Some("does not apply to host memory"),
+        (_, Some(Transport::Tcp)) => Some("does not apply to TCP: it is the distance between GPU and RDMA device"),
         _ => None,
     };
     if let Some(why) = refused {
@@ -25,14 +25,14 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Vec<Distance> {
         let Some(distance) = Distance::from_word(word.value) else { continue };
         if list.contains(&distance) {
             let mistake = Mistake::at(word.span, format!("{distance} is listed twice in `gpu_distance`"));
-            test.book.add(mistake.help("list every word once"));
+            test.book.add(mistake.help("list every value once"));
         } else {
             list.push(distance);
         }
     }
     if let (false, Some(span)) = (list.is_empty(), test.written("gpus")) {
-        let mistake = Mistake::at(span, "`gpus` names the GPUs, and `gpu_distance` chooses them");
-        test.book.add(mistake.help("leave one of the two out"));
+        let mistake = Mistake::at(span, "`gpus` and `gpu_distance` both select GPUs");
+        test.book.add(mistake.help("leave one of them out"));
     }
     list
 }

@@ -20,7 +20,7 @@ pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
         let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
         let shape = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(shape) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            add(format!("`{name}` is not the name of an environment variable"), "letters, digits and underscores");
+            add(format!("`{name}` is not a valid name of an environment variable"), "letters, digits and underscores");
             continue;
         }
         if name.starts_with("NCCL_DEBUG") || name == "NCCL_COMM_ID" {
@@ -29,7 +29,7 @@ pub fn environments(test: &Table<'_>) -> Vec<BTreeMap<String, String>> {
         }
         let texts = texts_of(test.book, value.get_ref(), value.span());
         if texts.is_empty() {
-            add(format!("`{name}` has no value"), "give it a text or a list of texts");
+            add(format!("`{name}` has no value"), "give it a string or a list of strings");
             continue;
         }
         if let Some(wrong) = texts.iter().find(|words| words.text.contains(['\n', '\r'])) {

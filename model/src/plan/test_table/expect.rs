@@ -22,7 +22,7 @@ pub static EXPECT: Section = Section {
             "metric",
             Shape::Word(|| Metric::ALL.iter().map(|metric| metric.word()).collect()),
             Preset::Required,
-            "The metric it is about; the test must produce it.",
+            "The metric it applies to; the test must measure it.",
         ),
         key(
             "at_least",
@@ -55,15 +55,15 @@ pub static EXPECT: Section = Section {
             "within_percent_of_baseline",
             Shape::Percent(0.1, 100.0),
             Preset::Words("none"),
-            "Not worse than what the runs of the plan's `[baseline]` came to by more than this.",
+            "Not worse than the results in the plan's `[baseline]` by more than this.",
         ),
         key(
             "sizes",
             Shape::SizeRange,
             Preset::Words("all sizes of the test"),
-            "Message sizes it is about, both ends included.",
+            "Message sizes it applies to, both ends included.",
         ),
-        key("rails", Shape::RailList, Preset::Words("all rails"), "Rails it is about, counted from 0."),
+        key("rails", Shape::RailList, Preset::Words("all rails"), "Rails it applies to, counted from 0."),
         key(
             "group",
             Shape::Text,
@@ -102,8 +102,8 @@ pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
         && !produces.contains(&metric.value)
     {
         let produced: Vec<&str> = produces.iter().map(|metric| metric.word()).collect();
-        let message = format!("this test does not produce {}", metric.value);
-        table.book.add(Mistake::at(metric.span.clone(), message).help(format!("it produces {}", one_of(&produced))));
+        let message = format!("this test does not measure {}", metric.value);
+        table.book.add(Mistake::at(metric.span.clone(), message).help(format!("it measures {}", one_of(&produced))));
     }
     let limit = limit(table, metric.as_ref(), subject);
     let sizes = sizes(table, subject);
@@ -126,14 +126,14 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
     let (name, span) = match given.as_slice() {
         [] => {
             let help = format!("add one of {}", LIMITS.join(", "));
-            table.book.add(Mistake::at(table.span.clone(), "this expectation demands nothing").help(help));
+            table.book.add(Mistake::at(table.span.clone(), "this expectation has no limit").help(help));
             return None;
         }
         [one] => one.clone(),
         [first, second, ..] => {
             let message = format!("`{}` and `{}` in one expectation", first.0, second.0);
             let mistake = Mistake::at(second.1.clone(), message).also(first.1.clone(), "the first");
-            table.book.add(mistake.help("write one [[test.expect]] for each demand"));
+            table.book.add(mistake.help("write one [[test.expect]] for each limit"));
             return None;
         }
     };
@@ -143,7 +143,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
         Better::Lower => ("at_most", "lower"),
     };
     if (name == "at_least" || name == "at_most") && name != wanted {
-        let message = format!("`{name}` on {metric}, of which {word} values are better");
+        let message = format!("`{name}` on {metric}, for which {word} values are better");
         table.book.add(Mistake::at(span, message).help(format!("write `{wanted}`")));
         return None;
     }
@@ -161,7 +161,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
         "within_percent_of_peers" => table.percent(name).map(|at| (Limit::WithinPercentOfPeers(at.value), None)),
         "within_percent_of_baseline" => {
             if !subject.baseline {
-                let mistake = Mistake::at(span, format!("`{name}`, and the plan has no baseline"));
+                let mistake = Mistake::at(span, format!("`{name}` without a [baseline] in the plan"));
                 table.book.add(mistake.help("point to one: [baseline] file = \"baseline.json\""));
                 return None;
             }
@@ -171,8 +171,8 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
             let value = table.parsed(name, |text| quantity::limit(text, metric))?;
             let At { value: (value, written), span, .. } = value;
             if value <= 0.0 {
-                let mistake = Mistake::at(span, format!("`{name}` of zero is met by nothing or by everything"));
-                table.book.add(mistake.help("demand a value above zero"));
+                let mistake = Mistake::at(span, format!("`{name}` of zero is always or never met"));
+                table.book.add(mistake.help("give a value above zero"));
                 return None;
             }
             let limit = if name == "at_least" { Limit::AtLeast(value) } else { Limit::AtMost(value) };
@@ -192,7 +192,7 @@ fn sizes(table: &Table<'_>, subject: &Subject<'_>) -> Option<(u64, u64)> {
         && !all.iter().any(|size| (first..=last).contains(size))
     {
         let (low, high) = (all.first().copied().unwrap_or(0), all.last().copied().unwrap_or(0));
-        let mistake = Mistake::at(raw.span, "no size of the test lies in this range");
+        let mistake = Mistake::at(raw.span, "no size of the test is in this range");
         table.book.add(mistake.help(format!("its sizes are from {low} to {high} bytes")));
     }
     Some((first, last))
@@ -220,7 +220,7 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
             let words = match metric {
                 Metric::IngressBandwidth => "no flow of this test arrives at a host of the group",
                 Metric::EgressBandwidth => "no flow of this test leaves from a host of the group",
-                _ => "the sum of a round is about every host of the test, and not all of them are in the group",
+                _ => "the sum of a round includes every host of the test, and not all of them are in the group",
             };
             (!members.has_sum_in(pattern, metric, inside)).then_some(words)
         }
@@ -228,7 +228,7 @@ fn group(table: &Table<'_>, metric: Option<Metric>, subject: &Subject<'_>) -> Op
     });
     if let Some(nothing) = nothing {
         let message = format!("{nothing} {}", group.value);
-        let help = "an expectation that matches nothing cannot be met";
+        let help = "an expectation that matches nothing can never be met";
         table.book.add(Mistake::at(group.span, message).help(help));
         return None;
     }

@@ -20,7 +20,7 @@ pub static TEST: Section = Section {
 pub static DEFAULTS: Section = Section {
     header: "[defaults]",
     about: "Keys for all tests: every key of `[[test]]` but `name`, `op`, `configure` and `expect`. What a test says itself comes \
-     first; `knobs` are taken key by key. A default that has no meaning for a test is left out of it (`qps` of \
+     first; `knobs` are taken key by key. A default that does not apply to a test is left out of it (`qps` of \
      a latency test, verbs knobs of a TCP test).",
     keys: shared(KEYS),
 };
@@ -42,7 +42,7 @@ const KEYS: &[Key] = &[
         "op",
         Shape::Word(operations),
         Preset::Required,
-        "What is done to the bytes. `read` and atomics need the service `rc`; TCP carries `write`, `read` \
+        "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` \
              and `send`; from `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and \
              `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` \
              between host memories.",
@@ -78,7 +78,7 @@ const KEYS: &[Key] = &[
         "memory",
         Shape::Word(|| Memory::ALL.iter().map(|word| word.word()).collect()),
         Preset::Value("\"host\""),
-        "Where the bytes live. Collectives of `nccl` always work on GPU memory, those over `tcp` and `verbs` on \
+        "Where the data is. Collectives of `nccl` always work on GPU memory, those over `tcp` and `verbs` on \
              host memory.",
     )
     .known_as("perftest `--use_cuda`"),
@@ -254,7 +254,7 @@ const KEYS: &[Key] = &[
         "pattern",
         Shape::Word(|| super::pattern::NAMES.iter().map(|(name, _)| *name).collect()),
         Preset::Value("\"tournament\""),
-        "Who talks to whom; see the table of patterns.",
+        "Which hosts send to which; see the table of patterns.",
     ),
     key(
         "rounds",
@@ -337,18 +337,18 @@ const KEYS: &[Key] = &[
         "knobs",
         Shape::Table(&KNOBS),
         Preset::Words("the agent's defaults"),
-        "What may be turned below the operation.",
+        "Tuning settings.",
     ),
     key(
         "configure",
         Shape::Table(&CONFIGURE),
         Preset::Words("the cluster is measured as it is"),
-        "Commands that change the cluster for this test, and take that back.",
+        "Commands that change the cluster for this test, and undo the change.",
     ),
     key(
         "expect",
         Shape::Tables(&EXPECT),
         Preset::Words("none: a test passes when every case was measured and its bytes were right"),
-        "What is demanded of the results.",
+        "Limits for the results.",
     ),
 ];

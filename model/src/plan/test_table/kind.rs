@@ -12,15 +12,15 @@ use crate::plan::{
 pub struct Kind {
     /// Operation.
     pub op: Option<Op>,
-    /// Loop.
+    /// What is measured: bandwidth, latency or a training step.
     pub metric: Option<TestMetric>,
     /// Verbs or TCP.
     pub transport: Option<Transport>,
     /// Queue pair service; `rc` for TCP, which has none.
     pub service: Option<Service>,
-    /// Where the bytes live.
+    /// Where the data is.
     pub memory: Option<Memory>,
-    /// Demanded path of GPU memory.
+    /// Required path of GPU memory.
     pub gpu_path: Option<GpuPath>,
     /// Whether both directions run at once.
     pub bidirectional: bool,
@@ -69,7 +69,7 @@ fn of_group(
     };
     if let Some(memory) = memory.filter(|memory| fits && memory.own && memory.value != lives) {
         let mistake = Mistake::at(memory.span.clone(), words);
-        test.book.add(mistake.help(format!("leave `memory` out, or say memory = \"{lives}\"")));
+        test.book.add(mistake.help(format!("leave `memory` out, or set memory = \"{lives}\"")));
     }
     Kind {
         op: fits.then_some(op.value),
@@ -87,7 +87,7 @@ fn of_group(
 fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
     if tcp && !Transport::Tcp.carries(op.value) {
         let mistake = Mistake::at(op.span, format!("TCP cannot carry {}", op.value));
-        test.book.add(mistake.help("over TCP there are write, read and send; RDMA is transport = \"verbs\""));
+        test.book.add(mistake.help("TCP supports write, read and send; for RDMA use transport = \"verbs\""));
         return None;
     }
     Some(op.value)
@@ -96,7 +96,7 @@ fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
 fn service(test: &Table<'_>, op: Option<&At<Op>>, transport: Option<&At<Transport>>) -> Option<Service> {
     if let Some(transport) = transport.filter(|transport| transport.value == Transport::Tcp) {
         if let Some(span) = test.name_span("service") {
-            let mistake = Mistake::at(span, "`service` has no meaning for TCP");
+            let mistake = Mistake::at(span, "`service` does not apply to TCP");
             let mistake = if transport.own { mistake.also(transport.span.clone(), "the transport") } else { mistake };
             test.book.add(mistake.help("leave it out: queue pairs belong to verbs"));
         }
@@ -127,20 +127,20 @@ fn gpu_path(
     let memory = memory?.value;
     if memory == Memory::Host {
         if path.own {
-            let mistake = Mistake::at(path.span, "`gpu_path` has no meaning for host memory");
-            test.book.add(mistake.help("leave it out, or say memory = \"cuda\""));
+            let mistake = Mistake::at(path.span, "`gpu_path` does not apply to host memory");
+            test.book.add(mistake.help("leave it out, or set memory = \"cuda\""));
         }
         return None;
     }
     let mistake = match (transport.map(|transport| transport.value), path.value, op) {
         (Some(Transport::Tcp), GpuPath::GdrDmabuf | GpuPath::GdrPeermem, _) => {
             let mistake = Mistake::at(path.span, format!("a socket cannot reach GPU memory by {}", path.value));
-            mistake.help("over TCP it is gpu_path = \"staged\": through page-locked host memory")
+            mistake.help("over TCP use gpu_path = \"staged\": through page-locked host memory")
         }
         (Some(Transport::Verbs), GpuPath::Staged, Some(op)) if !op.value.takes_receives() => {
-            let message = format!("{} does not tell its target, so nothing there can be staged", op.value);
+            let message = format!("{} does not notify its target, so data cannot be staged there", op.value);
             let mistake = Mistake::at(op.span.clone(), message).also(path.span, "the path");
-            mistake.help("with gpu_path = \"staged\" there are send and write_imm")
+            mistake.help("gpu_path = \"staged\" supports send and write_imm")
         }
         _ => return Some(path.value),
     };
@@ -153,7 +153,7 @@ fn bidirectional(test: &Table<'_>, metric: Option<&At<TestMetric>>) -> bool {
     match metric {
         Some(metric) if metric.value == TestMetric::Latency => {
             if both.own {
-                let mistake = Mistake::at(both.span, "latency is not measured in both directions at once");
+                let mistake = Mistake::at(both.span, "latency cannot be measured in both directions at once");
                 test.book.add(mistake.help("leave `bidirectional` out"));
             }
             false

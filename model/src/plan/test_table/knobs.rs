@@ -21,11 +21,11 @@ const fn knob(name: &'static str, shape: Shape, about: &'static str, peers: &'st
 /// Keys of `[test.knobs]`.
 pub static KNOBS: Section = Section {
     header: "[test.knobs]",
-    about: "What may be turned below the operation. A knob that is not turned is left to the agent, and the records of \
+    about: "Tuning settings of a test. For a knob that is not set the agent chooses a value, and the records of \
             the run say what it used.",
     keys: &[
         knob("depth", Shape::Whole(1, 65_536), "Work requests in flight per queue pair.", "perftest `--tx-depth`"),
-        knob("post_list", Shape::Whole(1, 65_536), "Work requests handed over at once.", "perftest `--post_list`"),
+        knob("post_list", Shape::Whole(1, 65_536), "Work requests posted at once.", "perftest `--post_list`"),
         knob(
             "signal_every",
             Shape::Whole(1, 65_536),
@@ -67,7 +67,7 @@ pub static KNOBS: Section = Section {
         knob(
             "retry_count",
             Shape::Whole(0, 7),
-            "Transport retries. Soft-RoCE takes 7 as endless: a dead link then hangs until the deadline.",
+            "Transport retries. Soft-RoCE retries forever with 7: a dead link then hangs until the deadline.",
             "perftest `--retry_count` (with rdma_cm only); `NCCL_IB_RETRY_CNT`",
         ),
         knob(
@@ -86,13 +86,13 @@ pub static KNOBS: Section = Section {
         knob(
             "core",
             Shape::Whole(0, 65_535),
-            "Core the measuring thread runs on, or the first of several `threads`; else any of the NIC's NUMA node.",
+            "Core of the measuring thread, or of the first of several `threads`; by default any core of the NIC's NUMA node.",
             "`taskset`",
         ),
         knob(
             "completion",
             Shape::Word(|| vec!["poll", "events"]),
-            "Busy polling, or sleeping until the device speaks; `events` not for the latency of `write`.",
+            "Busy polling, or sleeping until the device signals; `events` not for the latency of `write`.",
             "perftest `--events`",
         ),
         knob(
@@ -110,7 +110,7 @@ pub static KNOBS: Section = Section {
         knob(
             "congestion_control",
             Shape::Text,
-            "Congestion control of TCP connections, such as `cubic`; every host has to offer it. Else each host's own.",
+            "Congestion control of TCP connections, such as `cubic`; every host must offer it. By default each host's own.",
             "iperf3 `-C`",
         ),
     ],
@@ -134,19 +134,19 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let book = table.book;
     // A knob without meaning is a mistake where the test turns it, and left out where a default does.
     let meaningless = |name: &str| match (transport, op) {
-        (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("has no meaning for TCP"),
-        (Some(Transport::Nccl), _) => Some("has no meaning for NCCL, which is turned by `env`"),
-        (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("has no meaning for a collective"),
-        (Some(Transport::Verbs), _) if name == "congestion_control" => Some("has a meaning for TCP only"),
+        (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("does not apply to TCP"),
+        (Some(Transport::Nccl), _) => Some("does not apply to NCCL, which is configured with `env`"),
+        (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("does not apply to a collective"),
+        (Some(Transport::Verbs), _) if name == "congestion_control" => Some("applies only to TCP"),
         (Some(Transport::Verbs), _) if direct && name == "inline" => {
-            Some("cannot be used: the CPU does not reach a payload in GPU memory")
+            Some("cannot be used: the CPU cannot access a payload in GPU memory")
         }
-        (Some(Transport::Verbs), _) if direct && name == "huge_pages" => Some("has no meaning for GPU memory"),
+        (Some(Transport::Verbs), _) if direct && name == "huge_pages" => Some("does not apply to GPU memory"),
         (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
             Some("cannot be used: reads and atomics carry no payload inside the work request")
         }
         (_, Some(op)) if name == "outstanding_reads" && !(op.pulls() || op.is_atomic()) => {
-            Some("has a meaning only for reads and atomics")
+            Some("applies only to reads and atomics")
         }
         _ => None,
     };
@@ -174,24 +174,30 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
                 Some(depth) => mistake.also(depth.span.clone(), "the depth"),
                 None => mistake.label("`depth` is not given"),
             };
-            book.add(mistake.help("so many work requests never are in flight: raise `depth` or lower it"));
+            book.add(mistake.help(
+                "no more than `depth` work requests are in flight at a time: raise `depth`, or lower this value",
+            ));
         }
     }
     let mtu = whole("mtu");
     if let Some(mtu) = mtu.as_ref().filter(|mtu| ![256, 512, 1024, 2048, 4096].contains(&mtu.value)) {
-        let mistake = Mistake::at(mtu.span.clone(), format!("there is not a path MTU of {} bytes", mtu.value));
-        book.add(mistake.help("it is 256, 512, 1024, 2048 or 4096: the RDMA payload, not the MTU of Ethernet"));
+        let mistake = Mistake::at(mtu.span.clone(), format!("{} bytes is not a valid path MTU", mtu.value));
+        book.add(mistake.help("expected 256, 512, 1024, 2048 or 4096: the RDMA payload, not the Ethernet MTU"));
     }
     let retry_count = byte("retry_count");
     if let Some(span) = table.written("retry_count").filter(|_| retry_count == Some(7)) {
-        let note = Mistake::at(span, "Soft-RoCE takes retry_count = 7 as endless");
-        book.note(note.help("a dead link is then found by the deadline of the case; 6 finds it by itself"));
+        let note = Mistake::at(span, "Soft-RoCE retries forever with retry_count = 7");
+        book.note(
+            note.help(
+                "a dead link is then noticed only at the deadline of the case; with 6 it is reported as an error",
+            ),
+        );
     }
     let congestion = if left_out("congestion_control") { None } else { table.text("congestion_control") };
     let named = |name: &str| name.len() <= LONGEST_NAME && !name.contains(|c: char| !c.is_ascii_graphic());
     if let Some(name) = congestion.as_ref().filter(|name| !named(&name.value)) {
-        let mistake = Mistake::at(name.span.clone(), "no congestion control has such a name");
-        book.add(mistake.help("`sysctl net.ipv4.tcp_available_congestion_control` on a host lists what it offers"));
+        let mistake = Mistake::at(name.span.clone(), "this cannot be the name of a congestion control");
+        book.add(mistake.help("`sysctl net.ipv4.tcp_available_congestion_control` on a host lists those available"));
     }
     let plain = |knob: Option<At<u32>>| knob.map(|at| at.value);
     Knobs {
@@ -233,8 +239,7 @@ fn completion(table: &Table<'_>, test: (Option<Transport>, Option<Op>, Option<Te
     // A default is meant for the other tests: this one polls, and its record says so.
     if word.own {
         let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
-        let mistake =
-            Mistake::at(word.span, message).label("an RDMA WRITE completes nothing at its target to wake for");
+        let mistake = Mistake::at(word.span, message).label("an RDMA WRITE causes no completion event at its target");
         table.book.add(mistake.help("use op = \"write_imm\" or \"send\", or completion = \"poll\""));
     }
     None

@@ -33,8 +33,8 @@ impl<'a> Members<'a> {
         };
         if list.is_empty() {
             let span = test.raw("hosts").map_or(test.span.clone(), |raw| raw.span);
-            let mistake = Mistake::at(span, "this test matches no hosts");
-            test.book.add(mistake.help("name groups or hosts of [hosts] that are not excluded"));
+            let mistake = Mistake::at(span, "this test has no hosts");
+            test.book.add(mistake.help("name groups or hosts from [hosts] that are not excluded"));
             return None;
         }
         let names = list.iter().cloned().collect();
@@ -126,10 +126,8 @@ pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, patte
     let cells = [rails, test.sizes.len() as u64, test.qps.len() as u64, u64::from(test.repeats)];
     let amount = cells.iter().fold(pairs, |amount, factor| amount.saturating_mul(*factor));
     if amount > MOST {
-        let message = format!("this test makes {amount} measurements of {pairs} pairs");
-        let help = format!(
-            "a test makes at most {MOST}: take fewer sizes or repeats, or pattern = \"random\" with some rounds"
-        );
+        let message = format!("this test has {amount} measurements of {pairs} pairs");
+        let help = format!("a test has at most {MOST}: use fewer sizes or repeats, or pattern = \"random\"");
         table.book.add(Mistake::at(table.span.clone(), message).help(help));
     }
 }

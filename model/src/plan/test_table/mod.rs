@@ -47,7 +47,7 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
     let tables = top.tables("test");
     if top.raw("test").is_some() && tables.is_empty() {
         let span = top.written("test").unwrap_or(top.span.clone());
-        book.add(Mistake::at(span, "the plan has no test").help("add a [[test]] table"));
+        book.add(Mistake::at(span, "the plan has no tests").help("add a [[test]] table"));
     }
     if let Some(table) = tables.get(MOST) {
         let message = format!("the plan has {} tests", tables.len());
@@ -63,7 +63,7 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
         let span = table.written("name").unwrap_or(table.span.clone());
         for test in one(&table, &knobs, hosts, baseline) {
             if let Some(first) = names.get(&test.name) {
-                let mistake = Mistake::at(span.clone(), format!("two tests are called {}", test.name))
+                let mistake = Mistake::at(span.clone(), format!("two tests have the name {}", test.name))
                     .also(first.clone(), "the first");
                 book.add(mistake.help("give one of them another `name`"));
             } else if !test.name.is_empty() {
@@ -141,8 +141,8 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
 fn unjudged(table: &Table<'_>, test: &Test) {
     if !test.verify && test.expect.is_empty() {
         let span = table.written("verify").unwrap_or(table.span.clone());
-        let note = Mistake::at(span, format!("{} neither verifies its bytes nor expects anything", test.name));
-        table.book.note(note.help("its verdict will be inconclusive: add an expectation, or let it verify"));
+        let note = Mistake::at(span, format!("{} neither verifies its data nor has an expectation", test.name));
+        table.book.note(note.help("its verdict will be inconclusive: add an expectation, or set verify = true"));
     }
 }
 
@@ -155,8 +155,8 @@ fn name(table: &Table<'_>, kind: &kind::Kind) -> String {
     }
     let Some(name) = table.text("name") else { return String::new() };
     if name.value.chars().count() > 100 {
-        let mistake = Mistake::at(name.span, "a test's name of more than 100 characters");
-        table.book.add(mistake.help("it stands in every row of the results: make it short"));
+        let mistake = Mistake::at(name.span, "the test's name is longer than 100 characters");
+        table.book.add(mistake.help("it is in every row of the results: use a shorter name"));
         return String::new();
     }
     name.value

@@ -1,4 +1,4 @@
-//! `pattern`: who talks to whom.
+//! `pattern`: which hosts send to which.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -76,7 +76,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         None
     };
     if hosts.len() < 2 {
-        let message = format!("the pattern {} makes no pair of {counted}", pattern.value);
+        let message = format!("the pattern {} has no pairs with {counted}", pattern.value);
         return wrong(message, "a pair needs two hosts: add hosts".into());
     }
     match pattern.value {
@@ -96,7 +96,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         "neighbours" => match hosts.chunks(2).last() {
             Some([left_over]) => {
                 let message = format!("{left_over} has no neighbour: {counted} is an odd number");
-                wrong(message, format!("leave {left_over} out, add a host, or take the pattern ring"))
+                wrong(message, format!("leave {left_over} out, add a host, or use the pattern ring"))
             }
             _ => Some(Pattern::Neighbours),
         },
@@ -122,12 +122,12 @@ fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
                 complete = None;
             }
         } else if let Some(span) = test.name_span(name) {
-            let mut mistake = Mistake::at(span, format!("`{name}` has no meaning with the pattern {}", pattern.value));
+            let mut mistake = Mistake::at(span, format!("`{name}` does not apply with the pattern {}", pattern.value));
             if pattern.own {
                 mistake = mistake.also(pattern.span.clone(), "the pattern");
             }
             let owners: Vec<&str> = [owner].into_iter().chain(*guests).copied().collect();
-            test.book.add(mistake.help(format!("leave it out, or say pattern = {}", one_of(&owners))));
+            test.book.add(mistake.help(format!("leave it out, or set pattern = {}", one_of(&owners))));
         }
     }
     complete
@@ -148,9 +148,9 @@ fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, members: &Member
     let near = test.book.nearest_host(host, members.list.iter().map(String::as_str)).filter(|_| !known);
     let help = match near {
         Some(near) => format!("did you mean {near}?"),
-        None => "name one host that takes part, or add it to `hosts`".into(),
+        None => "name a host of the test, or add this one to `hosts`".into(),
     };
-    test.book.add(Mistake::at(span, format!("{host} is not among the hosts {of}")).help(help));
+    test.book.add(Mistake::at(span, format!("{host} is not one of the hosts {of}")).help(help));
     false
 }
 
@@ -162,8 +162,8 @@ pub(super) fn two_groups(test: &Table<'_>, members: &Members<'_>) -> Option<(Str
     let (first, second) = (first?, second?);
     let inside: HashSet<&str> = first.into_iter().collect();
     if let Some(shared) = second.into_iter().find(|name| inside.contains(name)) {
-        let message = format!("{shared} is in both groups: it cannot talk to itself");
-        test.book.add(Mistake::at(two.span, message).help("let the two groups share no host"));
+        let message = format!("{shared} is in both groups: a host cannot be its own peer");
+        test.book.add(Mistake::at(two.span, message).help("use two groups without a common host"));
         return None;
     }
     Some((one.text.clone(), other.text.clone()))
@@ -201,7 +201,7 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
             Some((format!("{} cannot be its own peer", from.text), "name two hosts"))
         } else if !seen.insert(pair_of.clone()) {
             let message = format!("the pair {} to {} is listed twice", from.text, to.text);
-            Some((message, "list it once; `repeats` measures more often"))
+            Some((message, "list it once; use `repeats` to measure more often"))
         } else {
             None
         };

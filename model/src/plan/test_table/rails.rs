@@ -44,7 +44,7 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
                 let mistake = Mistake::at(raw.span.clone(), format!("`rails` cannot be \"{word}\""));
                 let near = nearest(word, ["aligned", "crossed"]);
                 let mistake = near.map_or(mistake.clone(), |near| mistake.label(format!("did you mean \"{near}\"?")));
-                test.book.add(mistake.help("it is \"aligned\", \"crossed\", or a list such as [0, 2]"));
+                test.book.add(mistake.help("expected \"aligned\", \"crossed\", or a list such as [0, 2]"));
                 None
             }
         };
@@ -56,8 +56,8 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
     for host in taking_part {
         let ports = if transport == Some(Transport::Tcp) { &host.tcp } else { &host.devices };
         if let Some(rail) = rails.iter().find(|rail| !ports.is_empty() && rail.value as usize >= ports.len()) {
-            let message = format!("{} has no rail {}: the plan gives it {}", host.name, rail.value, ports.join(", "));
-            test.book.add(Mistake::at(rail.span.clone(), message).help("rails count from 0"));
+            let message = format!("{} has no rail {}: in the plan it has {}", host.name, rail.value, ports.join(", "));
+            test.book.add(Mistake::at(rail.span.clone(), message).help("rails are counted from 0"));
             break;
         }
     }

@@ -74,7 +74,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
     if let Some(twice) = sizes.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         let mistake = Mistake::at(twice[1].1.clone(), format!("the size {} is listed twice", twice[0].0));
         let mistake = if twice[0].1 == twice[1].1 { mistake } else { mistake.also(twice[0].1.clone(), "first here") };
-        test.book.add(mistake.help("list every size once; `repeats` measures more often"));
+        test.book.add(mistake.help("list every size once; use `repeats` to measure more often"));
         sound = false;
     }
     let Some((largest, span)) = sizes.last().cloned() else {
@@ -85,10 +85,10 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
     };
     let add = |message: String, help: &str| test.book.add(Mistake::at(span.clone(), message).help(help));
     if sizes.len() > sweep::MOST {
-        add("more than 1000 sizes in one test".into(), "take larger steps, or fewer sweeps");
+        add("the test has more than 1000 sizes".into(), "use larger steps or fewer sweeps");
         sound = false;
     } else if atomic && sizes.iter().any(|(size, _)| *size != 8) {
-        add("atomics work on 8 bytes".into(), "leave `sizes` out");
+        add("atomics always use 8 bytes".into(), "leave `sizes` out");
     } else if kind.transport == Some(Transport::Verbs)
         && kind.service == Some(Service::Ud)
         && largest > LARGEST_DATAGRAM

@@ -17,14 +17,17 @@ pub fn read(test: &Table<'_>, kind: &Kind, window: Option<Window>) -> u32 {
         // Said with the other keys of pairs.
         return 1;
     } else if kind.transport == Some(Transport::Tcp) {
-        Some(("`threads` has no meaning for TCP".to_owned(), "leave it out: every stream has a thread of its own"))
+        Some(("`threads` does not apply to TCP".to_owned(), "leave it out: every stream has a thread of its own"))
     } else if kind.metric == Some(TestMetric::Latency) {
         Some(("latency is measured on one thread".to_owned(), "leave `threads` out"))
     } else if threads.value > fewest {
         let qps = count(fewest as usize, "queue pair");
-        Some((format!("{} threads for {qps}", threads.value), "a thread needs a queue pair at least: raise `qps`"))
+        Some((
+            format!("{} threads for {qps}", threads.value),
+            "every thread needs at least one queue pair: raise `qps`",
+        ))
     } else if let Some(Window::Adaptive { .. }) = window {
-        let message = "several threads are not measured adaptively: each would end by itself";
+        let message = "several threads cannot be measured adaptively: each would end at a different time";
         Some((message.to_owned(), "write measure = \"2s\", or leave `threads` out"))
     } else {
         None

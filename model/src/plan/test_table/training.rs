@@ -37,10 +37,10 @@ pub fn models() -> Vec<&'static str> {
 pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) -> Option<At<TestMetric>> {
     let metric = metric?;
     let wrong = match (metric.value, op) {
-        (TestMetric::Step, Some(op)) if op != Op::AllReduce => format!("{op} has no metric = \"step\""),
+        (TestMetric::Step, Some(op)) if op != Op::AllReduce => format!("{op} does not support metric = \"step\""),
         _ => return Some(metric),
     };
-    let help = "a training step is an all_reduce; take \"bandwidth\" or \"latency\" for others";
+    let help = "a training step is an all_reduce; use \"bandwidth\" or \"latency\" for other operations";
     test.book.add(Mistake::at(metric.span, wrong).help(help));
     None
 }
@@ -59,13 +59,13 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
         return sizes::read(test, kind);
     };
     if let Some(span) = test.name_span("sizes") {
-        let mistake = Mistake::at(span, "`sizes` beside `model`").also(model.span.clone(), "the model");
-        test.book.add(mistake.help("the size is that of the model's gradients: leave one of them out"));
+        let mistake = Mistake::at(span, "both `sizes` and `model` are set").also(model.span.clone(), "the model");
+        test.book.add(mistake.help("the model gives the size of the gradients: leave one of them out"));
         return None;
     }
     let [datatype] = datatypes(test)[..] else {
-        let mistake = Mistake::at(model.span, "the gradients of a model with several datatypes");
-        test.book.add(mistake.help("name one `datatype`, or make a test of each"));
+        let mistake = Mistake::at(model.span, "a `model` with several datatypes");
+        test.book.add(mistake.help("give one `datatype`, or write one test for each"));
         return None;
     };
     let parameters = MODELS.iter().find(|(name, _)| *name == model.value).map(|(_, parameters)| *parameters)?;
@@ -87,7 +87,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
     if kind.metric != Some(TestMetric::Step) {
         for span in OWN.iter().filter_map(|name| test.name_span(name)).filter(|_| kind.metric.is_some()) {
             let mistake = Mistake::at(span, "only a training step has a model, buckets and a backward pass");
-            test.book.add(mistake.help("leave it out, or say metric = \"step\""));
+            test.book.add(mistake.help("leave it out, or set metric = \"step\""));
         }
         return None;
     }
@@ -143,11 +143,14 @@ mod tests {
     #[test]
     fn what_is_no_training_step_is_said() {
         for (rest, words) in [
-            ("op = \"broadcast\"\nmodel = \"resnet-50\"\ncompute = \"1ms\"\n", "broadcast has no metric"),
-            ("op = \"write\"\n", "write has no metric"),
+            ("op = \"broadcast\"\nmodel = \"resnet-50\"\ncompute = \"1ms\"\n", "broadcast does not support metric"),
+            ("op = \"write\"\n", "write does not support metric"),
             ("op = \"all_reduce\"\ncompute = \"1ms\"\n", "needs `model` or `sizes`"),
             ("op = \"all_reduce\"\nmodel = \"resnet-50\"\n", "needs `compute`"),
-            ("op = \"all_reduce\"\nmodel = \"resnet-50\"\nsizes = 8\ncompute = \"1ms\"\n", "`sizes` beside `model`"),
+            (
+                "op = \"all_reduce\"\nmodel = \"resnet-50\"\nsizes = 8\ncompute = \"1ms\"\n",
+                "both `sizes` and `model` are set",
+            ),
             (
                 "op = \"all_reduce\"\nmodel = \"resnet-50\"\ndatatype = [\"f32\", \"bf16\"]\ncompute = \"1ms\"\n",
                 "several datatypes",

@@ -19,7 +19,7 @@ pub static WINDOW: Section = Section {
             "confidence",
             Shape::Percent(0.1, 50.0),
             Preset::Required,
-            "Wanted half width of the interval, in percent of the mean.",
+            "Target half width of the interval, in percent of the mean.",
         ),
         key("at_least", Shape::Time("1ms", "1h"), Preset::Value("\"1s\""), "Shortest time."),
         key("at_most", Shape::Time("1ms", "1h"), Preset::Value("\"10s\""), "Longest time."),
@@ -61,7 +61,11 @@ fn text(text: &str) -> Result<Window, Wrong> {
     if let Some(number) = text.strip_suffix("iterations").or_else(|| text.strip_suffix("iteration")) {
         let count = number.trim().parse().ok().filter(|count| (1..=1_000_000_000_000_u64).contains(count));
         return count.map(Window::Iterations).ok_or_else(|| {
-            Wrong::new(whole, format!("`{}` is not a number of iterations", number.trim()), "it is from 1 to 10^12")
+            Wrong::new(
+                whole,
+                format!("`{}` is not a number of iterations", number.trim()),
+                "write a number from 1 to 10^12",
+            )
         });
     }
     match quantity::duration(text) {
