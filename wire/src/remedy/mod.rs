@@ -125,7 +125,7 @@ impl Entry {
 }
 
 impl Remedy {
-    /// What people read.
+    /// The text with its values and commands filled in.
     pub fn text(&self) -> String {
         let Some(entry) = Entry::find(&self.id) else {
             return format!("remedy {:?} is not known to this version of railgauge", self.id);

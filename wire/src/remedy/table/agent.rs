@@ -11,7 +11,7 @@ remedies! {
     CHECK_PEER_AND_LINK = "check-peer-and-link",
         "check that the peer's agent still runs and that the link between the hosts is up";
     CHECK_ROUTE = "check-route",
-        "check that the two addresses reach one another ({0}, {1}) and that no firewall drops TCP between them",
+        "check that the two addresses can reach each other ({0}, {1}) and that no firewall drops TCP between them",
         look "ip route get {peer}", look "ping -c 3 {peer}";
     FEWER_RANKS = "fewer-ranks", "use smaller sizes or a smaller `ranks_per_host`";
     LOAD_CONGESTION_CONTROL = "load-congestion-control",
@@ -28,17 +28,17 @@ remedies! {
         "check that the peer's agent is alive and gets CPU time: look at the load and at core pinning of the peer";
     QUEUE_PAIR_PER_THREAD = "queue-pair-per-thread", "use at least one queue pair per thread";
     RAISE_OPEN_FILES = "raise-open-files",
-        "raise the hard limit of open files ({0} shows it)",
+        "raise the hard limit on open files ({0} shows it)",
         look "ulimit -Hn";
     RAISE_PENDING_SIGNALS = "raise-pending-signals",
-        "raise the limit of pending signals ({0} shows it), or use completion = \"poll\"",
+        "raise the limit on pending signals ({0} shows it), or use completion = \"poll\"",
         look "ulimit -i";
     RAISE_PROCESSES = "raise-processes",
-        "raise the limit of processes ({0} shows it), or use fewer streams or threads",
+        "raise the limit on processes ({0} shows it), or use fewer streams or threads",
         look "ulimit -u";
     REMOVE_OLD_AGENT = "remove-old-agent",
-        "remove the agent on the host, it is sent again: controller and agents must come from one build";
-    REPORT_DEFECT = "report-defect", "report this as a defect of railgauge, with the host's part of log.txt";
+        "remove the agent on the host, so that it is sent again: controller and agents must come from the same build";
+    REPORT_DEFECT = "report-defect", "report this as a bug in railgauge, with the host's part of log.txt";
     RESERVE_HUGE_PAGES = "reserve-huge-pages",
         "reserve huge pages ({0}, or more: every buffer needs its own)",
         change "sysctl vm.nr_hugepages={pages}";

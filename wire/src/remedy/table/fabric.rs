@@ -4,17 +4,17 @@ use super::remedies;
 
 remedies! {
     ADDRESS_AND_UP = "address-and-up", "give its network interface an address and bring it up";
-    ADDRESS_OF_ITS_OWN = "address-of-its-own", "give each device an address of its own, or name the other device";
+    ADDRESS_OF_ITS_OWN = "address-of-its-own", "give each device its own address, or name the other device";
     ALLOW_UVERBS = "allow-uverbs",
         "check who may open /dev/infiniband/uverbs* ({0}): udev rule, group rdma, device list of the container",
         look "ls -l /dev/infiniband";
     CACHE_FOOTPRINT = "cache-footprint", "use footprint = \"cache\"";
     CHECK_PATH_TO_PEER = "check-path-to-peer",
         "check that the peer is alive and its port is up; compare GID, VLAN, MTU (jumbo frames end to end) and \
-         routes of both ends; then look at packet loss, PFC and firewalls (RoCE v2 is UDP port 4791)";
-    CHECK_PORT_NUMBER = "check-port-number", "check that the device has this port; ports count from 1";
+         routes of both ends; then check packet loss, PFC and firewalls (RoCE v2 is UDP port 4791)";
+    CHECK_PORT_NUMBER = "check-port-number", "check that the device has this port; ports are counted from 1";
     CHECK_WAY_BACK = "check-way-back",
-        "check that the peer is alive and its port is up, and look at packet loss on the way back";
+        "check that the peer is alive and its port is up, and check for packet loss on the return path";
     COMPARE_CAPABILITIES = "compare-capabilities",
         "compare the settings with what the device offers: {0}",
         look "ibv_devinfo -v";
@@ -22,17 +22,17 @@ remedies! {
         "compare the firmware of both ends ({0}), and check that the fabric does not reorder packets",
         look "ibv_devinfo | grep fw_ver";
     COMPARE_PORTS = "compare-ports",
-        "compare GID index and type, MTU and port state of both ends; iWARP, and eRDMA in standard mode, need \
+        "compare GID index and type, MTU and port state of both ends; iWARP, and eRDMA in standard mode, require \
          joining = \"rdma-cm\"";
     COMPARE_ROUTES = "compare-routes", "compare subnets, VLANs and routes of both ports";
     COMPARE_SIZES = "compare-sizes", "compare message size, largest size of the link and MTU of both ends";
     CORRECT_LIBRARY_VARIABLE = "correct-library-variable", "correct or unset the environment variable {variable}";
     DMA_BUF_OF_NIC = "dma-buf-of-nic",
-        "use a driver that offers dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or newer; \
-         else {0}",
+        "use a driver that supports dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or newer; \
+         otherwise {0}",
         change "modprobe nvidia_peermem";
     FEWER_QUEUE_PAIRS = "fewer-queue-pairs",
-        "use a smaller depth or fewer queue pairs, or raise the limit of locked memory ({0} shows it)",
+        "use a smaller depth or fewer queue pairs, or raise the limit on locked memory ({0} shows it)",
         look "ulimit -l";
     FIRST_ERROR = "first-error", "look at the first error of this queue pair and at the peer's error";
     FIT_PATH_MTU = "fit-path-mtu", "use sizes of at most {mtu} bytes";
@@ -57,20 +57,20 @@ remedies! {
     ONE_QUEUE_PAIR = "one-queue-pair", "use one queue pair (qps = 1)";
     PATH_MTU = "path-mtu", "use an `mtu` of 256, 512, 1024, 2048 or 4096";
     PEERMEM_OR_DMA_BUF = "peermem-or-dma-buf",
-        "for GPU memory {0} (it comes with NVIDIA's driver), or use dma-buf where the driver of the NIC has it",
+        "for GPU memory {0} (it comes with NVIDIA's driver), or use dma-buf if the NIC's driver supports it",
         change "modprobe nvidia_peermem";
     PING_PEER = "ping-peer",
-        "check that the hosts reach one another over the RDMA interface ({0}), and look at the peer's error",
+        "check that the hosts can reach each other over the RDMA interface ({0}), and look at the peer's error",
         look "ping -c 3 -I {interface} {peer}";
     PORT_DOWN_INFINIBAND = "port-down-infiniband",
-        "look at cable and switch port, {0} and {1}",
+        "check the cable and the switch port; see {0} and {1}",
         look "ibstat", look "dmesg";
     RAISE_INTERFACE_MTU = "raise-interface-mtu",
         "raise the MTU of the network interface ({0}; RoCE needs 4200 for 4096, 2200 for 2048)",
         change "ip link set {interface} mtu {mtu}";
     RAISE_LOCKED_MEMORY = "raise-locked-memory",
-        "raise the limit of locked memory ({0} shows it): set memlock unlimited in limits.conf or \
-         LimitMEMLOCK=infinity in the unit file, and remember that sshd hands its own limit on; {1} shows whether \
+        "raise the limit on locked memory ({0} shows it): set memlock unlimited in limits.conf or \
+         LimitMEMLOCK=infinity in the unit file, and note that sshd passes on its own limit; {1} shows whether \
          the host is out of memory",
         look "ulimit -l", look "free -h";
     RC_OR_EXCHANGE = "rc-or-exchange", "use service = \"rc\" or joining = \"exchange\"";
@@ -82,7 +82,7 @@ remedies! {
     RELAXED_ORDERING_OFF = "relaxed-ordering-off", "try relaxed_ordering = false, or a smaller buffer";
     RESET_DEVICE = "reset-device", "look at {0}; the device probably needs a reset", look "dmesg";
     RESET_OR_DEFECT = "reset-or-defect",
-        "look whether the device was reset ({0}); if it was not, report this as a defect of railgauge",
+        "check whether the device was reset ({0}); if not, report this as a bug in railgauge",
         look "dmesg";
     SAME_AT_BOTH_ENDS = "same-at-both-ends", "use the same {setting} at both ends";
     SAME_GID_TYPE = "same-gid-type",
@@ -94,8 +94,8 @@ remedies! {
     SMALLER_GROUPS = "smaller-groups", "use smaller groups";
     STAGED_OPERATION = "staged-operation", "use send or write_imm with gpu_path = \"staged\"";
     TCP_ON_IWARP = "tcp-on-iwarp",
-        "leave `joining` out, or use transport = \"tcp\" on iWARP, which joins by nothing else";
-    USE_RDMA_CORE = "use-rdma-core", "use the library of rdma-core, not a stand-in";
+        "leave `joining` out, or use transport = \"tcp\" on iWARP, which supports no other joining";
+    USE_RDMA_CORE = "use-rdma-core", "use the library from rdma-core, not a substitute";
     USE_SET_GID = "use-set-gid", "set `gid_index` to one of these, or leave it out";
     WRITE_IMM_OR_POLL = "write-imm-or-poll", "use op = \"write_imm\" or \"send\", or completion = \"poll\"";
 }

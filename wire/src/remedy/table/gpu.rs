@@ -4,25 +4,25 @@ use super::remedies;
 
 remedies! {
     DMA_BUF_OF_GPU = "dma-buf-of-gpu",
-        "use CUDA 11.7, NVIDIA's open kernel modules and Linux 5.12, or newer; else {0}",
+        "use CUDA 11.7, NVIDIA's open kernel modules and Linux 5.12, or newer; otherwise {0}",
         change "modprobe nvidia_peermem";
-    EXACT_REDUCTION = "exact-reduction", "use a power of two of ranks, integers, or verify = false";
+    EXACT_REDUCTION = "exact-reduction", "use a power-of-two number of ranks, an integer datatype, or verify = false";
     FREE_GPU_MEMORY = "free-gpu-memory",
-        "use smaller sizes, or look who else uses this GPU ({0})",
+        "use smaller sizes, or check who else uses this GPU ({0})",
         look "nvidia-smi";
     INSTALL_CUDA_DRIVER = "install-cuda-driver",
-        "install NVIDIA's driver, or leave memory = \"cuda\" and collectives over nccl to hosts with GPUs";
-    INSTALL_NCCL = "install-nccl", "{0}, or name its file with `library` in the plan", change "apt install libnccl2";
+        "install NVIDIA's driver, or use memory = \"cuda\" and nccl collectives only on hosts with GPUs";
+    INSTALL_NCCL = "install-nccl", "{0}, or set `library` in the plan to its path", change "apt install libnccl2";
     LEAVE_GRAPH_OUT = "leave-graph-out", "leave `graph` out";
     LOOK_AT_GPU = "look-at-gpu", "look at {0} and {1}", look "nvidia-smi", look "dmesg";
     LOOK_AT_RANKS = "look-at-ranks",
         "look at log.txt and at the failures of all ranks: another rank may be missing or slow";
     NAME_OTHER_GPUS = "name-other-gpus",
-        "name others in `gpus`; CUDA_VISIBLE_DEVICES may hide some from the agent";
+        "list other GPUs in `gpus`; CUDA_VISIBLE_DEVICES may hide some from the agent";
     NCCL_INTERFACE = "nccl-interface",
-        "name a network interface for NCCL's own connections: NCCL_SOCKET_IFNAME in `launch.env` of the plan";
+        "set NCCL_SOCKET_IFNAME in `launch.env` of the plan to the interface for NCCL's own connections";
     NCCL_OF_8_BITS = "nccl-of-8-bits",
-        "install NCCL 2.24 or newer; to reduce such numbers, GPUs need compute capability 9.0";
+        "install NCCL 2.24 or newer; to reduce this datatype, GPUs need compute capability 9.0";
     NEWER_CUDA = "newer-cuda", "install a driver of CUDA 11.0 or newer";
     NEWER_NCCL = "newer-nccl", "install NCCL 2.11 or newer";
     REACH_GPU_MEMORY = "reach-gpu-memory",
@@ -30,5 +30,5 @@ remedies! {
          measures through host memory",
         change "modprobe nvidia_peermem";
     STAGE_OVER_TCP = "stage-over-tcp",
-        "use gpu_path = \"staged\" over TCP, which goes through page-locked host memory";
+        "over TCP use gpu_path = \"staged\", which copies through page-locked host memory";
 }

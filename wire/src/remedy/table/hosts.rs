@@ -4,33 +4,33 @@ use super::remedies;
 
 remedies! {
     ACCEPT_HOST_KEY = "accept-host-key",
-        "compare the key with the host's own ({0} there) and accept it with {1} (where HostKeyAlias or UserKnownHostsFile of your \
-         ssh_config do not say otherwise), or set `host_keys` = \"accept-new\" in `[launch.ssh]`",
+        "compare the key with the host's own (run {0} there) and accept it with {1} (unless HostKeyAlias or UserKnownHostsFile in your \
+         ssh_config say otherwise), or set `host_keys` = \"accept-new\" in `[launch.ssh]`",
         look "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
         change_here "ssh-keyscan -p {port} {host} >> {file}";
     ACCEPT_JUMP_KEY = "accept-jump-key",
-        "run {0} by hand and accept the jump host's key: that is the one which is not trusted, and what ssh knows of jump hosts \
-         comes from your ssh_config",
+        "run {0} by hand and accept the jump host's key: it is the key that is not trusted. ssh takes all settings for jump hosts \
+         from your ssh_config",
         change_here "ssh {jump_host}";
     ADD_HOST_SETTING = "add-host-setting", "add `{key}` to the host in the plan, or remove it from the command";
-    AGENT_DIR = "agent-dir", "name a private, writable directory of the login user in `launch.agent_dir`";
+    AGENT_DIR = "agent-dir", "set `launch.agent_dir` to a private, writable directory of the login user";
     AGENT_DIR_CHMOD = "agent-dir-chmod",
-        "make it private with {0} (by default it is ~/.cache/railgauge), or name a directory in `launch.agent_dir` that does not \
+        "make it private with {0} (by default it is ~/.cache/railgauge), or set `launch.agent_dir` to a directory that does not \
          exist yet",
         change "chmod 700 {directory}";
     AGENT_DIR_EXEC = "agent-dir-exec",
-        "name a directory in `launch.agent_dir` from which programs may be started; {0} lists file systems that do not allow it",
+        "set `launch.agent_dir` to a directory that allows programs to run; {0} lists file systems that do not",
         look "findmnt -O noexec";
     AGENT_DIR_PARENTS = "agent-dir-parents",
-        "name another place in `launch.agent_dir`: every directory above it must belong to root or to the login user and be \
-         writable for nobody else (or have the sticky bit)";
+        "set `launch.agent_dir` to another place: every directory above it must belong to root or to the login user and be \
+         writable by nobody else (or have the sticky bit)";
     AGENT_DIR_SPACE = "agent-dir-space",
-        "free some space there ({0}), or name a directory on another file system in `launch.agent_dir`",
+        "free some space there ({0}), or set `launch.agent_dir` to a directory on another file system",
         look "df -h";
     ALLOW_SSH_ALGORITHM = "allow-ssh-algorithm",
-        "allow an algorithm in ssh_config (KexAlgorithms, HostKeyAlgorithms, Ciphers) that both ssh here and sshd there have";
+        "allow an algorithm in ssh_config (KexAlgorithms, HostKeyAlgorithms, Ciphers) that both ssh here and sshd on the host support";
     BUILD_AGENT = "build-agent",
-        "build the agent with {0}, or name its file in RAILGAUGE_AGENT",
+        "build the agent with {0}, or set RAILGAUGE_AGENT to its path",
         change_here "cargo build -p railgauge-agent --profile agent";
     BUILD_AGENT_FOR = "build-agent-for", "build the agent for {machine} and put it at {path}";
     BUILD_FOR_OLDEST_GLIBC = "build-for-oldest-glibc",
@@ -63,65 +63,65 @@ remedies! {
         "check MaxSessions and ForceCommand in the host's sshd_config ({0}) and the log of its sshd",
         look "sshd -T | grep -iE 'maxsessions|forcecommand'";
     CHECK_SSH_KEYS = "check-ssh-keys",
-        "check `user` and `identity` of `launch.ssh`, {0} here and ~/.ssh/authorized_keys there: the host accepts none of your \
+        "check `user` and `identity` of `launch.ssh`, {0} here and ~/.ssh/authorized_keys on the host: the host accepts none of your \
          keys for this user (railgauge never asks for a password)",
         look_here "ssh-add -l";
     CHECK_WHO_WRITES = "check-who-writes",
         "check what else writes to the agent's standard output: the launcher's command, a wrapper, start-up files of the shell";
     CORRECT_ADDRESS = "correct-address",
-        "give the host an `address` in the plan that is not empty and does not begin with `-`";
-    CORRECT_SSH_CONFIG = "correct-ssh-config", "correct your ssh_config, or name another in `config` of `launch.ssh`";
+        "give the host an `address` in the plan that is not empty and does not start with `-`";
+    CORRECT_SSH_CONFIG = "correct-ssh-config", "correct your ssh_config, or set `config` of `launch.ssh` to another one";
     EXPORT_VARIABLE = "export-variable",
-        "export {variable} before railgauge is started, or remove it from `send_env` of `[launch]`";
+        "export {variable} before starting railgauge, or remove it from `send_env` of `[launch]`";
     FIND_KILLER = "find-killer",
-        "{0} says whether the kernel's out-of-memory killer ended the agent; if not, somebody else did",
+        "{0} says whether the kernel's out-of-memory killer killed the agent; if not, something else did",
         look "dmesg | grep -i 'killed process'";
     GIVE_ADDRESS = "give-address",
-        "give the host an `address` in the plan, or name it in ssh_config or /etc/hosts: its name is unknown here";
+        "give the host an `address` in the plan, or define its name in ssh_config or /etc/hosts: it cannot be resolved here";
     INSTALL_COREUTILS = "install-coreutils", "install `sh` and the core utilities (sha256sum) on the host";
     INSTALL_LOADED_LIBRARY = "install-loaded-library", "install the missing library on the host";
     INSTALL_SSH = "install-ssh",
-        "install OpenSSH's client on this machine: {0}, or the package of your distribution",
+        "install OpenSSH's client on this machine: {0}, or install your distribution's package",
         change_here "apt install openssh-client";
     LAUNCH_COMMAND = "launch-command",
-        "run `launch.command` by hand with `sh -c 'echo here'` behind it: it has to print that, with exit status 0";
+        "run `launch.command` by hand, followed by `sh -c 'echo here'`: it must print `here` and exit with status 0";
     LAUNCH_COMMAND_PROGRAM = "launch-command-program",
-        "correct `launch.command` if it names a program that is not there, or install `sh` and the core utilities on the host; \
-         to see which, run the command by hand with `sh -c 'echo here'` behind it";
+        "correct `launch.command` if it names a program that does not exist, or install `sh` and the core utilities on the host; \
+         to see which, run the command by hand, followed by `sh -c 'echo here'`";
     LOWER_IN_FLIGHT = "lower-in-flight",
         "lower `launch.in_flight`, or raise this machine's limits ({0}, {1})",
         look_here "ulimit -u", look_here "ulimit -n";
-    NAME_AGENT_FILE = "name-agent-file", "name the agent's file in RAILGAUGE_AGENT";
-    NAME_IDENTITY = "name-identity", "name the right key in `identity` of `launch.ssh`: ssh offered too many";
+    NAME_AGENT_FILE = "name-agent-file", "set RAILGAUGE_AGENT to the path of the agent";
+    NAME_IDENTITY = "name-identity", "set `identity` of `launch.ssh` to the right key: ssh offered too many";
     PASS_WORDS_ON = "pass-words-on",
         "use via = \"ssh\", or a command that passes its arguments through (ip netns exec, kubectl exec, docker exec, srun): \
          this one joins them for a shell, as ssh does";
     QUIET_LOGIN_SHELL = "quiet-login-shell",
         "check log.txt and the start-up files of the login shell: something that is not the agent writes to its standard output";
     RAISE_CONNECT_TIMEOUT = "raise-connect-timeout",
-        "check that the host is up and reachable from here; `launch.timeout` sets this time";
+        "check that the host is up and reachable from here; `launch.timeout` sets this limit";
     RAISE_DEPLOY_TIMEOUT = "raise-deploy-timeout",
-        "check the network to the host and its disk: one is slow or hangs; `launch.timeout` sets this time";
+        "check the network to the host and its disk: one of them is slow or hangs; `launch.timeout` sets this limit";
     RAISE_START_TIMEOUT = "raise-start-timeout",
-        "check the host's load ({0}): it is overloaded, or the agent hangs; `launch.timeout` sets this time",
+        "check the host's load ({0}): it is overloaded, or the agent hangs; `launch.timeout` sets this limit",
         look "uptime";
-    READ_LOG = "read-log", "look at log.txt, which has everything that the agent wrote";
+    READ_LOG = "read-log", "see log.txt, which has all output of the agent";
     REBUILD_BOTH = "rebuild-both",
-        "build railgauge and the agent from one source: {0}",
+        "build railgauge and the agent from the same source: {0}",
         change_here "cargo build && cargo build -p railgauge-agent --profile agent";
     REMOVE_FROM_JUMP = "remove-from-jump",
         "remove the host from `jump` of `launch.ssh` or from ProxyJump in ssh_config: it is its own jump host";
     REPLACE_HOST_KEY = "replace-host-key",
-        "if the host was installed anew, and only then, forget the old key and accept the new one: {0}, then {1}; if not, \
-         somebody else may be answering",
+        "only if the host was reinstalled, remove the old key and accept the new one: {0}, then {1}; otherwise \
+         another machine may be answering",
         change_here "ssh-keygen -R {name} -f {file}",
         change_here "ssh-keyscan -p {port} {host} >> {file}";
-    RETRY_BUSY_FILE = "retry-busy-file", "try again when no other process writes the agent's file any more";
+    RETRY_BUSY_FILE = "retry-busy-file", "try again when no other process is writing the agent's file";
     RETRY_TAKEN_FILE = "retry-taken-file",
-        "try again: another run on the host may have taken the agent's file away in this moment; if it fails again, name a \
-         directory in `launch.agent_dir` where links or copies can be made";
-    SSH_BY_HAND = "ssh-by-hand", "run {0} by hand: it tells more", look_here "ssh -v {address}";
+        "try again: another run on the host may just have removed the agent's file; if it fails again, set \
+         `launch.agent_dir` to a directory where links or copies can be made";
+    SSH_BY_HAND = "ssh-by-hand", "run {0} by hand for more details", look_here "ssh -v {address}";
     SSH_SOCKET_DIR = "ssh-socket-dir",
-        "set TMPDIR to a short, writable path on a local file system: ssh's control socket is made in XDG_RUNTIME_DIR, TMPDIR \
+        "set TMPDIR to a short, writable path on a local file system: ssh creates its control socket in XDG_RUNTIME_DIR, TMPDIR \
          or /tmp of this machine";
 }

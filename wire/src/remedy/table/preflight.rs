@@ -4,58 +4,58 @@ use super::remedies;
 
 remedies! {
     ACS_OFF = "acs-off",
-        "{0}, off in the BIOS, or `pci=disable_acs_redir=` on the kernel's command line",
+        "{0}, or turn it off in the BIOS, or set `pci=disable_acs_redir=` on the kernel's command line",
         change "setpci -s {pci} ECAP_ACS+6.w=0000";
-    ALIGN_PARTITIONS = "align-partitions", "look at the partitions of the subnet manager (partitions.conf)";
+    ALIGN_PARTITIONS = "align-partitions", "check the partitions of the subnet manager (partitions.conf)";
     CLOCK_SOURCE = "clock-source",
-        "{0} says why the processor's counter is not trusted; `tsc=reliable` on the kernel's command line overrules that",
+        "{0} says why the processor's counter is not trusted; `tsc=reliable` on the kernel's command line overrides that",
         look "dmesg | grep -i clocksource";
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
-    ECC_ON = "ecc-on", "{0}, and a reset", change "nvidia-smi -e 1";
+    ECC_ON = "ecc-on", "{0}, then reset the GPU", change "nvidia-smi -e 1";
     ECN_ON = "ecn-on", "{0}", change "echo 1 > /sys/class/net/{interface}/ecn/{file}/enable/{priority}";
     FIND_DEVICES = "find-devices",
-        "{0} and {1} on it; or name its devices in the plan",
+        "run {0} and {1} on the host, or name its devices in the plan",
         look "lspci | grep -iE 'infiniband|ethernet'", look "dmesg | grep -iE 'mlx5|infiniband'";
     FIND_GPUS = "find-gpus",
-        "{0}, {1} and {2} on it",
+        "run {0}, {1} and {2} on the host",
         look "nvidia-smi", look "lspci | grep -i nvidia", look "dmesg | grep -i nvrm";
     FLASH_FIRMWARE = "flash-firmware",
-        "{0}, {1}, `devlink dev flash`: bring all cards to one version",
+        "{0}, {1}, `devlink dev flash`: bring all cards to the same version",
         look "mstflint -d {device} query", look "mlxfwmanager";
     FLOW_CONTROL = "flow-control",
         "configure PFC or global pause at both ends of the link, or make sure that ECN keeps queues short";
     LOOK_AT_CABLE = "look-at-cable",
-        "look at cable, transceiver and switch port: {0}, {1}, {2}",
+        "check the cable, the transceiver and the switch port: {0}, {1}, {2}",
         look "mlxlink -d {device} -m", look "ethtool {interface}", look "iblinkinfo";
     GID_TABLE = "gid-table",
-        "{0}: remove what the others do not have, or let `gid_index` be found",
+        "{0}: remove the entries that the others do not have, or leave `gid_index` out",
         look "ip address show dev {interface}";
     GOVERNOR = "governor", "{0}", change "cpupower frequency-set -g {governor}";
     GPU_CLOCKS = "gpu-clocks",
-        "{0}; look at fans, air flow and power supplies",
+        "{0}; check fans, air flow and power supplies",
         look "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
     GPU_LIBRARIES = "gpu-libraries",
         "install the driver and NCCL, or name the library in the plan (`library`, or LD_LIBRARY_PATH in `launch.env`)";
     HUGE_PAGES = "huge-pages", "{0} reserves 1 GiB in pages of 2 MiB", change "sysctl vm.nr_hugepages=512";
-    IOMMU_PASSTHROUGH = "iommu-passthrough", "`iommu=pt` on the kernel's command line, or off in the BIOS";
+    IOMMU_PASSTHROUGH = "iommu-passthrough", "set `iommu=pt` on the kernel's command line, or turn the IOMMU off in the BIOS";
     IPV4_ADDRESS = "ipv4-address", "give its interface an IPv4 address";
     IP_ADDRESS = "ip-address", "give its interface an IP address";
     LEAVE_TESTS_OUT = "leave-tests-out", "leave these tests out on such devices";
     LOCKED_MEMORY = "locked-memory",
-        "`* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd";
+        "set `* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd";
     MAP_DSCP = "map-dscp",
-        "{0}, or another `traffic_class` in the plan",
+        "{0}, or use another `traffic_class` in the plan",
         change "dcb app add dev {interface} dscp-prio {dscp}:{priority}";
-    MEANT = "none-if-meant", "none, if this is meant";
-    MIG_OFF = "mig-off", "{0}, and a reset", change "nvidia-smi -mig 0";
+    MEANT = "none-if-meant", "nothing to do if this is intended";
+    MIG_OFF = "mig-off", "{0}, then reset the GPU", change "nvidia-smi -mig 0";
     MODULE_RDMA_UCM = "load-rdma-ucm", "{0}", change "modprobe rdma_ucm";
     MTU = "interface-mtu", "{0}, and in the network configuration", change "ip link set {interface} mtu {mtu}";
-    MTU_OF_PARTITION = "partition-mtu", "look at the MTU of its partition in the subnet manager";
+    MTU_OF_PARTITION = "partition-mtu", "check the MTU of its partition in the subnet manager";
     NEARER_NIC = "nearer-nic", "use the NIC behind the same switch (`devices` of the plan), if the host has one";
     NVLINK = "nvlink", "{0}, {1}", look "nvidia-smi nvlink -s", look "systemctl status nvidia-fabricmanager";
     PAUSE_LIKE_OTHERS = "pause-like-others", "{0}", change "ethtool -A {interface} rx {rx} tx {tx}";
     PAUSE_OFF = "pause-off",
-        "{0}: a port does one or the other",
+        "{0}: use either PFC or pause frames on a port",
         change "ethtool -A {interface} rx off tx off";
     PEERMEM = "load-peermem", "{0}", change "modprobe nvidia_peermem";
     PEERMEM_OR_OPEN = "peermem-or-open-modules",
@@ -68,20 +68,20 @@ remedies! {
         "{0}",
         change "dcb pfc set dev {interface} prio-pfc {p0} {p1} {p2} {p3} {p4} {p5} {p6} {p7}";
     PORT_UP = "port-up",
-        "look at cable and switch port; {0} if it was taken down",
+        "check the cable and the switch port; run {0} if the port was taken down",
         change "ip link set {interface} up";
     PORT_UP_INFINIBAND = "port-up-infiniband",
-        "look at cable and switch port; {0} and the subnet manager's log",
+        "check the cable and the switch port, {0} and the subnet manager's log",
         look "ibstat";
-    READ_AS_ROOT = "read-as-root", "`unreadable` of the host's facts may say why; root reads more";
+    READ_AS_ROOT = "read-as-root", "`unreadable` of the host's facts may say why; root can read more";
     READ_REQUEST = "read-request",
-        "{0} sets 4096 until the next boot; BIOS, Max Read Request",
+        "{0} sets 4096 until the next boot; to keep it, set Max Read Request in the BIOS",
         change "setpci -s {pci} CAP_EXP+8.w=5000:7000";
     REPLACE_GPU = "replace-gpu", "replace the GPU ({0})", look "nvidia-smi -q -d ROW_REMAPPER";
-    RESEAT_CARD = "reseat-card", "reseat the card; {0} shows LnkSta against LnkCap", look "lspci -vv -s {pci}";
+    RESEAT_CARD = "reseat-card", "reseat the card; compare LnkSta with LnkCap in {0}", look "lspci -vv -s {pci}";
     RESEAT_FOR_ERRORS = "reseat-for-errors", "reseat the card; {0}", look "dmesg | grep AER";
     RESEAT_GPU = "reseat-gpu",
-        "reseat the GPU or its riser; {0}, {1} show the link",
+        "reseat the GPU or its riser; {0} and {1} show the link",
         look "nvidia-smi -q -d PERFORMANCE", look "lspci -vv";
     RESET_GPU = "reset-gpu", "drain the host and reset the GPU: {0}", change "nvidia-smi -r -i {index}";
     RETRAIN_MTU = "retrain-mtu",
@@ -92,19 +92,19 @@ remedies! {
         change "cma_roce_mode -d {device} -p {port} -m 2";
     SAME_KERNEL = "same-kernel", "install and boot the same kernel";
     SAME_MODULE = "same-module", "{0}, {1}", look "modinfo {module}", look "dkms status";
-    SEVERAL_QUEUE_PAIRS = "several-queue-pairs", "use several queue pairs, and compare with hosts that are bonded alike";
+    SEVERAL_QUEUE_PAIRS = "several-queue-pairs", "use several queue pairs, and compare with hosts that have the same bond";
     SUBNET_MANAGER = "subnet-manager", "{0}; start opensm, or the fabric manager of the switches", look "sminfo";
     SYNC_CLOCK = "sync-clock",
         "{0}, and {1} or {2} to see why",
         change "timedatectl set-ntp true", look "chronyc tracking", look "timedatectl timesync-status";
     TRUST = "trust", "{0}", change "mlnx_qos -i {interface} --trust {trust}";
-    UPDATE_BIOS = "update-bios", "update the BIOS: it describes the tree without _PXM";
+    UPDATE_BIOS = "update-bios", "update the BIOS: its tables lack _PXM";
     VERBS_LIBRARY = "verbs-library",
-        "{0}, or the package of your distribution",
+        "{0}, or install your distribution's package",
         change "apt install libibverbs1 ibverbs-providers librdmacm1";
-    WAIT_FOR_GPU = "wait-for-gpu", "{0} names them; wait, or exclude the host", look "nvidia-smi";
+    WAIT_FOR_GPU = "wait-for-gpu", "{0} lists them; wait, or exclude the host", look "nvidia-smi";
     WAIT_FOR_LINK = "wait-for-link", "wait for the job that uses it, or exclude the host";
-    WANTED_VALUE = "wanted-value", "bring the host to what the plan wants, or change `[preflight]` of the plan";
+    WANTED_VALUE = "wanted-value", "configure the host as the plan requires, or change `[preflight]` in the plan";
     WHAT_RUNS = "what-runs", "{0} shows what runs", look "top";
     XID = "xid", "{0}; NVIDIA's list of Xids says what to do", look "dmesg | grep Xid";
 }

@@ -4,36 +4,36 @@ use super::remedies;
 
 remedies! {
     CHECK_AGENT_HANGS = "check-agent-hangs",
-        "look at log.txt: the connection still stands, but the agent or the device that it waits for hangs";
+        "see log.txt: the connection is still up, but the agent or the device it waits for hangs";
     CHECK_ANSWERER = "check-answerer",
-        "check which program answered there, and whether names and texts under /sys of that host are damaged: no agent of \
-         railgauge says so much";
+        "check which program answered there, and whether names and texts under /sys on that host are damaged: an agent of \
+         railgauge never sends that much";
     CHECK_HOST_LOAD = "check-host-load",
-        "look at the host's console and load ({0}): the host or its agent is stopped or hangs",
+        "look at the host's console and load ({0}): the host or its agent has stopped or hangs",
         look "uptime";
-    CHECK_RANDOM = "check-random", "check that getrandom or /dev/urandom can be used on this machine";
+    CHECK_RANDOM = "check-random", "check that getrandom or /dev/urandom works on this machine";
     CHECK_SYSFS = "check-sysfs",
-        "look at {0} there, or leave the host out of the plan",
+        "check {0} on the host, or leave the host out of the plan",
         look "ls /sys/class/infiniband /sys/class/net";
-    CONFIGURE_BY_HAND = "configure-by-hand", "run the command by hand; `[test.configure]` of the plan has it";
+    CONFIGURE_BY_HAND = "configure-by-hand", "run the command from `[test.configure]` by hand";
     DEVICES_OF_HOST = "devices-of-host",
         "look at {0} and {1} on the host, or name its devices in the plan",
         look "rdma link", look "ibv_devinfo";
     DIVISIBLE_SIZES = "divisible-sizes",
-        "use sizes that can be divided by the number of ranks and the width of an element";
-    GPU_DISTANCE = "gpu-distance", "use a `gpu_distance` that the host has; {0} shows them", look "nvidia-smi topo -m";
+        "use sizes that are divisible by the number of ranks and the size of an element";
+    GPU_DISTANCE = "gpu-distance", "use a `gpu_distance` that exists on the host; {0} shows them", look "nvidia-smi topo -m";
     GPU_FOR_EVERY_RANK = "gpu-for-every-rank",
-        "give every rank a GPU of its own: two names of one machine cannot both have ranks on it";
+        "give every rank its own GPU: two host names of the same machine cannot both have ranks on it";
     GPU_ORDER = "gpu-order",
-        "set CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" in `env` of `[launch]`: CUDA counts GPUs by speed";
-    GPU_OF_RANK = "gpu-of-rank", "use a smaller `ranks_per_host`, or name others in `gpus`; GPUs count from 0";
+        "set CUDA_DEVICE_ORDER = \"PCI_BUS_ID\" in `env` of `[launch]`: by default CUDA orders GPUs by speed";
+    GPU_OF_RANK = "gpu-of-rank", "use a smaller `ranks_per_host`, or list other GPUs in `gpus`; GPUs are counted from 0";
     LEAVE_HOST_OUT = "leave-host-out",
         "measure again without that host: its agent, the host itself or a driver is broken";
     MEASURE_LONGER = "measure-longer", "measure longer, or use a smaller size";
     NCCL_CHOICE = "nccl-choice",
-        "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; look at NCCL_IB_HCA and NCCL_NET";
+        "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; check NCCL_IB_HCA and NCCL_NET";
     NCCL_LOG = "nccl-log",
-        "use a library that was built with its log, and check that no environment file of NCCL turns the log off";
-    SAME_NCCL = "same-nccl", "install one version on all hosts, or name one with `library`";
+        "use a library that was built with logging, and check that no NCCL configuration file turns the log off";
+    SAME_NCCL = "same-nccl", "install the same version on all hosts, or set `library`";
     SMALLER_SIZES = "smaller-sizes", "use smaller sizes";
 }
