@@ -164,7 +164,7 @@ fn an_mtu_that_was_lowered() {
         look.finds("mtu", "lab2", &["rxe0", "1500", "others have 9000", "RDMA MTU 1024"]);
         assert_eq!(look.code, 0, "a warning does not fail");
         let look = Look::at(&lab, "[preflight]\nmtu = 9000\n");
-        look.finds("mtu", "lab2", &["the plan wants 9000"]);
+        look.finds("mtu", "lab2", &["the plan requires 9000"]);
         assert_eq!(look.code, 1, "what the plan wants is a failure");
     });
 }
@@ -175,7 +175,7 @@ fn a_second_gid_of_another_subnet() {
         let Some(lab) = four_hosts() else { return };
         let (make, mend) = ("ip addr add 10.99.0.3/24 dev eth1", "ip addr del 10.99.0.3/24 dev eth1");
         let _fault = Fault::on(&lab, 3, make, mend);
-        Look::at(&lab, "").finds("gid-table", "lab3", &["rxe0", "GID 2", "10.99.0.0/24", "nothing there"]);
+        Look::at(&lab, "").finds("gid-table", "lab3", &["rxe0", "GID 2", "10.99.0.0/24", "empty"]);
     });
 }
 
@@ -240,7 +240,7 @@ fn a_clock_that_is_three_seconds_off() {
         set_clock(1, 3.0);
         let look = Look::at(&lab, "");
         set_clock(1, 0.0);
-        look.finds("clock", "lab1", &["s off the controller's"]);
+        look.finds("clock", "lab1", &["differs from the controller's"]);
     });
 }
 

@@ -26,7 +26,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Judges the hosts of a plan.
+/// Checks the hosts of a plan.
 ///
 /// # Errors
 /// There is no agent to send, or stdout cannot be written.
@@ -49,7 +49,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let demands = preflight::demands(&loaded.plan, &cluster, &findings);
     let drift = preflight::drift(&cluster.facts);
     common.say(format_args!(
-        "{} of {} told what they are, within {:.2} s of their agents' greetings; judged in {:.3} s",
+        "facts from {} of {}, {:.2} s after their agents' greetings; checked in {:.3} s",
         met.facts.len(),
         count(loaded.plan.hosts.len(), "host"),
         met.told_within.as_secs_f64(),
@@ -89,7 +89,7 @@ fn wanted(out: &mut String, demand: &Demand) -> std::fmt::Result {
         Held::Unmet => "unmet",
     };
     let waived = if demand.waived { ", waived" } else { "" };
-    write!(out, "{word:<8} the plan wants {} = {} [{}{waived}]", demand.key, demand.wanted, demand.check)?;
+    write!(out, "{word:<8} the plan requires {} = {} [{}{waived}]", demand.key, demand.wanted, demand.check)?;
     let parts: Vec<String> = [(Held::Unmet, "not met: "), (Held::Unread, "not read: ")]
         .into_iter()
         .map(|(state, words)| (words, demand.departures(state)))
@@ -131,7 +131,7 @@ fn write(
     let serious = findings.iter().filter(|finding| finding.severity > Severity::Notice).count();
     let hosts = count(up + lost.len(), "host");
     let (serious, drift) = (count(serious, "finding"), count(drift.len(), "fact"));
-    writeln!(out, "{up} of {hosts} judged: {serious} above notice, {drift} not the same on all hosts")
+    writeln!(out, "{up} of {hosts} checked: {serious} above notice, {drift} not the same on all hosts")
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
             "warning  gpu[01-02]: MTU is 1500, others 9000 [mtu]\n         \
              smaller packets; remedy: `ip link set eth1 mtu 9000`, and in the network configuration\n\
              drift    kernel: 6.12 on most hosts; gpu03 6.1\n\
-             0 of 0 hosts judged: 1 finding above notice, 1 fact not the same on all hosts\n"
+             0 of 0 hosts checked: 1 finding above notice, 1 fact not the same on all hosts\n"
         );
     }
 }

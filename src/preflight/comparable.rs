@@ -1,4 +1,4 @@
-//! The facts of a host that can be held against those of another host, or of another day.
+//! The facts of a host that can be compared with those of another host, or of another day.
 
 use railgauge_wire::facts::{Bond, Gpu, HostFacts, Interface, PciFunction, RdmaDevice, RdmaPort, Sriov};
 
@@ -24,7 +24,7 @@ pub enum FactOf<'f> {
     Library,
 }
 
-/// A fact of a host that can be held against that of another.
+/// A fact of a host that can be compared with that of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparable<'f> {
     /// What it is about.

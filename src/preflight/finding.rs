@@ -27,7 +27,7 @@ impl Severity {
 }
 
 /// What it means that a value which the plan wants cannot be read.
-pub(super) const UNKNOWN: &str = "whether the host is as the plan wants is not known";
+pub(super) const UNKNOWN: &str = "it is not known whether the host meets the plan's requirement";
 
 /// One finding, about every host and device that shares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`finding`] | what a check found, and how serious it is |
-//! | `scene`, `usual` | what checks look at, and what values are held against |
+//! | `scene`, `usual` | what checks look at, and what values are compared with |
 //! | `check/` | one file per check: what it reads, what it means for the numbers, the remedy, the source |
 //! | [`demand`] | what the plan wants, answered for every host: the verdicts of preflight |
 //! | `judge` | all checks over a cluster, equal findings folded, the plan's waivers applied |

@@ -102,10 +102,10 @@ fn a_port_that_is_down_is_a_failure() {
 #[test]
 fn gids_of_the_wrong_type_or_reach_are_named() {
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids[0].kind = Some("IB/RoCE v1".into())));
-    assert_eq!(found.what, "mlx5_0: its GIDs are of IB/RoCE v1 only");
+    assert_eq!(found.what, "mlx5_0: it has only IB/RoCE v1 GIDs");
     let link_local = "fe80:0000:0000:0000:5054:00ff:fe77:0101";
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids[0].gid = link_local.into()));
-    assert_eq!(found.what, "mlx5_0: its GIDs are link-local only");
+    assert_eq!(found.what, "mlx5_0: it has only link-local GIDs");
     let found = one(&cluster(|facts| facts.rdma[0].ports[0].gids.clear()));
     assert_eq!(found.severity, Severity::Failure);
 }
@@ -115,7 +115,7 @@ fn limits_slots_and_missing_devices_are_named() {
     let found = one(&cluster(|facts| facts.memlock_bytes = Some(64 << 10)));
     assert_eq!(found.check, "locked-memory");
     let found = one(&cluster(|facts| facts.rdma[0].pcie = Some((16.0, 16))));
-    assert_eq!(found.what, "mlx5_0: PCIe 16 GT/s x16, it can do 32 GT/s x16");
+    assert_eq!(found.what, "mlx5_0: PCIe 16 GT/s x16, but it supports 32 GT/s x16");
     let found = one(&cluster(|facts| facts.rdma.clear()));
     assert_eq!((found.check.as_str(), found.severity), ("device-count", Severity::Failure));
 }
@@ -126,7 +126,7 @@ fn a_clock_that_is_off_is_named() {
     cluster.clocks = [("gpu1", 40_000_000), ("gpu3", 3_020_000_000)]
         .map(|(host, offset)| (host.to_owned(), NanosecondsI64(offset)))
         .into();
-    assert_eq!(one(&cluster).what, "its clock is +3.0 s off the controller's");
+    assert_eq!(one(&cluster).what, "its clock differs from the controller's by +3.0 s");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn what_the_plan_wants_comes_before_what_others_have() {
     assert_eq!(judge(&plan, &cluster(|_| {})), []);
     let found = one_of(&plan, &cluster(|facts| facts.interfaces[0].mtu = Some(1500)));
     assert_eq!(found.severity, Severity::Failure);
-    assert_eq!(found.what, "mlx5_0: MTU of eth1 is 1500 (RDMA MTU 4096), the plan wants 9000");
+    assert_eq!(found.what, "mlx5_0: MTU of eth1 is 1500 (RDMA MTU 4096), the plan requires 9000");
     let found = one_of(&plan, &cluster(|facts| facts.rdma[0].firmware = None));
     assert_eq!((found.check.as_str(), found.severity), ("firmware", Severity::Warning));
 }
@@ -217,7 +217,7 @@ fn equal_findings_of_devices_and_hosts_are_one() {
     let found = judge(&plan(), &cluster);
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].hosts.len(), 4);
-    assert_eq!(found[0].what, "mlx5_[0-1]: PCIe read requests are at most 512 B, advised are 4096 B");
+    assert_eq!(found[0].what, "mlx5_[0-1]: PCIe read requests are at most 512 B, recommended: 4096 B");
 }
 
 /// The one demand of a plan with these lines in `[preflight]`, on the cluster with one spoiled host.

@@ -1,4 +1,4 @@
-//! What a value is held against: what the plan wants, or else what most have.
+//! What a value is compared with: what the plan requires, or otherwise what most hosts have.
 
 use super::Severity;
 
@@ -27,7 +27,7 @@ impl<T: Clone + PartialOrd> Usual<T> {
 
     /// `others have 9000` or `the plan wants 9000`.
     pub fn words(&self, shown: impl FnOnce(&T) -> String) -> String {
-        let who = if self.wanted { "the plan wants" } else { "others have" };
+        let who = if self.wanted { "the plan requires" } else { "others have" };
         format!("{who} {}", shown(&self.value))
     }
 }

@@ -6,7 +6,7 @@ use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, at_address};
 
 pub(super) const RULE: Rule = Rule {
     reads: "ACS Control of every bridge above a NIC (configuration space, root only)",
-    meaning: "switches send what GPU and NIC tell each other up to the processor and back: GPUDirect loses most of its bandwidth",
+    meaning: "switches send traffic between GPU and NIC through the processor: GPUDirect loses most of its bandwidth",
     source: "PCI Express Base Specification, Access Control Services; NCCL user guide, troubleshooting, PCI Access Control Services",
     spoils: Spoils::GpuMemory,
     subject: Subject::GpuBesideNic,
@@ -30,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let redirects = bridge.acs.iter().flatten().any(|service| REDIRECTING.contains(&service.as_str()));
             if redirects {
                 let what = format!(
-                    "the bridge {} above it redirects (ACS {})",
+                    "ACS redirects on the bridge {} above it ({})",
                     bridge.pci,
                     bridge.acs.as_ref().map(|on| on.join(", ")).unwrap_or_default()
                 );

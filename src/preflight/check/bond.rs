@@ -5,7 +5,7 @@ use railgauge_wire::{facts::Bond, remedy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/bonding, /sys/class/net/*/master",
-    meaning: "which physical port a flow takes is decided by its hash: two flows may share one while the other idles",
+    meaning: "a hash decides which physical port a flow uses: two flows may share one port while the other is idle",
     source: "kernel Documentation/networking/bonding.rst",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,

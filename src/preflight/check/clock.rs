@@ -5,9 +5,9 @@ use railgauge_wire::{remedy, unit::Nanoseconds};
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "wall clock of the agent against the controller's",
-    meaning: "times in its logs do not fit those of the others; measurements use monotonic clocks and are not touched",
-    source: "clock readings at the greeting, the one with the shortest round trip",
+    reads: "wall clock of the host, compared with the controller's",
+    meaning: "times in its logs do not match those of other hosts; measurements use monotonic clocks and are not affected",
+    source: "clock readings at the greeting; the one with the shortest round trip counts",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
     needs: &[Need::Clock],
@@ -22,7 +22,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let off = scene.cluster.clocks.iter().filter(|(_, offset)| offset.distance() > LIMIT);
     let remedy = remedy::SYNC_CLOCK;
     off.map(|(host, offset)| {
-        let what = format!("its clock is {:+.1} s off the controller's", offset.seconds());
+        let what = format!("its clock differs from the controller's by {:+.1} s", offset.seconds());
         Found::host(Severity::Warning, host, what, remedy)
     })
     .collect()

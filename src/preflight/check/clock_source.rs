@@ -6,8 +6,8 @@ use railgauge_wire::terms::TestMetric;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-    meaning: "reading the clock leaves the processor and takes microseconds, which every latency sample holds",
-    source: "kernel Documentation/timers/timekeeping.rst; the agent's own reading time stands in every latency record",
+    meaning: "reading the clock takes microseconds because it leaves the processor; every latency sample includes this",
+    source: "kernel Documentation/timers/timekeeping.rst; the time of one reading is in every latency record",
     spoils: Spoils::Latency,
     subject: Subject::Host,
     needs: &[Need::Host(|facts| facts.clock_source.is_some(), "its clock source")],

@@ -28,7 +28,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, count) in counts {
         match &usual {
-            _ if count == 0 => found.push(Found::host(Severity::Failure, host, "no RDMA device to use", remedy)),
+            _ if count == 0 => found.push(Found::host(Severity::Failure, host, "no usable RDMA device", remedy)),
             Some(usual) if count != usual.value => {
                 let severity = if count < usual.value { Severity::Failure } else { Severity::Notice };
                 let what = format!("{count} RDMA ports, {}", usual.words(usize::to_string));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (application table), traffic class of tests and drivers",
-    meaning: "the measured packets travel in a class that may be dropped while the lossless one idles",
+    meaning: "the test packets travel in a class that may be dropped, not in the lossless one",
     source: "`dcb app show dev INTERFACE`; DSCP is the upper six bits of the traffic class",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
@@ -36,7 +36,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 Some(priority) => format!("which has priority {priority}"),
                 None => "which is not mapped to any priority".into(),
             };
-            let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for {lossless}");
+            let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for priority {lossless}");
             let values = [("interface", interface), ("dscp", &code.to_string()), ("priority", &first.to_string())];
             let remedy = remedy::MAP_DSCP.with(values);
             found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));

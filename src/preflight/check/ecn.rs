@@ -6,7 +6,7 @@ use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/ecn/roce_np and roce_rp (MLNX_OFED)",
-    meaning: "without notifications senders do not slow down: PFC spreads congestion to flows that have nothing to do with it",
+    meaning: "without notifications senders do not slow down: PFC spreads congestion to unrelated flows",
     source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 (DCQCN)",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,

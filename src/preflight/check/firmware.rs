@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/fw_ver, board_id",
-    meaning: "congestion control and limits of a NIC come with its firmware: equal cards then do not behave alike",
+    meaning: "firmware determines congestion control and limits of a NIC: identical cards may behave differently",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Everything,
     subject: Subject::Nic,

@@ -33,13 +33,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             found.push(say(Severity::Failure, "it has no GID".into(), remedy::IP_ADDRESS.into()));
         } else if !kinds.is_empty() && !kinds.contains("RoCE v2") {
             let list = kinds.into_iter().collect::<Vec<_>>().join(", ");
-            let meaning = "RoCE v1 is not routed and does not meet hosts that use v2";
+            let meaning = "RoCE v1 is not routable and does not work with hosts that use v2";
             let remedy = remedy::ROCE_V2.into();
-            found.push(say(Severity::Warning, format!("its GIDs are of {list} only"), remedy).meaning(meaning));
+            found.push(say(Severity::Warning, format!("it has only {list} GIDs"), remedy).meaning(meaning));
         } else if gids.iter().all(|gid| gid.gid.starts_with("fe80")) {
             let meaning = "peers in other segments cannot be reached, and NCCL skips such GIDs";
             let remedy = remedy::IPV4_ADDRESS.into();
-            found.push(say(Severity::Warning, "its GIDs are link-local only".into(), remedy).meaning(meaning));
+            found.push(say(Severity::Warning, "it has only link-local GIDs".into(), remedy).meaning(meaning));
         }
     }
     found

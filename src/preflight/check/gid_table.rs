@@ -9,7 +9,7 @@ use std::{
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/gids, gid_attrs/types, networks of the interfaces",
-    meaning: "a tool that is told one GID index for all hosts takes another type or another network here and does not connect",
+    meaning: "a tool that uses one GID index for all hosts gets another type or network here and cannot connect",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband; NCCL_IB_GID_INDEX, perftest --gid-index",
     spoils: Spoils::Nothing,
     subject: Subject::RocePort,
@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Hosts are held against each other device by device: rails may well be networks of their own.
+/// Hosts are compared device by device: rails may be separate networks.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut rails: BTreeMap<String, Vec<Port<'_>>> = BTreeMap::new();
     for port in scene.ports().filter(|port| port.is_roce() && meets_others(port)) {
@@ -35,7 +35,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let Some(usual) = usual else { continue };
             for (port, table) in &tables {
                 let entry = table.get(&index).cloned();
-                // An entry that is missing is not taken by mistake; the check of GIDs says if there is none to take.
+                // A missing entry cannot be used by mistake; the check of GIDs reports a port without any.
                 if entry == usual.value || entry.is_none() {
                     continue;
                 }
@@ -85,5 +85,5 @@ fn holds(network: &str, ip: Ipv4Addr) -> bool {
 }
 
 fn shown(entry: &Option<String>) -> String {
-    entry.clone().unwrap_or_else(|| "nothing there".into())
+    entry.clone().unwrap_or_else(|| "empty".into())
 }

@@ -6,7 +6,7 @@ use railgauge_wire::terms::TestMetric;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
-    meaning: "cores clock down between messages: latencies grow and scatter, and one core may not fill the link",
+    meaning: "cores lower their clock between messages: latencies rise and vary, and one core may not fill the link",
     source: "kernel Documentation/admin-guide/pm/cpufreq.rst",
     spoils: Spoils::Latency,
     subject: Subject::Host,
@@ -25,7 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let remedy = remedy::GOVERNOR.with([("governor", wanted.unwrap_or(BEST))]);
         match (facts.cpu.governor.as_deref(), wanted) {
             (Some(governor), Some(wanted)) if governor != wanted => {
-                let what = format!("the frequency governor is {governor}, the plan wants {wanted}");
+                let what = format!("the frequency governor is {governor}, the plan requires {wanted}");
                 found.push(Found::host(Severity::Failure, host, what, remedy));
             }
             (Some(governor), None) if governor != BEST => {

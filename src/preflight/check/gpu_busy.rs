@@ -6,7 +6,7 @@ use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
-    meaning: "the measurement shares the GPU's memory and engines, or gets a slice of it",
+    meaning: "the measurement shares the GPU's memory and engines, or gets only part of them",
     source: "NVML",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,

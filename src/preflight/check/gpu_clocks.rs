@@ -8,11 +8,11 @@ use railgauge_wire::{
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML: clock event reasons",
-    meaning: "reductions of collectives run at the lower clock",
+    meaning: "reductions in collectives run at the lower clock",
     source: "NVML, nvmlClocksEventReasons",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
-    needs: &[Need::Gpu(|gpu| gpu.throttled.is_some(), "what holds down the clocks of its GPUs")],
+    needs: &[Need::Gpu(|gpu| gpu.throttled.is_some(), "what throttles its GPUs")],
     find,
 };
 
@@ -24,7 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         // A power cap under load is how a GPU works; everything else is heat, power supply or a neighbour.
         let severity =
             if reasons.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
-        let what = format!("its clocks are held down: {}", reasons.join(", "));
+        let what = format!("its clocks are throttled: {}", reasons.join(", "));
         Found::host(severity, host, what, remedy::GPU_CLOCKS).device(format!("GPU {}", gpu.index))
     };
     held.map(one).collect()

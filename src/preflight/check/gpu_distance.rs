@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
     reads: "PCI tree of /sys/devices",
-    meaning: "GPU memory crosses the processor on its way to the fabric: GPUDirect is slow there or switched off",
+    meaning: "traffic between GPU and NIC crosses the processor: GPUDirect is slow or disabled",
     source: "NVIDIA GPUDirect RDMA guide; `nvidia-smi topo -m`",
     spoils: Spoils::GpuMemory,
     subject: Subject::GpuBesideNic,

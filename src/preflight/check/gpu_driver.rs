@@ -5,7 +5,7 @@ use railgauge_wire::{facts::HostFacts, remedy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
-    meaning: "clocks, NVLink and GPUDirect change with the driver; NCCL refuses ranks with CUDA versions that do not fit",
+    meaning: "clocks, NVLink and GPUDirect change with the driver; NCCL rejects ranks with incompatible CUDA versions",
     source: "NVML",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,

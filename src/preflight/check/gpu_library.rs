@@ -8,7 +8,7 @@ use railgauge_wire::terms::Transport;
 pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",
     meaning: "tests with GPUs fail on this host",
-    source: "the loader's own words",
+    source: "the loader's message",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
     needs: &[Need::Host(

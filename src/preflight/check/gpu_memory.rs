@@ -6,13 +6,13 @@ use super::{Found, Need, Remedy, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML: ECC counters, retired pages, remapped rows",
-    meaning: "the GPU may stop in the middle of a run, or wait for a reset",
+    meaning: "the GPU may stop during a run, or needs a reset",
     source: "NVIDIA GPU Memory Error Management (deployment guide)",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
     needs: &[Need::Gpu(
         |gpu| gpu.memory_faults.uncorrected.is_some() && gpu.memory_faults.pending.is_some(),
-        "memory errors of its GPUs, or they have no ECC",
+        "memory errors of its GPUs (they may have no ECC)",
     )],
     find,
 };
@@ -31,7 +31,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             add(Severity::Failure, "a bad row of its memory could not be replaced".into(), remedy::REPLACE_GPU.into());
         }
         if faults.pending == Some(true) {
-            add(Severity::Warning, "a bad page or row waits for a reset".into(), remedy::RESET_GPU.into());
+            add(Severity::Warning, "a bad page or row needs a reset to be replaced".into(), remedy::RESET_GPU.into());
         }
         if let Some(count) = faults.uncorrected.filter(|count| *count > 0) {
             add(

@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     source: "NVML, nvmlDeviceGetNvLinkState",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
-    needs: &[Need::Gpu(|gpu| gpu.nvlinks.is_some(), "NVLinks of its GPUs, or they have none")],
+    needs: &[Need::Gpu(|gpu| gpu.nvlinks.is_some(), "NVLinks of its GPUs (they may have none)")],
     find,
 };
 

@@ -6,7 +6,7 @@ use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
-    meaning: "copies to the host and GPUDirect are capped by the missing lanes",
+    meaning: "the missing lanes limit copies to the host and GPUDirect",
     source: "NVML; an idle GPU lowers the generation of its link but never the width",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,
@@ -18,7 +18,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let narrow = scene.gpus().filter_map(|(host, gpu)| {
         let ((_, now), (_, best)) = gpu.pcie.zip(gpu.pcie_max).filter(|(now, best)| now.1 < best.1)?;
         let remedy = remedy::RESEAT_GPU;
-        let found = Found::host(Severity::Warning, host, format!("PCIe x{now}, it can do x{best}"), remedy);
+        let found = Found::host(Severity::Warning, host, format!("PCIe x{now}, but it supports x{best}"), remedy);
         Some(found.device(format!("GPU {}", gpu.index)))
     });
     narrow.collect()

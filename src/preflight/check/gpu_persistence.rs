@@ -6,7 +6,7 @@ use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
-    meaning: "the first use after a pause waits for the GPU to be set up, which takes seconds",
+    meaning: "the first use after a pause waits seconds for the GPU to be initialised",
     source: "NVIDIA driver persistence (deployment guide)",
     spoils: Spoils::Nothing,
     subject: Subject::Gpu,

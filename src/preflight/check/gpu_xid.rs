@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
     reads: "Xid messages in /dev/kmsg (readable by root, or where dmesg is not restricted)",
-    meaning: "the GPU erred since boot: it may be slow, missing or about to fail",
+    meaning: "the GPU had errors since boot: it may be slow, missing or about to fail",
     source: "NVIDIA, XID Errors",
     spoils: Spoils::GpuMemory,
     subject: Subject::Gpu,

@@ -6,7 +6,7 @@ use railgauge_wire::terms::GpuPath;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/module/nvidia_peermem, flavour of /sys/module/nvidia, kernel release",
-    meaning: "GPU memory goes through host memory, if the plan allows it at all: bandwidth is that of the copies",
+    meaning: "data in GPU memory is copied through host memory, if the plan allows that: the copies limit the bandwidth",
     source: "NVIDIA GPUDirect RDMA guide; kernel Documentation/driver-api/dma-buf.rst (RDMA since 5.12)",
     spoils: Spoils::GpuMemory,
     subject: Subject::GpuBesideNic,
@@ -36,8 +36,12 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         } else if !peermem && !dmabuf {
             let what = match (open, facts.modules.contains_key("nvidia")) {
                 (_, false) => "neither nvidia_peermem nor the NVIDIA driver's module is loaded",
-                (false, _) => "nvidia_peermem is not loaded and the driver is not the open one, which has dma-bufs",
-                (true, _) => "nvidia_peermem is not loaded and the kernel is older than 5.12, which registers dma-bufs",
+                (false, _) => {
+                    "nvidia_peermem is not loaded, and the driver is not the open one, which supports dma-buf"
+                }
+                (true, _) => {
+                    "nvidia_peermem is not loaded, and the kernel is older than 5.12, which is needed for dma-buf"
+                }
             };
             let remedy = remedy::PEERMEM_OR_OPEN;
             found.push(Found::host(severity(demanded(GpuPath::GdrDmabuf)), host, what, remedy));

@@ -6,7 +6,7 @@ use super::{Found, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/mm/hugepages/*/free_hugepages",
-    meaning: "buffers cannot be placed as the plan asks: the cases fail",
+    meaning: "buffers cannot be placed as the plan requires: the cases fail",
     source: "kernel Documentation/admin-guide/mm/hugetlbpage.rst",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
@@ -20,5 +20,5 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     let short = scene.hosts().filter(|(_, facts)| facts.huge_pages.iter().all(|pages| pages.free == 0));
     let remedy = remedy::HUGE_PAGES;
-    short.map(|(host, _)| Found::host(Severity::Failure, host, "no huge page is free", remedy)).collect()
+    short.map(|(host, _)| Found::host(Severity::Failure, host, "no free huge pages", remedy)).collect()
 }

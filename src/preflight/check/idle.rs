@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/loadavg, /proc/stat and byte counters, read twice within a fifth of a second",
-    meaning: "somebody else's work shares cores, memory and links with the measurement",
+    meaning: "other work shares cores, memory and links with the measurement",
     source: "kernel Documentation/filesystems/proc.rst",
     spoils: Spoils::Everything,
     subject: Subject::Host,
@@ -37,7 +37,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let Some((traffic, rate)) = traffic(&port).zip(port.port.rate_gbps) else { continue };
         let share = traffic.received.max(traffic.sent) / (rate * 1e9);
         if share > CARRIED {
-            let what = format!("{:.0} % of its rate is taken before anything is measured", 100.0 * share);
+            let what = format!("{:.0} % of its rate is in use before anything is measured", 100.0 * share);
             let found_here = Found::host(Severity::Warning, port.host, what, remedy::WAIT_FOR_LINK);
             found.push(found_here.device(port.name()));
         }

@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
-    meaning: "every DMA is looked up: small messages lose rate, and GPUs and NICs may not reach each other directly",
+    meaning: "every DMA is translated: small messages are slower, and GPUs and NICs may not reach each other directly",
     source: "kernel Documentation/ABI/testing/sysfs-kernel-iommu_groups; NVIDIA GPUDirect RDMA guide, supported systems",
     spoils: Spoils::Everything,
     subject: Subject::Nic,
@@ -24,7 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         match (mode, wanted) {
             (Some(mode), Some(wanted)) if mode != wanted => {
-                found.push(say(Severity::Failure, format!("the IOMMU's mode is {mode}, the plan wants {wanted}")))
+                found.push(say(Severity::Failure, format!("the IOMMU's mode is {mode}, the plan requires {wanted}")))
             }
             (Some("translated"), None) => found.push(say(serious, "the IOMMU translates its addresses".into())),
             (None, Some(wanted)) => found.push(unread(port.host, "the IOMMU's mode", wanted).device(&port.device.name)),

@@ -7,11 +7,11 @@ use railgauge_wire::terms::{Service, Transport};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/node_type, /sys/module/rdma_ucm",
-    meaning: "the cases fail: RDMA over TCP has reliable connections only, made by rdma_cm",
+    meaning: "the cases fail: iWARP has only reliable connections, made by rdma_cm",
     source: "RFC 5040 (RDMAP) and RFC 7306; rdma-core's rdma_cm(7)",
     spoils: Spoils::Nothing,
     subject: Subject::Port,
-    needs: &[Need::Port(|port| port.device.kind.is_some(), "what its devices speak")],
+    needs: &[Need::Port(|port| port.device.kind.is_some(), "the protocol of its devices")],
     find,
 };
 
@@ -28,14 +28,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             |severity, what: String, remedy: Entry| Found::host(severity, port.host, what, remedy).device(port.name());
         if !tests.is_empty() {
             let what = format!(
-                "{driver} speaks iWARP, which has no datagrams, no unreliable connections and no atomics: {}",
+                "{driver} uses iWARP, which has no datagrams, unreliable connections or atomics: {}",
                 tests.join(", ")
             );
             found.push(say(Severity::Failure, what, remedy::LEAVE_TESTS_OUT));
         }
         // Without a folder the module may still be built into the kernel: a warning, then.
         if !port.facts.modules.contains_key("rdma_ucm") {
-            let meaning = "connections of iWARP are made by rdma_cm, which programs reach through this module";
+            let meaning = "iWARP connections are made by rdma_cm, which needs this module";
             found.push(
                 say(Severity::Warning, "module rdma_ucm is not loaded".into(), remedy::MODULE_RDMA_UCM)
                     .meaning(meaning),

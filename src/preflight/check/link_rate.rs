@@ -6,7 +6,7 @@ use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate",
-    meaning: "the link trained at fewer lanes or a lower speed: bandwidth on this rail is capped by it",
+    meaning: "the link trained with fewer lanes or at a lower speed, which limits bandwidth on this rail",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,

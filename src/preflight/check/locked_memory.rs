@@ -8,7 +8,7 @@ use railgauge_wire::remedy;
 use railgauge_wire::terms::Transport;
 
 pub(super) const RULE: Rule = Rule {
-    reads: "/proc/self/limits of the agent, which does not hold with CAP_IPC_LOCK (root)",
+    reads: "/proc/self/limits of the agent; the limit does not apply with CAP_IPC_LOCK (root)",
     meaning: "registering buffers fails with ENOMEM",
     source: "rdma-core Documentation/libibverbs.md, locked memory",
     spoils: Spoils::Nothing,

@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_addres
 
 pub(super) const RULE: Rule = Rule {
     reads: "Device Control in PCI configuration space (root only)",
-    meaning: "what a NIC sends it first reads over PCIe: small requests leave the link waiting",
+    meaning: "a NIC reads over PCIe what it sends: with small requests it cannot fill the link",
     source: "PCI Express Base Specification, Device Control; NVIDIA, \"Understanding PCIe Configuration for Maximum Performance\"",
     spoils: Spoils::Bandwidth,
     subject: Subject::Nic,
@@ -26,9 +26,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match device.function.max_read_request {
             Some(bytes) if bytes < best => {
                 let (severity, who) = if wanted.is_some() {
-                    (Severity::Failure, "the plan wants")
+                    (Severity::Failure, "the plan requires")
                 } else {
-                    (Severity::Notice, "advised are")
+                    (Severity::Notice, "recommended:")
                 };
                 let remedy = at_address(remedy::READ_REQUEST, device.pci.as_deref());
                 let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");

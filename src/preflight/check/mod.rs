@@ -78,14 +78,14 @@ pub enum Subject {
     GpuBesideNic,
 }
 
-/// Something that a check reads, and what a host that lacks it does not tell.
+/// Something that a check reads, and what is unknown about a host without it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Need {
     /// Of the host itself.
     Host(fn(&HostFacts) -> bool, &'static str),
     /// Of every port that the check looks at.
     Port(fn(&Port<'_>) -> bool, &'static str),
-    /// Of every GPU; that GPUs can be read at all goes without saying.
+    /// Of every GPU; this implies that GPUs can be read at all.
     Gpu(fn(&Gpu) -> bool, &'static str),
     /// That nothing of this name is among the facts' `unreadable`.
     Readable(&'static str),
@@ -114,7 +114,7 @@ railgauge_model::checks!(declare);
 
 /// What a plan wants and nobody can read: never a pass.
 fn unread(host: &str, what: &str, wanted: &str) -> Found {
-    let what = format!("{what} cannot be read, the plan wants {wanted}");
+    let what = format!("{what} cannot be read, but the plan requires {wanted}");
     Found::host(Severity::Warning, host, what, remedy::READ_AS_ROOT).meaning(UNKNOWN).unread()
 }
 

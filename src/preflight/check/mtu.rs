@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, un
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
-    meaning: "every pair with this host uses the smaller packets; bandwidth drops by the larger share of headers",
+    meaning: "every pair with this host uses smaller packets; headers take a larger share of the bandwidth",
     source: "docs/ceilings.md: payload per packet; rdma-core's ibv_query_port(3)",
     spoils: Spoils::Bandwidth,
     subject: Subject::Port,
@@ -54,7 +54,7 @@ fn fits(mtu: u32) -> u32 {
     [4096, 2048, 1024, 512, 256].into_iter().find(|size| *size <= room).unwrap_or(0)
 }
 
-/// InfiniBand has no interface to follow: the active MTU itself is held against the others'.
+/// InfiniBand has no interface to follow: the active MTU itself is compared with the others'.
 fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
     let ports = || scene.ports().filter(Port::is_infiniband);
     let Some(usual) = Usual::of(None, ports().filter_map(|port| port.port.mtu)) else { return Vec::new() };

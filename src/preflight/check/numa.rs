@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/device/numa_node",
-    meaning: "buffers and threads cannot be put beside the NIC and may sit on the far processor",
+    meaning: "buffers and threads cannot be placed near the NIC and may be on the remote processor",
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
     spoils: Spoils::Everything,
     subject: Subject::Nic,
@@ -22,7 +22,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         .devices()
         .filter(|port| port.device.pci.is_some() && port.device.numa.is_none() && port.facts.cpu.numa_nodes > 1);
     let one = |port: Port<'_>| {
-        let what = format!("its NUMA node is not known, the host has {}", port.facts.cpu.numa_nodes);
+        let what = format!("its NUMA node is unknown, and the host has {} nodes", port.facts.cpu.numa_nodes);
         Found::host(Severity::Notice, port.host, what, remedy::UPDATE_BIOS).device(&port.device.name)
     };
     lost.map(one).collect()

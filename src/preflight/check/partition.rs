@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/pkeys",
-    meaning: "ports without a partition in common, or both limited members of it, do not reach each other",
+    meaning: "ports without a common partition, or which are both limited members of it, cannot reach each other",
     source: "InfiniBand Architecture Specification, volume 1, section 10.9",
     spoils: Spoils::Everything,
     subject: Subject::InfiniBand,

@@ -5,7 +5,7 @@ use railgauge_wire::{facts::PciErrors, remedy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/aer_dev_correctable, _nonfatal, _fatal",
-    meaning: "every corrected error is a replay; many of them eat bandwidth, and an uncorrected one may take the device with it",
+    meaning: "every corrected error is a replay; many of them cost bandwidth, and an uncorrected one may take the device down",
     source: "kernel Documentation/PCI/pcieaer-howto.rst",
     spoils: Spoils::Everything,
     subject: Subject::NicOrGpu,
@@ -31,8 +31,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             _ => Severity::Warning,
         };
         let PciErrors { corrected, nonfatal, fatal } = errors;
-        let what =
-            format!("its PCIe link made errors since boot: {corrected} corrected, {nonfatal} not, {fatal} fatal");
+        let what = format!("PCIe errors since boot: {corrected} corrected, {nonfatal} uncorrected, {fatal} fatal");
         found.push(Found::host(severity, host, what, remedy::RESEAT_FOR_ERRORS).device(name));
     }
     found

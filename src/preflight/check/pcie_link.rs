@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_addres
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",
-    meaning: "bandwidth may be capped by the slot and not by the fabric",
+    meaning: "the slot, not the fabric, may limit bandwidth",
     source: "kernel Documentation/ABI/testing/sysfs-bus-pci",
     spoils: Spoils::Bandwidth,
     subject: Subject::Nic,
@@ -25,7 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if let Some((now, best)) =
             device.pcie.zip(device.pcie_max).filter(|(now, best)| now.0 < best.0 || now.1 < best.1)
         {
-            let what = format!("PCIe {}, it can do {}", shown(now), shown(best));
+            let what = format!("PCIe {}, but it supports {}", shown(now), shown(best));
             found.push(say(what, device.pci.as_deref()));
         }
         // The link right above is the device's own, seen from the other end.

@@ -6,7 +6,7 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of
 
 pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (IEEE_8021QAZ_PFC)",
-    meaning: "where one end pauses and the other does not, or nobody does, packets are lost under congestion and go-back-N makes bandwidth collapse",
+    meaning: "unless both ends pause, packets are lost under congestion and go-back-N makes bandwidth collapse",
     source: "IEEE 802.1Qbb; `dcb pfc show dev INTERFACE`, `mlnx_qos -i INTERFACE`",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,

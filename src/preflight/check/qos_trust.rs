@@ -6,11 +6,14 @@ use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/qos/trust (MLNX_OFED)",
-    meaning: "routed RoCE carries its class in DSCP: a port that trusts PCP puts it into the default class, without flow control",
+    meaning: "routed RoCE carries its class in DSCP: a port that trusts PCP puts the packets into the default class, without flow control",
     source: "`mlnx_qos -i INTERFACE --trust dscp`",
     spoils: Spoils::Everything,
     subject: Subject::RoceNic,
-    needs: &[Need::Port(|port| port.interface.is_some_and(|interface| interface.trust.is_some()), "the trusted field")],
+    needs: &[Need::Port(
+        |port| port.interface.is_some_and(|interface| interface.trust.is_some()),
+        "the field it trusts",
+    )],
     find,
 };
 
@@ -24,17 +27,17 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             port.interface.and_then(|i| i.dcb.as_ref()).is_some_and(|dcb| !dcb.pfc.is_empty() && !dcb.dscp.is_empty());
         match (of(&port), &usual) {
             (Some(trust), Some(usual)) if trust != usual.value => {
-                let what = format!("packets are sorted by {trust}, {}", usual.words(Clone::clone));
+                let what = format!("packets are classified by {trust}, {}", usual.words(Clone::clone));
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", &usual.value)]);
                 found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
             }
             (Some(trust), _) if trust == "pcp" && mapped => {
-                let what = "packets are sorted by pcp although DSCPs are mapped to priorities with PFC";
+                let what = "packets are classified by pcp although DSCPs are mapped to priorities with PFC";
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", "dscp")]);
                 found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
             }
             (None, Some(usual)) if usual.wanted => {
-                found.push(unread(port.host, "the trusted field", &usual.value).device(port.name()));
+                found.push(unread(port.host, "the field it trusts", &usual.value).device(port.name()));
             }
             _ => {}
         }

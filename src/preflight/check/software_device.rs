@@ -5,8 +5,8 @@ use railgauge_wire::remedy;
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "the device's driver; nothing below the device",
-    meaning: "the protocol is real, the speeds are those of the CPU",
+    reads: "the device's driver, and whether a bus device is behind it",
+    meaning: "the protocol is real, but the CPU determines the speed",
     source: "rdma-core Documentation/rxe.md",
     spoils: Spoils::Nothing,
     subject: Subject::Port,

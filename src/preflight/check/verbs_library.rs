@@ -7,7 +7,7 @@ use railgauge_wire::remedy;
 pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",
     meaning: "no RDMA device can be opened: every case over verbs fails on this host",
-    source: "the loader's own words",
+    source: "the loader's message",
     spoils: Spoils::Nothing,
     subject: Subject::Host,
     needs: &[Need::Host(|facts| facts.libraries.contains_key("libibverbs.so.1"), "which libraries it has")],

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/sys/kernel/osrelease, /sys/module/*/version",
-    meaning: "hosts that run different software are different hosts: compare their numbers with care",
+    meaning: "hosts with different software may perform differently: compare their results with care",
     source: "kernel Documentation/ABI/stable/sysfs-module",
     spoils: Spoils::Nothing,
     subject: Subject::Host,

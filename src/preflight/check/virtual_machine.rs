@@ -5,8 +5,8 @@ use railgauge_wire::remedy;
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "processor flags, marks of container engines",
-    meaning: "PCIe paths, interrupts and clocks are the hypervisor's; a container may hide devices and limits",
+    reads: "processor flags, files of container engines",
+    meaning: "the hypervisor provides PCIe paths, interrupts and clocks; a container may hide devices and limits",
     source: "CPUID leaf 1, ECX bit 31",
     spoils: Spoils::Nothing,
     subject: Subject::Host,

@@ -9,12 +9,12 @@ use crate::preflight::{
     scene::{Port, ports_of_plan},
 };
 
-/// What a check looks at and a host does not have, or does not tell; `None` where the check could look.
+/// What a check reads and a host does not have or report; `None` if the check could read everything.
 pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> Option<String> {
     let facts = cluster.facts.get(host)?;
     let check = CHECKS.iter().find(|known| known.name == check)?;
     let ports: Vec<Port<'_>> = ports_of_plan(plan, host, facts);
-    let untold = |what: &str| format!("the host does not tell {what}");
+    let untold = |what: &str| format!("the host does not report {what}");
     let seen: Vec<Port<'_>> = ports.iter().copied().filter(|port| looks_at(check.rule.subject, port)).collect();
     let unread = check.rule.needs.iter().find_map(|need| match need {
         Need::Host(known, what) => (!known(facts)).then(|| untold(what)),
@@ -56,7 +56,7 @@ fn looks_at(subject: Subject, port: &Port<'_>) -> bool {
 fn lacks_subject(subject: Subject, facts: &HostFacts, ports: &[Port<'_>]) -> Option<String> {
     let by_layer = matches!(subject, Subject::RocePort | Subject::RoceNic | Subject::InfiniBand);
     if by_layer && ports.iter().any(|port| port.port.link_layer.is_none()) {
-        return Some("the host does not tell the link layer of its ports".into());
+        return Some("the host does not report the link layer of its ports".into());
     }
     let gpus = !facts.gpus.is_empty();
     let nic = ports.iter().any(Port::is_hardware);

@@ -1,4 +1,4 @@
-//! What the plan wants of the hosts' configuration, held against what every host is: met, not met, or not to be read.
+//! What the plan requires of the hosts' configuration, compared with what every host has: met, not met, or not read.
 //!
 //! Checks find what is odd; a demand is answered for every host and device, also where nothing is odd. Which transport the
 //! plan's tests use does not matter: what is wanted is wanted.
@@ -23,13 +23,13 @@ use super::{
 pub enum Held {
     /// It is as the plan wants.
     Met,
-    /// Whether it is cannot be told: the host did not answer, or does not tell this value.
+    /// It is not known: the host did not answer, or does not report this value.
     Unread,
     /// It is not.
     Unmet,
 }
 
-/// One host, or one of its devices, held against a demand.
+/// One host, or one of its devices, compared with a demand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
     /// The host's name in the plan.
@@ -219,13 +219,13 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
             }
             let Demand { key, wanted, check, .. } = demand;
             let (severity, what) = match one.state {
-                Held::Unmet => (Severity::Failure, format!("{key}: {}, the plan wants {wanted}", one.seen)),
-                _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan wants {wanted}", one.seen)),
+                Held::Unmet => (Severity::Failure, format!("{key}: {}, the plan requires {wanted}", one.seen)),
+                _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan requires {wanted}", one.seen)),
             };
             let departure = Found::host(severity, &one.host, what, remedy::WANTED_VALUE);
             let departure = match one.state {
                 Held::Unread => departure.meaning(UNKNOWN).unread(),
-                _ => departure.meaning("the host is not as the plan wants"),
+                _ => departure.meaning("the host does not meet the plan's requirement"),
             };
             let departure = match &one.device {
                 Some(device) => departure.device(device),

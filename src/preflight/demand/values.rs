@@ -49,7 +49,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             }
             of_ports(plan, name, facts, |port| match port.interface.map(|interface| interface.mtu) {
                 Some(Some(mtu)) => (mtu.to_string(), equal(&mtu, &wanted)),
-                Some(None) => unread("the interface does not tell"),
+                Some(None) => unread("not reported by the interface"),
                 None => unread("no interface behind the port"),
             })
         };
@@ -58,7 +58,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
     if let Some(wanted) = *link_rate_gbps {
         let of = move |port: &Port<'_>| match port.port.rate_gbps {
             Some(rate) => (format!("{rate} Gb/s"), met(rate >= wanted * (1.0 - RATE_TOLERANCE))),
-            None => unread("the port does not tell"),
+            None => unread("not reported by the port"),
         };
         let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
         want("link_rate", format!("{wanted} Gb/s"), "link-rate", Box::new(read));
@@ -80,7 +80,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
     if let Some(wanted) = pfc_priority {
         let of = move |port: &Port<'_>| match port.interface.and_then(|interface| interface.dcb.as_ref()) {
             Some(dcb) => (listed(&dcb.pfc), equal(&dcb.pfc, wanted)),
-            None if port.is_roce() => unread("the driver does not tell"),
+            None if port.is_roce() => unread("not reported by the driver"),
             None => unread("not a RoCE port"),
         };
         let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
@@ -89,7 +89,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
     if let Some(wanted) = trust {
         let of = move |port: &Port<'_>| match port.interface.and_then(|interface| interface.trust.as_ref()) {
             Some(field) => (field.clone(), equal(field, wanted)),
-            None if port.is_roce() => unread("the driver does not tell"),
+            None if port.is_roce() => unread("not reported by the driver"),
             None => unread("not a RoCE port"),
         };
         let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
@@ -116,7 +116,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
                 }
                 None => ("not loaded".to_owned(), Held::Unmet),
                 Some(seen) if version == "*" => (if seen.is_empty() { "loaded" } else { seen }.to_owned(), Held::Met),
-                Some("") => ("loaded, and its version is not told".to_owned(), Held::Unread),
+                Some("") => ("loaded, version not reported".to_owned(), Held::Unread),
                 Some(seen) => (seen.to_owned(), met(seen == version)),
             };
             vec![whole(name, seen, held)]
@@ -126,7 +126,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
     if let Some(wanted) = kernel {
         let read = move |name: &str, facts: &HostFacts| {
             vec![if facts.kernel.is_empty() {
-                nothing(name, "the host does not tell")
+                nothing(name, "not reported by the host")
             } else {
                 whole(name, facts.kernel.clone(), equal(&facts.kernel, wanted))
             }]
@@ -141,7 +141,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
         let read = move |name: &str, facts: &HostFacts| {
             vec![match &facts.cpu.governor {
                 Some(seen) => whole(name, seen.clone(), equal(seen, wanted)),
-                None => nothing(name, "the host does not tell"),
+                None => nothing(name, "not reported by the host"),
             }]
         };
         want("governor", wanted.clone(), "governor", Box::new(read));
@@ -149,7 +149,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
     if let Some(wanted) = iommu {
         let of = move |port: &Port<'_>| match iommu_mode(port) {
             Some(mode) => (mode.to_owned(), met(mode == wanted)),
-            None => unread("the host does not tell"),
+            None => unread("not reported by the host"),
         };
         let read = move |name: &str, facts: &HostFacts| of_devices(plan, name, facts, of);
         want("iommu", wanted.clone(), "iommu", Box::new(read));
@@ -218,7 +218,7 @@ fn interfaces(host: &str, facts: &HostFacts, named: &[String], wanted: u32) -> H
     let seen: Vec<(&str, Option<u32>)> = chosen.map(|one| (one.name.as_str(), one.mtu)).collect();
     let words: Vec<String> = seen
         .iter()
-        .map(|(name, mtu)| format!("{} ({name})", mtu.map_or_else(|| "not told".to_owned(), |mtu| mtu.to_string())))
+        .map(|(name, mtu)| format!("{} ({name})", mtu.map_or_else(|| "not reported".to_owned(), |mtu| mtu.to_string())))
         .collect();
     let wrong = seen.iter().filter(|(_, mtu)| mtu.is_some_and(|mtu| mtu != wanted)).count();
     let right = seen.iter().filter(|(_, mtu)| *mtu == Some(wanted)).count();
@@ -247,7 +247,7 @@ fn driver(host: &str, facts: &HostFacts, wanted: &String) -> Holding {
         (Some(version), _) => whole(host, version.clone(), equal(version, wanted)),
         (None, Some(why)) => nothing(host, why),
         (None, None) if facts.gpus.is_empty() => whole(host, "no GPU".to_owned(), Held::Unmet),
-        (None, None) => nothing(host, "the driver does not tell"),
+        (None, None) => nothing(host, "not reported by the driver"),
     }
 }
 
@@ -275,7 +275,7 @@ fn firmware_of(
     let one = |port: &&Port<'_>| {
         let (seen, state) = match &port.device.firmware {
             Some(found) => (found.clone(), equal(found, version)),
-            None => unread("the device does not tell"),
+            None => unread("not reported by the device"),
         };
         Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state, silent: false }
     };
@@ -291,7 +291,7 @@ fn firmware_of(
         ports_of_plan(plan, name, facts).iter().any(|port| selected(port, wanted) == Some(selector))
     });
     if none_of_its_own || !anywhere {
-        vec![nothing(host, &format!("no device here is called {selector}, neither by name, board nor driver"))]
+        vec![nothing(host, &format!("no device here has the name, board or driver {selector}"))]
     } else {
         Vec::new()
     }
