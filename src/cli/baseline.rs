@@ -1,4 +1,4 @@
-//! `railgauge baseline RUNS`: what earlier runs came to, for plans to be held against.
+//! `railgauge baseline RUNS`: results of earlier runs, for plans to compare with.
 
 use std::path::PathBuf;
 
@@ -19,13 +19,13 @@ use crate::analysis::{
 /// Arguments of `baseline`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The runs to learn from, each word a run directory, a directory of them, or a quoted pattern
+    /// The runs to use: run directories, directories of runs, or quoted patterns
     #[arg(required = true)]
     runs: Vec<String>,
     /// The file to write [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Learn this metric, again for more [default: all]
+    /// Use this metric; repeat for more [default: all]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
 }
@@ -45,7 +45,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let mut runs = Vec::new();
     history::read_all(&directories, metrics, |_, run| runs.push(run));
     let runs = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(unusable)?;
-    let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("no baseline can be learned: {cause}"))?;
+    let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("cannot make a baseline: {cause}"))?;
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {
         Some(path) => {

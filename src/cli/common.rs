@@ -34,10 +34,10 @@ const HEAD: u64 = 4096;
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Common {
-    /// Say only what is wrong
+    /// Print problems only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say what agents and launchers say too, as it comes; log.txt of a run has it all
+    /// Also print output of agents and launchers as it arrives; log.txt of a run has all of it
     #[arg(short, long, global = true)]
     pub verbose: bool,
 }
@@ -68,7 +68,7 @@ impl Common {
         summary: impl FnOnce(bool) -> String,
     ) -> anyhow::Result<()> {
         match (json, self.quiet && well) {
-            (true, _) => print(&(serde_json::to_string_pretty(document).context("cannot write the answer")? + "\n")),
+            (true, _) => print(&(serde_json::to_string_pretty(document).context("cannot write the result")? + "\n")),
             (false, true) => Ok(()),
             (false, false) => {
                 let colour = self.colour() && io::stdout().is_terminal();
@@ -126,7 +126,7 @@ pub fn print(data: &str) -> anyhow::Result<()> {
 /// There is no such metric; in words, with those there are.
 pub fn metric(word: &str) -> Result<Metric, String> {
     let known = || Metric::ALL.iter().map(|metric| metric.word()).collect::<Vec<_>>().join(", ");
-    Metric::from_word(word).ok_or_else(|| format!("there is no such metric; there are {}", known()))
+    Metric::from_word(word).ok_or_else(|| format!("no such metric; metrics are {}", known()))
 }
 
 /// Refuses to write what a command makes of runs into the place of a run's own file, of which it may be the only copy.
@@ -138,7 +138,7 @@ pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     let own = path.file_name().is_some_and(|name| FILES.iter().any(|own| name == *own));
     if own && directory.join(JOURNAL).exists() {
         let (path, run) = (path_text(path), path_text(directory));
-        return Err(Misuse(format!("-o {path}: that is a file of the run in {run}; give another name")).into());
+        return Err(Misuse(format!("-o {path}: this is a file of the run in {run}; give another name")).into());
     }
     Ok(())
 }
@@ -164,20 +164,20 @@ fn only_ours(path: &Path, name: &str, ours: fn(&[u8]) -> bool) -> anyhow::Result
     no_file_of_a_run(path)?;
     let what = match fs::symlink_metadata(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
-        Ok(found) if found.is_dir() => "that is a directory".to_owned(),
+        Ok(found) if found.is_dir() => "this is a directory".to_owned(),
         // A stream that is not a file is not replaced by anything.
-        Ok(_) if !path.is_file() => "that is not a file".to_owned(),
+        Ok(_) if !path.is_file() => "this is not a regular file".to_owned(),
         _ => {
             let mut head = Vec::new();
-            let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be looked at", path_text(path)))?;
+            let file = fs::File::open(path).with_context(|| format!("-o {}: cannot be opened", path_text(path)))?;
             file.take(HEAD).read_to_end(&mut head).with_context(|| format!("cannot read {}", path_text(path)))?;
             if head.is_empty() || ours(&head) {
                 return Ok(());
             }
-            format!("that file is no {name}")
+            format!("this file is not a {name}")
         }
     };
-    Err(Misuse(format!("-o {}: {what} and is not replaced; give another name", path_text(path))).into())
+    Err(Misuse(format!("-o {}: {what} and will not be replaced; give another name", path_text(path))).into())
 }
 
 /// Whether a file begins as the pages of all commands do.

@@ -37,10 +37,10 @@ pub struct Args {
     before: String,
     /// Runs after
     after: String,
-    /// Largest change in percent that counts as none [default: the larger of 1 and twice the noise floor]
+    /// Largest change in percent that does not count as a change [default: the larger of 1 and twice the noise floor]
     #[arg(long, value_name = "PERCENT")]
     margin: Option<f64>,
-    /// Judge this metric, again for more [default: bandwidth, busbw, latency_p50, latency_p99]
+    /// Judge this metric; repeat for more [default: bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
     /// The page to write [default: reports/compare-<UTC time>.html]
@@ -57,7 +57,7 @@ pub struct Args {
 /// A side names no run, a run cannot be read, or the page cannot be written.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if let Some(margin) = args.margin.filter(|margin| !(*margin > 0.0 && *margin < 100.0)) {
-        return Err(Misuse(format!("--margin {margin}: a margin is more than 0 and less than 100 percent")).into());
+        return Err(Misuse(format!("--margin {margin}: must be more than 0 and less than 100 percent")).into());
     }
     args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
     let before = history::run_directories(&args.before).map_err(Misuse)?;
@@ -81,7 +81,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Err(unusable(error));
     }
     let comparison = compare(table, &Options { margin_percent: args.margin })
-        .map_err(|cause| anyhow::anyhow!("the runs cannot be compared: {cause}"))?;
+        .map_err(|cause| anyhow::anyhow!("cannot compare the runs: {cause}"))?;
     let path = page_path(args.output, "compare")?;
     let view = page::write(&comparison, &path)?;
     let exit = exit_of(comparison.status);

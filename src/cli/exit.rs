@@ -22,12 +22,12 @@ pub enum Exit {
 /// The codes in words, for `--help`.
 pub const HELP: &str = "\
 Exit codes:
-    0  every verdict passed, or the question was answered
+    0  every verdict passed, or the command succeeded
     1  a verdict failed
-    2  the plan or the command line is wrong; no host was touched
+    2  the plan or the command line is wrong; no host was contacted
     3  inconclusive: something could not be judged or was not run; nothing failed
-    4  the cluster did not let the run happen (no host usable, no space for results, ...)
-  130  interrupted; the run directory holds all that was measured and can be resumed";
+    4  the run could not happen (no usable host, no space for results, ...)
+  130  interrupted; the run directory has all results so far, and the run can be resumed";
 
 impl Exit {
     /// The process exit code.

@@ -34,19 +34,19 @@ struct CommandLine {
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Learn from earlier runs what plans are held against
+    /// Make a baseline from earlier runs, for plans to compare with
     Baseline(baseline::Args),
-    /// Read a plan and print every mistake in it; touches no host
+    /// Read a plan and print every mistake in it; contacts no host
     Check(check::Args),
-    /// Show what a run would do: hosts, rounds, cases, expected time and bytes; touches no host
+    /// Show what a run would do: hosts, rounds, cases, expected time and bytes; contacts no host
     Plan(plan::Args),
-    /// Draw the report of a run directory again, from its records alone
+    /// Write the report of a run directory again, from its records alone
     Report(report::Args),
     /// Compare two sets of runs: improved, regressed, equivalent, or not enough data
     Compare(compare::Args),
-    /// Watch nightly runs: what changed when, which changed together, and whether it is still so
+    /// Follow nightly runs: what changed, when, what changed together, and what is still bad
     Trend(trend::Args),
-    /// Connect, collect facts and judge every host's configuration; no traffic
+    /// Connect, collect facts and check every host's configuration; sends no test traffic
     Preflight(preflight::Args),
     /// Deploy agents, measure, judge and report
     Run(run::Args),

@@ -28,7 +28,7 @@ pub struct Args {
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.run.join(JOURNAL).symlink_metadata().is_err() {
         let run = path_text(&args.run);
-        return Err(Misuse(format!("{run} is not a run directory: it holds no records.jsonl")).into());
+        return Err(Misuse(format!("{run} is not a run directory: it has no records.jsonl")).into());
     }
     let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;
     written_out(&written, args.json, common)
@@ -40,7 +40,10 @@ fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
     match older.as_slice() {
         [] => error.into(),
         older => {
-            anyhow::anyhow!("{error}; {} there are of an earlier drawing and not of these records", older.join(", "))
+            anyhow::anyhow!(
+                "{error}; {} there are from an earlier report and do not match these records",
+                older.join(", ")
+            )
         }
     }
 }

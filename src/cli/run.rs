@@ -38,13 +38,13 @@ use crate::{
 /// Arguments of `railgauge run`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The plan to run; with --resume it may be left out
+    /// The plan to run; optional with --resume
     #[arg(required_unless_present = "resume")]
     plan: Option<PathBuf>,
-    /// The run directory to make [default: reports/<plan name>-<UTC time>]
+    /// The run directory to create [default: reports/<plan name>-<UTC time>]
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
     output: Option<PathBuf>,
-    /// Go on with an earlier run: measure only what is missing or failed
+    /// Resume an earlier run: measure only what is missing or failed
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
     /// Print the verdicts as JSON on stdout
@@ -92,9 +92,9 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 fn moved(directory: &Directory) -> Exit {
     let place = path_text(directory.path());
     tell(format_args!(
-        "error: {place} is no longer the directory of this run: it was moved, replaced or removed while the run went on"
+        "error: {place} is no longer the directory of this run: it was moved, replaced or removed during the run"
     ));
-    tell(format_args!("help: if it was moved, everything measured is there: run `railgauge report` on that place"));
+    tell(format_args!("help: if it was moved, all results are in the new place: run `railgauge report` there"));
     Exit::Unable
 }
 
@@ -141,27 +141,27 @@ async fn finish(
         let path = directory.path().to_owned();
         move || report::write(&path)
     };
-    let exit = match aside(spine, PATIENCE, drawing).await.context("the report cannot be drawn")? {
+    let exit = match aside(spine, PATIENCE, drawing).await.context("cannot write the report")? {
         Some(Ok(written)) => written_out(&written, args.json, common)?,
         None => {
-            tell(format_args!("the report takes long and was left; draw it with: railgauge report {quoted}"));
+            tell(format_args!("the report takes long and was not written; write it with: railgauge report {quoted}"));
             Exit::Interrupted
         }
         Some(Err(error)) => {
-            tell(format_args!("error: everything measured is in {place}, but the report could not be drawn: {error}"));
-            tell(format_args!("help: put that right and run `railgauge report {quoted}`"));
+            tell(format_args!("error: all results are in {place}, but the report could not be written: {error}"));
+            tell(format_args!("help: fix this and run `railgauge report {quoted}`"));
             Exit::Unable
         }
     };
     Ok(match end {
         RunEnd::Complete => exit,
         RunEnd::Interrupted => {
-            tell(format_args!("interrupted; go on with: {resume}"));
+            tell(format_args!("interrupted; continue with: {resume}"));
             Exit::Interrupted
         }
         RunEnd::Prevented(why) => {
             tell(format_args!("error: {why}"));
-            tell(format_args!("help: go on with: {resume}"));
+            tell(format_args!("help: continue with: {resume}"));
             Exit::Unable
         }
     })
@@ -212,7 +212,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let earlier = journal::read(&directory.journal())?;
     if let Some(given) = given {
         let given_name = path_text(given);
-        let plan = std::fs::read(given).map_err(|error| Misuse(format!("{given_name}: cannot be read: {error}")))?;
+        let plan = std::fs::read(given).map_err(|error| Misuse(format!("cannot read {given_name}: {error}")))?;
         if sha256(&plan) != earlier.plan_hash {
             let run = path_text(path);
             let cause =
@@ -241,10 +241,10 @@ fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The first Ctrl-C, `kill` or hang-up of the terminal ends the run in good order, a second Ctrl-C or `kill` at once.
+/// The first Ctrl-C, `kill` or hang-up of the terminal stops the run cleanly, a second Ctrl-C or `kill` at once.
 async fn interrupts(spine: Spine) {
     let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
-        spine.log("controller", "signals cannot be caught: an interrupt ends the run at once");
+        spine.log("controller", "cannot catch signals: an interrupt ends the run at once");
         return;
     };
     tokio::select! {

@@ -21,15 +21,15 @@ use crate::{
 /// Arguments of `trend`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A directory that holds run directories, or a quoted pattern
+    /// A directory of run directories, or a quoted pattern
     runs: String,
     /// Smallest change in percent worth an alert
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     least: f64,
-    /// Watch this metric, again for more [default: bandwidth, busbw, latency_p50, latency_p99]
+    /// Follow this metric; repeat for more [default: bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
-    /// A day from which on the levels found are good, with the reason: 2026-11-21 or "2026-11-21 new switches"
+    /// Accept the levels from this day on, with an optional reason: 2026-11-21 or "2026-11-21 new switches"
     #[arg(long, value_name = "DATE", value_parser = epoch)]
     epoch: Vec<(i64, String)>,
     /// The page to write [default: reports/trend-<UTC time>.html]
@@ -44,7 +44,7 @@ fn epoch(said: &str) -> Result<(i64, String), String> {
     let (date, what) = said.split_once(' ').unwrap_or((said, ""));
     if date.len() != "2026-11-21".len() {
         let date = text::printable(date);
-        return Err(format!("`{date}` is not a day; write it as 2026-11-21, and a reason behind a space"));
+        return Err(format!("`{date}` is not a date; write it as 2026-11-21, then a space and the reason"));
     }
     let what = text::printable(what.trim());
     let day = day(date).map_err(|why| text::printable(&why))?;
@@ -57,7 +57,7 @@ fn epoch(said: &str) -> Result<(i64, String), String> {
 /// It holds no run, or the page cannot be written. A single run that cannot be read is left out and said.
 pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !(args.least > 0.0 && args.least < 100.0) {
-        return Err(Misuse(format!("--least {}: more than 0 and less than 100 percent", args.least)).into());
+        return Err(Misuse(format!("--least {}: must be more than 0 and less than 100 percent", args.least)).into());
     }
     args.output.as_deref().map_or(Ok(()), no_foreign_file)?;
     let now = jiff::Timestamp::now();
@@ -65,9 +65,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let tomorrow = now.as_second().div_euclid(86_400) + 1;
     if let Some((day, _)) = args.epoch.iter().find(|(day, _)| *day > tomorrow) {
         let (day, today) = (date(*day), date(tomorrow - 1));
-        return Err(
-            Misuse(format!("--epoch {day}: that day is to come, today is {today}; no level was found since")).into()
-        );
+        return Err(Misuse(format!("--epoch {day}: that day is in the future, today is {today}")).into());
     }
     let runs = history::run_directories(&args.runs).map_err(Misuse)?;
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
@@ -78,7 +76,7 @@ pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     });
     collected.report_last();
     let options = Options { least_percent: args.least, epochs: args.epoch };
-    let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("the runs cannot be watched: {cause}"))?;
+    let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
     let path = page_path(args.output, "trend")?;
     let view = page::write(&trend, &path)?;
     let exit = exit_of(trend.status);

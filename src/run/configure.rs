@@ -118,7 +118,7 @@ async fn change(plan: &Plan, standing: &Standing, undo: bool, hosts: &Hosts, spi
         failed.into_iter().partition(|(host, _)| undo && !host.is_empty() && !hosts.agents.contains_key(host));
     for (host, cause) in gone {
         // A host that was lost is measured no more; what it was configured for is no reason to stop.
-        let text = format!("was lost while configured for `{}`, which could not be taken back: {cause}", test.name);
+        let text = format!("was lost while configured for `{}`, which could not be undone: {cause}", test.name);
         spine.emit(Event::Note { host, text });
     }
     let failure = failed.split_first().map(|(first, others)| told(first, others, undo));
@@ -132,7 +132,7 @@ fn told((host, cause): &(String, String), others: &[(String, String)], undo: boo
     let others = match others {
         [] => String::new(),
         others => {
-            format!("; so did those of {}", others.iter().map(|(host, _)| &**host).collect::<Vec<_>>().join(", "))
+            format!("; it also failed on {}", others.iter().map(|(host, _)| &**host).collect::<Vec<_>>().join(", "))
         }
     };
     let cause = format!("`{key}` of the test failed: {cause}{others}");

@@ -34,7 +34,7 @@ impl RunState<'_> {
             open = match asked.unwrap_or_else(|error| Err(error.to_string())) {
                 Ok(cases) if cases.is_empty() => return,
                 Ok(cases) => cases,
-                Err(why) => return self.note(format!("suspects were not measured again: {why}")),
+                Err(why) => return self.note(format!("suspects could not be measured again: {why}")),
             };
             self.spine.emit(Event::Confirming { cases: open.clone() });
         }

@@ -110,7 +110,7 @@ async fn measure(
         return end;
     }
     if hosts.agents.is_empty() {
-        return RunEnd::Prevented("no host could be used; the report has the reason of each".into());
+        return RunEnd::Prevented("no host could be used; the report has the reason for each".into());
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());

@@ -183,7 +183,7 @@ pub fn wall_clock() -> Nanoseconds {
 pub fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     let text = format!("{answer:?}");
     let text: String = text.chars().take(80).collect();
-    Failure::new(stage, Kind::Internal, format!("the agent answered something else: {text}"))
+    Failure::new(stage, Kind::Internal, format!("unexpected reply from the agent: {text}"))
         .at(host)
         .remedy(remedy::REBUILD_BOTH)
 }

@@ -153,7 +153,7 @@ fn shares(a: &Test, b: &Test) -> bool {
 pub fn token() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
-        let cause = format!("the kernel of this machine gives no random bytes for the secret of a link: {error}");
+        let cause = format!("cannot get random bytes for the secret of a link: {error}");
         Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy::CHECK_RANDOM)
     })?;
     Ok(hex::encode(bytes))
@@ -235,7 +235,7 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
     if from.transport == to.transport {
         return Ok((from, to));
     }
-    let cause = format!("it says that {} joins it with the other end, which says {}", from.transport, to.transport);
+    let cause = format!("it uses {} for joining, the other end uses {}", from.transport, to.transport);
     Err(Failure::new(Stage::Join, Kind::Internal, cause).at(from_host).with(to_host).remedy(remedy::LEAVE_HOST_OUT))
 }
 
@@ -290,7 +290,7 @@ pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> 
         (Transport::Verbs, Some(text)) => {
             if let Some((before, after)) = text.rsplit_once(':') {
                 number = after.parse().map_err(|_| {
-                    Failure::new(Stage::Open, Kind::Configuration, format!("{text} names no port of a device")).at(name)
+                    Failure::new(Stage::Open, Kind::Configuration, format!("{text} is not a port of a device")).at(name)
                 })?;
                 device = Some(before.to_owned());
             }

@@ -48,7 +48,7 @@ pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
     let remedy = failure.remedy.clone();
     let then = Failure { remedy: None, ..failure };
     // Who noticed what came then has not corrupted anything for that.
-    let cause = format!("{} of {} bytes arrived wrong; then: {then}", before.wrong, before.verified);
+    let cause = format!("{} of {} bytes were wrong; then: {then}", before.wrong, before.verified);
     Failure { remedy, ..Failure::new(Stage::Verify, Kind::Corruption, cause) }
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn timed(
     let (initiator, responder) = match (timed?, served?) {
         (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
         (Stepped::Measured(initiator), _) => (*initiator, None),
-        _ => return Err(nothing(link, "the timed pass brought no measurement")),
+        _ => return Err(nothing(link, "the timed pass returned no measurement")),
     };
     sane(link, &initiator)?;
     Ok(Timed { initiator, responder, waited })
@@ -171,7 +171,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     }
     match step(sink, link, Step::Check(pattern), limit).await? {
         Stepped::Checked(checked) => Ok(checked),
-        _ => Err(nothing(link, "the check brought no count")),
+        _ => Err(nothing(link, "the check returned no count")),
     }
 }
 
@@ -244,7 +244,7 @@ pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
         return lost;
     }
     let seen = Failure { remedy: None, ..failure };
-    Failure { cause: format!("{}; seen as: {seen}", lost.cause), ..lost }
+    Failure { cause: format!("{}; noticed as: {seen}", lost.cause), ..lost }
 }
 
 pub(super) fn add(sum: &mut Checked, more: Checked) {

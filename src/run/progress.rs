@@ -86,17 +86,17 @@ impl Progress {
                 copies.gpu, copies.to_gpu, copies.from_gpu
             )),
             Event::Configuring { test, undo } => {
-                let what = if *undo { "taking back what was configured for" } else { "configuring the cluster for" };
+                let what = if *undo { "undoing the configuration for" } else { "configuring the cluster for" };
                 self.tell(&format!("{what} {test}"));
             }
             Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
             Event::Confirming { cases } => {
-                self.tell(&format!("settling suspects: {}", count(cases.len(), "further case")));
+                self.tell(&format!("measuring suspects again: {}", count(cases.len(), "further case")));
                 self.learn(cases);
                 self.await_more(self.expected + cases.len() as u64);
             }
             Event::Planned { cases } => self.learn(cases),
-            Event::Interrupted => self.warn("interrupted: what was measured is kept"),
+            Event::Interrupted => self.warn("interrupted: measurements are kept"),
             Event::Finished => {
                 if let Some(bar) = &self.bar {
                     bar.finish_and_clear();

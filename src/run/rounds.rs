@@ -92,7 +92,7 @@ impl Work {
     }
 }
 
-/// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Answers with the links
+/// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
 /// `configured` is the test for which an earlier process left the cluster configured.
 pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts, spine: &'a Spine) -> RunState<'a> {
@@ -330,7 +330,7 @@ impl RunState<'_> {
                     group::open(&plan, test, collective, &case.flow, &env, &ends).await
                 }
                 (_, None) => {
-                    let cause = "the case is a collective, and its test is not".to_owned();
+                    let cause = "the case is a collective, but its test is not".to_owned();
                     Err(Failure::new(Stage::Open, Kind::Internal, cause))
                 }
             };

@@ -57,11 +57,7 @@ impl Record {
         let _ = self.log.write_all(line.as_bytes());
         if *taken > LOG_OF_HOST {
             let limit = LOG_OF_HOST >> 20;
-            let _ = writeln!(
-                self.log,
-                "{} {host}: it has written {limit} MiB; what it says from here on is not kept",
-                now()
-            );
+            let _ = writeln!(self.log, "{} {host}: it has written {limit} MiB; further output is not kept", now());
         }
     }
 }

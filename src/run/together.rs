@@ -189,7 +189,7 @@ fn finish(Member { link, so_far }: Member, before: &ByNic, after: &ByNic) -> (Li
     let (from_counters, to_counters) =
         (moved(link.from.host(), &link.record.from_device), moved(link.to.host(), &link.record.to_device));
     let sample = so_far.and_then(|SoFar { checked, together, measured }| {
-        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass brought no measurement");
+        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass returned no measurement");
         let Timed { initiator, responder, waited } = measured.ok_or_else(nothing)?;
         let waited = Some(waited);
         Ok(Sample { initiator, responder, checked, from_counters, to_counters, waited, together, ..Sample::default() })

@@ -225,7 +225,7 @@ fn runs_with_other_settings_and_foreign_documents_are_refused() {
     assert!(error.contains("measured test write-bw with other settings"), "{error}");
     for (text, words) in [
         ("hello", "is not a baseline"),
-        (r#"{"version": 9}"#, "is a baseline of version 9, and this railgauge reads version 1"),
+        (r#"{"version": 9}"#, "is a baseline of version 9; this railgauge reads version 1"),
         (r#"{"version": 1}"#, "is not a baseline: missing field"),
     ] {
         assert!(Baseline::parse(text).unwrap_err().contains(words), "{text}");

@@ -56,6 +56,6 @@ fn write_json(preview: &Preview<'_>) -> anyhow::Result<()> {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
-        _ => Err("a link rate is a number of Gb/s above 0, such as 100".to_owned()),
+        _ => Err("give a link rate in Gb/s above 0, such as 100".to_owned()),
     }
 }

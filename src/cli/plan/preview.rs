@@ -94,13 +94,13 @@ pub struct TestPreview<'a> {
     pub name: &'a str,
     /// Operation.
     pub op: Op,
-    /// Loop.
+    /// What is measured: bandwidth, latency or a training step.
     pub metric: TestMetric,
     /// What carries the bytes.
     pub transport: Transport,
     /// Queue pair service; null where no verbs are used.
     pub service: Option<Service>,
-    /// Where the bytes live.
+    /// Where the data is.
     pub memory: Memory,
     /// Whether both directions run at once.
     pub bidirectional: bool,

@@ -39,13 +39,13 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
     )?;
     let overhead = preview.overhead_seconds * 1e3;
     writeln!(out, "time   {}", time(preview.seconds))?;
-    writeln!(out, "       assumes {overhead} ms for a case beside warm-up and window, and agents that already run")?;
+    writeln!(out, "       assumes {overhead} ms per case in addition to warm-up and window, and running agents")?;
     let pairs = || preview.tests.iter().filter(|test| test.ranks_per_host.is_none());
     let unknown = pairs().any(|test| test.bytes_per_link.at_most.is_none());
     match preview.link_rate_gbps {
-        Some(rate) => writeln!(out, "bytes  payload, at most what links of {rate} Gb/s can carry in the time")?,
+        Some(rate) => writeln!(out, "bytes  payload, at most what {rate} Gb/s links can carry in that time")?,
         None if unknown => {
-            writeln!(out, "bytes  unknown without a link rate: --link-rate 100 gives upper bounds for 100 Gb/s")?
+            writeln!(out, "bytes  unknown without a link rate: --link-rate 100 computes upper bounds for 100 Gb/s")?
         }
         None => writeln!(out, "bytes  payload, exact")?,
     }
@@ -114,7 +114,7 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     )?;
     writeln!(out, "  time    {}", time(preview.seconds))?;
     match test.collective {
-        Some(_) => writeln!(out, "  bytes   unknown: what a rank sends depends on the algorithm")?,
+        Some(_) => writeln!(out, "  bytes   unknown: they depend on the algorithm")?,
         None => writeln!(out, "  bytes   {} per link", amount(preview.bytes_per_link))?,
     }
     rounds.iter().take(ROUNDS).try_for_each(|round| one_round(out, round, noun))?;
@@ -189,7 +189,7 @@ fn time(Seconds { at_least, at_most }: Seconds) -> String {
         Some(most) => format!("{} to {}", clock(at_least), clock(most)),
         None => {
             let bound = if at_least < 60.0 { at_least } else { at_least.floor() };
-            format!("more than {}: a number of iterations takes as long as the links need", clock(bound))
+            format!("more than {}: the time of a number of iterations depends on the links", clock(bound))
         }
     }
 }

@@ -39,7 +39,7 @@ fn write(out: &mut String, view: &CompareView, page: &Path, colour: bool) -> std
         writeln!(out)?;
     }
     lines(out, "changed", &view.changed, &[0, 1, 2, 8])?;
-    lines(out, "not settled", &view.unsettled, &[0, 1, 2, 8])?;
+    lines(out, "undecided", &view.unsettled, &[0, 1, 2, 8])?;
     lines(out, "not compared", &view.one_sided, &[0, 1, 2, 3])?;
     lines(out, "left out", &view.left_out, &[0, 1, 2, 3])?;
     lines(out, "configuration", &view.configuration, &[0, 1, 2, 3])?;

@@ -166,12 +166,7 @@ fn parts(out: &mut String, found: &Parts) -> Result {
     for part in found.named.iter().take(TROUBLES) {
         wrap(out, "    ", "        ", &format!("{} ({})", part.name, part.standing))?;
         if !part.alternatives.is_empty() {
-            wrap(
-                out,
-                "        ",
-                "        ",
-                &format!("or, as far as the results tell: {}", part.alternatives.join("; ")),
-            )?;
+            wrap(out, "        ", "        ", &format!("the results also fit: {}", part.alternatives.join("; ")))?;
         }
         for [test, change, reason] in part.evidence.iter().take(TROUBLE_LINKS) {
             wrap(out, "        ", "          ", &format!("{test}: {change}: {reason}"))?;

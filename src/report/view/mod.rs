@@ -183,7 +183,7 @@ fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let answer = match comparison.status {
         Status::Pass => "no worse",
         Status::Fail => "worse",
-        Status::Inconclusive | Status::NotRun => "not settled",
+        Status::Inconclusive | Status::NotRun => "undecided",
     };
     Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
 }
@@ -240,7 +240,7 @@ fn times(n: u32) -> String {
     if n == 1 { "once".to_owned() } else { format!("{n} times") }
 }
 
-/// `2026-11-21 02:00:00 UTC` of an RFC 3339 time; the text itself if it is none.
+/// `2026-11-21 02:00:00 UTC` of an RFC 3339 time; the text itself if it is not a time.
 fn time(text: &str) -> String {
     text.parse::<Timestamp>()
         .map_or_else(|_| text.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())

@@ -39,11 +39,11 @@ pub struct PartView {
     pub cleared: bool,
     /// The class that colours it.
     pub class: &'static str,
-    /// Parts that the results do not tell from it.
+    /// Parts that the results cannot distinguish from it.
     pub alternatives: Vec<String>,
-    /// What speaks for it: name of the test, change with its interval, reason.
+    /// The evidence for it: name of the test, change with its interval, reason.
     pub evidence: Vec<[String; 3]>,
-    /// The further cases that were to settle it: test, link, value or what stands against it.
+    /// The further cases that were to settle it: test, link, value or why it cannot be used.
     pub further: Vec<[String; 3]>,
 }
 
@@ -133,7 +133,7 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
     for (standing, what) in [
         (&[Standing::Confirmed][..], "Bad, measured again and confirmed"),
         (&[Standing::Intermittent], "Bad in part of its results"),
-        (&[Standing::Suspect, Standing::Open], "Suspect, not settled"),
+        (&[Standing::Suspect, Standing::Open], "Suspect, undecided"),
     ] {
         match with(standing) {
             names if names.is_empty() => {}

@@ -208,7 +208,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
     };
     if collective.count(ranks).is_none() {
         let cause =
-            format!("{} bytes do not divide into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
+            format!("{} bytes cannot be divided into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
         return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
     }
     let limit = test.deadline + test.warm_up + super::pair::longest(test.window);

@@ -255,7 +255,7 @@ fn legend(data: &Data<'_>, here: &[&Link<'_>]) -> Vec<(String, String)> {
         (Look::Worse(Grade::Clear), format!("stands out{}", by(1.0))),
         (Look::Worse(Grade::Much), format!("by twice as much{}", by(2.0))),
         (Look::Worse(Grade::Far), format!("by four times as much{}", by(4.0))),
-        (Look::Named, "not far by itself, but speaks for what is named".to_owned()),
+        (Look::Named, "not far by itself, but part of the evidence for a named part".to_owned()),
         (Look::Missing, "not measured".to_owned()),
         (Look::Doubtful, "wrong, disturbed or not verified".to_owned()),
     ];
