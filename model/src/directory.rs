@@ -13,30 +13,30 @@ use crate::{
     journal::writer::Claim,
 };
 
-/// The plan as it was given.
+/// File name of the copy of the plan.
 pub const PLAN: &str = "plan.toml";
-/// What the hosts are.
+/// File name of the facts of the hosts.
 pub const FACTS: &str = "facts.json";
-/// The journal.
+/// File name of the journal.
 pub const JOURNAL: &str = "records.jsonl";
-/// The frame.
+/// File name of the frame.
 pub const FRAME: &str = "records.parquet";
-/// The verdicts.
+/// File name of the verdicts.
 pub const VERDICTS: &str = "verdicts.json";
-/// The verdicts for a CI.
+/// File name of the verdicts as JUnit, for a CI.
 pub const JUNIT: &str = "junit.xml";
-/// The page.
+/// File name of the page.
 pub const PAGE: &str = "report.html";
-/// What agents and ssh said.
+/// File name of the output of agents and ssh.
 pub const LOG: &str = "log.txt";
-/// Room for the last lines of the journal.
+/// File name of the space reserved for the last lines of the journal.
 pub const RESERVE: &str = ".reserve";
 /// Every file of a run directory.
 pub const FILES: [&str; 9] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE];
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
 const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
 
-/// Why there is not a run directory to write to.
+/// Why a run directory cannot be written to.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// It holds a run already.
@@ -145,7 +145,7 @@ impl Directory {
     /// Makes sure that a power cut leaves the names of its files.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn sync(&self) -> io::Result<()> {
         fs::File::open(&self.path)?.sync_all()
     }

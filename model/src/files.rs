@@ -117,7 +117,7 @@ pub fn is_temporary(name: &OsStr) -> bool {
 /// Takes away what killed processes left in a directory. A temporary file that a living process fills stays.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn sweep(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = match entry? {
@@ -139,7 +139,7 @@ pub fn sweep(directory: &Path) -> io::Result<()> {
 /// [`replace`] with these bytes.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(path, |mut file| file.write_all(content.as_ref()), |error| error)
 }

@@ -148,7 +148,7 @@ impl AgentBinary {
     /// The agent for `machine`.
     ///
     /// # Errors
-    /// There is none; the failure says what there is and where another would be looked for.
+    /// There is no usable agent; the failure says which exist and where others would be looked for.
     pub(crate) fn image(&self, machine: &Machine) -> Result<&Arc<Image>, Failure> {
         self.images.iter().find(|image| image.machine == *machine).ok_or_else(|| {
             let have = self.images.iter().map(|image| image.machine.to_string()).collect::<Vec<_>>().join(", ");

@@ -11,7 +11,7 @@ use tokio::process::Command;
 use super::{pipe::Pipe, trouble::Trouble};
 
 /// Starts a child process with piped streams, in a process group of its own: Ctrl-C on the terminal reaches the
-/// controller alone, which then ends its agents in good order.
+/// controller alone, which then stops its agents cleanly.
 ///
 /// # Errors
 /// The program cannot be started; `remedy` says what to do unless this machine is short of something.

@@ -193,7 +193,7 @@ async fn next(from: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<Fro
 /// Writes frames until the conversation hangs up or the pipe breaks, then closes the pipe.
 pub(crate) async fn write(mut frames: mpsc::UnboundedReceiver<Vec<u8>>, mut to: Sink) {
     while let Some(frame) = frames.recv().await {
-        // A broken pipe is told by the reader, which knows more.
+        // The reader reports a broken pipe, because it knows more.
         if to.write_all(&frame).await.is_err() || to.flush().await.is_err() {
             return;
         }

@@ -64,7 +64,7 @@ pub struct Knobs {
     /// Work requests in flight per queue pair (perftest `--tx-depth`), or sends per stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Work requests handed over at once (perftest `--post_list`).
+    /// Work requests posted at once (perftest `--post_list`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post_list: Option<u32>,
     /// One completion per this many work requests (perftest `--cq-mod`).
@@ -123,7 +123,7 @@ pub struct Knobs {
 /// What an agent opens for its end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSpec {
-    /// Which end this is.
+    /// Role of this end.
     pub role: Role,
     /// Verbs or TCP.
     pub transport: Transport,
@@ -135,7 +135,7 @@ pub struct LinkSpec {
     pub port: u8,
     /// Address for TCP to listen on or connect from; chosen from `device` if `None`.
     pub address: Option<String>,
-    /// Where the bytes live.
+    /// Where the data is.
     pub memory: Memory,
     /// CUDA device index, where `memory` is on a GPU.
     pub gpu: Option<u32>,
@@ -241,7 +241,7 @@ pub struct Opened {
     pub endpoint: Endpoint,
     /// Device in use.
     pub device: String,
-    /// What will carry the bytes.
+    /// The carrier of the bytes.
     pub transport: Carrier,
     /// The layer below.
     pub link_layer: LinkLayer,

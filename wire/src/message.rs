@@ -19,7 +19,7 @@ use crate::{
 pub struct Request {
     /// Number of the request, unique in the conversation.
     pub id: u64,
-    /// What is wanted.
+    /// The request itself.
     pub ask: Ask,
 }
 
@@ -35,7 +35,7 @@ pub enum Ask {
         /// The host's name in the plan.
         host: String,
     },
-    /// What this host is.
+    /// The facts of this host: hardware, software and configuration.
     Facts,
     /// The agent's clocks, for the offset between hosts.
     Clock,
@@ -57,7 +57,7 @@ pub enum Ask {
     Open {
         /// The link's number.
         link: LinkId,
-        /// What to open.
+        /// Specification of what to open.
         spec: Box<LinkSpec>,
     },
     /// Joins an opened end with its peer; answered by [`Answer::Joined`].
@@ -86,7 +86,7 @@ pub enum Ask {
     OpenMember {
         /// The rank's number at this agent.
         link: LinkId,
-        /// What to open.
+        /// Specification of what to open.
         spec: Box<MemberSpec>,
     },
     /// Joins an opened rank with its group; answered when the group stands.
@@ -116,7 +116,7 @@ pub enum Ask {
     Bye,
 }
 
-/// What an agent says.
+/// A message from an agent to the controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FromAgent {
     /// The answer to one request.
@@ -128,10 +128,10 @@ pub enum FromAgent {
     },
 }
 
-/// Answers, by request.
+/// Replies, by request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// To `Hello`.
+    /// Reply to `Hello`.
     Hello {
         /// The agent's protocol.
         protocol: u32,
@@ -140,9 +140,9 @@ pub enum Answer {
         /// The agent's process.
         pid: u32,
     },
-    /// To `Facts`.
+    /// Reply to `Facts`.
     Facts(Box<HostFacts>),
-    /// To `Clock`.
+    /// Reply to `Clock`.
     Clock {
         /// CLOCK_MONOTONIC_RAW.
         monotonic: Nanoseconds,
@@ -151,16 +151,16 @@ pub enum Answer {
     },
     /// To `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
     Counters(BTreeMap<String, u64>),
-    /// To `Copies`.
+    /// Reply to `Copies`.
     Copies(Copies),
-    /// To `Open`.
+    /// Reply to `Open`.
     Opened(Box<Opened>),
     /// To `Join`: the same document as `Opened`, now that both ends are known. What is in the record comes from
     /// here: whether the peer is the same host (`loopback`), the path MTU in use, settings that depend on the peer.
     Joined(Box<Opened>),
-    /// To `Step`.
+    /// Reply to `Step`.
     Stepped(Stepped),
-    /// To `OpenMember`.
+    /// Reply to `OpenMember`.
     MemberOpened(Box<MemberOpened>),
     /// To `MeasureMember`.
     MemberMeasured(Box<CollectiveMeasurement>),

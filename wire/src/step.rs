@@ -107,7 +107,7 @@ pub struct Timing {
     pub only: Option<u32>,
 }
 
-/// What a step came to.
+/// Result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Stepped {
     /// Nothing to report.

@@ -38,7 +38,7 @@ mod metric;
 pub use metric::{Better, Collective, Family, Metric, Reads, Side};
 
 words! {
-    /// What is done to the bytes.
+    /// The operation.
     Op {
         /// RDMA WRITE (`ib_write_*`).
         Write = "write",
@@ -336,7 +336,7 @@ words! {
 }
 
 words! {
-    /// Where the bytes live.
+    /// Where the data is.
     Memory {
         /// Host memory.
         Host = "host",

@@ -55,7 +55,7 @@ impl Job {
         })
     }
 
-    /// The algorithm that suits size and number of ranks; `None` for operations there is none for.
+    /// The algorithm that suits size and number of ranks; `None` for operations without one.
     pub fn suited(&self) -> Option<Algorithm> {
         let bytes = self.count * self.width;
         match self.op {

@@ -58,7 +58,7 @@ impl<'e> Ready<'e> {
         let kernel =
             match reduction {
                 Some(reduction) => Some(kernel(options.datatype, reduction).ok_or_else(|| {
-                    refused(format!("there is no {reduction} of {} over host memory", options.datatype))
+                    refused(format!("{reduction} of {} is not supported in host memory", options.datatype))
                 })?),
                 None => None,
             };
@@ -106,7 +106,7 @@ impl<'e> Ready<'e> {
     }
 }
 
-/// Sizes have been held against the buffers, which are in memory.
+/// Sizes have been checked against the buffers, which are in memory.
 fn fits(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -261,7 +261,7 @@ impl Thread {
     }
 }
 
-/// Works on an open end. A panic breaks the end: it is dropped, and answers with the panic's failure from then on.
+/// Works on an open end. A panic breaks the end: it is dropped, and returns the panic's failure from then on.
 fn with<T>(
     end: &mut Result<Box<dyn Link>, Failure>,
     stage: Stage,

@@ -92,7 +92,7 @@ impl Members {
         }
     }
 
-    /// Ends a rank, whatever it does; `false` if `link` is none of the ranks.
+    /// Ends a rank, whatever it does; `false` if `link` is not a rank.
     pub fn close(&self, id: u64, link: LinkId) -> bool {
         let Some(handle) = self.register.lock().remove(&link) else { return false };
         handle.abort.store(true, Ordering::Relaxed);

@@ -245,7 +245,7 @@ fn together(step: &Step) -> Result<Step, Failure> {
     }
     let Step::Time(timing) = step else { return Ok(step.clone()) };
     if let Window::Adaptive { .. } = timing.window {
-        let cause = "several threads are not measured adaptively: each would end by itself";
+        let cause = "several threads cannot be measured adaptively: each would end at a different time";
         return refused(cause, remedy::MEASURE_FIXED_TIME);
     }
     let start = timing.start_at.unwrap_or_else(|| clock::now().saturating_add(timing.warm_up).saturating_add(LEAD));

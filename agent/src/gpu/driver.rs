@@ -105,7 +105,7 @@ const OLDEST: c_int = 11_000;
 /// The driver of this host, opened and initialised once per process.
 ///
 /// # Errors
-/// There is none, it is too old, or it finds no usable GPU; in words.
+/// There is no driver, it is too old, or it finds no usable GPU; in words.
 pub fn driver() -> Result<&'static Driver, Failure> {
     static DRIVER: OnceLock<Result<Driver, Failure>> = OnceLock::new();
     DRIVER.get_or_init(open).as_ref().map_err(Clone::clone)

@@ -91,7 +91,7 @@ impl Bench {
             reduction.filter(|reduction| collective.verify && !reduction.is_exact(options.datatype, ranks))
         {
             let cause = format!(
-                "{reduction} of {} over {ranks} ranks is rounded, so nothing can be verified",
+                "{reduction} of {} over {ranks} ranks is rounded and cannot be verified",
                 options.datatype
             );
             return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::EXACT_REDUCTION));

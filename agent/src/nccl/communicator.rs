@@ -163,7 +163,7 @@ impl Communicator {
                     });
                 }
                 _ => {
-                    let cause = format!("NCCL has no operation {op}");
+                    let cause = format!("NCCL does not support {op}");
                     return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
                 }
             }

@@ -88,7 +88,7 @@ impl Nccl {
     /// Opens a library: the named one, else `libnccl.so.2`, which is what the run-time packages install.
     ///
     /// # Errors
-    /// There is none, or it is too old; in words.
+    /// There is no library, or it is too old; in words.
     pub fn open(named: Option<&str>) -> Result<Self, Failure> {
         let name = named.unwrap_or("libnccl.so.2");
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);

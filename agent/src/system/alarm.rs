@@ -18,7 +18,7 @@ pub struct Alarm {
 
 extern "C" fn interrupted(_signal: i32) {}
 
-/// Puts the handler in place, once per process; answers the errno of a refusal.
+/// Puts the handler in place, once per process; returns the errno of a refusal.
 fn handled() -> Result<(), i32> {
     static HANDLED: OnceLock<Result<(), i32>> = OnceLock::new();
     *HANDLED.get_or_init(|| {

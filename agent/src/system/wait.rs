@@ -22,7 +22,7 @@ pub const HANG_UP: i16 = libc::POLLRDHUP;
 pub const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;
 
 /// Waits until one of `on` has one of the events asked for beside it, or `limit` is over (`None`: as long as it
-/// takes). Answers with the events that are there, in the same order; all zero after the limit or a signal.
+/// takes). Returns the events that are there, in the same order; all zero after the limit or a signal.
 ///
 /// # Errors
 /// poll(2) refused.

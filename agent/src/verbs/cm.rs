@@ -262,7 +262,7 @@ impl Identifier {
         self.done(rc, &format!("binding to {}", address.ip()))
     }
 
-    /// Waits for peers; answers the port.
+    /// Waits for peers; returns the port.
     ///
     /// # Errors
     /// The kernel refuses.

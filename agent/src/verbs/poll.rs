@@ -79,7 +79,7 @@ impl Poller {
         Self { queue, entries, device: device.to_owned(), failed: None, _alive: alive }
     }
 
-    /// Takes what is there, at most [`BATCH`], and hands each completion on. Answers how many there were.
+    /// Takes what is there, at most [`BATCH`], and passes each completion on. Returns how many there were.
     ///
     /// # Errors
     /// The queue is broken, or a completion says that its work failed.

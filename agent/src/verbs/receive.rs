@@ -88,7 +88,7 @@ impl Receives {
         self.landing.first + self.landing.walk.place(n)
     }
 
-    /// Takes note of consumed receives and posts new ones, a batch at a time. Answers whether it posted.
+    /// Takes note of consumed receives and posts new ones, a batch at a time. Returns whether it posted.
     ///
     /// # Errors
     /// The errno of the post.

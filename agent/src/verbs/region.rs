@@ -72,7 +72,7 @@ impl Region {
         Ok(Self { handle, domain: Arc::clone(domain), backing })
     }
 
-    /// Whether the device takes dma-bufs, asked as NCCL asks: a descriptor that is none is refused as a descriptor
+    /// Whether the device takes dma-bufs, asked as NCCL asks: an invalid descriptor is refused as a descriptor
     /// (`EBADF`) by drivers that would take a good one, and as an operation by those that know no dma-bufs.
     ///
     /// # Errors

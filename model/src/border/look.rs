@@ -17,7 +17,7 @@ const FREE: &[&str] = &["Counters", "from_counters", "to_counters", "Facts", "fa
 /// Fields whose text may have several lines: what a plan's author writes in them is kept as it is.
 const IN_LINES: &[&str] = &["description", "apply", "undo", "command"];
 
-/// What stands in JSON.
+/// Sizes and contents of a JSON value, as the border checks them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Look {
     /// Bytes of all texts and names.
@@ -33,7 +33,7 @@ pub struct Look {
 /// Looks at JSON.
 ///
 /// # Errors
-/// It is none.
+/// It is not a regular file.
 pub fn look(bytes: &[u8]) -> serde_json::Result<Look> {
     let mut all = Looker::default();
     let mut from = serde_json::Deserializer::from_slice(bytes);

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub use look::{FARTHEST, Look, look};
 
-/// Why something is not let in.
+/// Why data from outside is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// It is not what should be there.

@@ -171,7 +171,7 @@ pub struct Outcome {
     pub result: Result<Sample, Failure>,
 }
 
-/// What a link turned out to be.
+/// Properties of a link, as opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// What carried the bytes.

@@ -21,7 +21,7 @@ pub struct Numbered {
     pub run: String,
     /// Its number in the journal, from 1.
     pub n: u64,
-    /// What it says.
+    /// The parsed line.
     pub line: Line,
 }
 

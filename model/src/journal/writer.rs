@@ -58,7 +58,7 @@ impl Claim {
     /// Whether it holds anything that counts: more than the beginning of a first line that a crash cut off.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn is_written(&self) -> io::Result<bool> {
         let mut from = BufReader::new(&self.file);
         from.rewind()?;
@@ -135,7 +135,7 @@ impl Journal {
     /// Which file it is.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn identity(&self) -> io::Result<Identity> {
         Ok(Identity::of(&self.file.metadata()?))
     }

@@ -8,7 +8,7 @@
 //! | module | does |
 //! | --- | --- |
 //! | `model` | what a schedule is made of |
-//! | `pattern` | who talks to whom, as rounds of host pairs |
+//! | `pattern` | which hosts send to which, as rounds of host pairs |
 //! | `circle` | the circle method: every pair once |
 //! | `colour` | pairs in a given order, spread over rounds |
 //! | `draw` | the seeded choice of rounds |

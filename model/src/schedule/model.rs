@@ -100,13 +100,13 @@ impl Flow {
 pub struct Cell {
     /// Operation.
     pub op: Op,
-    /// Loop.
+    /// What is measured: bandwidth, latency or a training step.
     pub metric: TestMetric,
     /// Verbs or TCP.
     pub transport: Transport,
     /// Queue pair service.
     pub service: Service,
-    /// Where the bytes live.
+    /// Where the data is.
     pub memory: Memory,
     /// Message size in bytes.
     pub size: u64,

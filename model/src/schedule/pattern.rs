@@ -11,7 +11,7 @@ use crate::plan::{
 /// Initiator and responder.
 pub(super) type Pair = (u32, u32);
 
-/// What random choices depend on.
+/// Seed of random choices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw {
     seed: u64,

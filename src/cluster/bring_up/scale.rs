@@ -78,7 +78,7 @@ async fn up(deaf: impl Fn(&str) -> bool + Clone + Send + Sync + 'static) -> Vec<
     agents
 }
 
-/// Asks all at once and waits for all. Answers how many answered.
+/// Asks all at once and waits for all. Returns how many answered.
 async fn barrier(agents: &[Agent], limit: Duration) -> usize {
     let mut asked = JoinSet::new();
     for agent in agents {

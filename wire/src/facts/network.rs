@@ -34,7 +34,7 @@ pub struct Interface {
     pub trust: Option<String>,
     /// Congestion control of RoCE (DCQCN), where the driver shows its switches.
     pub ecn: Option<Ecn>,
-    /// What went through it.
+    /// Traffic through it while the agent collected facts.
     pub traffic: Option<Traffic>,
 }
 
@@ -51,9 +51,9 @@ pub enum Bond {
 /// Global pause frames (IEEE 802.3x).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Whether they stop this end.
+    /// Whether received pause frames stop this end.
     pub receive: bool,
-    /// Whether this end sends them.
+    /// Whether this end sends pause frames.
     pub send: bool,
 }
 

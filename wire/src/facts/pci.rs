@@ -39,7 +39,7 @@ pub struct Bridge {
     pub acs: Option<Vec<String>>,
 }
 
-/// What a function is to SR-IOV.
+/// SR-IOV role of a PCI function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sriov {

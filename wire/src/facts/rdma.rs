@@ -66,7 +66,7 @@ pub struct RdmaPort {
     pub netdev: Option<String>,
     /// GID table, set entries only.
     pub gids: Vec<Gid>,
-    /// What went through it.
+    /// Traffic through it while the agent collected facts.
     pub traffic: Option<Traffic>,
 }
 

@@ -117,7 +117,7 @@ impl Lane {
 }
 
 impl Verbs {
-    /// Takes completions: messages that came, slots that are free again. Answers how many.
+    /// Takes completions: messages that came, slots that are free again. Returns how many.
     fn progress(&mut self) -> Result<usize, Failure> {
         let (lanes, mut again) = (&mut self.lanes, Vec::new());
         let taken = self.poller.poll(|completion| {

@@ -55,7 +55,7 @@ pub fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
 /// Which one a socket has.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel does not report it.
 pub fn of(socket: SockRef<'_>) -> io::Result<String> {
     // The kernel answers with a fixed length, filled up with zeros.
     let name = socket.tcp_congestion()?;

@@ -142,7 +142,7 @@ impl Unauthenticated {
     }
 }
 
-/// Equality in a time that does not tell where the first difference is.
+/// Compares in a time that does not reveal where the first difference is.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && std::hint::black_box(one.iter().zip(other).fold(0, |acc, (a, b)| acc | (a ^ b))) == 0
 }

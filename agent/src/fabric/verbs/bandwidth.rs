@@ -115,7 +115,7 @@ impl VerbsEnd {
         Ok(())
     }
 
-    /// Streams once, over all queue pairs or the only one that is wanted; also answers with the messages of each.
+    /// Streams once, over all queue pairs or the only one that is wanted; also returns the messages of each.
     fn pass(&mut self, timing: &Timing, rule: Window, control: &Control) -> Result<(Tally, Vec<u64>), Failure> {
         let Timing { op, size, bidirectional, only, .. } = *timing;
         let mut flows = self.flows(op, size)?;

@@ -174,7 +174,7 @@ impl VerbsEnd {
             );
         }
         if self.resources.gpu_path == GpuPath::Staged && !op.takes_receives() {
-            let cause = format!("{op} does not tell its target, so nobody there would take the bytes on to the GPU");
+            let cause = format!("{op} does not notify its target, so the data would not be copied on to the GPU");
             return unsupported(cause, remedy::STAGED_OPERATION);
         }
         if self.resources.scatters && op == Op::Send && size <= SCATTERED {

@@ -45,7 +45,7 @@ pub trait PingPongSide {
         true
     }
 
-    /// Takes what completes by itself. Answers whether nothing more will.
+    /// Takes what completes by itself. Returns whether no more will.
     ///
     /// # Errors
     /// Something went wrong on the queue pair.
@@ -268,7 +268,7 @@ pub fn serve_first(
     Ok(window.finish(before))
 }
 
-/// The responder's side: answers every message until `over` says so. Answers how many there were.
+/// The responder's side: answers every message until `over` says so. Returns how many there were.
 ///
 /// # Errors
 /// As [`serve_first`].

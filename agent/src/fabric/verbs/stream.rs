@@ -56,7 +56,7 @@ pub trait Incoming {
     fn arrived(&mut self, completion: Completion<'_>);
 
     /// After every batch of completions, and now and then without any: posts new receives, looks at the mailbox.
-    /// `sent` messages of ours have completed since the last call. Answers whether to go on sending.
+    /// `sent` messages of ours have completed since the last call. Returns whether to go on sending.
     ///
     /// # Errors
     /// The queue pair or the peer is gone.

@@ -132,7 +132,7 @@ fn host_key(text: &str, address: &str, known_hosts: Option<&Path>) -> Option<Tro
         let values = [("name", name), ("host", host), ("port", port), ("file", file)];
         return Some(lasting(cause).remedy(remedy::REPLACE_HOST_KEY.with(values)));
     }
-    // A jump host's key (its ssh does not tell which), a revoked key, a host certificate that does not fit, …
+    // A jump host's key (its ssh does not say which), a revoked key, a host certificate that does not fit, …
     text.to_lowercase().contains("host key verification failed").then(|| {
         let trouble = lasting(format!("ssh does not trust the host key: {}", one_line(text)));
         if text.contains(NO_PEER) {
