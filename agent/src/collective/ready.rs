@@ -55,13 +55,12 @@ impl<'e> Ready<'e> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
         let options = &collective.options;
         let reduction = options.reduction.filter(|_| collective.op.reduces());
-        let kernel =
-            match reduction {
-                Some(reduction) => Some(kernel(options.datatype, reduction).ok_or_else(|| {
-                    refused(format!("{reduction} of {} is not supported in host memory", options.datatype))
-                })?),
-                None => None,
-            };
+        let kernel = match reduction {
+            Some(reduction) => Some(kernel(options.datatype, reduction).ok_or_else(|| {
+                refused(format!("{reduction} of {} is not supported in host memory", options.datatype))
+            })?),
+            None => None,
+        };
         let job = |count: u64| Job {
             op: collective.op,
             rank: rank as usize,

@@ -90,10 +90,8 @@ impl Bench {
         if let Some(reduction) =
             reduction.filter(|reduction| collective.verify && !reduction.is_exact(options.datatype, ranks))
         {
-            let cause = format!(
-                "{reduction} of {} over {ranks} ranks is rounded and cannot be verified",
-                options.datatype
-            );
+            let cause =
+                format!("{reduction} of {} over {ranks} ranks is rounded and cannot be verified", options.datatype);
             return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::EXACT_REDUCTION));
         }
         self.reduction = self.communicator.reduction(reduction, options.datatype)?;

@@ -208,7 +208,7 @@ pub struct Test {
     pub name: String,
     /// Operation.
     pub op: Op,
-    /// Loop.
+    /// What is measured: bandwidth, latency or a training step.
     pub metric: TestMetric,
     /// Verbs or TCP.
     pub transport: Transport,
@@ -216,7 +216,7 @@ pub struct Test {
     pub service: Service,
     /// Where the data is.
     pub memory: Memory,
-    /// Demanded path of GPU memory.
+    /// Required path of GPU memory.
     pub gpu_path: Option<GpuPath>,
     /// Message sizes in bytes, rising, each once.
     pub sizes: Vec<u64>,
@@ -227,7 +227,7 @@ pub struct Test {
     pub threads: u32,
     /// Whether both directions run at once.
     pub bidirectional: bool,
-    /// Who talks to whom.
+    /// Which hosts send to which.
     pub pattern: Pattern,
     /// Which rails.
     pub rails: Rails,
@@ -322,7 +322,7 @@ pub enum Grouping {
     Every(u32),
 }
 
-/// Who talks to whom.
+/// Which hosts send to which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -381,7 +381,7 @@ impl Test {
     }
 }
 
-/// Which rails of two hosts talk.
+/// Which rails of two hosts are connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rails {

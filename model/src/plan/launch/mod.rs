@@ -20,7 +20,7 @@ macro_rules! declare {
 
         $($(pub use $module::$type;)?)*
 
-        /// The ways to a byte pipe.
+        /// The launchers: ways to get a byte pipe to a process on a host.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Launcher {

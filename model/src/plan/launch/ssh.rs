@@ -14,13 +14,13 @@ use crate::plan::{
 /// Keys of `[launch.ssh]`.
 static SSH: Section = Section {
     header: "[launch.ssh]",
-    about: "What ssh is told; everything not said here comes from your ssh_config. Only with `via = \"ssh\"`.",
+    about: "Options for ssh; everything else comes from your ssh_config. Only with `via = \"ssh\"`.",
     keys: &[
         key(
             "config",
             Shape::Path,
             Preset::Words("`~/.ssh/config`"),
-            "Another ssh_config (`ssh -F`); a relative path starts from the plan's directory.",
+            "Another ssh_config (`ssh -F`); a relative path is relative to the plan's directory.",
         ),
         key("user", Shape::Text, Preset::Words("ssh's"), "Login name."),
         key("port", Shape::Whole(1, 65_535), Preset::Words("ssh's"), "Port of sshd."),
@@ -28,7 +28,7 @@ static SSH: Section = Section {
             "identity",
             Shape::Path,
             Preset::Words("ssh's"),
-            "Private key file (`ssh -i`); a relative path starts from the plan's directory.",
+            "Private key file (`ssh -i`); a relative path is relative to the plan's directory.",
         ),
         key(
             "jump",
@@ -47,7 +47,7 @@ static SSH: Section = Section {
             "known_hosts",
             Shape::Path,
             Preset::Words("`~/.ssh/known_hosts`"),
-            "Another known_hosts file; a relative path starts from the plan's directory.",
+            "Another known_hosts file; a relative path is relative to the plan's directory.",
         ),
     ],
 };
@@ -88,7 +88,7 @@ impl Ssh {
         "ssh",
         Shape::Table(&SSH),
         Preset::Words("what your ssh_config says"),
-        "What ssh is told; only with `via = \"ssh\"`.",
+        "Options for ssh; only with `via = \"ssh\"`.",
     );
 
     /// Reads the table.
