@@ -304,6 +304,8 @@ words! {
         Tcp = "tcp",
         /// NCCL over InfiniBand verbs.
         NcclIb = "nccl-ib",
+        /// NCCL over a network plugin other than NVIDIA's for verbs, as aws-ofi-nccl; the evidence names it.
+        NcclPlugin = "nccl-plugin",
         /// NCCL over sockets.
         NcclSocket = "nccl-socket",
         /// NCCL peer to peer (NVLink or PCIe).
@@ -332,6 +334,8 @@ words! {
         Nvlink = "nvlink",
         /// PCIe between the GPUs of one host.
         Pcie = "pcie",
+        /// Not known: a plugin of NCCL does not tell.
+        Unknown = "unknown",
     }
 }
 
@@ -352,6 +356,8 @@ words! {
         GdrDmabuf = "gdr-dmabuf",
         /// GPUDirect RDMA by nvidia-peermem.
         GdrPeermem = "gdr-peermem",
+        /// GPUDirect RDMA by a plugin of NCCL, which does not tell by which of both.
+        Gdr = "gdr",
         /// Copied through pinned host memory.
         Staged = "staged",
         /// No GPU took part.

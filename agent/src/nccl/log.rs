@@ -1,59 +1,66 @@
 //! NCCL's own log as evidence of what carried the bytes.
 //!
 //! With `NCCL_DEBUG=INFO` every connection is one line: `… Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM`,
-//! `… [send] via NET/IB/0/GDRDMA`, `… [receive] via NET/Socket/0`, `… via SHM/direct/direct`. The numbers behind `NET` are
-//! those of the line `NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE …`, and `16 coll channels, 16 collnet channels, 0 nvls
-//! channels, …` says over how many channels a communicator spreads its work.
+//! `… [send] via NET/IB/0/GDRDMA`, `… [receive] via NET/AWS Libfabric/2/GDRDMA/Shared`, `… via SHM/direct/direct`
+//! (`src/transport/net.cc`, `p2p.cc`, `shm.cc` of NCCL 2.18 to 2.30). The numbers behind `NET` are explained by
+//! [`super::network`]. `16 coll channels, 16 collnet channels, 0 nvls channels, …` says over how many channels a
+//! communicator spreads its work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use railgauge_wire::{
     group::Carried,
     terms::{Carrier, GpuPath, LinkLayer},
 };
 
+use super::network::{Connection, Net, Networks};
+
 /// What a rank's log says of its connections; `None` if it says nothing.
 pub fn read(text: &str) -> Option<Carried> {
     let mut evidence: BTreeMap<String, u64> = BTreeMap::new();
+    let mut connections = Vec::new();
     for line in text.lines().filter(|line| line.contains("Channel ") && line.contains(" -> ")) {
-        if let Some((_, via)) = line.rsplit_once(" via ") {
+        let Some((_, via)) = line.rsplit_once(" via ") else { continue };
+        let words = match Connection::parse(via) {
+            Some(connection) => {
+                let words = connection.words.to_owned();
+                connections.push(connection);
+                words
+            }
             // What follows the path are numbers of buffers and the like.
-            let path = via.split_whitespace().next().unwrap_or(via);
-            *evidence.entry(format!("via {path}")).or_default() += 1;
-        }
+            None => via.split_whitespace().next().unwrap_or(via).to_owned(),
+        };
+        *evidence.entry(format!("via {words}")).or_default() += 1;
     }
     let any = |start: &str| evidence.keys().any(|words| words.starts_with(start));
-    let transport = if any("via NET/Socket") {
-        Carrier::NcclSocket
-    } else if any("via NET/") {
-        Carrier::NcclIb
-    } else if any("via SHM") {
-        Carrier::NcclShm
-    } else if any("via P2P") {
-        Carrier::NcclP2p
-    } else {
-        return None;
+    // Sockets before a plugin before verbs: the slowest kind speaks for the rank.
+    let transport = match connections.iter().map(|connection| connection.net).max() {
+        Some(Net::Socket) => Carrier::NcclSocket,
+        Some(Net::Plugin) => Carrier::NcclPlugin,
+        Some(Net::Verbs) => Carrier::NcclIb,
+        None if any("via SHM") => Carrier::NcclShm,
+        None if any("via P2P") => Carrier::NcclP2p,
+        None => return None,
     };
-    let direct = evidence.keys().any(|words| words.contains("GDRDMA"));
+    let networks = Networks::read(text);
+    let direct = connections.iter().any(|connection| connection.direct);
     let gpu_path = match transport {
+        // Which of both a plugin uses stands in no log.
+        Carrier::NcclPlugin if direct => GpuPath::Gdr,
         Carrier::NcclIb if direct && text.contains("DMA-BUF is available") => GpuPath::GdrDmabuf,
         Carrier::NcclIb if direct => GpuPath::GdrPeermem,
-        Carrier::NcclIb | Carrier::NcclSocket => GpuPath::Staged,
+        Carrier::NcclIb | Carrier::NcclPlugin | Carrier::NcclSocket => GpuPath::Staged,
         _ => GpuPath::None,
     };
-    let using = |word: &str| text.lines().any(|line| line.contains("NET/IB : Using") && line.contains(word));
     let link_layer = match transport {
-        // NCCL chooses GIDs of RoCE v2 unless NCCL_IB_ROCE_VERSION_NUM says otherwise.
-        Carrier::NcclIb if using("/RoCE") => Some(LinkLayer::RoceV2),
-        Carrier::NcclIb if using("/IB") => Some(LinkLayer::Infiniband),
-        Carrier::NcclSocket if text.lines().any(|line| line.contains("NET/Socket : Using [0]lo:")) => {
-            Some(LinkLayer::Loopback)
-        }
+        Carrier::NcclIb => Some(networks.layer(&connections).unwrap_or(LinkLayer::Unknown)),
+        Carrier::NcclPlugin => Some(LinkLayer::Unknown),
+        Carrier::NcclSocket if networks.loopback() => Some(LinkLayer::Loopback),
         Carrier::NcclSocket => Some(LinkLayer::Ethernet),
         _ => None,
     };
-    let nics = nics(text, evidence.keys()).unwrap_or_default();
-    let (networked, collnet) = (any("via NET/"), any("via COLLNET"));
+    let nics = networks.names(&connections).unwrap_or_default();
+    let (networked, collnet) = (!connections.is_empty(), any("via COLLNET"));
     Some(Carried { transport, link_layer, gpu_path, networked, collnet, evidence, channels: channels(text), nics })
 }
 
@@ -67,23 +74,6 @@ fn channels(text: &str) -> BTreeMap<String, u64> {
         Some((kind.strip_suffix(" channels")?.to_owned(), count.parse().ok()?))
     };
     line[begin..].split(',').filter_map(one).collect()
-}
-
-/// What the connections over the network use, by name; `None` if a number is not explained, as that of ports which NCCL
-/// joined.
-fn nics<'e>(text: &str, evidence: impl Iterator<Item = &'e String>) -> Option<Vec<String>> {
-    let mut names = BTreeSet::new();
-    for path in evidence.filter_map(|words| words.strip_prefix("via NET/")) {
-        let (kind, rest) = path.split_once('/')?;
-        let number = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        let (using, place) = (format!("NET/{kind} : Using "), format!("[{number}]"));
-        let list = text.lines().find_map(|line| line.split_once(&using)).map(|(_, list)| list)?;
-        let name = list.split_whitespace().find_map(|word| word.strip_prefix(&place))?;
-        // `mlx5_0:1/RoCE` is a port, `eth0:10.0.0.1<0>` an interface.
-        let end = if kind == "IB" { '/' } else { ':' };
-        names.insert(name.split(end).next()?.to_owned());
-    }
-    Some(names.into_iter().collect())
 }
 
 /// The last line with NCCL's own complaint, for a failure's words.
@@ -119,6 +109,18 @@ mod tests {
         let shared = "h:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";
         assert_eq!(read(shared).unwrap().transport, Carrier::NcclShm);
         assert_eq!(read("h:1:2 [0] NCCL INFO Connected all rings\n"), None);
+    }
+
+    #[test]
+    fn a_plugin_is_neither_ib_nor_staged() {
+        let aws = "h:1:2 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/AWS Libfabric/2/GDRDMA\n";
+        let carried = read(aws).unwrap();
+        assert_eq!((carried.transport, carried.gpu_path), (Carrier::NcclPlugin, GpuPath::Gdr));
+        assert_eq!((carried.link_layer, carried.nics), (Some(LinkLayer::Unknown), Vec::new()));
+        assert_eq!(carried.evidence["via NET/AWS Libfabric/2/GDRDMA"], 1);
+        // The slowest kind speaks for the rank.
+        let socket = "h:1:2 [0] NCCL INFO Channel 01/0 : 8[0] -> 0[0] [receive] via NET/Socket/0\n";
+        assert_eq!(read(&format!("{aws}{socket}")).unwrap().transport, Carrier::NcclSocket);
     }
 
     #[test]

@@ -12,10 +12,12 @@
 //! | [`communicator`] | one communicator and the collectives on it |
 //! | [`bench`] | one measurement |
 //! | [`log`] | NCCL's log as evidence of what carried the bytes |
+//! | `network` | the networks, ports and interfaces behind the numbers in that log |
 
 pub mod bench;
 pub mod communicator;
 pub mod library;
 pub mod log;
+mod network;
 pub mod process;
 pub mod worker;

@@ -57,7 +57,7 @@ impl Rank {
             .arg("--rank")
             .envs(&spec.env)
             .env("NCCL_DEBUG", "INFO")
-            .env("NCCL_DEBUG_SUBSYS", "INIT,ENV")
+            .env("NCCL_DEBUG_SUBSYS", "INIT,ENV,NET")
             .env(LOG_FILE, &log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

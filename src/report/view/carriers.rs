@@ -67,6 +67,7 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
         LinkLayer::Loopback => "the loopback of one host",
         LinkLayer::Nvlink => "NVLink",
         LinkLayer::Pcie => "PCIe",
+        LinkLayer::Unknown => "an unknown link layer",
     };
     let service = |name: &str| match (software, link_layer) {
         (true, LinkLayer::Iwarp) => format!("Soft-iWARP ({name} queue pairs)"),
@@ -79,6 +80,7 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
         Carrier::VerbsUd => service("unreliable datagram"),
         Carrier::Tcp => format!("TCP sockets over {layer}"),
         Carrier::NcclIb => format!("NCCL over {layer} verbs"),
+        Carrier::NcclPlugin => "NCCL over a network plugin".to_owned(),
         Carrier::NcclSocket => format!("NCCL over sockets ({layer})"),
         Carrier::NcclP2p => format!("NCCL peer to peer ({layer})"),
         Carrier::NcclShm => "NCCL through shared memory".to_owned(),
@@ -86,6 +88,7 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
     match gpu_path {
         GpuPath::GdrDmabuf => format!("{words}, GPUDirect RDMA by dma-buf"),
         GpuPath::GdrPeermem => format!("{words}, GPUDirect RDMA by nvidia-peermem"),
+        GpuPath::Gdr => format!("{words}, GPUDirect RDMA"),
         GpuPath::Staged => format!("{words}, GPU memory copied through host memory"),
         GpuPath::None => words,
     }

@@ -16,7 +16,8 @@ use super::{Group, Member};
 pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Result<LinkRecord, Failure> {
     // Of ranks over host memory those count whose bytes leave their host.
     let slowness = |carried: &&Carried| match carried.transport {
-        Carrier::NcclSocket => 3,
+        Carrier::NcclSocket => 4,
+        Carrier::NcclPlugin => 3,
         Carrier::NcclIb => 2,
         Carrier::NcclShm => 1,
         _ => u8::from(carried.link_layer != Some(LinkLayer::Loopback)),

@@ -84,7 +84,7 @@ pub fn take(
         Some(GpuPath::Staged) => {
             (register(Arc::new(Bounced::new(&device, length, settings.huge_pages)?))?, GpuPath::Staged)
         }
-        Some(GpuPath::None) | None => match by_dma_buf() {
+        Some(GpuPath::Gdr | GpuPath::None) | None => match by_dma_buf() {
             Ok(regions) => (regions, GpuPath::GdrDmabuf),
             Err(dma_buf) => match by_peer_memory() {
                 Ok(regions) => {

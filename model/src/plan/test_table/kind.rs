@@ -133,7 +133,7 @@ fn gpu_path(
         return None;
     }
     let mistake = match (transport.map(|transport| transport.value), path.value, op) {
-        (Some(Transport::Tcp), GpuPath::GdrDmabuf | GpuPath::GdrPeermem, _) => {
+        (Some(Transport::Tcp), GpuPath::GdrDmabuf | GpuPath::GdrPeermem | GpuPath::Gdr, _) => {
             let mistake = Mistake::at(path.span, format!("a socket cannot reach GPU memory by {}", path.value));
             mistake.help("over TCP use gpu_path = \"staged\": through page-locked host memory")
         }
