@@ -24,8 +24,7 @@ fn card(device: &str) -> &str {
 /// How far the GPUs of a host are from the RDMA device of each of its rails; nothing where it has no rails.
 pub fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
     let of = |device: &String| {
-        let near = facts.gpu_distances.iter().filter(|known| known.device == card(device));
-        near.map(|known| known.distance).collect()
+        facts.gpus_near(card(device)).map(|known| known.distance).collect()
     };
     devices(host, Some(facts), Transport::Verbs).iter().map(of).collect()
 }
@@ -48,8 +47,8 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
     }
     let own = facts.rdma.get(port.rail as usize).map(|device| device.name.as_str());
     let device = device.filter(|_| test.transport == Transport::Verbs).map(card).or(own);
-    let near = || facts.gpu_distances.iter().filter(|known| Some(known.device.as_str()) == device);
-    let fits = |known: &&GpuDistance| test.gpu_distance.is_none_or(|wanted| known.distance == wanted);
+    let near = || device.into_iter().flat_map(|device| facts.gpus_near(device));
+    let fits = |known: &GpuDistance| test.gpu_distance.is_none_or(|wanted| known.distance == wanted);
     let found = near().filter(fits).min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail)));
     if let (None, Some(wanted)) = (found, test.gpu_distance) {
         let all: Vec<String> = near().map(|known| format!("{} {}", known.gpu, known.distance)).collect();
@@ -77,7 +76,7 @@ pub fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::facts::RdmaDevice;
+    use railgauge_wire::facts::{Gpu, RdmaDevice};
 
     use super::*;
     use railgauge_model::plan::parse;
@@ -94,6 +93,7 @@ mod tests {
         let known = |gpu, device: &str, distance| GpuDistance { gpu, device: device.into(), distance };
         HostFacts {
             rdma: vec![device("mlx5_0"), device("mlx5_1")],
+            gpus: (0..3).map(|index| Gpu { index, ..Gpu::default() }).collect(),
             gpu_distances: vec![
                 known(0, "mlx5_0", Distance::Phb),
                 known(1, "mlx5_0", Distance::Sys),

@@ -28,10 +28,13 @@ pub mod surroundings;
 
 use std::{collections::BTreeMap, io};
 
-use railgauge_wire::facts::{GPUS, Gpu, HostFacts};
+use railgauge_wire::{
+    facts::{GPUS, Gpu, HostFacts},
+    failure::Failure,
+};
 
 use crate::{
-    gpu::{distance, facts as nvml},
+    gpu::{device, distance, facts as nvml},
     system::{
         interfaces::{Address, addresses},
         tree::Tree,
@@ -51,19 +54,25 @@ pub struct Live {
     pub path_mtus: Vec<path_mtu::PortAnswer>,
     /// GPUs, or why they are not known.
     pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,
+    /// PCI addresses of the GPUs that CUDA sees, in the order of its numbers, or why they are not known.
+    pub cuda: Result<Vec<String>, Failure>,
 }
 
 impl Live {
     /// This process's own view. What could not be asked is noted in the tree.
     pub fn here(tree: &Tree) -> Self {
         let path_mtus = path_mtu::ask();
+        let gpus = nvml::gpus();
+        // Starting CUDA takes a moment, and a host without GPUs need not wait for it.
+        let cuda = if gpus.as_ref().is_ok_and(|gpus| !gpus.is_empty()) { device::visible() } else { Ok(Vec::new()) };
         Self {
             addresses: addresses(),
             interfaces: interfaces::ask(tree),
             // Behind the question to the devices, which loads the providers' libraries.
             libraries: libraries::probe(),
             path_mtus,
-            gpus: nvml::gpus(),
+            gpus,
+            cuda,
         }
     }
 }
@@ -93,7 +102,14 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         Ok(gpus) => {
             facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);
             facts.gpus = gpus;
+            let visible = live.cuda.unwrap_or_else(|failure| {
+                facts.unreadable.insert("CUDA's numbers of the GPUs".into(), failure.cause);
+                Vec::new()
+            });
             for gpu in &mut facts.gpus {
+                // NVML counts all GPUs, CUDA those that it sees; the address is the same for both.
+                let number = visible.iter().position(|pci| gpu.pci.as_ref() == Some(pci));
+                gpu.cuda_device = number.and_then(|number| u32::try_from(number).ok());
                 gpu.function = gpu.pci.as_deref().map(|pci| pci::function_at(&tree, pci)).unwrap_or_default();
                 let numa = gpu.pci.as_ref().map(|pci| format!("sys/bus/pci/devices/{pci}/numa_node"));
                 // -1 where the platform does not say; where there is one node only, nothing is left to say.

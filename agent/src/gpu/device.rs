@@ -44,6 +44,28 @@ unsafe impl Send for Device {}
 // SAFETY: as above: the driver API is thread-safe.
 unsafe impl Sync for Device {}
 
+/// PCI addresses of the GPUs that CUDA sees, in the order of its numbers; empty without NVIDIA's driver.
+///
+/// # Errors
+/// The driver is there and does not answer.
+pub fn visible() -> Result<Vec<String>, Failure> {
+    let driver = match driver() {
+        Ok(driver) => driver,
+        Err(failure) if failure.kind == Kind::Unsupported => return Ok(Vec::new()),
+        Err(failure) => return Err(failure),
+    };
+    let mut count = 0;
+    // SAFETY: `count` is valid for writes.
+    driver.check(unsafe { (driver.device_get_count)(&raw mut count) }, "counting GPUs")?;
+    let one = |ordinal| {
+        let mut device = 0;
+        // SAFETY: `device` is valid for writes and `ordinal` is in range.
+        driver.check(unsafe { (driver.device_get)(&raw mut device, ordinal) }, &format!("asking for GPU {ordinal}"))?;
+        Ok(text(driver.device_get_pci_bus_id, device).to_ascii_lowercase())
+    };
+    (0..count).map(one).collect()
+}
+
 impl Device {
     /// Opens GPU `index`, counted from 0.
     ///

@@ -81,7 +81,8 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
         temperature: device.temperature(TemperatureSensor::Gpu).ok(),
         power_watts: watts(device.power_usage()).zip(watts(device.power_management_limit())),
         processes: device.running_compute_processes_count().ok(),
-        // What sysfs knows is added by the collector of facts.
+        // What sysfs and CUDA know is added by the collector of facts.
+        cuda_device: None,
         numa: None,
         function: PciFunction::default(),
         pci,

@@ -51,7 +51,7 @@ pub fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) -> Opti
         (Carrier::NcclP2p | Carrier::NcclShm, _) => slot,
         _ => return None,
     };
-    let gpus = seats.iter().map(|seat| way(seat.facts?.gpus.get(seat.gpu? as usize)?));
+    let gpus = seats.iter().map(|seat| way(seat.facts?.cuda_gpu(seat.gpu?)?));
     let narrowest = gpus.collect::<Option<Vec<f64>>>()?.into_iter().fold(f64::INFINITY, f64::min);
     let group = Group { ranks, hosts: ranks, nics: 1, ring: true };
     busbw(cell.op, group, narrowest).filter(|_| outside)

@@ -46,8 +46,7 @@ impl Offer {
             false => named.collect(),
         };
         let near = |card: &&str| {
-            let known = facts.gpu_distances.iter().filter(|known| known.device == **card);
-            known.map(|known| known.distance).collect()
+            facts.gpus_near(card).map(|known| known.distance).collect()
         };
         Self { ports: u32::try_from(active().count()).unwrap_or(u32::MAX), distances: cards.iter().map(near).collect() }
     }
@@ -155,7 +154,7 @@ fn probes(plan: &Plan, test: &Test, case: &Case) -> bool {
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::facts::{GpuDistance, RdmaDevice, RdmaPort};
+    use railgauge_wire::facts::{Gpu, GpuDistance, RdmaDevice, RdmaPort};
 
     use super::*;
     use crate::run::hosts;
@@ -176,6 +175,7 @@ mod tests {
                 device("mlx5_1", vec![port(1, "DOWN")]),
                 device("mlx5_2", vec![port(1, "ACTIVE")]),
             ],
+            gpus: (0..2).map(|index| Gpu { index, ..Gpu::default() }).collect(),
             gpu_distances: vec![near(0, "mlx5_0", Distance::Pix), near(1, "mlx5_2", Distance::Sys)],
             ..HostFacts::default()
         };

@@ -21,19 +21,22 @@ pub(super) struct Placed<'m> {
     pub gpu: Option<u32>,
 }
 
-/// Checks every rank that has a GPU, where the host knows its GPUs and CUDA counts them all: of a host with
-/// `CUDA_VISIBLE_DEVICES` only its agent knows which one is meant. `max_size` is the largest size of the test, in bytes.
+/// Checks every rank that has a GPU, where the host knows its GPUs and CUDA's numbers for them. `max_size` is the largest size of the test, in bytes.
 ///
 /// # Errors
 /// A GPU does not exist, has two ranks, or is too small for a rank's two buffers.
 pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) -> Result<(), Failure> {
     let mut seen: BTreeMap<&str, &Port> = BTreeMap::new();
-    for Placed { port, facts, gpu } in ranks.filter(|rank| counts_all(rank.facts)) {
+    for Placed { port, facts, gpu } in ranks.filter(|rank| knows_gpus(rank.facts)) {
         let Some(gpu) = gpu else { continue };
         let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).at(&port.host);
-        let Some(found) = facts.gpus.get(gpu as usize) else {
-            let count = facts.gpus.len();
-            return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}", port.rail))
+        let Some(found) = facts.cuda_gpu(gpu) else {
+            let count = facts.gpus.iter().filter(|gpu| facts.cuda_number(gpu).is_some()).count();
+            let hidden = match facts.gpus.len() - count {
+                0 => String::new(),
+                hidden => format!("; CUDA_VISIBLE_DEVICES hides {hidden} more"),
+            };
+            return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}{hidden}", port.rail))
                 .remedy(remedy::GPU_OF_RANK));
         };
         if let Some(memory) = found.memory_bytes.filter(|memory| max_size.saturating_mul(2) > *memory) {
@@ -55,9 +58,8 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) 
     Ok(())
 }
 
-/// Whether the numbers of CUDA are those of the host's GPUs.
-const fn counts_all(facts: &HostFacts) -> bool {
-    !facts.gpus.is_empty() && facts.cuda_visible.is_none()
+fn knows_gpus(facts: &HostFacts) -> bool {
+    !facts.gpus.is_empty() && facts.numbers_gpus()
 }
 
 #[cfg(test)]
@@ -102,6 +104,27 @@ mod tests {
     fn a_host_that_does_not_know_its_gpus_is_left_to_its_agent() {
         let (port, facts) = (Port::new("a", 0), HostFacts::default());
         assert_eq!(check([Placed { port: &port, facts: &facts, gpu: Some(9) }].into_iter(), 8), Ok(()));
+    }
+
+    #[test]
+    fn hidden_gpus_are_known_by_what_cuda_says() {
+        let gpu = |index: u32, cuda_device| Gpu { index, uuid: Some(format!("GPU-{index}")), cuda_device, ..Gpu::default() };
+        let one = |visible: &str, numbers: [Option<u32>; 2]| HostFacts {
+            gpus: vec![gpu(0, numbers[0]), gpu(1, numbers[1])],
+            cuda_visible: Some(visible.to_owned()),
+            ..HostFacts::default()
+        };
+        let ports = [Port::new("a1", 0), Port::new("a2", 0)];
+        let checked = |facts: &[HostFacts; 2], gpu| {
+            check(ports.iter().zip(facts).map(|(port, facts)| Placed { port, facts, gpu: Some(gpu) }), 8)
+        };
+        // Two agents of one machine, each with its own GPU: both call it 0.
+        let apart = [one("0", [Some(0), None]), one("1", [None, Some(0)])];
+        assert_eq!(checked(&apart, 0), Ok(()));
+        let failure = checked(&apart, 1).unwrap_err();
+        assert!(failure.cause.contains("wants GPU 1, and the host has 1; CUDA_VISIBLE_DEVICES hides 1 more"), "{failure}");
+        let same = [one("1", [None, Some(0)]), one("1", [None, Some(0)])];
+        assert!(checked(&same, 0).unwrap_err().cause.contains("are on one GPU (GPU-1)"));
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub const POWER_CAP: &str = "power cap";
 pub struct Gpu {
     /// Index as NVML counts: in the order of PCI addresses.
     pub index: u32,
+    /// Number by which CUDA knows it in the agent's environment, as plans name it; `None` where CUDA does not see it
+    /// (`CUDA_VISIBLE_DEVICES`) or could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuda_device: Option<u32>,
     /// Unique id, `GPU-…`.
     pub uuid: Option<String>,
     /// Name of the product.

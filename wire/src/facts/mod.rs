@@ -93,9 +93,9 @@ pub struct HostFacts {
     pub modules: BTreeMap<String, String>,
     /// RDMA devices, in the order of their names.
     pub rdma: Vec<RdmaDevice>,
-    /// GPUs, in CUDA's order (PCI address).
+    /// GPUs, in NVML's order (PCI address); CUDA's numbers are in [`Gpu::cuda_device`].
     pub gpus: Vec<Gpu>,
-    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set: CUDA's GPU 0 is then another one than the first of `gpus`.
+    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set: CUDA's GPU 0 may then be another one than the first of `gpus`.
     pub cuda_visible: Option<String>,
     /// How far each GPU is from each RDMA device on the PCIe tree.
     pub gpu_distances: Vec<GpuDistance>,
@@ -113,5 +113,33 @@ impl HostFacts {
     /// The network interface of this name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.name == name)
+    }
+
+    /// Whether CUDA's numbers of the GPUs are known: the driver told them, or nothing hides or reorders GPUs.
+    pub fn numbers_gpus(&self) -> bool {
+        self.cuda_visible.is_none() || self.gpus.iter().any(|gpu| gpu.cuda_device.is_some())
+    }
+
+    /// The GPU that CUDA, and so a plan, knows by this number; `None` without such a GPU and where CUDA's numbers are not
+    /// known.
+    pub fn cuda_gpu(&self, number: u32) -> Option<&Gpu> {
+        self.gpus.iter().find(|gpu| self.cuda_number(gpu) == Some(number))
+    }
+
+    /// The number by which CUDA knows a GPU; `None` where it does not see it.
+    pub fn cuda_number(&self, gpu: &Gpu) -> Option<u32> {
+        match self.gpus.iter().any(|gpu| gpu.cuda_device.is_some()) {
+            true => gpu.cuda_device,
+            false => self.cuda_visible.is_none().then_some(gpu.index),
+        }
+    }
+
+    /// The GPUs that CUDA sees, by their numbers, and how far each is from this RDMA device, where that is known.
+    pub fn gpus_near<'f>(&'f self, device: &'f str) -> impl Iterator<Item = GpuDistance> + 'f {
+        let known = self.gpu_distances.iter().filter(move |known| known.device == device);
+        known.filter_map(|known| {
+            let gpu = self.gpus.iter().find(|gpu| gpu.index == known.gpu)?;
+            Some(GpuDistance { gpu: self.cuda_number(gpu)?, ..known.clone() })
+        })
     }
 }

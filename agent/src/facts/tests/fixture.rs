@@ -7,7 +7,7 @@
 //! | `path : 34=60 68=3051` | a file of 4096 zero bytes but for these: offset=bytes, hexadecimal; `:64` is shorter |
 //! | `[each n = 0 1; bus = 18 3a]` … `[end]` | its lines once for each value of `$n` and `$bus` |
 //! | `include file` | the lines of another host |
-//! | `@address`, `@mtu`, `@library`, `@interface`, `@gpu`, `@no-gpu` | what is asked and not read: see `answer` |
+//! | `@address`, `@mtu`, `@library`, `@interface`, `@gpu`, `@no-gpu`, `@cuda` | what is asked and not read: see `answer` |
 //!
 //! A later line takes the place of an earlier one.
 
@@ -91,7 +91,7 @@ fn expand(mut lines: &[&str], into: &mut Vec<String>) {
 }
 
 impl Host {
-    fn line(&mut self, line: &str) {
+    pub fn line(&mut self, line: &str) {
         if line.starts_with('@') {
             self.answers.push(line.to_owned());
         } else if let Some((path, target)) = line.split_once(" -> ") {
@@ -132,6 +132,7 @@ impl Host {
             libraries: BTreeMap::new(),
             path_mtus: Vec::new(),
             gpus: Ok(Vec::new()),
+            cuda: Ok(Vec::new()),
         };
         for line in &self.answers {
             answer(line, &mut live);
@@ -173,6 +174,7 @@ fn answer(line: &str, live: &mut Live) {
             gpus.push(gpu);
             gpus.sort_by_key(|gpu| gpu.index);
         }
+        "@cuda" => live.cuda = Ok(words.into_iter().map(str::to_owned).collect()),
         "@no-gpu" => live.gpus.as_mut().unwrap().retain(|gpu| gpu.index.to_string() != rest),
         other => panic!("what is {other}?"),
     }

@@ -55,6 +55,25 @@ fn gpus_and_nics_behind_one_switch_are_near() {
     }
 }
 
+/// `CUDA_VISIBLE_DEVICES=5,2`: CUDA's GPU 0 is NVML's 5.
+#[test]
+fn gpus_have_cudas_numbers_by_their_addresses() {
+    let mut host = unpack("roce8.host");
+    let all = host.facts().gpus;
+    let pci = |index: usize| all[index].pci.clone().unwrap();
+    host.line(&format!("@cuda {} {}", pci(5), pci(2)));
+    let facts = host.facts();
+    let indexes: Vec<_> = (0..3).map(|number| facts.cuda_gpu(number).map(|gpu| gpu.index)).collect();
+    assert_eq!(indexes, [Some(5), Some(2), None]);
+    let near: Vec<_> = facts.gpus_near("mlx5_5").map(|row| (row.gpu, row.distance)).collect();
+    assert_eq!(near, [(1, Distance::Sys), (0, Distance::Pix)]);
+    // Where nothing is hidden and CUDA was not asked, its numbers are NVML's; where something is, nobody knows.
+    let mut silent = unpack("roce8.host").facts();
+    assert_eq!(silent.cuda_gpu(3).map(|gpu| gpu.index), Some(3));
+    silent.cuda_visible = Some("1".to_owned());
+    assert!(silent.cuda_gpu(0).is_none() && !silent.numbers_gpus());
+}
+
 #[test]
 fn what_an_ordinary_user_cannot_read_is_said() {
     let facts = unpack("infiniband.host").facts();

@@ -57,6 +57,7 @@ fn collected(root: &Path) -> HostFacts {
             interfaces: BTreeMap::new(),
             libraries: BTreeMap::new(),
             gpus: Ok(Vec::new()),
+            cuda: Ok(Vec::new()),
             path_mtus: vec![
                 path_mtu::PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
                 path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err(denied) },
