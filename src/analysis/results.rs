@@ -226,11 +226,9 @@ impl CaseResult<'_> {
         let carried = match link.transport {
             Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd => Transport::Verbs,
             Carrier::Tcp => Transport::Tcp,
-            Carrier::NcclIb
-            | Carrier::NcclPlugin
-            | Carrier::NcclSocket
-            | Carrier::NcclP2p
-            | Carrier::NcclShm => Transport::Nccl,
+            Carrier::NcclIb | Carrier::NcclPlugin | Carrier::NcclSocket | Carrier::NcclP2p | Carrier::NcclShm => {
+                Transport::Nccl
+            }
         };
         if carried != self.case.cell.transport {
             let (wanted, got) = (self.case.cell.transport, link.transport);

@@ -23,9 +23,7 @@ fn card(device: &str) -> &str {
 
 /// How far the GPUs of a host are from the RDMA device of each of its rails; nothing where it has no rails.
 pub fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
-    let of = |device: &String| {
-        facts.gpus_near(card(device)).map(|known| known.distance).collect()
-    };
+    let of = |device: &String| facts.gpus_near(card(device)).map(|known| known.distance).collect();
     devices(host, Some(facts), Transport::Verbs).iter().map(of).collect()
 }
 
@@ -50,7 +48,7 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
     let near = || device.into_iter().flat_map(|device| facts.gpus_near(device));
     let fits = |known: &GpuDistance| test.gpu_distance.is_none_or(|wanted| known.distance == wanted);
     let found = near().filter(fits).min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail)));
-    if let (None, Some(wanted)) = (found, test.gpu_distance) {
+    if let (None, Some(wanted)) = (&found, test.gpu_distance) {
         let all: Vec<String> = near().map(|known| format!("{} {}", known.gpu, known.distance)).collect();
         let cause = format!(
             "no GPU is {wanted} from {} (there: {})",

@@ -45,9 +45,7 @@ impl Offer {
             true => active().map(|(device, _)| device.name.as_str()).collect(),
             false => named.collect(),
         };
-        let near = |card: &&str| {
-            facts.gpus_near(card).map(|known| known.distance).collect()
-        };
+        let near = |card: &&str| facts.gpus_near(card).map(|known| known.distance).collect();
         Self { ports: u32::try_from(active().count()).unwrap_or(u32::MAX), distances: cards.iter().map(near).collect() }
     }
 }

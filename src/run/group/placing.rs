@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn hidden_gpus_are_known_by_what_cuda_says() {
-        let gpu = |index: u32, cuda_device| Gpu { index, uuid: Some(format!("GPU-{index}")), cuda_device, ..Gpu::default() };
+        let gpu =
+            |index: u32, cuda_device| Gpu { index, uuid: Some(format!("GPU-{index}")), cuda_device, ..Gpu::default() };
         let one = |visible: &str, numbers: [Option<u32>; 2]| HostFacts {
             gpus: vec![gpu(0, numbers[0]), gpu(1, numbers[1])],
             cuda_visible: Some(visible.to_owned()),
@@ -122,7 +123,10 @@ mod tests {
         let apart = [one("0", [Some(0), None]), one("1", [None, Some(0)])];
         assert_eq!(checked(&apart, 0), Ok(()));
         let failure = checked(&apart, 1).unwrap_err();
-        assert!(failure.cause.contains("wants GPU 1, and the host has 1; CUDA_VISIBLE_DEVICES hides 1 more"), "{failure}");
+        assert!(
+            failure.cause.contains("wants GPU 1, and the host has 1; CUDA_VISIBLE_DEVICES hides 1 more"),
+            "{failure}"
+        );
         let same = [one("1", [None, Some(0)]), one("1", [None, Some(0)])];
         assert!(checked(&same, 0).unwrap_err().cause.contains("are on one GPU (GPU-1)"));
     }

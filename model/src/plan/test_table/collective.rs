@@ -43,7 +43,9 @@ const AUTO: &str = "auto";
 
 /// Words of `carried_by`.
 pub fn carriers() -> Vec<&'static str> {
-    [Carrier::NcclIb, Carrier::NcclPlugin, Carrier::NcclSocket, Carrier::NcclP2p, Carrier::NcclShm].map(Carrier::word).into()
+    [Carrier::NcclIb, Carrier::NcclPlugin, Carrier::NcclSocket, Carrier::NcclP2p, Carrier::NcclShm]
+        .map(Carrier::word)
+        .into()
 }
 
 /// Words of `algorithm`.
