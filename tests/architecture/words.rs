@@ -33,6 +33,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/gpu/distance.rs", "names in sysfs"),
     ("agent/src/memory/available.rs", "/proc/meminfo"),
     ("agent/src/nccl/log.rs", "NCCL's log"),
+    ("agent/src/nccl/network.rs", "NCCL's log"),
     ("agent/src/system/library.rs", "names of libraries"),
     ("src/analysis/ceiling/case.rs", "a GID"),
     ("src/analysis/journal/planned.rs", "the kernel's state of a port"),

@@ -269,7 +269,10 @@ fn recorded_cases() {
 #[test]
 fn collectives_of_nccl_on_one_host() {
     let gpu = Gpu { nvlinks: Some(18), nvlink_mbps: Some(26_562), pcie_max: Some((5, 16)), ..Gpu::default() };
-    let host = |gpus: Vec<Gpu>| HostFacts { hostname: "a".into(), gpus, ..HostFacts::default() };
+    let host = |mut gpus: Vec<Gpu>| {
+        (0..).zip(&mut gpus).for_each(|(index, gpu)| gpu.index = index);
+        HostFacts { hostname: "a".into(), gpus, ..HostFacts::default() }
+    };
     let four = host(vec![gpu.clone(); 4]);
     let seats = |facts| (0..4).map(|gpu| RankHost { facts: Some(facts), gpu: Some(gpu) }).collect::<Vec<_>>();
     let cell = |op| Cell { transport: Transport::Nccl, memory: Memory::Cuda, op, ..cell() };
