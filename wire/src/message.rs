@@ -149,7 +149,7 @@ pub enum Answer {
         /// CLOCK_REALTIME since 1970.
         realtime: Nanoseconds,
     },
-    /// To `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
+    /// Reply to `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
     Counters(BTreeMap<String, u64>),
     /// Reply to `Copies`.
     Copies(Copies),

@@ -44,7 +44,7 @@ pub(in crate::report) fn telling(name: &str) -> bool {
 
 /// The counters that moved; `None` if none did.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
-    let block = |table| Block { heading: "Counters that moved", table: Some(table), ..Block::default() };
+    let block = |table| Block { heading: "Counters that changed", table: Some(table), ..Block::default() };
     Ok(counters(&data.results).map(block))
 }
 
