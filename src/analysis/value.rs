@@ -43,7 +43,7 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
         Reads::Rate(amount) => Some(rate(here, there, direction, amount)?),
         Reads::Latency(read) => {
             let enough = |latency: &&Latency| latency.samples.max(1) >= metric.fewest();
-            here.latency.as_ref().filter(enough).map(|latency| read(latency))
+            here.latency.as_ref().filter(enough).map(read)
         }
         Reads::Spent(Side::Initiator, read) => read(here, here.bytes),
         // A passive responder counts no bytes; what it spends is spent on the initiator's.

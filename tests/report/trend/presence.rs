@@ -104,8 +104,8 @@ fn a_day_with_a_time_is_no_epoch() {
     };
     for epoch in ["2026-11-21T02:00:00Z", "2026-11-21T02:00 new switches", "2026-11-211"] {
         let (code, said) = railgauge(epoch);
-        assert!(code == Some(2) && said.contains("is not a day; write it as 2026-11-21"), "{epoch}: {said}");
+        assert!(code == Some(2) && said.contains("write it as 2026-11-21"), "{epoch}: {said}");
     }
     let (code, said) = railgauge("2026-11-21 new switches at 02:00");
-    assert!(code == Some(2) && !said.contains("is no day"), "{said}");
+    assert!(code == Some(2) && !said.contains("write it as"), "{said}");
 }
