@@ -199,3 +199,34 @@ impl Sub for NanosecondsI64 {
         Self(self.0 - other.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_the_bare_number() {
+        let written = |value: &str| serde_json::from_str::<serde_json::Value>(value).unwrap();
+        assert_eq!(serde_json::to_value(Nanoseconds(7)).unwrap(), written("7"));
+        assert_eq!(serde_json::to_value(NanosecondsI64(-7)).unwrap(), written("-7"));
+        assert_eq!(serde_json::to_value(NanosecondsF64(0.5)).unwrap(), written("0.5"));
+        assert_eq!(serde_json::from_str::<Nanoseconds>("18446744073709551615").unwrap(), Nanoseconds::MAX);
+    }
+
+    #[test]
+    fn times_too_long_stay_at_the_end() {
+        assert_eq!(Nanoseconds::from(Duration::from_micros(3)), Nanoseconds(3_000));
+        assert_eq!(Nanoseconds::from(Duration::MAX), Nanoseconds::MAX);
+        assert_eq!(Nanoseconds(5).saturating_since(Nanoseconds(7)), NanosecondsI64(-2));
+        assert_eq!(Nanoseconds::MAX.saturating_since(Nanoseconds::ZERO), NanosecondsI64::MAX);
+        assert_eq!(Nanoseconds::ZERO.saturating_since(Nanoseconds::MAX), NanosecondsI64::MIN);
+        assert_eq!(Nanoseconds(5).saturating_add_signed(NanosecondsI64(-7)), Nanoseconds::ZERO);
+    }
+
+    #[test]
+    fn one_time_goes_into_another_so_many_times() {
+        assert_eq!(Nanoseconds::from_secs(1) / Nanoseconds::from_millis(300), 3);
+        assert_eq!(Nanoseconds::from_millis(1_500).seconds(), 1.5);
+        assert_eq!(Nanoseconds(1_500).microseconds(), 1.5);
+    }
+}
