@@ -56,8 +56,8 @@ fn unmeasured(troubles: &[Trouble], cases: Cases) -> String {
     let failed = format!("{none}{} of {} failed{not_run}.", cases.failed, count(cases.planned, "case"));
     let cause = troubles.iter().find(|trouble| trouble.state == State::Failed);
     match cause {
-        Some(Trouble { error, .. }) if !error.is_empty() => format!("{failed} The first: {error}."),
-        _ => failed,
+        Some(Trouble { against, .. }) => format!("{failed} The first: {against}."),
+        None => failed,
     }
 }
 
@@ -71,7 +71,15 @@ impl Cases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::verdict::Reason;
+    use crate::analysis::{
+        results::{Objection, Objections},
+        verdict::Reason,
+    };
+    use railgauge_wire::failure::{Failure, Kind, Stage};
+
+    fn failure(cause: &str) -> Failure {
+        Failure::new(Stage::Open, Kind::Configuration, cause).at("gpu1")
+    }
 
     fn verdict(status: Status) -> Verdict {
         Verdict {
@@ -94,7 +102,7 @@ mod tests {
         }
     }
 
-    fn trouble(error: &str) -> Trouble {
+    fn trouble(failure: Failure) -> Trouble {
         Trouble {
             case: 0,
             test: "t".into(),
@@ -109,7 +117,7 @@ mod tests {
             dst_rail: 0,
             state: State::Failed,
             failure: None,
-            error: error.into(),
+            against: Objections(vec![Objection::Failed { failure: Box::new(failure), ends: String::new() }]),
             remedy: None,
             counters: Vec::new(),
         }
@@ -119,7 +127,7 @@ mod tests {
     fn when_every_case_failed_that_is_said_with_its_first_cause() {
         let cases = Cases { planned: 6, failed: 6, ..Cases::default() };
         let verdicts = [verdict(Status::Inconclusive)];
-        let text = sentence(Status::Inconclusive, &verdicts, &[trouble("gpu1: open: no device")], cases);
+        let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("no device"))], cases);
         assert_eq!(text, "No case was measured: 6 of 6 cases failed. The first: gpu1: open: no device.");
     }
 
@@ -127,7 +135,10 @@ mod tests {
     fn some_failed_cases_are_said_beside_verdicts() {
         let cases = Cases { planned: 6, failed: 2, measured: 4, ..Cases::default() };
         let verdicts = [verdict(Status::Inconclusive), verdict(Status::Pass)];
-        let text = sentence(Status::Inconclusive, &verdicts, &[trouble("gpu1: gone")], cases);
-        assert_eq!(text, "2 of 6 cases failed. The first: gpu1: gone. 1 of 2 verdicts cannot be given, none failed.");
+        let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("gone"))], cases);
+        assert_eq!(
+            text,
+            "2 of 6 cases failed. The first: gpu1: open: gone. 1 of 2 verdicts cannot be given, none failed."
+        );
     }
 }

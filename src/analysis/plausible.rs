@@ -4,6 +4,8 @@
 //! numbers that contradict each other, the link's rate or the controller's own clock. What is missing and what cannot be
 //! true is told apart, because the first says "measure again" and the second "do not trust the host, the driver or us".
 
+mod contradiction;
+mod found;
 mod group;
 mod link;
 mod pair;
@@ -29,6 +31,8 @@ use super::{
     value::{self, Direction},
 };
 
+pub use contradiction::Contradiction;
+pub use found::{Absent, Impossible, Lack};
 pub(super) use group::verified;
 
 /// What an agent's clock may run faster than the controller's. Far more than crystals differ, because virtual machines
@@ -38,12 +42,12 @@ const CLOCK_TOLERANCE: f64 = 1.02;
 const CLOCK_ALLOWANCE: NanosecondsF64 = NanosecondsF64(10e6);
 
 /// What is wrong with the samples of a case.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Implausible {
     /// Values that its metrics need and that are not there, each once.
-    pub absent: Vec<String>,
+    pub absent: Vec<Absent>,
     /// Values that cannot be true, each once.
-    pub impossible: Vec<String>,
+    pub impossible: Vec<Impossible>,
 }
 
 /// Holds the samples of a case against what its metrics need, against each other, and against `hosts`: those that answered.
@@ -53,22 +57,26 @@ pub(super) fn lacks(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -
     if !result.samples.is_empty() {
         let flow = result.case.flow.hosts().into_iter();
         let strangers = flow.filter(|host| !hosts.contains_key(&***host));
-        found.impossible.extend(strangers.map(|host| format!("{host}: connect: the host never answered in this run")));
+        found.impossible.extend(strangers.map(|host| Impossible::Stranger { host: host.to_string() }));
     }
     for (repeat, sample) in &result.samples {
         let absent = absent(result, *repeat, sample);
         // What is not there cannot be impossible as well.
         if absent.is_empty() {
             found.impossible.extend(impossible(result, sample, rate, threads));
-            found.impossible.extend(together::strays(result, sample));
+            found.impossible.extend(together::strays(result, sample).into_iter().map(Impossible::Stray));
         }
         found.absent.extend(absent);
     }
-    for list in [&mut found.absent, &mut found.impossible] {
-        list.sort_unstable();
-        list.dedup();
-    }
+    in_order(&mut found.absent);
+    in_order(&mut found.impossible);
     found
+}
+
+/// Puts what is told in the order of its words, each once.
+pub(super) fn in_order<T: std::fmt::Display>(list: &mut Vec<T>) {
+    list.sort_by_cached_key(T::to_string);
+    list.dedup_by_key(|one| one.to_string());
 }
 
 /// The rate in Gb/s that the wire of a case cannot exceed in one direction, where one is known.
@@ -86,27 +94,27 @@ fn threads(result: &CaseResult<'_>, hosts: &BTreeMap<String, HostUp>) -> [Option
 }
 
 /// Metrics of the case without a value.
-fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> {
-    let (case, host) = (result.case, &result.case.flow.from.host);
+fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> {
+    let case = result.case;
+    let at = |host: &str, what: Lack| Absent { host: host.to_owned(), what };
+    let host = &*case.flow.from.host;
     let measured = &sample.initiator;
     if result.attempt(sample).is_some_and(|attempt| attempt.link.is_none()) {
-        return vec![format!("{host}: open: the sample does not say what carried it")];
+        return vec![at(host, Lack::Link)];
     }
     // What a group moved follows from its operations; a pair counts its bytes.
     let counted = measured.bytes > 0 || !case.flow.members.is_empty();
     if measured.elapsed.is_zero() || measured.operations == 0 || !counted {
-        let Measurement { elapsed, operations, bytes, .. } = measured;
-        return vec![format!(
-            "{host}: measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)"
-        )];
+        let Measurement { elapsed, operations, bytes, .. } = *measured;
+        return vec![at(host, Lack::Window { operations, bytes, elapsed })];
     }
     let arrived =
         sample.responder.as_ref().is_some_and(|end| !end.elapsed.is_zero() && end.operations > 0 && end.bytes > 0);
     if responder_counts(result) && !arrived {
-        return vec![format!("{}: measure: the responder counted nothing", case.flow.to.host)];
+        return vec![at(&case.flow.to.host, Lack::Responder)];
     }
     if sample.initiator.latency.as_ref().is_some_and(|latency| latency.samples == 0) {
-        return vec![format!("{host}: measure: the latency has no samples")];
+        return vec![at(host, Lack::LatencySamples)];
     }
     let direction = rows::direction(result, repeat, sample);
     // Whether flows at once ran together depends on all of them: `together` says what is missing there.
@@ -122,9 +130,9 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<String> 
         match value {
             // Nothing else may be zero: a window without bytes, a step that took no time.
             Ok(Some(value)) if value > 0.0 || metric.may_be_zero() => None,
-            Ok(Some(value)) => Some(format!("{host}: measure: a {metric} of {value}")),
-            Ok(None) => Some(format!("{host}: measure: the sample holds no {metric}")),
-            Err(why) => Some(format!("{host}: measure: {why}")),
+            Ok(Some(value)) => Some(at(host, Lack::AboveZero { metric, value })),
+            Ok(None) => Some(at(host, Lack::Metric { metric })),
+            Err(why) => Some(at(host, Lack::Sense { why })),
         }
     });
     missing.collect()
@@ -143,8 +151,13 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
 }
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.
-fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>, threads: [Option<u32>; 2]) -> Vec<String> {
-    let mut found: Vec<String> = sample.initiator.latency.iter().flat_map(times::distribution).collect();
+fn impossible(
+    result: &CaseResult<'_>,
+    sample: &Sample,
+    rate: Option<f64>,
+    threads: [Option<u32>; 2],
+) -> Vec<Impossible> {
+    let mut found: Vec<Contradiction> = sample.initiator.latency.iter().flat_map(times::distribution).collect();
     found.extend(sample.alone.iter().flat_map(times::distribution));
     found.extend(
         result
@@ -162,25 +175,23 @@ fn impossible(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>, threa
         found.extend(group::contradictions(result, sample));
     }
     let host = &result.case.flow.from.host;
-    found.into_iter().map(|what| format!("{host}: measure: {what}")).collect()
+    found.into_iter().map(|what| Impossible::Sample { host: host.to_string(), what }).collect()
 }
 
 /// A start that is no moment.
-fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let started_at = &result.attempt(sample)?.started_at;
-    started_at.parse::<Timestamp>().is_err().then(|| format!("it began at `{started_at}`, which is not a time"))
+    let is_no_time = started_at.parse::<Timestamp>().is_err();
+    is_no_time.then(|| Contradiction::Start { started_at: started_at.clone() })
 }
 
 /// An operation or a window that took longer than the controller waited for it.
-fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (waited, measured) = (sample.waited?, &sample.initiator);
     // The window of a group is the sum over its slowest ranks, which may overlap. A responder is armed before the pass that
     // is waited for and stopped after it: its account may be longer.
     let window = if result.case.flow.members.is_empty() { measured.elapsed } else { Nanoseconds::ZERO };
     let took = measured.latency.as_ref().map_or(Nanoseconds::ZERO, |latency| latency.max).max(window);
     let longest = NanosecondsF64::from(waited) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-    (NanosecondsF64::from(took) > longest).then(|| {
-        let (took, waited) = (took.seconds(), waited.seconds());
-        format!("something took {took:.3} s, of which the controller waited {waited:.3} s")
-    })
+    (NanosecondsF64::from(took) > longest).then_some(Contradiction::Waited { took, waited })
 }

@@ -1,5 +1,6 @@
 //! What came of every planned case: its samples, and why it must not be trusted where it must not.
 
+mod objection;
 mod wrong;
 
 use std::collections::BTreeMap;
@@ -15,11 +16,14 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
+pub use wrong::{WrongBytes, WrongRank};
+
 use super::{
     journal::{Journal, JournalEnd, Try},
     plausible::{self, Implausible},
-    together::{self, Part},
-    truth,
+    together::{self, Part, Scattered},
+    truth::{self, Doubt},
     words::count,
 };
 
@@ -44,12 +48,12 @@ pub struct CaseResult<'a> {
     pub failures: Vec<(u32, &'a Failure)>,
     /// The failure that counts: of a try, or of the host that kept it from being tried.
     pub failure: Option<&'a Failure>,
-    /// Why repeats without any try were not run, in words.
-    pub not_run: Option<String>,
+    /// Why repeats without any try were not run.
+    pub not_run: Option<NotRun>,
     /// What it is in its round; `None` for flows that share no NIC.
     pub part: Option<Part>,
     /// Why its samples must not be trusted, each reason once and with its host.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
     /// What its samples lack, or say and cannot be true.
     pub lacks: Implausible,
     /// What to make of it.
@@ -166,36 +170,35 @@ impl CaseResult<'_> {
         words.join(", ")
     }
 
-    /// Which host, stage and cause stand against this case; `None` if nothing does.
+    /// Which host, stage and cause stand against this case, in words; `None` if nothing does.
     pub fn error(&self) -> Option<String> {
-        let mut words = Vec::new();
-        let (_, wrong) = self.checked();
-        if wrong > 0 {
-            words.push(self.wrong_bytes(wrong));
-        }
-        if let Some(failure) = self.failure.filter(|_| !self.failures.is_empty()) {
-            words.push(describe(failure, self.case));
-        }
-        words.extend(self.not_run.clone());
-        let missing = self.repeats as usize - self.samples.len().min(self.repeats as usize);
-        if missing > 0 && !self.samples.is_empty() {
-            words.push(format!("{missing} of {} not measured", count(self.repeats as usize, "repeat")));
-        }
-        if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| self.is_unverified(s)) {
-            words.push(self.unverified());
-        }
-        words.extend(self.lacks.absent.iter().cloned());
-        words.extend(self.lacks.impossible.iter().map(|what| format!("cannot be true: {what}")));
-        words.extend(self.contradiction());
-        words.extend(self.doubts.iter().map(|reason| format!("contaminated: {reason}")));
-        (!words.is_empty()).then(|| words.join("; "))
+        self.against().words()
     }
 
-    /// What was not verified although the plan asks for it.
-    fn unverified(&self) -> String {
-        let verified = self.samples.iter().map(|(_, sample)| sample.checked.verified).min().unwrap_or_default();
-        let all = if verified > 0 { format!(", but for {verified} B") } else { String::new() };
-        format!("the data was not verified although the plan asks for it{all}")
+    /// What stands against this case; empty if nothing does.
+    pub fn against(&self) -> Objections {
+        let mut found = Vec::new();
+        let (_, wrong) = self.checked();
+        if wrong > 0 {
+            found.push(Objection::WrongBytes(self.wrong_bytes(wrong)));
+        }
+        if let Some(failure) = self.failure.filter(|_| !self.failures.is_empty()) {
+            found.push(failed(failure, self.case));
+        }
+        found.extend(self.not_run.clone().map(Objection::NotRun));
+        let missing = self.repeats as usize - self.samples.len().min(self.repeats as usize);
+        if missing > 0 && !self.samples.is_empty() {
+            found.push(Objection::RepeatsMissing { missing, of: self.repeats as usize });
+        }
+        if self.test.verify && !self.samples.is_empty() && self.samples.iter().any(|(_, s)| self.is_unverified(s)) {
+            let verified = self.samples.iter().map(|(_, sample)| sample.checked.verified).min();
+            found.push(Objection::Unverified { verified_bytes: verified.unwrap_or_default() });
+        }
+        found.extend(self.lacks.absent.iter().cloned().map(Objection::Absent));
+        found.extend(self.lacks.impossible.iter().cloned().map(Objection::Impossible));
+        found.extend(self.contradiction().map(Objection::OtherLink));
+        found.extend(self.doubts.iter().cloned().map(Objection::Contaminated));
+        Objections(found)
     }
 
     /// Whether a sample's bytes were not compared: of a pair a message for each queue pair or stream, of a group what its ranks
@@ -215,14 +218,15 @@ impl CaseResult<'_> {
     }
 
     /// What carried the bytes is not what the plan asked for.
-    fn contradiction(&self) -> Option<String> {
+    fn contradiction(&self) -> Option<OtherLink> {
         let own = self.samples.iter().filter_map(|(_, sample)| self.attempt(sample)?.link.as_deref());
         own.chain(self.link.filter(|_| !self.samples.is_empty())).find_map(|link| self.contradicts(link))
     }
 
     /// What one link is that the plan did not ask for.
-    fn contradicts(&self, link: &LinkRecord) -> Option<String> {
-        let host = &self.case.flow.from.host;
+    fn contradicts(&self, link: &LinkRecord) -> Option<OtherLink> {
+        let host = self.case.flow.from.host.to_string();
+        let carrier = link.transport;
         let carried = match link.transport {
             Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd => Transport::Verbs,
             Carrier::Tcp => Transport::Tcp,
@@ -231,34 +235,35 @@ impl CaseResult<'_> {
             }
         };
         if carried != self.case.cell.transport {
-            let (wanted, got) = (self.case.cell.transport, link.transport);
-            return Some(format!("{host}: open: the plan asks for {wanted}, but {got} carried the bytes"));
+            let wanted = self.case.cell.transport;
+            return Some(OtherLink { host, what: OtherThan::Transport { wanted, carrier } });
         }
         if let Some(wanted) = self.test.collective.as_ref().and_then(|collective| collective.carried_by)
             && wanted != link.transport
         {
-            return Some(format!("{host}: open: the plan asks for {wanted}, but {} carried the bytes", link.transport));
+            return Some(OtherLink { host, what: OtherThan::Carrier { wanted, carrier } });
         }
         let wanted = self.test.gpu_path.filter(|wanted| *wanted != link.gpu_path)?;
-        Some(format!("{host}: open: the plan asks for the GPU path {wanted}, but it was {}", link.gpu_path))
+        Some(OtherLink { host, what: OtherThan::GpuPath { wanted, gpu_path: link.gpu_path } })
     }
 }
 
-/// A failure of a case with its host in front: `gpu02: join: …`; with both ends, or all ranks, where none is known.
-pub fn describe(failure: &Failure, case: &Case) -> String {
-    if let Some(host) = &failure.host {
-        return of_host(host, failure);
-    }
+/// A failure of a case. Its words have its host in front, `gpu02: join: …`; both ends, or all ranks, where none is known.
+fn failed(failure: &Failure, case: &Case) -> Objection {
     let ends = match case.flow.members.is_empty() {
         true => format!("{} → {}", case.flow.from.host, case.flow.to.host),
         false => case.flow.name(),
     };
-    format!("{ends}: {}: {}", failure.stage, failure.cause)
+    Objection::Failed { failure: Box::new(without_remedy(failure)), ends }
+}
+
+fn without_remedy(failure: &Failure) -> Failure {
+    Failure { remedy: None, ..failure.clone() }
 }
 
 /// A failure of a host, with its name in front, and without the next step.
 pub fn of_host(host: &str, failure: &Failure) -> String {
-    Failure { remedy: None, ..failure.clone() }.at(host).to_string()
+    without_remedy(failure).at(host).to_string()
 }
 
 /// Joins planned cases and tries, in the order of the cases.
@@ -389,8 +394,8 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
     let mut failure = corrupt.or(failures.first()).map(|(_, failure)| *failure);
     let mut not_run = None;
     if failures.is_empty() && samples.len() < repeats as usize {
-        let (words, cause) = why_not_run(journal, case);
-        (not_run, failure) = (Some(words), cause);
+        let (why, cause) = why_not_run(journal, case);
+        (not_run, failure) = (Some(why), cause);
     }
     CaseResult {
         case,
@@ -411,7 +416,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
 }
 
 /// What speaks against the samples of a case.
-fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<String> {
+fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<Doubt> {
     let CaseResult { case, test, link, samples, part, .. } = result;
     let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
     let ends = (facts(&case.flow.from.host), facts(&case.flow.to.host));
@@ -421,25 +426,24 @@ fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<String> {
     };
     for (repeat, sample) in samples {
         let Some(link) = link else {
-            found.extend(sample.contaminated.clone());
+            found.extend(truth::noted(sample));
             continue;
         };
         let pass = part.as_ref().and_then(|part| part.passes.get(repeat));
         let loads = match (part, pass) {
             (Some(_), Some(pass)) => {
-                found.extend(pass.doubts.clone());
+                found.extend(pass.doubts.iter().cloned().map(Doubt::Round));
                 (pass.load(&case.flow.from), pass.load(&case.flow.to))
             }
             (Some(_), None) => {
-                found.push("the sample does not say when it ran beside the other flows of its round".to_owned());
+                found.push(Doubt::Round(Scattered::NoTimeOfSample));
                 continue;
             }
             (None, _) => truth::alone(case, link, sample),
         };
         found.extend(truth::doubts(case, test.bidirectional, link, ends, sample, &loads));
     }
-    found.sort_unstable();
-    found.dedup();
+    plausible::in_order(&mut found);
     found
 }
 
@@ -464,25 +468,22 @@ fn state(result: &CaseResult<'_>) -> State {
     }
 }
 
-/// In words, and the failure of the host that is to blame.
-fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (String, Option<&'a Failure>) {
+/// Why a case was not run, and the failure of the host that is to blame.
+fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (NotRun, Option<&'a Failure>) {
     // A host that never answered is to blame before one that was lost on the way.
     let mut ends: Vec<&str> = case.flow.hosts().into_iter().map(|host| &**host).collect();
     ends.sort_by_key(|host| journal.hosts.contains_key(*host));
     if let Some((host, failure)) = ends.into_iter().find_map(|host| Some((host, journal.lost.get(host)?))) {
-        return (of_host(host, failure), Some(failure));
+        let told = Box::new(without_remedy(failure).at(host));
+        return (NotRun::HostLost { host: host.to_owned(), failure: told }, Some(failure));
     }
-    let words = match &journal.end {
-        JournalEnd::Prevented(why) => return (format!("not run: {why}"), None),
-        JournalEnd::Interrupted => "not run: the run was interrupted before this case",
-        JournalEnd::Broken => "not run: the run broke off before this case",
-        JournalEnd::Running => "not run yet: the run is still going on",
-        JournalEnd::Finished => "not run: the run finished without an outcome of this case",
+    let why = match &journal.end {
+        JournalEnd::Prevented(cause) => return (NotRun::Prevented { cause: cause.clone() }, None),
+        JournalEnd::Interrupted => NotRun::Interrupted,
+        JournalEnd::Broken => NotRun::BrokeOff,
+        JournalEnd::Running => NotRun::StillRunning,
+        JournalEnd::Finished => NotRun::NoOutcome,
     };
-    let damaged = journal.unhealed().next().map(|damage| damage.line);
-    let words = damaged.map_or_else(
-        || words.to_owned(),
-        |line| format!("no outcome of this case: line {line} of records.jsonl is damaged and may have held it"),
-    );
-    (words, None)
+    let damaged = journal.unhealed().next().map(|damage| NotRun::Damaged { line: damage.line });
+    (damaged.unwrap_or(why), None)
 }

@@ -99,6 +99,26 @@ pub struct Row {
     pub phase: Phase,
 }
 
+/// Why a value must not be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Untrusted {
+    /// Something speaks against it.
+    #[error("{error}")]
+    Objection {
+        /// The column `error` of the frame: words for people.
+        error: String,
+    },
+    /// It has no logarithm.
+    #[error("the value {value} has no logarithm")]
+    NoLogarithm {
+        /// The value, in the metric's unit.
+        value: f64,
+    },
+    /// There is none.
+    #[error("no value")]
+    NoValue,
+}
+
 /// What comparisons and trends need of a [`Row`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
@@ -107,7 +127,7 @@ pub struct Reading {
     /// Metric.
     pub metric: Metric,
     /// The value in the metric's unit, or what stands against it: a value that must not be trusted is none.
-    pub value: Result<f64, String>,
+    pub value: Result<f64, Untrusted>,
     /// Bytes that were wrong.
     pub wrong: u64,
     /// What carried the bytes; empty if nothing did.
@@ -121,12 +141,12 @@ impl Reading {
     ///
     /// # Errors
     /// What stands against it.
-    pub fn trusted(value: Option<f64>, error: Option<&str>) -> Result<f64, String> {
+    pub fn trusted(value: Option<f64>, error: Option<&str>) -> Result<f64, Untrusted> {
         match (value, error) {
-            (_, Some(error)) => Err(error.to_owned()),
+            (_, Some(error)) => Err(Untrusted::Objection { error: error.to_owned() }),
             (Some(value), None) if value > 0.0 && value.is_finite() => Ok(value),
-            (Some(value), None) => Err(format!("the value {value} has no logarithm")),
-            (None, None) => Err("no value".to_owned()),
+            (Some(value), None) => Err(Untrusted::NoLogarithm { value }),
+            (None, None) => Err(Untrusted::NoValue),
         }
     }
 }

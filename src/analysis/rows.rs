@@ -102,7 +102,7 @@ fn of_case<'r>(
             };
             match value {
                 Ok(value) => values.extend(value),
-                Err(words) => senseless = Some(format!("{} (repeat {repeat}): {words}", result.case.flow.from.host)),
+                Err(why) => senseless = Some(format!("{} (repeat {repeat}): {why}", result.case.flow.from.host)),
             }
         }
         // A responder that takes no part has spent nothing to report: no row, rather than a row that looks missing.

@@ -9,6 +9,7 @@ use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_wire::{facts::HostFacts, terms::TestMetric};
 
 mod arrival;
+mod doubt;
 mod ends;
 
 use super::ceiling::wire_efficiency;
@@ -90,6 +91,7 @@ const SIGNS: &[&str] = &[
 /// The facts of both ends, where they are known.
 pub type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
+pub use doubt::Doubt;
 pub use ends::known_before;
 
 /// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
@@ -119,29 +121,34 @@ pub fn doubts(
     ends: Ends<'_>,
     sample: &Sample,
     loads: &(Load, Load),
-) -> Vec<String> {
-    let mut found = sample.contaminated.clone();
+) -> Vec<Doubt> {
+    let mut found: Vec<Doubt> = noted(sample).collect();
     let sides = [
         (&case.flow.from.host, &sample.from_counters, loads.0.packets),
         (&case.flow.to.host, &sample.to_counters, loads.1.packets),
     ];
     for (host, counters, packets) in sides {
         for (meaning, names) in BREAKS {
-            if let Some((name, times)) = names.iter().find_map(|name| counters.get_key_value(*name)) {
-                found.push(format!("{host}: {meaning} ({name} +{times})"));
+            if let Some((name, times)) = names.iter().find_map(|name| Some((name, counters.get(*name)?))) {
+                let (host, counter, times) = (host.to_string(), *name, *times);
+                found.push(Doubt::Event { host, counter, times, meaning });
             }
         }
         for (name, meaning) in LOSSES {
             let times = counters.get(*name).copied().unwrap_or(0);
             if times > LOSS_ALLOWANCE && times as f64 > LOSS_TOLERANCE * packets {
-                let share = 100.0 * times as f64 / packets;
-                found.push(format!("{host}: {meaning}: {name} +{times}, {share:.2} % of about {packets:.0} packets"));
+                found.push(Doubt::Loss { host: host.to_string(), counter: name, times, packets, meaning });
             }
         }
     }
     found.extend(arrival::missing(case, sample));
     found.extend(foreign_bytes(case, bidirectional, link, ends, sample, loads));
     found
+}
+
+/// What the run noted while it measured a sample.
+pub fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
+    sample.contaminated.iter().map(|cause| Doubt::Noted { cause: cause.clone() })
 }
 
 /// Counters that moved and tell something, at one end: the losses and breaks, and signs of congestion.
@@ -174,7 +181,7 @@ fn foreign_bytes(
     (from, to): Ends<'_>,
     sample: &Sample,
     loads: &(Load, Load),
-) -> Vec<String> {
+) -> Vec<Doubt> {
     if sample.initiator.moved.is_none()
         || case.cell.metric != TestMetric::Bandwidth
         || bidirectional
@@ -191,14 +198,14 @@ fn foreign_bytes(
     let [(source, at_source, out), (sink, at_sink, inward)] = ends;
     let sent = Passed {
         host: source,
-        verb: "sent",
+        way: "sent",
         seen: bytes_of(at_source, "counters/port_xmit_data", "netdev/tx_bytes"),
         payload: out.sent,
         other_way: out.received,
     };
     let received = Passed {
         host: sink,
-        verb: "received",
+        way: "received",
         seen: bytes_of(at_sink, "counters/port_rcv_data", "netdev/rx_bytes"),
         payload: inward.received,
         other_way: inward.sent,
@@ -211,7 +218,7 @@ fn foreign_bytes(
 /// What one NIC counted in one direction, and what it should have.
 struct Passed<'a> {
     host: &'a str,
-    verb: &'static str,
+    way: &'static str,
     /// Name of the counter, and bytes.
     seen: Option<(&'static str, u64)>,
     /// Payload bytes of all flows in this direction, and in the other.
@@ -225,36 +232,33 @@ impl Passed<'_> {
     }
 
     /// More than the payload with its headers.
-    fn foreign(&self, efficiency: f64, mtu: u32) -> Option<String> {
-        let (name, seen) = self.seen()?;
+    fn foreign(&self, efficiency: f64, mtu: u32) -> Option<Doubt> {
+        let (counter, seen) = self.seen()?;
         let whole = self.payload as f64 / efficiency;
         // What goes the other way on the same NIC is acknowledged, at most packet by packet.
         let acknowledged = self.other_way as f64 / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
-        let Self { host, verb, payload, .. } = self;
-        (seen > whole * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| {
-            format!(
-                "{host}: its NIC {verb} {:.1} MiB for {:.1} MiB of payload, {:.1} MiB with headers: foreign traffic, \
-                 or packets sent again ({name})",
-                mib(seen),
-                mib(*payload as f64),
-                mib(whole)
-            )
+        (seen > whole * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| Doubt::ForeignBytes {
+            host: self.host.to_owned(),
+            way: self.way,
+            seen,
+            payload: self.payload as f64,
+            with_headers: whole,
+            counter,
         })
     }
 
     /// Less than the payload.
-    fn missing(&self) -> Option<String> {
-        let (name, seen) = self.seen()?;
-        let Self { host, verb, payload, .. } = self;
-        (seen < *payload as f64 * 0.999).then(|| {
-            let (seen, payload) = (mib(seen), mib(*payload as f64));
-            format!("{host}: its NIC {verb} only {seen:.1} MiB of {payload:.1} MiB of payload: the bytes took another way ({name})")
+    fn missing(&self) -> Option<Doubt> {
+        let (counter, seen) = self.seen()?;
+        let payload = self.payload as f64;
+        (seen < payload * 0.999).then(|| Doubt::OtherWay {
+            host: self.host.to_owned(),
+            way: self.way,
+            seen,
+            payload,
+            counter,
         })
     }
-}
-
-fn mib(bytes: f64) -> f64 {
-    bytes / f64::from(1 << 20)
 }
 
 /// Bytes that passed a NIC in one direction, from the counter that is closest to the wire: `words` counts words of four

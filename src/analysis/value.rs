@@ -12,6 +12,8 @@ use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsI64},
 };
 
+use serde::Serialize;
+
 /// How two ends' accounts are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -32,11 +34,37 @@ pub struct Spans {
     pub there: (Nanoseconds, Nanoseconds),
 }
 
+/// Why a sample that should hold a value has none.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Senseless {
+    /// The value is no number.
+    #[error("{metric} came out as {value}, which is not a measurement")]
+    NoNumber {
+        /// The metric.
+        metric: Metric,
+        /// What it came out as.
+        value: f64,
+    },
+    /// Nothing was completed in the initiator's window.
+    #[error("the initiator reports a window in which nothing was completed")]
+    EmptyWindow,
+    /// Of both directions one was not measured.
+    #[error("both directions were asked for, but the responder did not measure")]
+    OneDirection,
+    /// Nobody knows when all flows at once ran.
+    #[error("it is not known when all flows of the round ran, so nothing can be counted")]
+    NoCommonTime,
+    /// Nobody knows how the clocks of both ends differ.
+    #[error("the hosts' clocks were not compared, so the two directions cannot be laid over each other")]
+    ClocksUnknown,
+}
+
 /// The value of `metric` in one sample, in the metric's unit; `Ok(None)` where the sample does not hold this metric.
 ///
 /// # Errors
-/// The sample should hold it but makes no sense, in words.
-pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, String> {
+/// The sample should hold it but makes no sense.
+pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, Senseless> {
     let here = &sample.initiator;
     let there = sample.responder.as_ref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let value = match metric.reads() {
@@ -54,7 +82,7 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
         Reads::Collective(_) | Reads::Round => None,
     };
     match value {
-        Some(value) if !value.is_finite() => Err(format!("{metric} came out as {value}, which is not a measurement")),
+        Some(value) if !value.is_finite() => Err(Senseless::NoNumber { metric, value }),
         value => Ok(value),
     }
 }
@@ -64,7 +92,7 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
 ///
 /// # Errors
 /// As [`of`].
-pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Result<Option<f64>, String> {
+pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Result<Option<f64>, Senseless> {
     let Reads::Collective(read) = metric.reads() else { return of(metric, sample, Direction::One) };
     let median = |latency: &Option<Latency>| latency.as_ref().map(|latency| latency.p50);
     let training = cell.manner.as_ref().and_then(|manner| manner.training.as_ref());
@@ -84,27 +112,21 @@ fn rate(
     there: Option<&Measurement>,
     direction: Direction,
     amount: fn(&Measurement) -> f64,
-) -> Result<f64, String> {
+) -> Result<f64, Senseless> {
     if here.elapsed.is_zero() || here.operations == 0 {
-        return Err("the initiator reports a window in which nothing was completed".to_owned());
+        return Err(Senseless::EmptyWindow);
     }
     let own = amount(here) / here.elapsed.as_f64();
     match (direction, there) {
         (Direction::One, None) => Ok(own),
         (Direction::One, Some(there)) => Ok(own.min(amount(there) / there.elapsed.as_f64())),
-        (Direction::Both(_), None) => {
-            Err("both directions were asked for, but the responder did not measure".to_owned())
-        }
-        (Direction::Within(None), _) => {
-            Err("it is not known when all flows of the round ran, so nothing can be counted".to_owned())
-        }
+        (Direction::Both(_), None) => Err(Senseless::OneDirection),
+        (Direction::Within(None), _) => Err(Senseless::NoCommonTime),
         (Direction::Within(Some(spans)), there) => {
             let own = within(here, spans.here, amount);
             Ok(there.map_or(own, |there| own.min(within(there, spans.there, amount))))
         }
-        (Direction::Both(None), Some(_)) => {
-            Err("the hosts' clocks were not compared, so the two directions cannot be laid over each other".to_owned())
-        }
+        (Direction::Both(None), Some(_)) => Err(Senseless::ClocksUnknown),
         (Direction::Both(Some(offset)), Some(there)) => {
             let start = here.started.as_f64();
             let other = there.started.as_f64() - offset.as_f64();

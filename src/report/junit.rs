@@ -131,7 +131,7 @@ fn kind(kind: NonSuccessKind, word: &str) -> TestCaseStatus {
 fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
     let wrong = trouble.state == State::Wrong;
     let mut status = kind(if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error }, trouble.state.word());
-    status.set_message(trouble.error.clone());
+    status.set_message(trouble.against.to_string());
     let mut name = format!(
         "case {}: {} {} {}: {}",
         trouble.case,

@@ -207,7 +207,14 @@ fn banner(drawn: &Drawn) {
         assert_ne!(view.status, Status::Pass);
         assert!(!view.sentence.to_lowercase().contains("nothing failed"), "{}", view.sentence);
         if view.status == Status::Inconclusive {
-            let cause = &drawn.verdicts.troubles.iter().find(|trouble| trouble.state == State::Failed).unwrap().error;
+            let cause = &drawn
+                .verdicts
+                .troubles
+                .iter()
+                .find(|trouble| trouble.state == State::Failed)
+                .unwrap()
+                .against
+                .to_string();
             assert!(view.sentence.contains(&format!("{} of ", cases.failed)) && view.sentence.contains(cause));
         }
     }

@@ -7,6 +7,7 @@ use railgauge::{
         compare::{Cell, Comparison, Design, Obstacle, Options, Table, Turns, When, Word, compare},
         history::{self, METRICS, Run, RunError},
         journal,
+        row::Untrusted,
         verdict::Status,
     },
     report,
@@ -81,7 +82,7 @@ pub(crate) fn compare_runs(
                 let place = Place { side, day: *day, case: reading.case, link, size, metric: &reading.metric };
                 let factor = by(&place, at).exp();
                 reading.value = match factor.is_nan() {
-                    true => Err("made up: timed out".to_owned()),
+                    true => Err(Untrusted::Objection { error: "made up: timed out".to_owned() }),
                     false => reading.value.clone().map(|value| value * factor),
                 };
             }

@@ -35,6 +35,30 @@ fn reasons(text: &[u8]) -> Vec<(String, Value)> {
     document["verdicts"].as_array().unwrap().iter().map(of).collect()
 }
 
+/// What speaks against a case can be read without its words as well.
+#[test]
+fn whatever_speaks_against_a_case_stands_in_fields() {
+    let small = |scenario: Scenario| Scenario { sizes: vec![65536], repeats: 1, ..scenario };
+    let scenario = small(Scenario { dies: Some(0), interrupted: true, ..Scenario::troubled(6, 2) });
+    let path = Path::new("records.jsonl");
+    let kinds = |text: &[u8]| -> Vec<(u64, Vec<Value>)> {
+        let drawn = draw(&journal::parse(text, path).unwrap(), path).unwrap();
+        let document: Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
+        let of = |trouble: &Value| {
+            assert!(!trouble["error"].as_str().unwrap().is_empty());
+            let against = trouble["against"].as_array().unwrap();
+            (trouble["case"].as_u64().unwrap(), against.iter().map(|one| one["kind"].clone()).collect())
+        };
+        document["troubles"].as_array().unwrap().iter().map(of).collect()
+    };
+    let text = scenario.jsonl();
+    let own = kinds(text.as_bytes());
+    assert!(own.len() > 3 && own.iter().all(|(_, kinds)| !kinds.is_empty()), "{own:?}");
+    assert_eq!(own, kinds(&reworded(text.as_bytes())));
+    let all: BTreeSet<&str> = own.iter().flat_map(|(_, kinds)| kinds).map(|kind| kind.as_str().unwrap()).collect();
+    assert!(all.contains("not-run") && all.contains("failed"), "{all:?}");
+}
+
 /// What a verdict rests on can be read without its words: those may be worded anew, the grounds stay.
 #[test]
 fn every_reason_of_a_verdict_stands_in_fields() {

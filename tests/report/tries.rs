@@ -53,7 +53,11 @@ fn wrong_bytes_stay_wrong_whatever_another_try_of_the_repeat_says() {
         let (verdicts, states) = judge(&journal);
         assert_eq!((states[0], verdicts.status, verdicts.exit_code), (State::Wrong, Status::Fail, 1));
         assert!(verdicts.sentence.contains("Wrong bytes arrived in 1 case."), "{}", verdicts.sentence);
-        assert!(verdicts.troubles[0].error.contains("8 bytes are not what was sent"), "{:?}", verdicts.troubles);
+        assert!(
+            verdicts.troubles[0].against.to_string().contains("8 bytes are not what was sent"),
+            "{:?}",
+            verdicts.troubles
+        );
         let row = &rows(&journal, &results(&journal).unwrap())[0];
         assert_eq!((row.wrong, row.error.is_some()), (8, true));
     }
@@ -61,7 +65,7 @@ fn wrong_bytes_stay_wrong_whatever_another_try_of_the_repeat_says() {
     for journal in with(|tried| tried.result = Err(corrupt.clone())) {
         let (verdicts, states) = judge(&journal);
         assert_eq!((states[0], verdicts.exit_code), (State::Wrong, 1), "{}", verdicts.sentence);
-        assert!(verdicts.troubles[0].error.contains("another word"), "{:?}", verdicts.troubles);
+        assert!(verdicts.troubles[0].against.to_string().contains("another word"), "{:?}", verdicts.troubles);
     }
     // Any other failure is made good by a later try.
     let lost = Failure::new(Stage::Measure, Kind::Lost, "gone").at("gpu001");
@@ -94,7 +98,7 @@ fn what_was_measured_on_a_host_that_never_answered_cannot_be_true() {
     let (verdicts, states) = judge(&one);
     assert!(states.contains(&State::Impossible) && states.contains(&State::Measured), "{states:?}");
     assert_eq!(verdicts.exit_code, 3);
-    let error = &verdicts.troubles[0].error;
+    let error = &verdicts.troubles[0].against.to_string();
     assert!(error.contains("gpu002: connect: the host never answered in this run"), "{error}");
     assert!(draw(&nobody, Path::new("records.jsonl")).is_ok());
 }

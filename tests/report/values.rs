@@ -71,7 +71,7 @@ fn try_never_passes(test: &str, state: State, change: impl Fn(&mut Try)) {
     let own = verdicts.verdicts.iter().find(|verdict| verdict.test == test).unwrap();
     assert_eq!(own.status, Status::Inconclusive, "{}", own.reason);
     assert_eq!(verdicts.troubles.len(), states.len());
-    assert!(verdicts.troubles.iter().all(|trouble| !trouble.error.is_empty()));
+    assert!(verdicts.troubles.iter().all(|trouble| !trouble.against.0.is_empty()));
 }
 
 #[test]

@@ -112,7 +112,11 @@ fn too_few_repeats_never_pass() {
     journal.tries.remove(at);
     let verdicts = judge(&journal, Some(196.0));
     assert_eq!((verdicts.exit_code, verdicts.cases.short), (3, 1), "{}", verdicts.sentence);
-    assert!(verdicts.troubles[0].error.contains("1 of 3 repeats not measured"), "{:?}", verdicts.troubles);
+    assert!(
+        verdicts.troubles[0].against.to_string().contains("1 of 3 repeats not measured"),
+        "{:?}",
+        verdicts.troubles
+    );
 }
 
 #[test]

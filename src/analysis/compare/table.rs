@@ -118,7 +118,7 @@ impl Table {
                 }
                 Err(reason) => {
                     let next = self.reasons.len();
-                    has.refused.push(*self.reasons.entry(reason.clone()).or_insert(next));
+                    has.refused.push(*self.reasons.entry(reason.to_string()).or_insert(next));
                     summary.left_out += 1;
                 }
             }

@@ -3,6 +3,7 @@
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_wire::terms::{Carrier, Transport};
 
+use super::Contradiction;
 use crate::analysis::results::CaseResult;
 
 /// More than any pair of hosts carries in one direction, in Gb/s, whatever is known of its ports: a bond of eight ports of
@@ -18,16 +19,16 @@ const MOST_VERBS: u32 = 4096;
 const MOST_TCP: u32 = 1 << 24;
 
 /// Everything that no link is.
-pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<String> {
+pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<Contradiction> {
     let mut found = Vec::new();
     if let Some(rate) = link.rate_gbps.filter(|rate| !(rate.is_finite() && *rate > 0.0 && *rate <= ANY_PORT)) {
-        found.push(format!("a link of {rate} Gb/s, and links have up to {ANY_PORT} Gb/s"));
+        found.push(Contradiction::LinkRate { rate, most: ANY_PORT });
     }
     let verbs = result.case.cell.transport == Transport::Verbs && link.transport != Carrier::Tcp;
     // Of an interface the MTU may not be known, and is told as 0; of queue pairs it is.
     let (least, most) = if verbs { (256, MOST_VERBS) } else { (0, MOST_TCP) };
     if result.case.flow.members.is_empty() && !(least..=most).contains(&link.mtu) {
-        found.push(format!("an MTU of {} B, and links like this have up to {most} B", link.mtu));
+        found.push(Contradiction::Mtu { mtu: link.mtu, most });
     }
     found
 }

@@ -6,8 +6,8 @@ use railgauge_wire::{
     terms::{Service, TestMetric, Transport},
 };
 
-use super::{link::ANY_PORT, responder_counts};
-use crate::analysis::{results::CaseResult, words::count};
+use super::{Contradiction, link::ANY_PORT, responder_counts};
+use crate::analysis::results::CaseResult;
 
 /// Bandwidth above the link's rate that is put down to clocks and rounding: both ends' crystals differ by less than
 /// 100 ppm, and the rate itself is exact (IEEE 802.3, clause 4A).
@@ -20,7 +20,7 @@ const COUNT_TOLERANCE: f64 = 0.01;
 const RECEIVES: u64 = 512;
 
 /// Everything that contradicts the message size, the other end, or the link's rate in Gb/s.
-pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<String> {
+pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<Contradiction> {
     let mut found = off_size(result, sample);
     found.extend(verified_too_much(result, sample));
     found.extend(received(result, sample));
@@ -29,7 +29,7 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
 }
 
 /// Bytes that are not as many messages as the end counted.
-fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<String> {
+fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let cell = &result.case.cell;
     let size = i128::from(cell.size);
     let off = |end: &&Measurement| {
@@ -40,22 +40,23 @@ fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<String> {
     let counts = result.test.bidirectional || responder_counts(result);
     let responder = sample.responder.as_ref().filter(|_| counts);
     let ends = [Some(&sample.initiator), responder].into_iter().flatten();
-    let operations = |end: &Measurement| count(end.operations as usize, "operation");
-    ends.filter(off).map(|end| format!("{} B in {} of {size} B", end.bytes, operations(end))).collect()
+    let told =
+        |end: &Measurement| Contradiction::Size { bytes: end.bytes, operations: end.operations, size: cell.size };
+    ends.filter(off).map(told).collect()
 }
 
 /// More verified than the two verify passes hold: one before and one after the window, over every queue pair. Buffers are
 /// filled in words of eight bytes.
-fn verified_too_much(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+fn verified_too_much(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let cell = &result.case.cell;
     let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.max(8));
     let verified = sample.checked.verified;
-    (u128::from(verified) > most).then(|| format!("{verified} B verified, of {most} B at most"))
+    (u128::from(verified) > most).then_some(Contradiction::Verified { verified, most })
 }
 
 /// What the responder received, against what was sent: of one direction, where it counts. Both ends count one pass, and the
 /// last mark between them is set when everything has arrived; an initiator leaves out what an unreliable service lost.
-fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (cell, sent) = (&result.case.cell, sample.initiator.bytes);
     if result.test.bidirectional || !responder_counts(result) {
         return None;
@@ -67,17 +68,16 @@ fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
     };
     let slack = sent as f64 * COUNT_TOLERANCE + messages as f64 * cell.size as f64 * f64::from(cell.qps.max(1));
     let to = &result.case.flow.to.host;
-    (received.abs_diff(sent) as f64 > slack).then(|| format!("{sent} B were sent, and {to} received {received} B"))
+    (received.abs_diff(sent) as f64 > slack).then(|| Contradiction::Received { sent, host: to.to_string(), received })
 }
 
 /// Ends that moved more in their window than the link carries, or than any does where its rate is not known. Of both directions each end counts its own.
-fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<String> {
+fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<Contradiction> {
     if result.case.cell.metric != TestMetric::Bandwidth {
         return Vec::new();
     }
     let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
     let rates = ends.filter(|end| !end.elapsed.is_zero()).map(|end| end.bytes as f64 * 8.0 / end.elapsed.as_f64());
     let above = rates.filter(|gbps| *gbps > rate * RATE_TOLERANCE);
-    let what = if rate < ANY_PORT { "a link of" } else { "any link, which has less than" };
-    above.map(|gbps| format!("{gbps:.1} Gb/s over {what} {rate} Gb/s")).collect()
+    above.map(|gbps| Contradiction::TooFast { rate: gbps, most: rate, of_any_link: rate >= ANY_PORT }).collect()
 }

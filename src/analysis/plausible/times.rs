@@ -2,6 +2,8 @@
 
 use railgauge_wire::{measure::Latency, unit::Nanoseconds};
 
+use super::Contradiction;
+
 /// Longest time that is surely told apart from longer ones in percentiles and histogram: agents put all
 /// operations of more than a minute together, and halve round trips.
 const TOLD_APART: Nanoseconds = Nanoseconds::from_secs(25);
@@ -9,35 +11,35 @@ const TOLD_APART: Nanoseconds = Nanoseconds::from_secs(25);
 const ROUNDING: f64 = 1.0;
 
 /// What is wrong with a distribution of times.
-pub(super) fn distribution(latency: &Latency) -> Vec<String> {
+pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
     let Latency { samples, min, p50, p90, p99, p999, max, mean, stdev, histogram, .. } = latency;
     let mut found = Vec::new();
     if min.is_zero() {
-        found.push("an operation took 0 ns".to_owned());
+        found.push(Contradiction::NoTime);
     }
     let steps = [("minimum", min), ("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("maximum", max)];
     for pair in steps.windows(2) {
-        let [(lower, low), (upper, high)] = [pair[0], pair[1]];
+        let [(lower, &low), (upper, &high)] = [pair[0], pair[1]];
         if low > high {
-            found.push(format!("a {lower} of {low} ns above a {upper} of {high} ns"));
+            found.push(Contradiction::Order { lower, low, upper, high });
         }
     }
     if !(mean.0.is_finite() && mean.0 >= min.as_f64() && mean.0 <= max.as_f64()) {
-        found.push(format!("a mean of {mean} ns outside of {min} to {max} ns"));
+        found.push(Contradiction::MeanOutside { mean: *mean, min: *min, max: *max });
     }
     if stdev.0 == 0.0 && min < max {
-        found.push(format!("a standard deviation of 0 of values from {min} to {max} ns"));
+        found.push(Contradiction::NoDeviation { min: *min, max: *max });
     }
     // No sample lies farther from the mean than the range is wide.
     if !(stdev.0.is_finite() && stdev.0 >= 0.0 && stdev.0 <= max.saturating_sub(*min).as_f64()) {
-        found.push(format!("a standard deviation of {stdev} ns of values from {min} to {max} ns"));
+        found.push(Contradiction::Deviation { stdev: *stdev, min: *min, max: *max });
     }
     let counted: u128 = histogram.iter().map(|(_, count)| u128::from(*count)).sum();
     let rises = histogram.windows(2).all(|pair| pair[0].0 < pair[1].0);
     if counted != u128::from(*samples) {
-        found.push(format!("{samples} samples, and {counted} in the histogram"));
+        found.push(Contradiction::Samples { samples: *samples, in_histogram: counted });
     } else if !rises {
-        found.push("a histogram whose edges do not rise".to_owned());
+        found.push(Contradiction::Edges);
     }
     // The histogram is held against numbers that fit each other.
     if found.is_empty() {
@@ -71,16 +73,16 @@ fn buckets(latency: &Latency) -> Vec<Bucket> {
 }
 
 /// What a distribution says otherwise than its histogram.
-fn against_histogram(latency: &Latency) -> Vec<String> {
+fn against_histogram(latency: &Latency) -> Vec<Contradiction> {
     let buckets = buckets(latency);
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return Vec::new() };
     let mut found = Vec::new();
     // No bucket is as wide as an octave.
     if latency.min > first.high || first.high > latency.min.saturating_mul(2).saturating_add(Nanoseconds(1)) {
-        found.push(format!("a minimum of {} ns in a bucket up to {} ns", latency.min, first.high));
+        found.push(Contradiction::FirstBucket { min: latency.min, high: first.high });
     }
     if latency.max > last.high || latency.max < last.low {
-        found.push(format!("a maximum of {} ns in a bucket from {} to {} ns", latency.max, last.low, last.high));
+        found.push(Contradiction::LastBucket { max: latency.max, low: last.low, high: last.high });
     }
     let quantiles = [(0.5, "p50", latency.p50), (0.9, "p90", latency.p90), (0.99, "p99", latency.p99)];
     for (part, name, value) in quantiles.into_iter().chain([(0.999, "p99.9", latency.p999)]) {
@@ -89,7 +91,7 @@ fn against_histogram(latency: &Latency) -> Vec<String> {
         let of = |rank: u64| buckets.iter().find(|bucket| bucket.reached >= rank).unwrap_or(last);
         let (low, high) = (of(rank.saturating_sub(1)).low, of(rank.saturating_add(1)).high);
         if value < low || value > high {
-            found.push(format!("a {name} of {value} ns, which the histogram has from {low} to {high} ns"));
+            found.push(Contradiction::Quantile { name, value, low, high });
         }
     }
     found.extend(moments(latency, &buckets));
@@ -97,7 +99,7 @@ fn against_histogram(latency: &Latency) -> Vec<String> {
 }
 
 /// A mean and a standard deviation that samples in these buckets cannot have.
-fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<String> {
+fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<Contradiction> {
     let (mean, stdev, samples) = (latency.mean.0, latency.stdev.0, latency.samples as f64);
     let mut found = Vec::new();
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
@@ -106,16 +108,14 @@ fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<String> {
     let slack = 1e-9 * mean + ROUNDING;
     let (low, high) = (sum(&|low, _| low) / samples - slack, sum(&|_, high| high) / samples + slack);
     if mean < low || mean > high {
-        found.push(format!("a mean of {mean} ns, which the histogram has from {low:.1} to {high:.1} ns"));
+        found.push(Contradiction::Mean { mean, low, high });
     }
     // The nearest and the farthest that each sample can be from the mean.
     let near = sum(&|low, high| (low - mean).max(mean - high).max(0.0).powi(2)) / samples;
     let far = sum(&|low, high| (mean - low).abs().max((high - mean).abs()).powi(2)) / (samples - 1.0).max(1.0);
     let (low, high) = (near.sqrt() * (1.0 - 1e-6) - ROUNDING, far.sqrt() * (1.0 + 1e-6) + ROUNDING);
     if stdev < low || stdev > high {
-        let low = low.max(0.0);
-        found
-            .push(format!("a standard deviation of {stdev} ns, which the histogram has from {low:.1} to {high:.1} ns"));
+        found.push(Contradiction::DeviationOfBuckets { stdev, low: low.max(0.0), high });
     }
     found
 }
@@ -154,12 +154,12 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_measured_is_never_refused(times in prop::collection::vec(1..20_000_000_000u64, 1..300)) {
-            prop_assert_eq!(distribution(&told(times)), Vec::<String>::new());
+            prop_assert_eq!(distribution(&told(times)), Vec::new());
         }
 
         #[test]
         fn nor_is_what_hardly_varies(times in prop::collection::vec(1_000..1_010u64, 1..300)) {
-            prop_assert_eq!(distribution(&told(times)), Vec::<String>::new());
+            prop_assert_eq!(distribution(&told(times)), Vec::new());
         }
     }
 }

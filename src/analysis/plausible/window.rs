@@ -10,8 +10,8 @@ use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsF64},
 };
 
-use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, link::ANY_PORT};
-use crate::analysis::{results::CaseResult, words::count};
+use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, Contradiction, link::ANY_PORT};
+use crate::analysis::results::CaseResult;
 
 /// Share of the time that the plan wants which a window must have lasted. It ends with its last operation, which may have
 /// been a while before its time was over.
@@ -28,7 +28,11 @@ const ANSWER: Duration = Duration::from_secs(2);
 const BESIDE: NanosecondsF64 = NanosecondsF64(1e6);
 
 /// Everything that is wrong with the windows of a pair; `threads` are those of both hosts.
-pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, threads: [Option<u32>; 2]) -> Vec<String> {
+pub(super) fn contradictions(
+    result: &CaseResult<'_>,
+    sample: &Sample,
+    threads: [Option<u32>; 2],
+) -> Vec<Contradiction> {
     let measured = &sample.initiator;
     let longest = sample.waited.unwrap_or(measured.elapsed).max(measured.elapsed);
     let longest = NanosecondsF64::from(longest) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
@@ -43,38 +47,35 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, threads: 
     for (end, threads, longest) in [Some((measured, threads[0], longest)), responder].into_iter().flatten() {
         found.extend(off_slices(result, end));
         if sample.waited.is_some() && NanosecondsF64::from(end.elapsed) > longest {
-            let (took, longest) = (end.elapsed.seconds(), longest.seconds());
-            found.push(format!("a window of {took:.3} s in a pass of {longest:.3} s"));
+            found.push(Contradiction::LongerThanPass { window: end.elapsed, pass: longest });
         }
         let threads = threads.filter(|threads| *threads > 0).unwrap_or(MOST_THREADS);
         if NanosecondsF64::from(end.cpu) > longest * f64::from(threads) {
-            let (cpu, longest) = (end.cpu.seconds(), longest.seconds());
-            found.push(format!("{cpu:.3} s of CPU time of {threads} threads in {longest:.3} s"));
+            found.push(Contradiction::CpuTime { cpu: end.cpu, threads, within: longest });
         }
     }
     found
 }
 
 /// A window that ended long before the time of the plan was over.
-fn too_short(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
+fn too_short(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradiction> {
     let wanted = match result.test.window {
         Window::Duration(time) | Window::Adaptive { at_least: time, .. } => time,
         Window::Iterations(_) => return None,
     };
-    let (took, enough) = (NanosecondsF64::from(measured.elapsed), NanosecondsF64::from(wanted) * ENOUGH);
-    (took < enough)
-        .then(|| format!("a window of {:.6} s, and the plan wants {:.6} s", took.seconds(), wanted.seconds()))
+    let enough = NanosecondsF64::from(wanted) * ENOUGH;
+    let window = measured.elapsed;
+    (NanosecondsF64::from(window) < enough).then_some(Contradiction::TooShort { window, wanted })
 }
 
 /// A window far longer than the plan wants, where the controller did not look how long it waited, and one that it would not
 /// have waited for.
-fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
-    let took = NanosecondsF64::from(sample.initiator.elapsed);
+fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
+    let window = sample.initiator.elapsed;
     let wanted = longest(result);
     let unwatched = wanted.filter(|_| sample.waited.is_none()).map(|wanted| wanted / ENOUGH);
     let most = unwatched.unwrap_or_else(|| limit(result)) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-    (took > most)
-        .then(|| format!("a window of {:.6} s, and the plan has it end within {:.6} s", took.seconds(), most.seconds()))
+    (NanosecondsF64::from(window) > most).then_some(Contradiction::TooLong { window, most })
 }
 
 /// The longest window that the plan wants; tests that end by iterations have none.
@@ -92,14 +93,14 @@ fn limit(result: &CaseResult<'_>) -> NanosecondsF64 {
 }
 
 /// Queue pairs or streams that are not as many as the case has, or do not come to the whole together.
-fn off_lanes(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
+fn off_lanes(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradiction> {
     let (lanes, qps) = (measured.lanes.len(), result.case.cell.qps.max(1) as usize);
     if lanes > 0 && lanes != qps {
-        return Some(format!("{} of {qps}", count(lanes, "lane")));
+        return Some(Contradiction::Lanes { lanes, wanted: qps });
     }
     let sum: u128 = measured.lanes.iter().map(|lane| u128::from(lane.bytes)).sum();
     let off = !measured.lanes.is_empty() && sum.abs_diff(u128::from(measured.bytes)) > slack(result);
-    off.then(|| format!("{} B, of which its {} moved {sum} B", measured.bytes, count(measured.lanes.len(), "lane")))
+    off.then_some(Contradiction::BytesOfLanes { bytes: measured.bytes, lanes, sum })
 }
 
 /// Bytes by which parts may differ from the whole: each queue pair or stream may be inside one message when the window
@@ -110,64 +111,59 @@ fn slack(result: &CaseResult<'_>) -> u128 {
 }
 
 /// Slices with more than the whole, or longer than it.
-fn off_slices(result: &CaseResult<'_>, end: &Measurement) -> Option<String> {
+fn off_slices(result: &CaseResult<'_>, end: &Measurement) -> Option<Contradiction> {
     let sum: u128 = end.slices.iter().map(|bytes| u128::from(*bytes)).sum();
     let told = end.slices.len() as u64;
     if sum > u128::from(end.bytes) + slack(result) {
-        return Some(format!("{} B, and {sum} B in its slices of 100 ms", end.bytes));
+        return Some(Contradiction::BytesOfSlices { bytes: end.bytes, sum });
     }
     // One more than there is room for: ends of threads are not the same moment.
     let too_many = told > end.elapsed / SLICE + 1;
-    too_many.then(|| format!("{} of 100 ms in {:.3} s", count(end.slices.len(), "slice"), end.elapsed.seconds()))
+    too_many.then_some(Contradiction::Slices { slices: end.slices.len(), window: end.elapsed })
 }
 
 /// Less moved in the whole step than in its window, or more than any link carries while the controller waits.
-fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (bytes, moved) = (sample.initiator.bytes, sample.initiator.moved?);
     if moved < bytes {
-        return Some(format!("{bytes} B in the window, and {moved} B with warm-up and all"));
+        return Some(Contradiction::Moved { bytes, moved });
     }
     let time = sample.waited.map_or_else(|| limit(result), NanosecondsF64::from) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
     let most = ANY_PORT / 8.0 * time.0;
-    (moved as f64 > most)
-        .then(|| format!("{moved} B moved in {:.3} s, and no link moves {most:.0} B in it", time.seconds()))
+    (moved as f64 > most).then_some(Contradiction::MovedTooMuch { moved, time, most })
 }
 
 /// Operations of a latency that are not as many as their times, or whose times are not the window: one operation begins when
 /// the one before it ends.
-fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<String> {
+fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradiction> {
     let op = result.case.cell.op;
     let latency = measured.latency.as_ref().filter(|_| result.case.cell.metric == TestMetric::Latency)?;
     if latency.samples != measured.operations {
-        let operations = count(measured.operations as usize, "operation");
-        return Some(format!("{operations}, and times of {}", latency.samples));
+        return Some(Contradiction::Operations { operations: measured.operations, times: latency.samples });
     }
     // Of messages that are answered half of each round trip is told.
     let trips = if op.pulls() || op.is_atomic() { 1.0 } else { 2.0 };
     let (sum, window) = (latency.mean * latency.samples as f64 * trips, NanosecondsF64::from(measured.elapsed));
     if sum > window * CLOCK_TOLERANCE + BESIDE || window > sum * CLOCK_TOLERANCE + BESIDE {
-        let (sum, window) = (sum.seconds(), window.seconds());
-        return Some(format!("a window of {window:.6} s, and its operations took {sum:.6} s one after the other"));
+        return Some(Contradiction::SumOfTimes { window, sum });
     }
-    let (timer, p50) = (NanosecondsF64::from(latency.timer), NanosecondsF64::from(latency.p50) * trips);
-    (timer > p50)
-        .then(|| format!("{timer} ns for one reading of the clock, and {p50} ns for an operation with its reading"))
+    let (timer, operation) = (NanosecondsF64::from(latency.timer), NanosecondsF64::from(latency.p50) * trips);
+    (timer > operation).then_some(Contradiction::Timer { timer, operation })
 }
 
 /// CPU time in which nothing could have been done: over verbs every operation takes a nanosecond at least, over TCP every
 /// mebibyte does, and who polls is busy all the time.
-fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let measured = &sample.initiator;
     let completion = result.attempt(sample)?.link.as_ref()?.settings.get("completion");
     if measured.cpu.is_zero() {
         let polls = completion.is_some_and(|how| how == "poll") && measured.elapsed >= SLICE;
-        let took = measured.elapsed.seconds();
-        return polls.then(|| format!("no CPU time in {took:.6} s in which it polled"));
+        return polls.then_some(Contradiction::NoCpuTime { window: measured.elapsed });
     }
     let least = match result.case.cell.transport {
         Transport::Tcp => measured.bytes >> 20,
         _ => measured.operations,
     };
-    let operations = count(measured.operations as usize, "operation");
-    (measured.cpu < Nanoseconds(least)).then(|| format!("{} ns of CPU time for {operations}", measured.cpu))
+    let (cpu, operations) = (measured.cpu, measured.operations);
+    (cpu < Nanoseconds(least)).then_some(Contradiction::LittleCpuTime { cpu, operations })
 }

@@ -1,6 +1,8 @@
-//! Where wrong bytes arrived, in words.
+//! Where wrong bytes arrived.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
 
 use super::CaseResult;
 use crate::analysis::words::{are, count};
@@ -8,26 +10,55 @@ use crate::analysis::words::{are, count};
 /// Ranks that are named one by one.
 const NAMED: usize = 4;
 
+/// Bytes that arrived and were not sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WrongBytes {
+    /// The host at which they arrived; of a collective the link, in words, unless all are at one host.
+    pub at: String,
+    /// How many.
+    pub wrong: u64,
+    /// Offset of the first; `None` where it is not known.
+    pub first_offset: Option<u64>,
+    /// The ranks at which they arrived; empty for a pair, and where the journal has the sum only.
+    pub ranks: Vec<WrongRank>,
+    /// Ranks of the collective; 0 for a pair.
+    pub of_ranks: usize,
+}
+
+/// A rank at which wrong bytes arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WrongRank {
+    /// The rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// How many arrived there.
+    pub wrong: u64,
+}
+
 impl CaseResult<'_> {
-    /// Where wrong bytes arrived, with the host in front: of a collective that of the ranks, where it is one.
-    pub(super) fn wrong_bytes(&self, wrong: u64) -> String {
+    /// Where wrong bytes arrived.
+    pub(super) fn wrong_bytes(&self, wrong: u64) -> WrongBytes {
         let flow = &self.case.flow;
-        let bytes = are(usize::try_from(wrong).unwrap_or(usize::MAX), "byte");
-        let first = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
-        let place = first.map_or_else(String::new, |offset| format!(", the first at offset {offset}"));
-        if !flow.members.is_empty() {
-            let (host, ranks) = self.wrong_ranks();
-            let front = host.unwrap_or_else(|| self.link_name());
-            return format!("{front}: verify: {bytes} not what the ranks gave{ranks}{place}");
-        }
+        let first_offset = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
         // A read delivers to the initiator, everything else to the responder.
         let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
-        format!("{sink}: verify: {bytes} not what was sent{place}")
+        let mut found =
+            WrongBytes { at: sink.to_string(), wrong, first_offset, ranks: Vec::new(), of_ranks: flow.members.len() };
+        if flow.members.is_empty() {
+            return found;
+        }
+        found.ranks = self.wrong_ranks();
+        let mut hosts: Vec<&str> = found.ranks.iter().map(|rank| rank.host.as_str()).collect();
+        hosts.dedup();
+        found.at = match hosts[..] {
+            [host] => host.to_owned(),
+            _ => self.link_name(),
+        };
+        found
     }
 
-    /// The ranks at which wrong bytes arrived, with their hosts: `, at rank 2 on gpu03`; empty where the journal has the sum only.
-    /// Their host, if all are on one.
-    fn wrong_ranks(&self) -> (Option<String>, String) {
+    fn wrong_ranks(&self) -> Vec<WrongRank> {
         let mut ranks: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
         for account in self.samples.iter().flat_map(|(_, sample)| &sample.ranks) {
             let wrong = account.checked.map_or(0, |checked| checked.wrong);
@@ -36,22 +67,33 @@ impl CaseResult<'_> {
                 known.1 = known.1.saturating_add(wrong);
             }
         }
-        let mut hosts: Vec<&str> = ranks.values().map(|(host, _)| *host).collect();
-        hosts.dedup();
-        let one = |(rank, (host, wrong)): (&u32, &(&str, u64))| {
-            if ranks.len() == 1 { format!("rank {rank} on {host}") } else { format!("rank {rank} on {host} ({wrong})") }
+        ranks.into_iter().map(|(rank, (host, wrong))| WrongRank { rank, host: host.to_owned(), wrong }).collect()
+    }
+}
+
+impl WrongBytes {
+    /// `, at rank 2 on gpu03`; empty where no rank is known.
+    fn at_ranks(&self) -> String {
+        let one = |WrongRank { rank, host, wrong }: &WrongRank| match self.ranks.len() {
+            1 => format!("rank {rank} on {host}"),
+            _ => format!("rank {rank} on {host} ({wrong})"),
         };
-        let named: Vec<String> = ranks.iter().take(NAMED).map(one).collect();
-        let words = match ranks.len() {
+        let named = self.ranks.iter().take(NAMED).map(one).collect::<Vec<_>>().join(", ");
+        match self.ranks.len() {
             0 => String::new(),
-            all if all == self.case.flow.members.len() && all > NAMED => format!(", at each of the {all} ranks"),
-            all if all > NAMED => format!(", at {} and {} more", named.join(", "), count(all - NAMED, "rank")),
-            _ => format!(", at {}", named.join(", ")),
-        };
-        let host = match hosts[..] {
-            [host] => Some(host.to_owned()),
-            _ => None,
-        };
-        (host, words)
+            all if all == self.of_ranks && all > NAMED => format!(", at each of the {all} ranks"),
+            all if all > NAMED => format!(", at {named} and {} more", count(all - NAMED, "rank")),
+            _ => format!(", at {named}"),
+        }
+    }
+}
+
+/// The host in front: `gpu03: verify: 8 bytes are not what was sent, the first at offset 4096`.
+impl fmt::Display for WrongBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = are(usize::try_from(self.wrong).unwrap_or(usize::MAX), "byte");
+        let what = if self.of_ranks == 0 { "was sent" } else { "the ranks gave" };
+        write!(f, "{}: verify: {bytes} not what {what}{}", self.at, self.at_ranks())?;
+        self.first_offset.map_or(Ok(()), |offset| write!(f, ", the first at offset {offset}"))
     }
 }

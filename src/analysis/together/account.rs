@@ -10,6 +10,7 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
+use super::Stray;
 use crate::analysis::results::CaseResult;
 
 /// One end's account of a flow.
@@ -33,7 +34,7 @@ pub(super) fn accounts<'s>(result: &'s CaseResult<'_>, sample: &'s Sample) -> Ve
 impl Account<'_> {
     /// Why this account is none of the pass: its window began before anything was planned, or after the controller had its
     /// answer. That is the word of its host alone and says nothing about other flows.
-    pub(super) fn stray(&self, result: &CaseResult<'_>, sample: &Sample) -> Option<String> {
+    pub(super) fn stray(&self, result: &CaseResult<'_>, sample: &Sample) -> Option<Stray> {
         let (planned, began, test) = (self.planned.at, self.end.started, result.test);
         // Without a clock or a window there is no place to judge.
         if planned.is_zero() || began.is_zero() {
@@ -45,21 +46,15 @@ impl Account<'_> {
         // Arming the responders may take as long as the test's deadline and delay what is waited for.
         let window = if let Window::Duration(time) = test.window { time } else { Nanoseconds::ZERO };
         let waited = sample.waited.unwrap_or(window).saturating_add(test.deadline.into());
-        let (off, side, most) = match began < planned {
-            true => (planned - began, "before", before),
-            false => (began - planned, "after", waited.saturating_add(slack)),
+        let (off, after, most) = match began < planned {
+            true => (planned - began, false, before),
+            false => (began - planned, true, waited.saturating_add(slack)),
         };
-        (off > most).then(|| {
-            let off = off.seconds();
-            format!(
-                "{}: measure: its window began {off:.1} s {side} the start that all flows of the round had",
-                self.host
-            )
-        })
+        (off > most).then(|| Stray { host: self.host.to_owned(), off, after })
     }
 }
 
 /// What a flow's ends say of when they ran that cannot be, each with its host.
-pub fn strays(result: &CaseResult<'_>, sample: &Sample) -> Vec<String> {
+pub fn strays(result: &CaseResult<'_>, sample: &Sample) -> Vec<Stray> {
     accounts(result, sample).iter().filter_map(|account| account.stray(result, sample)).collect()
 }

@@ -6,6 +6,7 @@
 
 mod account;
 mod ceilings;
+mod scattered;
 mod scope;
 
 use std::{
@@ -26,6 +27,7 @@ use railgauge_wire::{
     terms::Metric,
     unit::{Nanoseconds, NanosecondsI64},
 };
+pub use scattered::{Scattered, Stray};
 pub use scope::Subjects;
 
 use super::{
@@ -54,7 +56,7 @@ pub struct Pass {
     /// Flows that were measured in it.
     pub flows: Vec<FlowShare>,
     /// What speaks against all of them.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Scattered>,
 }
 
 /// One flow of a pass.
@@ -186,7 +188,7 @@ fn key(case: &Case, repeat: u32, start: Nanoseconds) -> Key<'_> {
 fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
     let mut doubts = Vec::new();
     if members.len() < planned {
-        doubts.push(format!("only {} of {planned} flows of the round were measured together", members.len()));
+        doubts.push(Scattered::FlowsMissing { measured: members.len(), planned });
     }
     let overlap = match overlap(members) {
         Ok(overlap) => Some(overlap),
@@ -230,28 +232,23 @@ fn on(start: Moment, (from, until): (NanosecondsI64, NanosecondsI64)) -> (Nanose
 /// When all flows ran, after the planned start.
 ///
 /// # Errors
-/// A clock is not known well enough, an end does not say when it ran or what it moved when, or that time is too short; in
-/// words.
-fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, NanosecondsI64), String> {
+/// A clock is not known well enough, an end does not say when it ran or what it moved when, or that time is too short.
+fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, NanosecondsI64), Scattered> {
     let (mut from, mut until) = ((NanosecondsI64::MIN, ""), (NanosecondsI64::MAX, ""));
     let mut window = Nanoseconds::ZERO;
     for (result, sample) in members {
-        let together = sample.together.ok_or("a flow does not say when it ran")?;
+        let together = sample.together.ok_or(Scattered::NoTime)?;
         let flow = &result.case.flow;
         for (host, moment) in [(&flow.from.host, together.from), (&flow.to.host, together.to)] {
             if moment.error > SLICE {
-                let error = moment.error.milliseconds();
-                return Err(format!("{host}: its clock is known to ± {error:.0} ms only, flows at once need ± 100 ms"));
+                return Err(Scattered::Clock { host: host.to_string(), error: moment.error });
             }
         }
         let (strays, told): (Vec<_>, Vec<_>) =
             accounts(result, sample).into_iter().partition(|account| account.stray(result, sample).is_some());
         // The other end shows that the flow ran beside the others. Without it they may have had less company than planned.
         if let ([], [stray, ..]) = (told.as_slice(), strays.as_slice()) {
-            let host = stray.host;
-            return Err(format!(
-                "{host}: it says that its flow ran at another time, and no other host says when it did"
-            ));
+            return Err(Scattered::Stray { host: stray.host.to_owned() });
         }
         for Account { host, planned: moment, end } in told {
             tells_when(host, moment, end)?;
@@ -268,12 +265,8 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, Na
     let ((from, latest), (until, first)) = (from, until);
     let common = until.saturating_sub(from).max(NanosecondsI64::ZERO);
     if common.as_f64() < ENOUGH * window.as_f64() || common == NanosecondsI64::ZERO {
-        let (common, window) = (common.seconds(), window.seconds());
-        let (from, until) = (from.seconds(), until.seconds());
-        return Err(format!(
-            "all flows of the round ran together for {common:.2} of {window:.2} s only: {latest} began last, {from:.2} s after \
-             the planned start, and {first} ended first, at {until:.2} s"
-        ));
+        let (latest, first) = (latest.to_owned(), first.to_owned());
+        return Err(Scattered::TooShort { common, window, latest, from, first, until });
     }
     Ok((from, until))
 }
@@ -282,16 +275,16 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, Na
 /// it stood still while the others ran.
 ///
 /// # Errors
-/// It does not; in words.
-fn tells_when(host: &str, moment: Moment, end: &Measurement) -> Result<(), String> {
+/// It does not.
+fn tells_when(host: &str, moment: Moment, end: &Measurement) -> Result<(), Scattered> {
     // Clocks count from the start of the host: none shows zero while an agent runs on it.
     if moment.at.is_zero() || end.started.is_zero() || end.elapsed.is_zero() {
-        return Err(format!("{host}: it does not say when it ran beside the other flows of its round"));
+        return Err(Scattered::EndWithoutTime { host: host.to_owned() });
     }
     let (told, whole) = (end.slices.len() as u64, end.elapsed / SLICE);
     // Over TCP the slices are those of the receiver, whose window is a little shorter.
     if whole.abs_diff(told) > (whole / 10).max(2) {
-        return Err(format!("{host}: it says what it moved every 100 ms for {told} of {whole} times only"));
+        return Err(Scattered::SlicesMissing { host: host.to_owned(), told, whole });
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ use crate::analysis::{
     results::{State, results},
     row::Row,
     rows::rows,
+    truth::Doubt,
     verdict::{Kind, Status, Verdict, verdicts},
 };
 
@@ -188,7 +189,7 @@ fn a_flow_that_ran_by_itself_is_no_number() {
         for result in results {
             assert_eq!(result.state, State::Contaminated);
             let wanted = "all flows of the round ran together for 0.50 of 2.00 s only: h2 began last, 1.50 s after";
-            assert!(result.doubts[0].starts_with(wanted), "{:?}", result.doubts);
+            assert!(result.doubts[0].to_string().starts_with(wanted), "{:?}", result.doubts);
         }
     });
 }
@@ -198,7 +199,8 @@ fn a_clock_that_is_not_known_is_no_number() {
     let unsure = Made { error: 150 * MS, ..GOOD };
     judged(INCAST, &[Some(GOOD), Some(unsure), Some(GOOD)], |results, rows| {
         assert!(of(rows, Metric::Bandwidth).iter().all(|(value, _)| value.is_none()));
-        assert_eq!(results[0].doubts, ["h2: its clock is known to ± 150 ms only, flows at once need ± 100 ms"]);
+        let clock = Scattered::Clock { host: "h2".into(), error: Nanoseconds(150_000_000) };
+        assert_eq!(results[0].doubts, [Doubt::Round(clock)]);
     });
 }
 
@@ -207,7 +209,7 @@ fn a_flow_that_is_missing_makes_the_others_doubtful() {
     judged(INCAST, &[Some(GOOD), None, Some(GOOD)], |results, _| {
         let states: Vec<State> = results.iter().map(|result| result.state).collect();
         assert_eq!(states, [State::Contaminated, State::NotRun, State::Contaminated]);
-        assert_eq!(results[0].doubts, ["only 2 of 3 flows of the round were measured together"]);
+        assert_eq!(results[0].doubts, [Doubt::Round(Scattered::FlowsMissing { measured: 2, planned: 3 })]);
     });
 }
 
@@ -222,7 +224,7 @@ fn the_bytes_of_a_shared_nic_are_those_of_all_its_flows() {
     let hidden = Some(Made { seen: payload / 100 * 112, ..GOOD });
     judged(OUTCAST, &[hidden; 3], |results, _| {
         assert!(results.iter().all(|result| result.state == State::Contaminated));
-        assert!(results[0].doubts[0].contains("foreign traffic"), "{:?}", results[0].doubts);
+        assert!(results[0].doubts[0].to_string().contains("foreign traffic"), "{:?}", results[0].doubts);
     });
 }
 
@@ -233,7 +235,11 @@ fn spoilt(change: impl Fn(&mut Sample)) -> (Vec<State>, Vec<String>, Vec<Option<
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
     let values = of(&rows, Metric::Bandwidth).into_iter().map(|(value, _)| value).collect();
-    (results.iter().map(|result| result.state).collect(), results[1].doubts.clone(), values)
+    (
+        results.iter().map(|result| result.state).collect(),
+        results[1].doubts.iter().map(Doubt::to_string).collect(),
+        values,
+    )
 }
 
 #[test]
@@ -296,7 +302,7 @@ fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
             let results = results(&journal).unwrap();
             let states: Vec<State> = results.iter().map(|result| result.state).collect();
             assert_eq!(states, [State::Measured, State::Impossible, State::Measured], "{:?}", results[0].doubts);
-            let said = &results[1].lacks.impossible[0];
+            let said = results[1].lacks.impossible[0].to_string();
             assert!(said.starts_with(&format!("{host}: ")) && said.contains("1000.0 s"), "{said}");
             let rows = rows(&journal, &results);
             let values: Vec<_> = of(&rows, Metric::Bandwidth).into_iter().map(|(value, _)| value).collect();
@@ -319,7 +325,7 @@ fn samples_of_other_repeats_are_no_flows_of_a_pass() {
     let again = Try { repeat: 1, ..journal.tries[0].clone() };
     journal.tries.push(again);
     let results = results(&journal).unwrap();
-    assert!(results[0].doubts[0].starts_with("only "), "{:?}", results[0].doubts);
+    assert!(results[0].doubts[0].to_string().starts_with("only "), "{:?}", results[0].doubts);
 }
 
 /// What an expectation of `metric` over a group or rail judges, by the names of its rows.

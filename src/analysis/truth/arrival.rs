@@ -6,7 +6,7 @@
 
 use railgauge_model::journal::event::{Case, Sample};
 
-use super::{LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
+use super::{Doubt, LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
 
 /// What counts packets that leave, what counts those that arrive, and the share that may differ.
 ///
@@ -19,7 +19,7 @@ const COUNTS: [(&str, &str, f64); 2] = [
 ];
 
 /// Why not to trust a sample whose flow has both NICs to itself.
-pub fn missing(case: &Case, sample: &Sample) -> Vec<String> {
+pub fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
     if sample.together.is_some() {
         return Vec::new();
     }
@@ -33,11 +33,8 @@ pub fn missing(case: &Case, sample: &Sample) -> Vec<String> {
         let Some((sent, received, left, came, tolerance)) = counted else { continue };
         let lost = sent.saturating_sub(received);
         if lost > LOSS_ALLOWANCE && lost as f64 > tolerance * sent as f64 {
-            let share = 100.0 * lost as f64 / sent as f64;
-            found.push(format!(
-                "{sender}: {lost} of the {sent} packets that left it ({share:.2} %) did not arrive at {receiver}: lost on \
-                 the way, or sent to somebody else ({left} against {came})"
-            ));
+            let (host, peer) = (sender.to_owned(), receiver.to_owned());
+            found.push(Doubt::NotArrived { host, peer, sent, lost, counters: [left, came] });
         }
     }
     found

@@ -3,7 +3,7 @@
 use railgauge_model::journal::event::{Case, LinkRecord};
 use railgauge_wire::facts::Traffic;
 
-use super::Ends;
+use super::{Doubt, Ends};
 use crate::analysis::ceiling::LinkEnd;
 
 /// Share of a port's rate that something else may take while we are still idle: file systems and monitoring are below.
@@ -13,12 +13,12 @@ const CARRIED_UNKNOWN: f64 = 8e6;
 
 /// Reasons not to trust any sample of a case: a NIC that was busy when its host was looked at, before the run had sent
 /// anything; and path MTUs that differ, unless the plan names one (`mtu_named`).
-pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<String> {
+pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<Doubt> {
     let ends = [
         (&*case.flow.from.host, &*link.from_device, LinkEnd::find(from, &link.from_device)),
         (&*case.flow.to.host, &*link.to_device, LinkEnd::find(to, &link.to_device)),
     ];
-    let mut found: Vec<String> = ends.iter().filter_map(|(host, device, end)| busy(host, device, end)).collect();
+    let mut found: Vec<Doubt> = ends.iter().filter_map(|(host, device, end)| busy(host, device, end)).collect();
     let mtus = ends.each_ref().map(|(_, _, end)| end.port.and_then(|port| port.mtu));
     if let ([Some(near), Some(far)], false) = (mtus, mtu_named)
         && near != far
@@ -26,26 +26,24 @@ pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_na
         let (small, large) = if near < far { (0, 1) } else { (1, 0) };
         let ((host, device, _), (other, ..)) = (&ends[small], &ends[large]);
         let (mtu, possible) = (near.min(far), near.max(far));
-        found.push(format!(
-            "{host}: the path MTU of {device} is {mtu}, that of {other} {possible}: the packets are smaller than they \
-             could be (a plan that means it says so with the knob `mtu`)"
-        ));
+        let (host, device, peer) = ((*host).to_owned(), (*device).to_owned(), (*other).to_owned());
+        found.push(Doubt::MtuDiffers { host, device, mtu, peer, possible });
     }
     found
 }
 
 /// The idle look: what a port carried before the run began.
-fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<String> {
+fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<Doubt> {
     let port = end.port?;
     let Traffic { received, sent } = port.traffic.or(end.interface.and_then(|interface| interface.traffic))?;
     // An emulated device makes its rate up.
     let rate = port.rate_gbps.filter(|_| end.device.is_some_and(|device| !device.software));
     let most = rate.map_or(CARRIED_UNKNOWN, |gbps| gbps * 1e9 * CARRIED);
-    (received.max(sent) > most).then(|| {
-        let (sent, received) = (sent / 1e6, received / 1e6);
-        format!(
-            "{host}: {device} was busy before the run sent anything: {sent:.0} Mb/s sent, {received:.0} Mb/s received"
-        )
+    (received.max(sent) > most).then(|| Doubt::Busy {
+        host: host.to_owned(),
+        device: device.to_owned(),
+        sent,
+        received,
     })
 }
 
@@ -69,7 +67,8 @@ mod tests {
     }
 
     fn found(from: &HostFacts, to: &HostFacts, mtu_named: bool) -> Vec<String> {
-        known_before(&case(Op::Write), &link(), (Some(from), Some(to)), mtu_named)
+        let found = known_before(&case(Op::Write), &link(), (Some(from), Some(to)), mtu_named);
+        found.iter().map(Doubt::to_string).collect()
     }
 
     #[test]

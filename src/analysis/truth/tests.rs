@@ -50,7 +50,8 @@ fn sample(from: &[(&str, u64)], to: &[(&str, u64)]) -> Sample {
 
 fn judged(op: Op, from: &[(&str, u64)], to: &[(&str, u64)]) -> Vec<String> {
     let (case, link, sample) = (case(op), link(), sample(from, to));
-    doubts(&case, false, &link, (None, None), &sample, &alone(&case, &link, &sample))
+    let found = doubts(&case, false, &link, (None, None), &sample, &alone(&case, &link, &sample));
+    found.iter().map(Doubt::to_string).collect()
 }
 
 #[test]

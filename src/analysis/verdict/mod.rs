@@ -42,7 +42,7 @@ use super::{
     journal::Journal,
     localise::{Localisation, localise},
     outliers::{Link, outliers},
-    results::{self, CaseResult, State},
+    results::{self, CaseResult, Objections, State},
     row::Row,
     together,
     words::size,
@@ -218,7 +218,7 @@ pub struct Verdict {
 pub const OFFENDERS: usize = 50;
 
 /// A case that does not simply count as measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trouble {
     /// Number of the case.
     pub case: u64,
@@ -247,8 +247,9 @@ pub struct Trouble {
     /// What failed, where something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failed>,
-    /// Which host, stage and cause.
-    pub error: String,
+    /// What stands against it: which host, stage and cause, in words and as fields.
+    #[serde(flatten)]
+    pub against: Objections,
     /// The next thing to look at or do, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
@@ -453,7 +454,7 @@ fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
         dst_rail: case.flow.to.rail,
         state: result.state,
         failure: result.failure.map(Failed::of),
-        error: result.error().unwrap_or_default(),
+        against: result.against(),
         remedy: result.remedy().cloned(),
         counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
     })

@@ -41,12 +41,12 @@ pub struct TroubleLink {
 
 /// Groups troubles: wrong bytes first, then by the number of cases.
 pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
-    let mut order: Vec<(State, &str, Vec<&Trouble>)> = Vec::new();
-    let mut known: HashMap<(State, &str), usize> = HashMap::new();
+    let mut order: Vec<(State, String, Vec<&Trouble>)> = Vec::new();
+    let mut known: HashMap<(State, String), usize> = HashMap::new();
     for trouble in troubles {
-        let key = (trouble.state, trouble.error.as_str());
-        let place = *known.entry(key).or_insert_with(|| {
-            order.push((key.0, key.1, Vec::new()));
+        let (state, error) = (trouble.state, trouble.against.to_string());
+        let place = *known.entry((state, error.clone())).or_insert_with(|| {
+            order.push((state, error, Vec::new()));
             order.len() - 1
         });
         order[place].2.push(trouble);
@@ -57,7 +57,7 @@ pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
         .map(|(state, error, cases)| TroubleGroup {
             state,
             wrong: state == State::Wrong,
-            error: error.to_owned(),
+            error,
             help: cases.first().and_then(|case| case.remedy.as_ref()).map_or_else(String::new, super::hosts::help),
             cases: cases.len(),
             links: links(&cases),

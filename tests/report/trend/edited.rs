@@ -2,6 +2,7 @@
 
 use railgauge::analysis::{
     history::Run,
+    row::Untrusted,
     trend::{Options, State, Watched, day},
 };
 
@@ -88,7 +89,7 @@ fn plans_that_are_run_side_by_side_are_two() {
 #[test]
 fn a_link_without_a_value_since_the_edit_is_missing_and_one_that_is_planned_no_more_is_not() {
     let mut runs = edited(6, EDITED + 3, false, |_| ());
-    runs[EDITED as usize..].iter_mut().for_each(|run| run.readings[0].value = Err("no value".into()));
+    runs[EDITED as usize..].iter_mut().for_each(|run| run.readings[0].value = Err(Untrusted::NoValue));
     let found = watch(runs, &Options::default());
     assert_eq!((found.exit_code, found.missing.len()), (3, 1), "{}", found.sentence);
     assert_eq!((found.missing[0].last.clone(), found.missing[0].nights), (Some(night(39)), 3));

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use railgauge::analysis::{
     history::{self, Run, RunError},
+    row::Untrusted,
     trend::{History, Options, Rule, State, Trend, Watched, Way, day, trend},
     verdict::Status,
 };
@@ -35,7 +36,7 @@ pub(super) fn run(of: &Run, night: u32, again: u32, dice: &mut Dice, level: impl
     run.run_id = format!("{night}-{again}");
     for (at, reading) in run.readings.iter_mut().enumerate() {
         let noise = (0.01 * dice.normal()).exp();
-        reading.value = level(at).map(|level| level * noise).ok_or_else(|| "no value".to_owned());
+        reading.value = level(at).map(|level| level * noise).ok_or(Untrusted::NoValue);
     }
     run
 }

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use railgauge::analysis::{
     history::Run,
+    row::Untrusted,
     trend::{Options, State, day},
 };
 
@@ -28,7 +29,7 @@ fn a_pair_of_a_plan_that_rotates_without_a_value_is_missing() {
     let runs = || rotating(40, 1, |_, _| false);
     // In the last night alone.
     let mut last = runs();
-    last[39].readings[0].value = Err("no value".into());
+    last[39].readings[0].value = Err(Untrusted::NoValue);
     let found = watch(last, &Options::default());
     assert_eq!((found.missing.len(), found.exit_code), (1, 3), "{}", found.sentence);
     // Whenever its turn came.
@@ -37,7 +38,7 @@ fn a_pair_of_a_plan_that_rotates_without_a_value_is_missing() {
     let pair = name(&never[39], 0);
     for run in &mut never {
         let of: Vec<usize> = (0..run.readings.len()).filter(|&at| name(run, at) == pair).collect();
-        of.into_iter().for_each(|at| run.readings[at].value = Err("no value".into()));
+        of.into_iter().for_each(|at| run.readings[at].value = Err(Untrusted::NoValue));
     }
     let found = watch(never, &Options::default());
     assert_eq!((found.missing.len(), found.exit_code), (1, 3), "{}", found.sentence);

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use railgauge::analysis::{
     history::Run,
+    row::Untrusted,
     trend::{Options, State, Trend, day},
 };
 use railgauge_model::plan::model::Pattern;
@@ -152,7 +153,7 @@ fn nights_without_a_value_are_those_of_its_turns() {
     let mut runs = leaves(10, 30, |_, _| Some(1.0));
     let name = |run: &Run, at: usize| run.cases[usize::try_from(run.readings[at].case).unwrap()].flow.name();
     let pair = name(&runs[29], 0);
-    runs[29].readings[0].value = Err("no value".into());
+    runs[29].readings[0].value = Err(Untrusted::NoValue);
     let found = watch(runs, &Options::default());
     let missing: Vec<(&str, usize)> = found.missing.iter().map(|one| (one.link.as_str(), one.nights)).collect();
     assert_eq!(missing, [(pair.as_str(), 1)], "{}", found.sentence);
@@ -236,7 +237,7 @@ fn a_host_is_not_hidden_by_what_was_once_wrong_with_its_uplinks() {
 #[test]
 fn a_pair_that_failed_is_not_missing_on_nights_of_others() {
     let mut runs = leaves(12, 30, |_, _| Some(1.0));
-    runs[28].readings[0].value = Err("no value".into());
+    runs[28].readings[0].value = Err(Untrusted::NoValue);
     let found = watch(runs, &Options::default());
     assert_eq!((found.missing.len(), found.unanswered, found.exit_code), (0, 0, 0), "{}", found.sentence);
 }
@@ -257,7 +258,7 @@ fn a_pair_that_failed_turn_after_turn_is_missing_on_nights_of_others() {
         let mut runs = leaves(12, 30, |_, _| Some(1.0));
         for &night in failed {
             let at = (0..runs[night].readings.len()).find(|&at| pair(&runs[night], at) == name).unwrap();
-            runs[night].readings[at].value = Err("no value".into());
+            runs[night].readings[at].value = Err(Untrusted::NoValue);
         }
         let found = watch(runs, &Options::default());
         let missing: Vec<(String, usize)> = found.missing.iter().map(|one| (one.link.clone(), one.nights)).collect();
@@ -279,7 +280,7 @@ fn what_a_plan_measures_no_more_is_not_missing() {
             let cases = run.cases.clone();
             let of = |case: u64| &cases[usize::try_from(case).unwrap()].flow;
             let lost = run.readings.iter_mut().filter(|reading| *of(reading.case).from.host == *"gpu007");
-            lost.for_each(|reading| reading.value = Err("no value".into()));
+            lost.for_each(|reading| reading.value = Err(Untrusted::NoValue));
         }
         runs[20..].iter_mut().for_each(edit);
         let found = watch(runs, &Options::default());

@@ -1,0 +1,105 @@
+//! What a sample lacks, and what of it cannot be true, with the host it is about.
+
+use std::fmt;
+
+use railgauge_wire::{terms::Metric, unit::Nanoseconds};
+use serde::Serialize;
+
+use super::Contradiction;
+use crate::analysis::{together::Stray, value::Senseless};
+
+/// A value that a case's metrics need and that is not there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Absent {
+    /// The host.
+    pub host: String,
+    /// What is not there.
+    #[serde(flatten)]
+    pub what: Lack,
+}
+
+/// What is not there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "lack", rename_all = "kebab-case")]
+pub enum Lack {
+    /// What carried the sample.
+    Link,
+    /// A window in which something was measured.
+    Window {
+        /// Operations that were completed.
+        operations: u64,
+        /// Payload bytes.
+        bytes: u64,
+        /// Its length.
+        elapsed: Nanoseconds,
+    },
+    /// What the responder counted.
+    Responder,
+    /// Samples of the latency.
+    LatencySamples,
+    /// A value above zero.
+    AboveZero {
+        /// The metric.
+        metric: Metric,
+        /// Its value, in the metric's unit.
+        value: f64,
+    },
+    /// The metric.
+    Metric {
+        /// The metric.
+        metric: Metric,
+    },
+    /// Accounts that make sense.
+    Sense {
+        /// Why they make none.
+        why: Senseless,
+    },
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = &self.host;
+        match &self.what {
+            Lack::Link => write!(f, "{host}: open: the sample does not say what carried it"),
+            Lack::Window { operations, bytes, elapsed } => write!(
+                f,
+                "{host}: measure: the window holds no measurement ({operations} operations, {bytes} B, {elapsed} ns)"
+            ),
+            Lack::Responder => write!(f, "{host}: measure: the responder counted nothing"),
+            Lack::LatencySamples => write!(f, "{host}: measure: the latency has no samples"),
+            Lack::AboveZero { metric, value } => write!(f, "{host}: measure: a {metric} of {value}"),
+            Lack::Metric { metric } => write!(f, "{host}: measure: the sample holds no {metric}"),
+            Lack::Sense { why } => write!(f, "{host}: measure: {why}"),
+        }
+    }
+}
+
+/// A value that cannot be true.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "impossible", rename_all = "kebab-case")]
+pub enum Impossible {
+    /// A sample of a host that never answered in the run.
+    Stranger {
+        /// The host.
+        host: String,
+    },
+    /// A sample contradicts itself, the link, or the controller's clock.
+    Sample {
+        /// The host.
+        host: String,
+        /// By what.
+        what: Contradiction,
+    },
+    /// An end of a flow at once ran at another time.
+    Stray(Stray),
+}
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stranger { host } => write!(f, "{host}: connect: the host never answered in this run"),
+            Self::Sample { host, what } => write!(f, "{host}: measure: {what}"),
+            Self::Stray(stray) => stray.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Why flows at once did not run together, or why nobody knows whether they did.
+
+use std::fmt;
+
+use railgauge_wire::unit::{Nanoseconds, NanosecondsI64};
+use serde::Serialize;
+
+/// What keeps the flows of a round from being laid over each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "round", rename_all = "kebab-case")]
+pub enum Scattered {
+    /// Flows of the round are missing.
+    FlowsMissing {
+        /// Flows that were measured together.
+        measured: usize,
+        /// Flows of the round.
+        planned: usize,
+    },
+    /// A flow does not say when it ran.
+    NoTime,
+    /// A sample does not say when it ran.
+    NoTimeOfSample,
+    /// A clock is not known well enough.
+    Clock {
+        /// The host.
+        host: String,
+        /// By how much it may be off.
+        error: Nanoseconds,
+    },
+    /// A flow ran at another time by the word of one end, and no other end says when it did.
+    Stray {
+        /// That end's host.
+        host: String,
+    },
+    /// The flows ran together for too short a time.
+    TooShort {
+        /// For how long.
+        common: NanosecondsI64,
+        /// How long they were to run.
+        window: Nanoseconds,
+        /// The host that began last.
+        latest: String,
+        /// When it did, after the planned start.
+        from: NanosecondsI64,
+        /// The host that ended first.
+        first: String,
+        /// When it did, after the planned start.
+        until: NanosecondsI64,
+    },
+    /// An end does not say when it ran.
+    EndWithoutTime {
+        /// Its host.
+        host: String,
+    },
+    /// An end says for part of the time only what it moved.
+    SlicesMissing {
+        /// Its host.
+        host: String,
+        /// Stretches of 100 ms that it tells of.
+        told: u64,
+        /// Stretches of 100 ms of its window.
+        whole: u64,
+    },
+}
+
+impl fmt::Display for Scattered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FlowsMissing { measured, planned } => {
+                write!(f, "only {measured} of {planned} flows of the round were measured together")
+            }
+            Self::NoTime => f.write_str("a flow does not say when it ran"),
+            Self::NoTimeOfSample => {
+                f.write_str("the sample does not say when it ran beside the other flows of its round")
+            }
+            Self::Clock { host, error } => {
+                let error = error.milliseconds();
+                write!(f, "{host}: its clock is known to ± {error:.0} ms only, flows at once need ± 100 ms")
+            }
+            Self::Stray { host } => {
+                write!(f, "{host}: it says that its flow ran at another time, and no other host says when it did")
+            }
+            Self::TooShort { common, window, latest, from, first, until } => {
+                let (common, window) = (common.seconds(), window.seconds());
+                let (from, until) = (from.seconds(), until.seconds());
+                write!(
+                    f,
+                    "all flows of the round ran together for {common:.2} of {window:.2} s only: {latest} began last, \
+                     {from:.2} s after the planned start, and {first} ended first, at {until:.2} s"
+                )
+            }
+            Self::EndWithoutTime { host } => {
+                write!(f, "{host}: it does not say when it ran beside the other flows of its round")
+            }
+            Self::SlicesMissing { host, told, whole } => {
+                write!(f, "{host}: it says what it moved every 100 ms for {told} of {whole} times only")
+            }
+        }
+    }
+}
+
+/// An account of a flow that is none of its pass, by the word of its host alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stray {
+    /// The host.
+    pub host: String,
+    /// Time between the planned start and that of its window.
+    pub off: Nanoseconds,
+    /// Whether it began after the planned start.
+    pub after: bool,
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (host, off, side) = (&self.host, self.off.seconds(), if self.after { "after" } else { "before" });
+        write!(f, "{host}: measure: its window began {off:.1} s {side} the start that all flows of the round had")
+    }
+}

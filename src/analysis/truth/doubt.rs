@@ -1,0 +1,163 @@
+//! Why a sample must not be trusted, as fields.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::analysis::together::Scattered;
+
+/// A reason not to trust a sample. Amounts are bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "doubt", rename_all = "kebab-case")]
+pub enum Doubt {
+    /// What the run noted while it measured.
+    Noted {
+        /// In words.
+        cause: String,
+    },
+    /// A counter of an event of which one is enough moved.
+    Event {
+        /// The host.
+        host: String,
+        /// Name of the counter.
+        counter: &'static str,
+        /// By how much it moved.
+        times: u64,
+        /// What it counts.
+        meaning: &'static str,
+    },
+    /// Packets were lost, damaged or sent again.
+    Loss {
+        /// The host.
+        host: String,
+        /// Name of the counter.
+        counter: &'static str,
+        /// By how much it moved.
+        times: u64,
+        /// Packets that the sample took, about.
+        packets: f64,
+        /// What it counts.
+        meaning: &'static str,
+    },
+    /// Packets left one end and did not arrive at the other.
+    NotArrived {
+        /// The host that they left.
+        host: String,
+        /// The other end.
+        peer: String,
+        /// Packets that left.
+        sent: u64,
+        /// How many of them did not arrive.
+        lost: u64,
+        /// Counters of both.
+        counters: [&'static str; 2],
+    },
+    /// A NIC counted more than the payload with its headers.
+    ForeignBytes {
+        /// The host.
+        host: String,
+        /// `sent` or `received`.
+        way: &'static str,
+        /// What the NIC counted.
+        seen: f64,
+        /// Payload of all flows.
+        payload: f64,
+        /// The payload with its headers.
+        with_headers: f64,
+        /// Name of the counter.
+        counter: &'static str,
+    },
+    /// A NIC counted less than the payload.
+    OtherWay {
+        /// The host.
+        host: String,
+        /// `sent` or `received`.
+        way: &'static str,
+        /// What the NIC counted.
+        seen: f64,
+        /// Payload of all flows.
+        payload: f64,
+        /// Name of the counter.
+        counter: &'static str,
+    },
+    /// A NIC was busy before the run sent anything.
+    Busy {
+        /// The host.
+        host: String,
+        /// Its device.
+        device: String,
+        /// Bits per second that left.
+        sent: f64,
+        /// Bits per second that arrived.
+        received: f64,
+    },
+    /// The path MTUs of both ends differ, and the plan names none.
+    MtuDiffers {
+        /// The host with the smaller one.
+        host: String,
+        /// Its device.
+        device: String,
+        /// Its path MTU in bytes.
+        mtu: u32,
+        /// The other end.
+        peer: String,
+        /// The path MTU there.
+        possible: u32,
+    },
+    /// The flows of its round did not run together.
+    Round(Scattered),
+}
+
+fn mib(bytes: f64) -> f64 {
+    bytes / f64::from(1 << 20)
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Noted { cause } => f.write_str(cause),
+            Self::Event { host, counter, times, meaning } => write!(f, "{host}: {meaning} ({counter} +{times})"),
+            Self::Loss { host, counter, times, packets, meaning } => {
+                let share = 100.0 * *times as f64 / packets;
+                write!(f, "{host}: {meaning}: {counter} +{times}, {share:.2} % of about {packets:.0} packets")
+            }
+            Self::NotArrived { host, peer, sent, lost, counters: [left, came] } => {
+                let share = 100.0 * *lost as f64 / *sent as f64;
+                write!(
+                    f,
+                    "{host}: {lost} of the {sent} packets that left it ({share:.2} %) did not arrive at {peer}: lost on the \
+                     way, or sent to somebody else ({left} against {came})"
+                )
+            }
+            Self::ForeignBytes { host, way, seen, payload, with_headers, counter } => {
+                let [seen, payload, whole] = [seen, payload, with_headers].map(|bytes| mib(*bytes));
+                write!(
+                    f,
+                    "{host}: its NIC {way} {seen:.1} MiB for {payload:.1} MiB of payload, {whole:.1} MiB with headers: foreign \
+                     traffic, or packets sent again ({counter})"
+                )
+            }
+            Self::OtherWay { host, way, seen, payload, counter } => {
+                let [seen, payload] = [seen, payload].map(|bytes| mib(*bytes));
+                write!(
+                    f,
+                    "{host}: its NIC {way} only {seen:.1} MiB of {payload:.1} MiB of payload: the bytes took another way \
+                     ({counter})"
+                )
+            }
+            Self::Busy { host, device, sent, received } => {
+                let [sent, received] = [sent, received].map(|rate| rate / 1e6);
+                write!(
+                    f,
+                    "{host}: {device} was busy before the run sent anything: {sent:.0} Mb/s sent, {received:.0} Mb/s received"
+                )
+            }
+            Self::MtuDiffers { host, device, mtu, peer, possible } => write!(
+                f,
+                "{host}: the path MTU of {device} is {mtu}, that of {peer} {possible}: the packets are smaller than they could \
+                 be (a plan that means it says so with the knob `mtu`)"
+            ),
+            Self::Round(scattered) => scattered.fmt(f),
+        }
+    }
+}
