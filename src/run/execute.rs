@@ -11,10 +11,12 @@ use railgauge_wire::facts::HostFacts;
 use super::{
     aside::aside,
     confirm::FollowUp,
-    copies, gpus,
+    gpus,
     hosts::{self, Hosts},
-    rounds::{self, Work},
+    measure::copies,
+    rails, rounds,
     spine::{Halt, Spine},
+    work::Work,
 };
 use crate::{
     cluster::AgentBinary,
@@ -145,7 +147,7 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, String> {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let facts = facts.get(&host.name)?;
-        u32::try_from(hosts::devices(host, Some(facts), transport).len()).ok()
+        u32::try_from(rails::devices(host, Some(facts), transport).len()).ok()
     });
     for host in &plan.hosts {
         if let Some(facts) = facts.get(&host.name) {

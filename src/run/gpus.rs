@@ -14,7 +14,7 @@ use railgauge_wire::{
     terms::{Distance, Memory, Transport},
 };
 
-use super::hosts::devices;
+use super::rails::devices;
 
 /// The RDMA device of a port: `mlx5_0` of `mlx5_0:2`.
 fn card(device: &str) -> &str {

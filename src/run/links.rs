@@ -16,9 +16,9 @@ use railgauge_wire::{
 };
 
 use super::{
+    failures::{both_named, unexpected},
     gpus,
-    hosts::{devices, unexpected},
-    pair::both_named,
+    rails::devices,
 };
 use crate::cluster::Agent;
 use railgauge_model::journal::event::LinkRecord;

@@ -1,5 +1,8 @@
 //! The one loop: rounds and conversations become events, journalled as they happen.
 //!
+//! A case goes one way: [`execute`] → [`rounds`] → `measure` → the agents → an outcome, which [`spine`] journals. The modules
+//! stand one above the other, and import only those below.
+//!
 //! | file | does |
 //! | --- | --- |
 //! | [`spine`] | stamps events and hands them to journal and progress |
@@ -7,33 +10,29 @@
 //! | [`execute`] | a whole run, from the first host to the last goodbye |
 //! | [`aside`] | work that takes long, given up when the run is interrupted |
 //! | [`hosts`] | brings hosts up and learns what they are |
-//! | `gpus` | which GPU an end of a pair uses |
-//! | `copies` | how fast bytes move between host and GPU, before the tests |
+//! | `clocks` | clocks of the hosts against the controller's |
+//! | `rails`, `gpus` | which devices the rails of a host are, which GPU an end of a pair uses |
 //! | [`links`] | what to open for a flow, and which links stay warm |
-//! | [`pair`] | one case on one link: verify, time, verify |
-//! | [`counters`] | what the NICs of both ends counted around a timed pass |
-//! | `group` | the ranks of one collective: opened, joined, exercised together |
-//! | `order` | in which order tests, repeats and rounds are run |
+//! | `failures` | failures that are made where agents are asked |
 //! | `configure` | commands of the plan that change the cluster for a test, and take that back |
-//! | `together` | flows that run at once, from a planned start |
-//! | `times` | the slowest rank of each batch, and their distribution |
+//! | `work`, `order` | what is to be done, and in which order tests, repeats and rounds are run |
+//! | `measure` | one case: of a pair, of concurrent flows, of a collective |
 //! | [`rounds`] | the loop over rounds, cells and flows |
 //! | [`confirm`] | suspects measured again, after the tests |
 
 pub mod aside;
+mod clocks;
 mod configure;
 pub mod confirm;
-mod copies;
-mod counters;
 pub mod execute;
+mod failures;
 mod gpus;
-mod group;
 pub mod hosts;
 pub mod links;
+mod measure;
 mod order;
-pub mod pair;
 pub mod progress;
+pub(crate) mod rails;
 pub mod rounds;
 pub mod spine;
-mod times;
-mod together;
+mod work;

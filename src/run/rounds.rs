@@ -4,7 +4,7 @@
 //! the next cell starts when the slowest flow is done. Links stay warm in between.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -12,7 +12,6 @@ use std::{
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
-    link::LinkId,
     message::Ask,
     remedy,
 };
@@ -20,18 +19,20 @@ use tokio::task::JoinSet;
 
 use super::{
     configure::Configuration,
-    group::{self, Group},
     hosts::Hosts,
-    links::{self, Link, Links, Wanted},
+    links::{self, Link, Links},
+    measure::{
+        case::{HostAgent, PairCase, Tried},
+        collective::{self, CollectiveCase, Group},
+        concurrent, pair,
+    },
     order::{self, Step},
-    pair,
     spine::{Spine, now},
-    together::{self, Job},
+    work::Work,
 };
 use crate::cluster::Agent;
-use railgauge_model::journal::event::{Case, Event, Outcome, Sample};
 use railgauge_model::{
-    plan::{Plan, model::Test},
+    journal::event::{Case, Event, Outcome},
     schedule::{Cell, Flow},
 };
 
@@ -39,58 +40,6 @@ use railgauge_model::{
 const PATIENCE: u32 = 2;
 /// How long an agent may take to answer after a deadline passed, before its host is given up.
 const PULSE_LIMIT: Duration = Duration::from_secs(5);
-
-/// What is to be done and what an earlier process already did.
-pub struct Work {
-    /// The plan.
-    pub plan: Arc<Plan>,
-    /// Every case, in the schedule's order.
-    pub cases: Vec<Case>,
-    /// Cases and repeats that need no further measurement.
-    pub done: HashSet<(u64, u32)>,
-}
-
-impl Work {
-    /// Outcomes still to come if nothing is lost.
-    pub fn outstanding(&self) -> u64 {
-        let of_test = |test: &Test| {
-            let rounds = self.rounds(test);
-            let open = |repeat| rounds.values().map(|cases| self.open(test, cases, repeat).len() as u64).sum::<u64>();
-            (0..test.repeats).map(open).sum::<u64>()
-        };
-        self.plan.tests.iter().map(of_test).sum()
-    }
-
-    /// Whether every repeat of a case is measured.
-    pub(super) fn is_done(&self, test: &Test, case: &Case) -> bool {
-        (0..test.repeats).all(|repeat| self.done.contains(&(case.id, repeat)))
-    }
-
-    pub(super) fn test(&self, case: &Case) -> Option<(usize, &Test)> {
-        self.plan.tests.iter().enumerate().find(|(_, test)| test.name == case.test)
-    }
-
-    /// The cases of a test, by round.
-    fn rounds(&self, test: &Test) -> BTreeMap<u32, Vec<&Case>> {
-        let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
-        for case in self.cases.iter().filter(|case| case.test == test.name) {
-            rounds.entry(case.round).or_default().push(case);
-        }
-        rounds
-    }
-
-    /// The cases of a round that are still to be measured. Of flows at once all of a cell are, if one of them is: a
-    /// bandwidth beside other flows says nothing without them.
-    fn open<'c>(&self, test: &Test, cases: &[&'c Case], repeat: u32) -> Vec<&'c Case> {
-        let cell = |case: &Case| (case.cell.size, case.cell.qps);
-        let missing = |case: &Case| !self.done.contains(&(case.id, repeat));
-        let again: HashSet<_> = match test.at_once() {
-            true => cases.iter().filter(|case| missing(case)).map(|case| cell(case)).collect(),
-            false => HashSet::new(),
-        };
-        cases.iter().filter(|case| missing(case) || again.contains(&cell(case))).copied().collect()
-    }
-}
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
@@ -118,6 +67,15 @@ pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts
     floor
 }
 
+/// What a case leaves open.
+enum Open {
+    Link(Link),
+    Group(Group),
+}
+
+/// Cases that are being measured; each task returns what all of its cases came to.
+type Running = JoinSet<Vec<Tried<Open>>>;
+
 /// The state that lives across rounds.
 pub struct RunState<'a> {
     pub(super) work: &'a Work,
@@ -127,47 +85,6 @@ pub struct RunState<'a> {
     facts: BTreeMap<String, Arc<HostFacts>>,
     configuration: Configuration,
     pub(super) spine: &'a Spine,
-}
-
-/// What one try of one case came to.
-struct Tried {
-    case: u64,
-    flow: Flow,
-    qps: u32,
-    link: Option<Link>,
-    group: Option<Group>,
-    outcome: Outcome,
-}
-
-/// A case with everything its measurement needs.
-struct Ready {
-    plan: Arc<Plan>,
-    index: usize,
-    case: Case,
-    from: group::HostAgent,
-    to: group::HostAgent,
-    warm: Option<Link>,
-    id: LinkId,
-    max_size: u64,
-}
-
-impl Ready {
-    /// Its link: the warm one, or a new one.
-    async fn link(&self) -> Result<Link, Failure> {
-        if let Some(link) = &self.warm {
-            return Ok(link.clone());
-        }
-        let Self { plan, case, from, to, id, max_size, .. } = self;
-        let (test, flow, qps) = (&plan.tests[self.index], &case.flow, case.cell.qps);
-        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: links::token()? };
-        links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
-    }
-
-    fn tried(self, repeat: u32, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried {
-        let record = link.as_ref().map(|link| link.record.clone());
-        let outcome = Outcome { case: self.case.id, repeat, started_at, link: record, result };
-        Tried { case: self.case.id, flow: self.case.flow, qps: self.case.cell.qps, link, group: None, outcome }
-    }
 }
 
 impl RunState<'_> {
@@ -187,7 +104,7 @@ impl RunState<'_> {
         self.cells(index, repeat, open, hosts).await;
         // The next round's groups have other ranks, and a GPU should not hold the memory of both.
         for (_, group) in std::mem::take(&mut self.groups) {
-            group::close(group).await;
+            collective::close(group).await;
         }
     }
 
@@ -238,147 +155,73 @@ impl RunState<'_> {
     }
 
     /// Starts one case unless a host it needs is gone; what is not started has no outcome and counts as not run.
-    fn start(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut JoinSet<Vec<Tried>>) {
-        let Some(ready) = self.ready(index, case, hosts) else { return };
-        running.spawn(async move {
-            let started_at = now();
-            let (link, result) = match ready.link().await {
-                Ok(link) => {
-                    let (plan, cell) = (&ready.plan, &ready.case.cell);
-                    let result = pair::measure(&link, &plan.tests[index], cell, plan.seed).await;
-                    (Some(link), result)
-                }
-                Err(failure) => (None, Err(failure)),
-            };
-            vec![ready.tried(repeat, started_at, link, result)]
-        });
+    fn start(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut Running) {
+        let Some(case) = self.pair_case(index, case, repeat, hosts) else { return };
+        running.spawn(async move { vec![pair::run(case).await.map(Open::Link)] });
     }
 
-    /// Starts the cases of one cell whose flows share NICs: all links are open before the first of them is measured.
-    fn start_at_once(
-        &mut self,
-        index: usize,
-        cases: &[&Case],
-        repeat: u32,
-        hosts: &Hosts,
-        running: &mut JoinSet<Vec<Tried>>,
-    ) {
-        let Some(cell) = cases.first().map(|case| case.cell.clone()) else { return };
-        let job = Job { plan: self.work.plan.clone(), test: index, cell };
-        let flows: Vec<Ready> = cases.iter().filter_map(|case| self.ready(index, case, hosts)).collect();
-        running.spawn(async move {
-            let started_at = now();
-            let mut opening = JoinSet::new();
-            for flow in flows {
-                opening.spawn(async move { (flow.link().await, flow) });
-            }
-            let (mut tried, mut open, mut links) = (Vec::new(), Vec::new(), Vec::new());
-            for (link, flow) in opening.join_all().await {
-                match link {
-                    Ok(link) => {
-                        open.push(flow);
-                        links.push(link);
-                    }
-                    Err(failure) => tried.push(flow.tried(repeat, started_at.clone(), None, Err(failure))),
-                }
-            }
-            for (flow, (link, result)) in open.into_iter().zip(together::measure(&job, links).await) {
-                tried.push(flow.tried(repeat, started_at.clone(), Some(link), result));
-            }
-            tried
-        });
-    }
-
-    /// What a case needs to be started; `None` if a host of it is gone.
-    fn ready(&mut self, index: usize, case: &Case, hosts: &Hosts) -> Option<Ready> {
-        let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
-        let (from, to) = (end(&case.flow.from.host)?, end(&case.flow.to.host)?);
-        let warm = self.links.take(index, &case.flow, case.cell.qps);
-        let id = links::fresh_id();
-        let max_size = self.links.largest(index);
-        Some(Ready { plan: self.work.plan.clone(), index, case: case.clone(), from, to, warm, id, max_size })
+    /// Starts the cases of one cell whose flows share NICs.
+    fn start_at_once(&mut self, index: usize, cases: &[&Case], repeat: u32, hosts: &Hosts, running: &mut Running) {
+        let flows: Vec<_> = cases.iter().filter_map(|case| self.pair_case(index, case, repeat, hosts)).collect();
+        running.spawn(
+            async move { concurrent::run(flows).await.into_iter().map(|tried| tried.map(Open::Link)).collect() },
+        );
     }
 
     /// Starts one case of a collective, under the same conditions.
-    fn start_group(
-        &mut self,
-        index: usize,
-        case: &Case,
-        repeat: u32,
-        hosts: &Hosts,
-        running: &mut JoinSet<Vec<Tried>>,
-    ) {
-        let end = |host: &str| Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()));
-        let mut ends = BTreeMap::new();
-        for host in case.flow.hosts() {
-            let Some(end) = end(host) else { return };
-            ends.insert(host.to_string(), end);
-        }
-        let plan = self.work.plan.clone();
-        let warm = self.groups.remove(&case.flow);
-        let case = case.clone();
-        running.spawn(async move {
-            let started_at = now();
-            let test = &plan.tests[index];
-            let env = case.cell.manner.as_ref().map(|manner| manner.env.clone()).unwrap_or_default();
-            let group = match (warm, &test.collective) {
-                (Some(group), _) if group.env == env => Ok(group),
-                (old, Some(collective)) => {
-                    if let Some(old) = old {
-                        group::close(old).await;
-                    }
-                    group::open(&plan, test, collective, &case.flow, &env, &ends).await
-                }
-                (_, None) => {
-                    let cause = "the case is a collective, but its test is not".to_owned();
-                    Err(Failure::new(Stage::Open, Kind::Internal, cause))
-                }
-            };
-            let (group, result) = match group {
-                Ok(mut group) => {
-                    let result = group::measure(&mut group, test, &case.cell, plan.seed).await;
-                    (Some(group), result)
-                }
-                Err(failure) => (None, Err(failure)),
-            };
-            let record = group.as_ref().and_then(|group| group.record.clone());
-            let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
-            vec![Tried { case: case.id, flow: case.flow, qps: case.cell.qps, link: None, group, outcome }]
-        });
+    fn start_group(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut Running) {
+        let end = |host: &Arc<str>| Some((host.to_string(), self.end(host, hosts)?));
+        let Some(ends) = case.flow.hosts().into_iter().map(end).collect() else { return };
+        let (plan, warm) = (self.work.plan.clone(), self.groups.remove(&case.flow));
+        let case = CollectiveCase { plan, index, case: case.clone(), repeat, ends, warm };
+        running.spawn(async move { vec![collective::run(case).await.map(Open::Group)] });
+    }
+
+    /// What a case needs to be started; `None` if a host of it is gone.
+    fn pair_case(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts) -> Option<PairCase> {
+        let (from, to) = (self.end(&case.flow.from.host, hosts)?, self.end(&case.flow.to.host, hosts)?);
+        let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
+        let warm = self.links.take(index, &case.flow, case.cell.qps);
+        Some(PairCase { plan, index, case: case.clone(), repeat, from, to, warm, id, max_size })
+    }
+
+    /// A host's agent and facts; `None` if the host is gone.
+    fn end(&self, host: &str, hosts: &Hosts) -> Option<HostAgent> {
+        Some((hosts.agents.get(host)?.clone(), self.facts.get(host)?.clone()))
     }
 
     /// Records one outcome, keeps its link warm or closes it, and gives up hosts that no longer answer.
     async fn finish(
         &mut self,
         index: usize,
-        tried: Tried,
+        tried: Tried<Open>,
         trouble: &mut HashMap<Flow, (u32, Failure)>,
         hosts: &mut Hosts,
     ) {
-        let failure = tried.outcome.result.as_ref().err().cloned();
-        self.spine.emit(Event::Outcome(Box::new(tried.outcome)));
+        let Tried { case, open, outcome } = tried;
+        let failure = outcome.result.as_ref().err().cloned();
+        self.spine.emit(Event::Outcome(Box::new(outcome)));
         let Some(failure) = failure else {
-            trouble.remove(&tried.flow);
-            if let Some(group) = tried.group {
-                self.groups.insert(tried.flow, group);
-                return;
-            }
-            if let Some(link) = tried.link {
-                for old in self.links.keep(index, &tried.flow, tried.qps, link) {
-                    links::close(old).await;
+            trouble.remove(&case.flow);
+            match open {
+                Some(Open::Group(group)) => drop(self.groups.insert(case.flow, group)),
+                Some(Open::Link(link)) => {
+                    for old in self.links.keep(index, &case.flow, case.cell.qps, link) {
+                        links::close(old).await;
+                    }
                 }
+                None => {}
             }
             return;
         };
-        let times = trouble.get(&tried.flow).map_or(0, |(times, _)| *times) + 1;
-        if let Some(link) = tried.link {
-            tokio::spawn(links::close(link));
-        }
-        if let Some(group) = tried.group {
+        let times = trouble.get(&case.flow).map_or(0, |(times, _)| *times) + 1;
+        match open {
+            Some(Open::Link(link)) => drop(tokio::spawn(links::close(link))),
             // Its ranks may still wait for one another: their processes are ended before anything is tried again.
-            group::close(group).await;
+            Some(Open::Group(group)) => collective::close(group).await,
+            None => {}
         }
-        for host in tried.flow.hosts() {
+        for host in case.flow.hosts() {
             let Some(agent) = hosts.agents.get(&**host).cloned() else { continue };
             if let Some(lost) = without_pulse(&agent, failure.kind).await {
                 // Its links are closed at the other ends, so that these do not wait for it.
@@ -388,8 +231,8 @@ impl RunState<'_> {
                 hosts.lose(host.to_string(), lost, self.spine);
             }
         }
-        self.spine.log("controller", &format!("case {}: {failure}", tried.case));
-        trouble.insert(tried.flow, (times, failure));
+        self.spine.log("controller", &format!("case {}: {failure}", case.id));
+        trouble.insert(case.flow, (times, failure));
     }
 
     /// The outcome of a case on a flow that failed too often in this round.

@@ -47,8 +47,8 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/preflight/check", "the kernel's words for GIDs and modules"),
     ("src/preflight/comparable.rs", "names of libraries"),
     ("src/report/chart/plot.rs", "SVG"),
-    ("src/run/counters.rs", "names of counters"),
-    ("src/run/hosts.rs", "the kernel's state of a port"),
+    ("src/run/measure/counters.rs", "names of counters"),
+    ("src/run/rails.rs", "the kernel's state of a port"),
     ("src/run/links.rs", "the kernel's state of a port"),
 ];
 

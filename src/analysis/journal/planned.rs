@@ -35,7 +35,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// What follows from the facts: as `run::hosts::devices` (which a test holds it against) and `run::gpus::distances`
+    /// What follows from the facts: as `run::rails::devices` (which a test holds it against) and `run::gpus::distances`
     /// have it.
     pub(super) fn of(host: &Host, facts: &HostFacts) -> Self {
         let ports = || facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
@@ -155,7 +155,7 @@ mod tests {
     use railgauge_wire::facts::{Gpu, GpuDistance, RdmaDevice, RdmaPort};
 
     use super::*;
-    use crate::run::hosts;
+    use crate::run::rails;
     use railgauge_model::plan::parse;
 
     /// A run counts rails in its own module, which analysis must not name: both have to say the same.
@@ -183,11 +183,11 @@ mod tests {
         for (devices, distances) in all {
             let host = Host { devices, ..plan.hosts[0].clone() };
             let offer = Offer::of(&host, &facts);
-            let rails = hosts::devices(&host, Some(&facts), Transport::Verbs).len();
+            let rails = rails::devices(&host, Some(&facts), Transport::Verbs).len();
             assert_eq!((offer.distances.len(), &offer.distances), (rails, &distances));
             if host.devices.is_empty() {
                 assert_eq!(offer.ports as usize, rails);
-                assert!(hosts::devices(&host, Some(&facts), Transport::Tcp).is_empty());
+                assert!(rails::devices(&host, Some(&facts), Transport::Tcp).is_empty());
             }
         }
     }

@@ -12,7 +12,7 @@ use railgauge_wire::{
 
 use tokio::task::JoinSet;
 
-use super::links::Link;
+use super::super::links::Link;
 use crate::cluster::Agent;
 
 /// How long reading counters may take; drivers that ask firmware take tens of milliseconds.

@@ -1,4 +1,4 @@
-//! Flows at once: each link is verified by itself, then all are timed together from one planned start.
+//! Concurrent flows: each link is verified by itself, then all are timed together from one planned start.
 //!
 //! ```text
 //! verify all → compare clocks → counters → arm all → time all from the planned start → counters → verify all
@@ -20,11 +20,15 @@ use railgauge_wire::{
 };
 use tokio::task::JoinSet;
 
-use super::{
-    counters::{self, Counters},
-    hosts::{self, Clocks},
+use super::super::{
+    clocks::{self, Clocks},
     links::Link,
-    pair::{self, Timed},
+    spine::now,
+};
+use super::{
+    case::{PairCase, Tried},
+    counters::{self, Counters},
+    steps::{self, Timed},
 };
 use railgauge_model::journal::event::{Moment, Sample, Together};
 use railgauge_model::{
@@ -34,13 +38,13 @@ use railgauge_model::{
 
 /// What all flows of a pass have in common.
 #[derive(Clone)]
-pub struct Job {
+struct Job {
     /// The plan.
-    pub plan: Arc<Plan>,
+    plan: Arc<Plan>,
     /// Position of the test in it.
-    pub test: usize,
+    test: usize,
     /// What is measured.
-    pub cell: Cell,
+    cell: Cell,
 }
 
 /// A flow on its way through the pass: what it has so far, or why it is out.
@@ -56,9 +60,34 @@ struct SoFar {
     measured: Option<Timed>,
 }
 
+/// Runs the cases of one cell whose flows share NICs: all links are open before the first of them is measured.
+pub async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
+    let started_at = now();
+    let Some(first) = flows.first() else { return Vec::new() };
+    let job = Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone() };
+    let mut opening = JoinSet::new();
+    for flow in flows {
+        opening.spawn(async move { (flow.link().await, flow) });
+    }
+    let (mut tried, mut open, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for (link, flow) in opening.join_all().await {
+        match link {
+            Ok(link) => {
+                open.push(flow);
+                links.push(link);
+            }
+            Err(failure) => tried.push(flow.tried(started_at.clone(), None, Err(failure))),
+        }
+    }
+    for (flow, (link, result)) in open.into_iter().zip(measure(&job, links).await) {
+        tried.push(flow.tried(started_at.clone(), Some(link), result));
+    }
+    tried
+}
+
 /// Measures a cell on all links at the same time; the answers are in their order. A flow that fails is left behind, and
 /// the others go on without it.
-pub async fn measure(job: &Job, links: Vec<Link>) -> Vec<(Link, Result<Sample, Failure>)> {
+async fn measure(job: &Job, links: Vec<Link>) -> Vec<(Link, Result<Sample, Failure>)> {
     let mut members: Vec<Member> =
         links.into_iter().map(|link| Member { link, so_far: Ok(SoFar::default()) }).collect();
     verify(job, &mut members, 1).await;
@@ -92,7 +121,7 @@ impl Planned {
                 let unread = || Failure::new(Stage::Measure, Kind::Internal, "no clock reading").at(agent.host());
                 if clocks.insert(agent.host().to_owned(), Err(unread())).is_none() {
                     let agent = agent.clone();
-                    reading.spawn(async move { (agent.host().to_owned(), hosts::clocks(&agent).await) });
+                    reading.spawn(async move { (agent.host().to_owned(), clocks::clocks(&agent).await) });
                 }
             }
         }
@@ -101,8 +130,8 @@ impl Planned {
         // Arming takes a round trip, telling the initiators another half: four halves leave room for both.
         let wait = job.plan.tests[job.test].warm_up + LEAD + Duration::from(slowest * 4);
         let ahead = wait.into();
-        let start = hosts::wall_clock().saturating_add(ahead);
-        Self { start, moment: hosts::controller_clock().saturating_add(ahead), wait, clocks }
+        let start = clocks::wall_clock().saturating_add(ahead);
+        Self { start, moment: clocks::controller_clock().saturating_add(ahead), wait, clocks }
     }
 
     /// The start as both ends of a link know it.
@@ -132,7 +161,7 @@ where
         let (link, work) = (member.link.clone(), work(member.link.clone()));
         running.spawn(async move {
             let done = match work.await {
-                Err(failure) => Err(pair::attribute(failure, &link).await),
+                Err(failure) => Err(steps::attribute(failure, &link).await),
                 done => done,
             };
             (place, done)
@@ -143,7 +172,7 @@ where
             (Ok(done), Ok(so_far)) => keep(so_far, done),
             (Err(failure), so_far) => {
                 let before = so_far.as_ref().map(|so_far| so_far.checked).unwrap_or_default();
-                *so_far = Err(pair::corrupted(before, failure));
+                *so_far = Err(steps::corrupted(before, failure));
             }
             (Ok(_), Err(_)) => {}
         }
@@ -153,9 +182,9 @@ where
 async fn verify(job: &Job, members: &mut [Member], iteration: u64) {
     let work = |link: Link| {
         let job = job.clone();
-        async move { pair::verify(&link, &job.plan.tests[job.test], &job.cell, job.plan.seed, iteration).await }
+        async move { steps::verify(&link, &job.plan.tests[job.test], &job.cell, job.plan.seed, iteration).await }
     };
-    on_all(members, work, |so_far, checked| pair::add(&mut so_far.checked, checked)).await;
+    on_all(members, work, |so_far, checked| steps::add(&mut so_far.checked, checked)).await;
 }
 
 /// Arms every responder, then starts every initiator. An initiator is told when its own responder is armed: the planned
@@ -167,8 +196,8 @@ async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
         let (job, together) = (job.clone(), moments[&link.id].clone());
         async move {
             let (test, together) = (&job.plan.tests[job.test], together?);
-            pair::arm(&link, test, &job.cell).await?;
-            let measured = pair::timed(&link, test, &job.cell, Some((together.from.at, wait))).await?;
+            steps::arm(&link, test, &job.cell).await?;
+            let measured = steps::timed(&link, test, &job.cell, Some((together.from.at, wait))).await?;
             Ok((together, measured))
         }
     };

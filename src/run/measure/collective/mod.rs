@@ -21,18 +21,24 @@ use tokio::task::JoinSet;
 mod blame;
 mod placing;
 mod record;
+mod times;
 
 use blame::on_all;
 use placing::Placed;
 use record::record;
 
-use super::{
-    hosts::{devices, unexpected},
+use super::super::{
+    failures::unexpected,
     links::{self, CLOSE_LIMIT, Wanted, fresh_id},
-    times,
+    rails::devices,
+    spine::now,
+};
+use super::{
+    case::{HostAgent, Tried},
+    steps::{add, longest},
 };
 use crate::cluster::Agent;
-use railgauge_model::journal::event::{LinkRecord, RankAccount, Sample};
+use railgauge_model::journal::event::{Case, LinkRecord, Outcome, RankAccount, Sample};
 use railgauge_model::{
     plan::{
         Plan,
@@ -43,9 +49,6 @@ use railgauge_model::{
 
 /// What the controller waits longer than the agent, which gives up first and in its own words.
 const GRACE: Duration = Duration::from_secs(8);
-
-/// A host's agent and what the host is.
-pub type HostAgent = (Agent, Arc<HostFacts>);
 
 /// A group that stands.
 pub struct Group {
@@ -66,11 +69,58 @@ struct Member {
     opened: Option<MemberOpened>,
 }
 
+/// A case of a collective that can begin.
+pub struct CollectiveCase {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Position of the test in it.
+    pub index: usize,
+    /// The case.
+    pub case: Case,
+    /// Which repeat of it.
+    pub repeat: u32,
+    /// Its hosts, by name.
+    pub ends: BTreeMap<String, HostAgent>,
+    /// Its group, if that stands from an earlier case.
+    pub warm: Option<Group>,
+}
+
+/// Runs one case: what it came to, with its group if that stands.
+pub async fn run(of: CollectiveCase) -> Tried<Group> {
+    let CollectiveCase { plan, index, case, repeat, ends, warm } = of;
+    let started_at = now();
+    let test = &plan.tests[index];
+    let env = case.cell.manner.as_ref().map(|manner| manner.env.clone()).unwrap_or_default();
+    let group = match (warm, &test.collective) {
+        (Some(group), _) if group.env == env => Ok(group),
+        (old, Some(collective)) => {
+            if let Some(old) = old {
+                close(old).await;
+            }
+            open(&plan, test, collective, &case.flow, &env, &ends).await
+        }
+        (_, None) => {
+            let cause = "the case is a collective, but its test is not".to_owned();
+            Err(Failure::new(Stage::Open, Kind::Internal, cause))
+        }
+    };
+    let (group, result) = match group {
+        Ok(mut group) => {
+            let result = measure(&mut group, test, &case.cell, plan.seed).await;
+            (Some(group), result)
+        }
+        Err(failure) => (None, Err(failure)),
+    };
+    let record = group.as_ref().and_then(|group| group.record.clone());
+    let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
+    Tried { case, open: group, outcome }
+}
+
 /// Opens and joins all ranks of a flow.
 ///
 /// # Errors
 /// The failure of the rank to blame, with its host's name. Whatever was opened is closed again.
-pub async fn open(
+async fn open(
     plan: &Plan,
     test: &Test,
     collective: &Collective,
@@ -192,7 +242,7 @@ fn same_versions(group: &Group, opened: &[MemberOpened]) -> Result<(), Failure> 
 ///
 /// # Errors
 /// The failure of the rank to blame, with its host's name.
-pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
+async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
     let ranks = u32::try_from(group.members.len()).unwrap_or(u32::MAX);
     let wrong = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
     let Some(manner) = &cell.manner else { return Err(wrong("the case is not a collective".into())) };
@@ -211,7 +261,7 @@ pub async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> 
             format!("{} bytes cannot be divided into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
         return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
     }
-    let limit = test.deadline + test.warm_up + super::pair::longest(test.window);
+    let limit = test.deadline + test.warm_up + longest(test.window);
     let limit_ms = milliseconds(limit);
     let asked = Instant::now();
     let accounts: Vec<CollectiveMeasurement> = on_all(group, |_, agent, link| {
@@ -245,7 +295,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
     let alone: Vec<&[Nanoseconds]> = accounts.iter().map(|account| account.alone.as_slice()).collect();
     let mut checked = railgauge_wire::step::Checked::default();
     for account in accounts {
-        super::pair::add(&mut checked, account.checked);
+        add(&mut checked, account.checked);
     }
     let ranks = (0..).zip(&group.members).zip(accounts).map(|((rank, member), account)| {
         let own = times::distribution(&account.times, batch);

@@ -1,4 +1,4 @@
-//! One case on one link: verify, time, verify. The controller leads both ends; see `wire/src/step.rs`.
+//! The steps of a case on one link, each asked of both ends: a verify pass, arming, a timed pass. See `wire/src/step.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -12,33 +12,15 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use super::{
-    counters,
-    hosts::{self, unexpected},
+use super::super::{
+    failures::{both_named, unexpected},
     links::Link,
 };
 use crate::cluster::Agent;
-use railgauge_model::journal::event::Sample;
 use railgauge_model::{plan::model::Test, schedule::Cell};
 
 /// How long the search for a lost host may hold up the report of a failed case.
 const ATTRIBUTION: Duration = Duration::from_millis(1500);
-
-/// Measures one case.
-///
-/// # Errors
-/// Any step's failure, naming the host; a host that turned out to be lost is named before the host that noticed.
-pub async fn measure(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
-    match steps(link, test, cell, seed).await {
-        Err(failure) => Err(attribute(failure, link).await),
-        sample => sample,
-    }
-}
-
-async fn steps(link: &Link, test: &Test, cell: &Cell, seed: u64) -> Result<Sample, Failure> {
-    let checked = verify(link, test, cell, seed, 1).await?;
-    timed_and_verified(link, test, cell, seed, checked).await.map_err(|failure| corrupted(checked, failure))
-}
 
 /// What a failure is if wrong bytes arrived before it: those are told, whatever came then.
 pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
@@ -50,33 +32,6 @@ pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
     // Who noticed what came then has not corrupted anything for that.
     let cause = format!("{} of {} bytes were wrong; then: {then}", before.wrong, before.verified);
     Failure { remedy, ..Failure::new(Stage::Verify, Kind::Corruption, cause) }
-}
-
-async fn timed_and_verified(
-    link: &Link,
-    test: &Test,
-    cell: &Cell,
-    seed: u64,
-    mut checked: Checked,
-) -> Result<Sample, Failure> {
-    // Asked for together: the pipe keeps their order, and the counters are read before the initiator starts.
-    let (before, armed) = tokio::join!(counters::both(link), arm(link, test, cell));
-    armed?;
-    // Clocks drift apart and hosts start anew: what was known when the host came up is of no use hours later.
-    let offset = if test.bidirectional { Some(hosts::apart(&link.from, &link.to).await?) } else { None };
-    let Timed { initiator, responder, waited } = timed(link, test, cell, None).await?;
-    let after = counters::both(link).await;
-    add(&mut checked, verify(link, test, cell, seed, 2).await?);
-    Ok(Sample {
-        initiator,
-        responder,
-        checked,
-        from_counters: counters::difference(&before.0, &after.0),
-        to_counters: counters::difference(&before.1, &after.1),
-        waited: Some(waited),
-        offset,
-        ..Sample::default()
-    })
 }
 
 /// Readies the responder for a timed pass. Serving ends by `Stop`, not by time: its own limit only matters when the
@@ -214,19 +169,6 @@ fn sane(link: &Link, measured: &Measurement) -> Result<(), Failure> {
 
 fn nothing(link: &Link, why: &str) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host())
-}
-
-/// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named. So
-/// it is with ends that do not fit each other, such as a GID type that only one of them has.
-pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
-    let misfit = failure.stage == Stage::Join && failure.kind == Kind::Configuration;
-    let known = !misfit && !matches!(failure.kind, Kind::Fabric | Kind::Deadline);
-    if known || failure.peer.is_some() {
-        return failure;
-    }
-    let noticed = failure.host.clone().unwrap_or_else(|| from.to_owned());
-    let peer = if noticed == from { to } else { from };
-    failure.at(&noticed).with(peer)
 }
 
 /// A failure of a link whose host is gone is that host's: waits shortly for the loss to show.

@@ -12,12 +12,7 @@ use railgauge_wire::{
 };
 use tokio::task::JoinSet;
 
-use super::{
-    gpus,
-    hosts::{Hosts, devices, unexpected},
-    rounds::Work,
-    spine::Spine,
-};
+use super::super::{failures::unexpected, gpus, hosts::Hosts, rails::devices, spine::Spine, work::Work};
 use crate::cluster::Agent;
 use railgauge_model::journal::event::Event;
 

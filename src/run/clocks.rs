@@ -1,0 +1,79 @@
+//! Clocks of the hosts against the controller's.
+
+use std::time::{Duration, Instant};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    message::{Answer, Ask},
+    unit::{Nanoseconds, NanosecondsI64},
+};
+
+use super::failures::unexpected;
+use crate::cluster::Agent;
+
+/// How long a clock reading may take.
+const CLOCK_LIMIT: Duration = Duration::from_secs(5);
+/// Clock readings per host; the one with the shortest round trip counts.
+const CLOCK_READINGS: usize = 5;
+
+/// A host's clocks against the controller's.
+#[derive(Clone, Copy)]
+pub struct Clocks {
+    /// Monotonic clock of the host minus the controller's.
+    pub offset: NanosecondsI64,
+    /// Half the round trip: how far off the offset may be.
+    pub half: Nanoseconds,
+    /// Wall clock of the host minus the controller's.
+    pub wall: NanosecondsI64,
+}
+
+/// Compares the clocks of one host with the controller's.
+///
+/// # Errors
+/// The agent is gone, or does not answer.
+pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
+    let mut best: Option<Clocks> = None;
+    for _ in 0..CLOCK_READINGS {
+        let before = controller_clock();
+        let answer = agent.ask(Ask::Clock, CLOCK_LIMIT).await?;
+        let after = controller_clock();
+        let here = wall_clock();
+        let Answer::Clock { monotonic, realtime } = answer else {
+            return Err(unexpected(agent.host(), Stage::Facts, &answer));
+        };
+        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
+        let half = (after - before) / 2;
+        // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
+        let (Ok(monotonic), Ok(realtime)) = (NanosecondsI64::try_from(monotonic), NanosecondsI64::try_from(realtime))
+        else {
+            let cause = format!("its clock cannot be: {monotonic} ns, and {realtime} ns since 1970");
+            return Err(Failure::new(Stage::Facts, Kind::Internal, cause).at(agent.host()));
+        };
+        let offset = monotonic.earlier(before + half);
+        if best.is_none_or(|best| half < best.half) {
+            best = Some(Clocks { offset, half, wall: realtime.earlier(here).later(half) });
+        }
+    }
+    best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, "no clock reading").at(agent.host()))
+}
+
+/// The responder's monotonic clock minus the initiator's now.
+///
+/// # Errors
+/// One of the agents is gone, or does not answer.
+pub async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Failure> {
+    let (from, to) = tokio::try_join!(clocks(from), clocks(to))?;
+    Ok(to.offset - from.offset)
+}
+
+/// The controller's monotonic clock: the time since an arbitrary moment of this process.
+pub fn controller_clock() -> Nanoseconds {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    // Counted from one hour before the first reading, so that differences to it stay positive.
+    Nanoseconds::from(START.get_or_init(Instant::now).elapsed()).saturating_add(Nanoseconds::from_secs(3_600))
+}
+
+/// The controller's wall clock: the time since 1970.
+pub fn wall_clock() -> Nanoseconds {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().into()
+}

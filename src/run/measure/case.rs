@@ -1,0 +1,82 @@
+//! A case of a pair with everything its measurement needs, and what one try of any case came to.
+
+use std::sync::Arc;
+
+use railgauge_model::{
+    journal::event::{Case, Outcome, Sample},
+    plan::{Plan, model::Test},
+};
+use railgauge_wire::{facts::HostFacts, failure::Failure, link::LinkId};
+
+use super::super::links::{self, Link, Wanted};
+use crate::cluster::Agent;
+
+/// A host's agent and what the host is.
+pub type HostAgent = (Agent, Arc<HostFacts>);
+
+/// What one try of one case came to.
+pub struct Tried<Open> {
+    /// The case.
+    pub case: Case,
+    /// What it left open: a link or a group.
+    pub open: Option<Open>,
+    /// For the journal.
+    pub outcome: Outcome,
+}
+
+impl<Open> Tried<Open> {
+    /// The same, with what it left open turned into something else.
+    pub fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
+        Tried { case: self.case, open: self.open.map(turn), outcome: self.outcome }
+    }
+}
+
+/// A case of a pair that can begin.
+pub struct PairCase {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Position of the test in it.
+    pub index: usize,
+    /// The case.
+    pub case: Case,
+    /// Which repeat of it.
+    pub repeat: u32,
+    /// The initiator's host.
+    pub from: HostAgent,
+    /// The responder's host.
+    pub to: HostAgent,
+    /// Its link, if that is open from an earlier case.
+    pub warm: Option<Link>,
+    /// Number of the link, if it has to be opened.
+    pub id: LinkId,
+    /// Largest message that the link will carry, in bytes.
+    pub max_size: u64,
+}
+
+impl PairCase {
+    /// Its test.
+    pub fn test(&self) -> &Test {
+        &self.plan.tests[self.index]
+    }
+
+    /// Its link: the warm one, or a new one.
+    ///
+    /// # Errors
+    /// A new one cannot be opened or joined.
+    pub async fn link(&self) -> Result<Link, Failure> {
+        if let Some(link) = &self.warm {
+            return Ok(link.clone());
+        }
+        let Self { plan, case, from, to, id, max_size, .. } = self;
+        let (test, flow, qps) = (self.test(), &case.flow, case.cell.qps);
+        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: links::token()? };
+        links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
+    }
+
+    /// What it came to.
+    pub fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
+        let record = link.as_ref().map(|link| link.record.clone());
+        let outcome = Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, result };
+        Tried { case: self.case, open: link, outcome }
+    }
+}

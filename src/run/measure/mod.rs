@@ -1,0 +1,19 @@
+//! How a case is measured: one file for each kind of case, read from top to bottom.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | [`counters`] | what the NICs of both ends counted around a timed pass |
+//! | `steps` | a verify pass, arming, a timed pass: each asked of both ends of a link |
+//! | [`case`] | what a case needs, and what one try of it came to |
+//! | [`pair`] | one case on one link: verify, time, verify |
+//! | [`concurrent`] | flows that run at once, from a planned start |
+//! | [`collective`] | the ranks of one collective: opened, joined, measured together |
+//! | [`copies`] | how fast bytes move between host and GPU, before the tests |
+
+pub mod case;
+pub mod collective;
+pub mod concurrent;
+pub mod copies;
+pub mod counters;
+pub mod pair;
+mod steps;
