@@ -15,7 +15,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
-pub use super::launch::{Command, HostKeys, Launcher, Ssh, Way};
+pub use super::launch::{HostKeys, Launcher, Way, settings::*};
 
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -18,7 +18,11 @@ macro_rules! declare {
     ($($variant:ident $(($data:ident: $type:ident))? = $module:ident: $about:literal;)*) => {
         $(mod $module;)*
 
-        $($(pub use $module::$type;)?)*
+        /// What plans say of each launcher that has a key of its own.
+        pub mod settings {
+            $($(pub use super::$module::$type;)?)*
+        }
+        use settings::*;
 
         /// The launchers: ways to get a byte pipe to a process on a host.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
