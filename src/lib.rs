@@ -18,9 +18,14 @@
 //! Only `cluster` and `run` are asynchronous; only `cli` may import everything, and nothing imports `cli`.
 #![forbid(unsafe_code)]
 
+// What the tests do not need is not `pub`, so that the compiler sees what nobody uses.
+#![warn(unreachable_pub)]
+
 pub mod analysis;
-pub mod cli;
+mod cli;
 pub mod cluster;
-pub mod preflight;
+mod preflight;
 pub mod report;
-pub mod run;
+mod run;
+
+pub use cli::main;

@@ -2,5 +2,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    railgauge::cli::main()
+    railgauge::main()
 }

@@ -10,19 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_agent::{
-    bench::Recorder,
-    bench::control::Control,
-    endpoint::verbs::settings::SIGNAL_EVERY,
-    fabric::verbs::{
-        pingpong::{ByCompletion, ByMemory, serve_first},
-        stream::{How, Nothing, Unlimited, stream},
-        waiter::Waiter,
-    },
-    verbs::{
-        send::{Template, Verb, Walk},
-        stub::Stub,
-    },
+use railgauge_agent::parts::{
+    ByCompletion, ByMemory, Control, How, Nothing, Recorder, SIGNAL_EVERY, Stub, Template, Unlimited, Verb, Waiter,
+    Walk, clock, serve_first, stream,
 };
 use railgauge_wire::{
     failure::{Failure, Stage},
@@ -149,5 +139,5 @@ fn main() -> Result<(), Failure> {
 }
 
 fn timer() -> Nanoseconds {
-    railgauge_agent::bench::clock::overhead()
+    clock::overhead()
 }

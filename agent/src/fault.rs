@@ -14,7 +14,7 @@ enum Fault {
 }
 
 /// Flips one bit in the middle of `bytes` if the environment asks for it.
-pub fn flip_bit(bytes: &mut [u8]) {
+pub(crate) fn flip_bit(bytes: &mut [u8]) {
     if flips_bits()
         && let Some(byte) = bytes.get_mut(bytes.len() / 2)
     {
@@ -24,12 +24,12 @@ pub fn flip_bit(bytes: &mut [u8]) {
 }
 
 /// Whether [`flip_bit`] will.
-pub fn flips_bits() -> bool {
+pub(crate) fn flips_bits() -> bool {
     asked() == Some(Fault::FlipBit)
 }
 
 /// Whether GIDs are to be taken for those of RoCE version 1.
-pub fn roce_v1() -> bool {
+pub(crate) fn roce_v1() -> bool {
     asked() == Some(Fault::RoceV1)
 }
 

@@ -21,19 +21,51 @@
 //! | [`system`] | the kernel's calls, each behind a safe function |
 //! | [`fault`] | what tests ask the agent to do wrong, so that it is found |
 
-pub mod bench;
-pub mod collective;
-pub mod conversation;
-pub mod counters;
-pub mod endpoint;
-pub mod fabric;
-pub mod facts;
-pub mod fault;
-pub mod gpu;
-pub mod memory;
-pub mod nccl;
-pub mod system;
-pub mod verbs;
+// What no other crate needs is not `pub`, so that the compiler sees what nobody uses.
+#![warn(unreachable_pub)]
+
+mod bench;
+mod collective;
+mod conversation;
+mod counters;
+mod endpoint;
+mod fabric;
+mod facts;
+mod fault;
+mod gpu;
+mod memory;
+mod nccl;
+mod system;
+mod verbs;
+
+pub use conversation::run;
+pub use nccl::worker::run as run_rank;
+
+/// What the tests, examples and fuzz targets of this repository drive directly. Not an interface for anyone else.
+pub mod parts {
+    pub use crate::{
+        bench::{Recorder, clock, control::Control},
+        collective::{
+            message::{RankAnswer, RankAsk},
+            rank::Rank,
+        },
+        endpoint::verbs::settings::SIGNAL_EVERY,
+        fabric::verbs::{
+            pingpong::{ByCompletion, ByMemory, serve_first},
+            stream::{How, Nothing, Unlimited, stream},
+            waiter::Waiter,
+        },
+        facts::{Live, collect, interfaces, path_mtu},
+        gpu::{Buffer, Device, Stream, copies, kernels, values::Values},
+        memory::{pattern, values::Part},
+        nccl::log,
+        system::{interfaces::Address, tree::Tree, wait::Doorbell},
+        verbs::{
+            send::{Template, Verb, Walk},
+            stub::Stub,
+        },
+    };
+}
 
 /// Writes one line to stderr, which the controller keeps per host. A lost stderr is no reason to stop.
 #[macro_export]

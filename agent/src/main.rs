@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        None => railgauge_agent::conversation::run(),
-        Some("--rank") => railgauge_agent::nccl::worker::run(),
+        None => railgauge_agent::run(),
+        Some("--rank") => railgauge_agent::run_rank(),
         Some("--version") => {
             println!("railgauge-agent {} (protocol {})", env!("CARGO_PKG_VERSION"), railgauge_wire::PROTOCOL);
             ExitCode::SUCCESS

@@ -8,13 +8,7 @@ use std::{
     time::Duration,
 };
 
-use railgauge_agent::{
-    collective::{
-        message::{RankAnswer, RankAsk},
-        rank::Rank,
-    },
-    system::wait::Doorbell,
-};
+use railgauge_agent::parts::{Doorbell, Rank, RankAnswer, RankAsk};
 use railgauge_wire::{
     failure::{Failure, Kind},
     group::{CollectiveMeasurement, CollectiveOptions, CollectiveSpec, MemberSpec, RankEndpoint, Ticket, Training},

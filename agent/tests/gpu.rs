@@ -2,10 +2,7 @@
 
 use std::os::fd::AsRawFd;
 
-use railgauge_agent::{
-    gpu::{Buffer, Device, Stream, copies, kernels, values::Values},
-    memory::{pattern, values::Part},
-};
+use railgauge_agent::parts::{Buffer, Device, Part, Stream, Values, copies, kernels, pattern};
 use railgauge_wire::{
     step::Pattern,
     terms::{Datatype, Reduction},

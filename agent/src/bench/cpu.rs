@@ -5,7 +5,7 @@ use railgauge_wire::unit::Nanoseconds;
 use crate::system::time;
 
 /// CPU time the calling thread has used so far, user and system.
-pub fn thread() -> Nanoseconds {
+pub(crate) fn thread() -> Nanoseconds {
     time::read(time::THREAD)
 }
 

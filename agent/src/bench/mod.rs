@@ -51,13 +51,13 @@
 //! and compare it with the `now` they have anyway.
 
 pub mod clock;
-pub mod control;
-pub mod cpu;
+pub(crate) mod control;
+pub(crate) mod cpu;
 mod latency;
 mod slices;
 mod steady;
 mod window;
 
 pub use latency::Recorder;
-pub use slices::Slices;
-pub use window::{Tally, Window};
+pub(crate) use slices::Slices;
+pub(crate) use window::{Tally, Window};

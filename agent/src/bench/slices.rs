@@ -9,7 +9,7 @@ const _: () = assert!(FINE.0 * 10 == SLICE.0);
 
 /// Counts per 10 ms, in whatever unit the caller adds.
 #[derive(Debug, Clone)]
-pub struct Slices {
+pub(crate) struct Slices {
     origin: Nanoseconds,
     /// End of the slice that is being filled.
     mark: Nanoseconds,
@@ -19,18 +19,18 @@ pub struct Slices {
 
 impl Slices {
     /// Starts at `origin`. Has room for a minute before it allocates.
-    pub fn new(origin: Nanoseconds) -> Self {
+    pub(crate) fn new(origin: Nanoseconds) -> Self {
         Self { origin, mark: origin + FINE, current: 0, full: Vec::with_capacity(6_000) }
     }
 
     /// The same slices, nothing in them yet, from `origin` on.
-    pub fn start(&mut self, origin: Nanoseconds) {
+    pub(crate) fn start(&mut self, origin: Nanoseconds) {
         (self.origin, self.mark) = (origin, origin + FINE);
     }
 
     /// Adds what was completed by `now`. `now` never runs backwards.
     #[inline]
-    pub fn add(&mut self, now: Nanoseconds, amount: u64) {
+    pub(crate) fn add(&mut self, now: Nanoseconds, amount: u64) {
         if now >= self.mark {
             self.turn(now);
         }
@@ -58,7 +58,7 @@ impl Slices {
     }
 
     /// The slices of a window that ended at `end`, 100 ms each; an incomplete last one is dropped.
-    pub fn finish(mut self, end: Nanoseconds) -> Vec<u64> {
+    pub(crate) fn finish(mut self, end: Nanoseconds) -> Vec<u64> {
         self.full.push(self.current);
         let whole = end.saturating_sub(self.origin) / SLICE;
         (0..whole as usize).map(|i| self.full.iter().skip(i * 10).take(10).sum()).collect()

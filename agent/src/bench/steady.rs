@@ -6,11 +6,11 @@
 //! 10 to 30 batches are enough, more gain little).
 
 /// Fewest batches an interval is computed from.
-pub const BATCHES: usize = 20;
+pub(super) const BATCHES: usize = 20;
 
 /// Half width of the 95 % interval of the mean over the mean; `None` while there are fewer than [`BATCHES`] slices or
 /// nothing was completed.
-pub fn interval(slices: &[u64]) -> Option<f64> {
+pub(super) fn interval(slices: &[u64]) -> Option<f64> {
     let per_batch = slices.len() / BATCHES;
     if per_batch == 0 {
         return None;

@@ -6,7 +6,7 @@ use super::{Slices, steady};
 
 /// A timed pass while it runs.
 #[derive(Debug)]
-pub struct Window {
+pub(crate) struct Window {
     rule: step::Window,
     size: u64,
     started: Nanoseconds,
@@ -37,28 +37,28 @@ pub struct Tally {
 
 impl Window {
     /// Starts a window at `now`; `size` is the payload of one operation in bytes.
-    pub fn begin(rule: step::Window, size: u64, now: Nanoseconds) -> Self {
+    pub(crate) fn begin(rule: step::Window, size: u64, now: Nanoseconds) -> Self {
         let mut window = Self::ready(rule, size);
         window.start(now);
         window
     }
 
     /// A window with its memory, to be started by [`start`](Self::start).
-    pub fn ready(rule: step::Window, size: u64) -> Self {
+    pub(crate) fn ready(rule: step::Window, size: u64) -> Self {
         let (zero, slices) = (Nanoseconds::ZERO, Slices::new(Nanoseconds::ZERO));
         Self { rule, size, started: zero, operations: 0, slices, mark: zero, running: true, interval: None }
     }
 
     /// Starts it at `now`. A latency loop takes the same reading for the start of its first operation: whatever happens
     /// between two readings (the host may run something else for milliseconds) would be in the window and in no time.
-    pub fn start(&mut self, now: Nanoseconds) {
+    pub(crate) fn start(&mut self, now: Nanoseconds) {
         self.started = now;
         self.slices.start(now);
         self.set_mark();
     }
 
     /// Operations each queue pair may post in all.
-    pub fn quota(&self) -> u64 {
+    pub(crate) fn quota(&self) -> u64 {
         match self.rule {
             step::Window::Iterations(n) => n,
             step::Window::Duration(_) | step::Window::Adaptive { .. } => u64::MAX,
@@ -67,18 +67,18 @@ impl Window {
 
     /// Whether more may be posted, as of the last call of [`completed`](Self::completed).
     #[inline]
-    pub fn running(&self) -> bool {
+    pub(crate) fn running(&self) -> bool {
         self.running
     }
 
     /// When [`completed`](Self::completed) wants to be called next, whatever completes; [`Nanoseconds::MAX`] if never.
-    pub fn mark(&self) -> Nanoseconds {
+    pub(crate) fn mark(&self) -> Nanoseconds {
         self.mark
     }
 
     /// Counts operations that completed by `now`. To be called with zero now and then while nothing completes.
     #[inline]
-    pub fn completed(&mut self, now: Nanoseconds, operations: u64) {
+    pub(crate) fn completed(&mut self, now: Nanoseconds, operations: u64) {
         if now >= self.mark {
             self.decide(now);
         }
@@ -115,7 +115,7 @@ impl Window {
     }
 
     /// Ends the window; `last` is when the last operation completed.
-    pub fn finish(self, last: Nanoseconds) -> Tally {
+    pub(crate) fn finish(self, last: Nanoseconds) -> Tally {
         let slices = self.slices.finish(last).into_iter().map(|operations| operations * self.size).collect();
         Tally {
             started: self.started,

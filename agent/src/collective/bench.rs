@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Group and memory of one rank.
-pub struct Bench {
+pub(crate) struct Bench {
     rank: u32,
     ranks: u32,
     wire: Box<dyn Wire>,
@@ -51,7 +51,7 @@ struct Timed {
 
 impl Bench {
     /// Puts a rank together.
-    pub fn new(rank: u32, ranks: u32, wire: Box<dyn Wire>, memory: Memory, footprint: Footprint) -> Self {
+    pub(crate) fn new(rank: u32, ranks: u32, wire: Box<dyn Wire>, memory: Memory, footprint: Footprint) -> Self {
         let (own, all) = (rank as usize, ranks as usize);
         let job = Job { op: Op::AllReduce, rank: own, ranks: all, count: 1, width: 8, in_place: true };
         let agreement = job.script(Algorithm::RecursiveDoubling).unwrap_or_default();
@@ -62,7 +62,11 @@ impl Bench {
     ///
     /// # Errors
     /// The size does not divide or fit, there is no such algorithm, or the group fails.
-    pub fn run(&mut self, collective: &CollectiveSpec, control: &Control) -> Result<CollectiveMeasurement, Failure> {
+    pub(crate) fn run(
+        &mut self,
+        collective: &CollectiveSpec,
+        control: &Control,
+    ) -> Result<CollectiveMeasurement, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
         let (rank, ranks, capacity) = (self.rank, self.ranks, self.memory.capacity());
         let mut layout = Layout::new(collective, rank, ranks, capacity).ok_or_else(|| {

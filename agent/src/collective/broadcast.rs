@@ -6,7 +6,7 @@ use super::{
 };
 
 /// A stream from rank to rank: each hands on what it receives, while it receives.
-pub fn chain(job: &Job) -> Script {
+pub(crate) fn chain(job: &Job) -> Script {
     let mut script = begun(job);
     let what = if job.is_root() { job.whole() } else { Stretch::output(job.all()) };
     if !job.is_root() {
@@ -20,7 +20,7 @@ pub fn chain(job: &Job) -> Script {
 }
 
 /// A binomial tree: ceil(log2 n) steps. The parent of a rank lacks its lowest set bit.
-pub fn tree(job: &Job) -> Script {
+pub(crate) fn tree(job: &Job) -> Script {
     let mut script = begun(job);
     let what = if job.is_root() { job.whole() } else { Stretch::output(job.all()) };
     let reach = if job.is_root() { job.ranks.next_power_of_two() } else { 1 << job.rank.trailing_zeros() };

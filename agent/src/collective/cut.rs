@@ -27,7 +27,7 @@ const SLOW: Nanoseconds = Nanoseconds::from_millis(200);
 
 /// Batches of a collective. Equal on all ranks, since all are told the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Operations of a batch.
     pub batch: u64,
     extent: Extent,
@@ -43,7 +43,7 @@ enum Extent {
 
 impl Cut {
     /// The cut of a collective of which one operation takes `one`.
-    pub fn new(collective: &CollectiveSpec, one: Nanoseconds) -> Self {
+    pub(crate) fn new(collective: &CollectiveSpec, one: Nanoseconds) -> Self {
         let one = one.max(LEAST);
         let single = collective.metric != TestMetric::Bandwidth;
         match collective.window {
@@ -63,7 +63,7 @@ impl Cut {
 
     /// How many batches follow before the ranks agree again, when `done` batches have been timed and the time `elapsed` has
     /// passed since the first began, at the slowest rank. At 0 only the last one remains.
-    pub fn further(&self, done: u64, elapsed: Nanoseconds) -> u64 {
+    pub(crate) fn further(&self, done: u64, elapsed: Nanoseconds) -> u64 {
         match self.extent {
             Extent::Batches(count) => count.saturating_sub(done + 1),
             Extent::Time { time, guess } => {
@@ -84,7 +84,7 @@ impl Cut {
 ///
 /// # Errors
 /// Those of `trial`.
-pub fn warm_up(
+pub(crate) fn warm_up(
     collective: &CollectiveSpec,
     mut trial: impl FnMut(u64) -> Result<Nanoseconds, Failure>,
 ) -> Result<Nanoseconds, Failure> {

@@ -17,7 +17,7 @@ use crate::bench::control::Control;
 const PIECE: usize = 512 << 10;
 
 /// The memories of one operation, each from where the operation's share of it begins.
-pub struct Sides<'m> {
+pub(crate) struct Sides<'m> {
     /// What the rank gives; empty for an operation in place.
     pub input: &'m [u8],
     /// What it gets.
@@ -102,7 +102,7 @@ impl Cursor {
 ///
 /// # Errors
 /// The wire's, among them the deadline.
-pub fn play<W: Wire + ?Sized>(
+pub(crate) fn play<W: Wire + ?Sized>(
     script: &Script,
     sides: &mut Sides<'_>,
     kernel: Option<Kernel>,

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Every rank's share for every other.
-pub fn all_to_all(job: &Job) -> Script {
+pub(crate) fn all_to_all(job: &Job) -> Script {
     let given = |share| Stretch { side: job.given(), at: job.share(share) };
     let mut script = Script::default();
     script.copy(given(job.rank), Stretch::output(job.share(job.rank)));

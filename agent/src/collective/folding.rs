@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Who is who among the ranks that take part.
-pub struct Circle {
+pub(crate) struct Circle {
     /// This rank's number among them.
     pub number: usize,
     /// How many they are: a power of two.
@@ -20,13 +20,13 @@ pub struct Circle {
 
 impl Circle {
     /// The rank that has number `number`.
-    pub fn rank(&self, number: usize) -> usize {
+    pub(crate) fn rank(&self, number: usize) -> usize {
         if number < self.folded { 2 * number + 1 } else { number + self.folded }
     }
 }
 
 /// All-reduce by `exchange`, which is told the memory that holds this rank's contribution.
-pub fn all_reduce(job: &Job, exchange: fn(&Job, &Circle, Side, &mut Script)) -> Script {
+pub(crate) fn all_reduce(job: &Job, exchange: fn(&Job, &Circle, Side, &mut Script)) -> Script {
     let size = 1 << job.ranks.ilog2();
     let folded = job.ranks - size;
     let mut script = Script::default();

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The steps of one rank, whose contribution is in `held`.
-pub fn exchange(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
+pub(crate) fn exchange(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
     let bytes = |elements: &Range<usize>| elements.start * job.width..elements.end * job.width;
     let mut held = held;
     let mut mine = 0..job.count;

@@ -21,7 +21,7 @@ const SMALL_BLOCK: (usize, usize) = (512 << 10, 32 << 10);
 
 /// One operation on one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Job {
+pub(crate) struct Job {
     /// The operation.
     pub op: Op,
     /// This rank.
@@ -38,7 +38,7 @@ pub struct Job {
 
 impl Job {
     /// The script of this rank; `None` if the algorithm does not do the operation.
-    pub fn script(&self, algorithm: Algorithm) -> Option<Script> {
+    pub(crate) fn script(&self, algorithm: Algorithm) -> Option<Script> {
         if !algorithm.does(self.op) {
             return None;
         }
@@ -56,7 +56,7 @@ impl Job {
     }
 
     /// The algorithm that suits size and number of ranks; `None` for operations without one.
-    pub fn suited(&self) -> Option<Algorithm> {
+    pub(crate) fn suited(&self) -> Option<Algorithm> {
         let bytes = self.count * self.width;
         match self.op {
             Op::AllReduce if bytes <= SHORT || self.ranks == 2 && bytes <= SHORT_OF_TWO => {
@@ -76,7 +76,7 @@ impl Job {
     }
 
     /// Bytes of scratch memory its scripts use.
-    pub fn scratch(&self) -> usize {
+    pub(crate) fn scratch(&self) -> usize {
         if self.op == Op::ReduceScatter { 2 * self.bytes() } else { 0 }
     }
 

@@ -14,7 +14,7 @@ use crate::memory::values::Part;
 
 /// The places of one collective on one rank. All in elements unless said otherwise.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub(crate) struct Layout {
     op: Op,
     in_place: bool,
     rank: u32,
@@ -31,7 +31,7 @@ pub struct Layout {
 
 impl Layout {
     /// The layout of a collective in buffers of `capacity` bytes; `None` if its size does not divide or does not fit.
-    pub fn new(collective: &CollectiveSpec, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
+    pub(crate) fn new(collective: &CollectiveSpec, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
         let width = u64::from(collective.options.datatype.bytes());
         let count = collective.count(ranks).filter(|count| *count > 0)?;
         let slots = capacity / collective.size;
@@ -41,17 +41,17 @@ impl Layout {
     }
 
     /// Where a slot's input begins.
-    pub fn send_at(&self, slot: u64) -> u64 {
+    pub(crate) fn send_at(&self, slot: u64) -> u64 {
         slot * self.whole + if self.in_place && self.op == Op::AllGather { self.own() } else { 0 }
     }
 
     /// Where a slot's result begins.
-    pub fn receive_at(&self, slot: u64) -> u64 {
+    pub(crate) fn receive_at(&self, slot: u64) -> u64 {
         slot * self.whole + if self.in_place && self.op == Op::ReduceScatter { self.own() } else { 0 }
     }
 
     /// Bytes of all slots.
-    pub fn extent(&self) -> u64 {
+    pub(crate) fn extent(&self) -> u64 {
         self.slots * self.whole * self.width
     }
 
@@ -60,12 +60,12 @@ impl Layout {
     }
 
     /// This rank's own data over all slots.
-    pub fn input(&self) -> Part {
+    pub(crate) fn input(&self) -> Part {
         Part { at: 0, count: self.slots * self.whole, offset: 0, first: self.rank, many: 1 }
     }
 
     /// What a slot must hold after the operation.
-    pub fn output(&self, slot: u64) -> Vec<Part> {
+    pub(crate) fn output(&self, slot: u64) -> Vec<Part> {
         let (at, origin) = (self.receive_at(slot), slot * self.whole);
         let part = |offset, first, many| Part { at, count: self.count, offset, first, many };
         let blocks = |offset: fn(&Self, u32) -> u64| {
@@ -94,7 +94,7 @@ impl Layout {
 
     /// Whether doing the operation again on what it left behind leaves the same behind: then the last timed one can be
     /// verified.
-    pub fn repeats(&self, reduction: Option<Reduction>) -> bool {
+    pub(crate) fn repeats(&self, reduction: Option<Reduction>) -> bool {
         !self.in_place || matches!(reduction, None | Some(Reduction::Min | Reduction::Max))
     }
 }

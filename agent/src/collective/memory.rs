@@ -18,7 +18,7 @@ use crate::{
 static HELD: Mutex<u64> = Mutex::new(0);
 
 /// Buffers of one rank.
-pub struct Memory {
+pub(crate) struct Memory {
     input: Buffer,
     output: Buffer,
     scratch: Buffer,
@@ -31,7 +31,7 @@ impl Memory {
     ///
     /// # Errors
     /// There is less memory than that.
-    pub fn new(capacity: u64, siblings: u32, huge_pages: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(capacity: u64, siblings: u32, huge_pages: bool) -> Result<Self, Failure> {
         let need = capacity.saturating_mul(2);
         let all = need.saturating_mul(siblings.max(1).into());
         {
@@ -58,7 +58,7 @@ impl Memory {
     }
 
     /// Bytes of each buffer.
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         self.input.len() as u64
     }
 
@@ -66,7 +66,7 @@ impl Memory {
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn scratch(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) fn scratch(&mut self, bytes: usize) -> Result<(), Failure> {
         if bytes > self.scratch.len() {
             self.scratch = Buffer::new(bytes as u64, false)?;
         }
@@ -74,22 +74,22 @@ impl Memory {
     }
 
     /// What the rank gives.
-    pub fn input_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn input_mut(&mut self) -> &mut [u8] {
         self.input.bytes_mut()
     }
 
     /// What it has got.
-    pub fn output(&self) -> &[u8] {
+    pub(crate) fn output(&self) -> &[u8] {
         self.output.bytes()
     }
 
     /// What it gets.
-    pub fn output_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn output_mut(&mut self) -> &mut [u8] {
         self.output.bytes_mut()
     }
 
     /// The memories of one operation, which has the bytes `at` of both buffers.
-    pub fn sides(&mut self, at: Range<usize>) -> Sides<'_> {
+    pub(crate) fn sides(&mut self, at: Range<usize>) -> Sides<'_> {
         Sides {
             input: &self.input.bytes()[at.clone()],
             output: &mut self.output.bytes_mut()[at],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the agent wants of a rank. Answered one after the other.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct RankRequest {
+pub(crate) struct RankRequest {
     /// What is wanted.
     pub ask: RankAsk,
     /// Milliseconds after which the rank gives up by itself.
@@ -27,7 +27,7 @@ pub enum RankAsk {
 }
 
 /// What a rank answers.
-pub type Reply = Result<RankAnswer, Failure>;
+pub(crate) type Reply = Result<RankAnswer, Failure>;
 
 /// The answers, by ask.
 #[derive(Debug, Serialize, Deserialize)]

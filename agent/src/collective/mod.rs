@@ -25,28 +25,28 @@
 //! and what each must leave behind), [`training`] (the buckets of a training step), [`message`] (what the process of a rank is
 //! asked).
 
-pub mod bench;
-pub mod broadcast;
-pub mod cut;
-pub mod engine;
-pub mod exchange;
-pub mod folding;
-pub mod halving_doubling;
-pub mod job;
-pub mod layout;
-pub mod memory;
-pub mod message;
-pub mod rank;
-pub mod ready;
-pub mod recursive_doubling;
-pub mod reduce;
-pub mod ring;
-pub mod script;
-pub mod table;
-pub mod tcp;
-pub mod training;
-pub mod verbs;
-pub mod wire;
+pub(crate) mod bench;
+pub(crate) mod broadcast;
+pub(crate) mod cut;
+pub(crate) mod engine;
+pub(crate) mod exchange;
+pub(crate) mod folding;
+pub(crate) mod halving_doubling;
+pub(crate) mod job;
+pub(crate) mod layout;
+pub(crate) mod memory;
+pub(crate) mod message;
+pub(crate) mod rank;
+pub(crate) mod ready;
+pub(crate) mod recursive_doubling;
+pub(crate) mod reduce;
+pub(crate) mod ring;
+pub(crate) mod script;
+pub(crate) mod table;
+pub(crate) mod tcp;
+pub(crate) mod training;
+pub(crate) mod verbs;
+pub(crate) mod wire;
 
 /// The rank that broadcasts, and that a reduction ends at.
-pub const ROOT: u32 = 0;
+pub(crate) const ROOT: u32 = 0;

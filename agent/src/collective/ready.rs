@@ -19,7 +19,7 @@ use super::{
 };
 
 /// What is repeated.
-pub struct Ready<'e> {
+pub(crate) struct Ready<'e> {
     /// What was asked for.
     pub collective: &'e CollectiveSpec,
     /// Where its data stands.
@@ -37,7 +37,7 @@ pub struct Ready<'e> {
 }
 
 /// A part of an operation.
-pub struct Part {
+pub(crate) struct Part {
     /// Its bytes, from where the operation's begin.
     pub at: Range<usize>,
     /// When it may begin, from when the operation did.
@@ -51,7 +51,7 @@ impl<'e> Ready<'e> {
     ///
     /// # Errors
     /// There is no such algorithm or reduction.
-    pub fn new(collective: &'e CollectiveSpec, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
+    pub(crate) fn new(collective: &'e CollectiveSpec, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
         let options = &collective.options;
         let reduction = options.reduction.filter(|_| collective.op.reduces());
@@ -95,12 +95,12 @@ impl<'e> Ready<'e> {
     }
 
     /// What is reduced by; `None` where data is only moved.
-    pub fn reduction(&self) -> Option<Reduction> {
+    pub(crate) fn reduction(&self) -> Option<Reduction> {
         self.source.reduction
     }
 
     /// Time of the backward pass of a training step.
-    pub fn compute(&self) -> Option<Nanoseconds> {
+    pub(crate) fn compute(&self) -> Option<Nanoseconds> {
         self.collective.options.training.as_ref().map(|training| training.compute)
     }
 }

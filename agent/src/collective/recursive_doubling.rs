@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The steps of one rank, whose contribution is in `held`.
-pub fn exchange(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
+pub(crate) fn exchange(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
     let mut held = held;
     for bit in 0..circle.size.ilog2() {
         let partner = circle.rank(circle.number ^ 1 << bit);

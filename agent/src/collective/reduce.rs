@@ -9,7 +9,7 @@ const BLOCK: usize = 128;
 
 /// One reduction of one type. Lengths are equal and multiples of the type's width.
 #[derive(Clone, Copy)]
-pub struct Kernel {
+pub(crate) struct Kernel {
     /// Reduces the second into the first.
     pub into: fn(&mut [u8], &[u8]),
     /// Writes what the second and the third make into the first.
@@ -17,7 +17,7 @@ pub struct Kernel {
 }
 
 /// The kernel of a type and a reduction; `None` for those that only NCCL does.
-pub fn kernel(datatype: Datatype, reduction: Reduction) -> Option<Kernel> {
+pub(crate) fn kernel(datatype: Datatype, reduction: Reduction) -> Option<Kernel> {
     match datatype {
         Datatype::F32 => of_type::<f32, 4>(reduction),
         Datatype::F64 => of_type::<f64, 8>(reduction),

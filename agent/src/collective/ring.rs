@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Reduce, then gather.
-pub fn all_reduce(job: &Job) -> Script {
+pub(crate) fn all_reduce(job: &Job) -> Script {
     let (next, previous) = (job.after(1), job.before(1));
     let mut script = Script::default();
     if job.ranks == 1 {
@@ -34,7 +34,7 @@ pub fn all_reduce(job: &Job) -> Script {
 }
 
 /// n - 1 steps; in each a rank hands on what it received in the one before.
-pub fn all_gather(job: &Job) -> Script {
+pub(crate) fn all_gather(job: &Job) -> Script {
     let (next, previous) = (job.after(1), job.before(1));
     let own = Stretch::output(job.share(job.rank));
     let given = if job.in_place { own.clone() } else { job.whole() };
@@ -51,7 +51,7 @@ pub fn all_gather(job: &Job) -> Script {
 
 /// The first half of [`all_reduce`], such that part r ends at rank r. Partial results stand in two scratch blocks by
 /// turns, so that the input stays as it is.
-pub fn reduce_scatter(job: &Job) -> Script {
+pub(crate) fn reduce_scatter(job: &Job) -> Script {
     let (next, previous) = (job.after(1), job.before(1));
     let result = Stretch::output(if job.in_place { job.share(job.rank) } else { job.all() });
     let scratch = |step: usize| Stretch { side: Side::Scratch, at: job.share(step % 2) };

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// The memories of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// What it gives.
     Input,
     /// What it gets.
@@ -19,7 +19,7 @@ pub enum Side {
 
 /// A stretch of one of the memories, in bytes from where the operation's share of it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// Which memory.
     pub side: Side,
     /// Where in it.
@@ -28,7 +28,7 @@ pub struct Stretch {
 
 /// One message out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Send {
+pub(crate) struct Send {
     /// The rank that gets it.
     pub to: usize,
     /// The bytes.
@@ -39,7 +39,7 @@ pub struct Send {
 
 /// One message in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receive {
+pub(crate) struct Receive {
     /// The rank that sends it.
     pub from: usize,
     /// Where it goes.
@@ -52,7 +52,7 @@ pub struct Receive {
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub(crate) enum How {
     /// It is stored.
     Place,
     /// It is reduced with as many bytes of this memory from this place on, and the result is stored.
@@ -61,7 +61,7 @@ pub enum How {
 
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Script {
+pub(crate) struct Script {
     /// Copied inside the rank before anything moves.
     pub copies: Vec<(Stretch, Stretch)>,
     /// Messages out, in order.
@@ -71,46 +71,41 @@ pub struct Script {
 }
 
 impl Stretch {
-    /// A stretch of the input.
-    pub fn input(at: Range<usize>) -> Self {
-        Self { side: Side::Input, at }
-    }
-
     /// A stretch of the output.
-    pub fn output(at: Range<usize>) -> Self {
+    pub(crate) fn output(at: Range<usize>) -> Self {
         Self { side: Side::Output, at }
     }
 }
 
 impl Script {
     /// Adds a message out, unless it is empty.
-    pub fn send(&mut self, to: usize, what: Stretch, after: Option<usize>) {
+    pub(crate) fn send(&mut self, to: usize, what: Stretch, after: Option<usize>) {
         if !what.at.is_empty() {
             self.sends.push(Send { to, what, after });
         }
     }
 
     /// Adds a message in, unless it is empty.
-    pub fn receive(&mut self, from: usize, into: Stretch, how: How, behind: Option<usize>) {
+    pub(crate) fn receive(&mut self, from: usize, into: Stretch, how: How, behind: Option<usize>) {
         if !into.at.is_empty() {
             self.receives.push(Receive { from, into, how, behind });
         }
     }
 
     /// Adds a copy inside the rank, unless it is empty or would copy bytes onto themselves.
-    pub fn copy(&mut self, from: Stretch, to: Stretch) {
+    pub(crate) fn copy(&mut self, from: Stretch, to: Stretch) {
         if !from.at.is_empty() && from != to {
             self.copies.push((from, to));
         }
     }
 
     /// Number of the last receive so far, for sends that follow it.
-    pub fn last_receive(&self) -> Option<usize> {
+    pub(crate) fn last_receive(&self) -> Option<usize> {
         self.receives.len().checked_sub(1)
     }
 
     /// Number of the last send so far, for receives that must not overtake it.
-    pub fn last_send(&self) -> Option<usize> {
+    pub(crate) fn last_send(&self) -> Option<usize> {
         self.sends.len().checked_sub(1)
     }
 }

@@ -18,7 +18,7 @@ const PERIOD: u64 = 65_521;
 
 /// What all ranks' data is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source {
+pub(crate) struct Source {
     /// Type of the elements.
     pub datatype: Datatype,
     /// What they are reduced by; `None` where they are only moved.
@@ -30,13 +30,13 @@ pub struct Source {
 }
 
 /// A stretch of one rank's data, or of what is reduced from several: one period of it at most.
-pub struct Table {
+pub(crate) struct Table {
     bytes: Vec<u8>,
 }
 
 impl Table {
     /// What a part of a buffer holds.
-    pub fn new(source: &Source, part: &Part) -> Self {
+    pub(crate) fn new(source: &Source, part: &Part) -> Self {
         let Source { datatype, reduction, ranks, key } = *source;
         let width = datatype.bytes() as usize;
         let numbers: Vec<[u8; 8]> = given(datatype, reduction).map(u64::to_le_bytes).collect();
@@ -60,14 +60,14 @@ impl Table {
     }
 
     /// Writes the part.
-    pub fn fill(&self, into: &mut [u8]) {
+    pub(crate) fn fill(&self, into: &mut [u8]) {
         for piece in into.chunks_mut(self.bytes.len().max(1)) {
             piece.copy_from_slice(&self.bytes[..piece.len()]);
         }
     }
 
     /// Compares the part. The offset of the first wrong byte counts from its start.
-    pub fn check(&self, found: &[u8]) -> Checked {
+    pub(crate) fn check(&self, found: &[u8]) -> Checked {
         let mut checked = Checked { verified: found.len() as u64, ..Checked::default() };
         let mut at = 0;
         for here in found.chunks(self.bytes.len().max(1)) {
@@ -85,7 +85,7 @@ impl Table {
 }
 
 /// Makes bytes differ from everything a table holds.
-pub fn poison(bytes: &mut [u8]) {
+pub(crate) fn poison(bytes: &mut [u8]) {
     bytes.fill(0xff);
 }
 

@@ -12,7 +12,7 @@ use railgauge_wire::{group::Training, unit::Nanoseconds};
 
 /// Gradients that are reduced together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bucket {
+pub(crate) struct Bucket {
     /// Its elements among all gradients.
     pub at: Range<u64>,
     /// When the backward pass has filled it, from its start.
@@ -20,7 +20,7 @@ pub struct Bucket {
 }
 
 /// The buckets of `count` gradients of `width` bytes, in order.
-pub fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket> {
+pub(crate) fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket> {
     let elements = |bytes: u64| (bytes / width).max(1);
     let mut buckets = Vec::new();
     let (mut from, mut size) = (0, elements(training.first_bucket));

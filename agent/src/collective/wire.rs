@@ -8,7 +8,7 @@ use railgauge_wire::{
 use crate::bench::control::Control;
 
 /// The wire of one rank to all others. No call but [`Wire::rest`] waits.
-pub trait Wire {
+pub(crate) trait Wire {
     /// Takes as many of `bytes` for rank `to` as there is room for now, from the front, and says how many. They may be
     /// overwritten afterwards.
     ///
@@ -50,7 +50,7 @@ pub(super) fn waiting(failure: Failure, from: Option<&str>, to: Option<&str>) ->
 
 /// Another rank, or this one, as its ticket describes it.
 #[derive(Debug, Clone)]
-pub struct Neighbour {
+pub(crate) struct Neighbour {
     /// The rank, in words: `rank 2 (lab3)`.
     pub name: String,
     /// How it is reached.
@@ -58,7 +58,7 @@ pub struct Neighbour {
 }
 
 /// What was opened for a rank to join its group from.
-pub trait RankPort {
+pub(crate) trait RankPort {
     /// What it is, and how the others reach it.
     fn opened(&self) -> &Opened;
 

@@ -11,7 +11,7 @@ use railgauge_wire::{
 ///
 /// # Errors
 /// `work` panicked.
-pub fn caught<T>(stage: Stage, work: impl FnOnce() -> T) -> Result<T, Failure> {
+pub(super) fn caught<T>(stage: Stage, work: impl FnOnce() -> T) -> Result<T, Failure> {
     // The callers drop what `work` borrowed once it has panicked.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let words = panic.downcast_ref::<&str>().map(ToString::to_string);

@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// No thread or descriptor is left.
-pub fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
+pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
     let (inlet, outlet) = (inlet.try_clone()?, outlet.clone());
     let watch = move || {
         loop {
@@ -36,13 +36,13 @@ pub fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
 }
 
 /// Ends the process and everything it started: the controller is gone.
-pub fn lost(why: &str) -> ! {
+pub(super) fn lost(why: &str) -> ! {
     crate::log!("{why}; ending");
     process::kill_children();
     leave(3)
 }
 
 /// Ends the process at once, without exit handlers: a library's handler may wait for a device that hangs.
-pub fn leave(status: i32) -> ! {
+pub(super) fn leave(status: i32) -> ! {
     process::exit_now(status)
 }

@@ -36,7 +36,7 @@ const JOIN: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// All open links.
-pub struct Links {
+pub(super) struct Links {
     register: Register,
     outlet: Outlet,
 }
@@ -63,12 +63,12 @@ enum Work {
 
 impl Links {
     /// No links yet.
-    pub fn new(outlet: Outlet) -> Self {
+    pub(super) fn new(outlet: Outlet) -> Self {
         Self { register: Register::default(), outlet }
     }
 
     /// Opens a link on a new thread.
-    pub fn open(&self, id: u64, link: LinkId, spec: LinkSpec) {
+    pub(super) fn open(&self, id: u64, link: LinkId, spec: LinkSpec) {
         if let Err(failure) = self.start(id, link, spec) {
             self.outlet.reply(id, Err(failure));
         }
@@ -101,12 +101,12 @@ impl Links {
     }
 
     /// Passes a peer on.
-    pub fn join(&self, id: u64, link: LinkId, peer: Endpoint) {
+    pub(super) fn join(&self, id: u64, link: LinkId, peer: Endpoint) {
         self.pass(id, link, |_| Work::Join(id, peer));
     }
 
     /// Passes a step on.
-    pub fn step(&self, id: u64, link: LinkId, step: Step, limit_ms: u64) {
+    pub(super) fn step(&self, id: u64, link: LinkId, step: Step, limit_ms: u64) {
         self.pass(id, link, |handle| {
             handle.stop = Arc::default();
             Work::Step(id, step, handle.stop.clone(), Duration::from_millis(limit_ms))
@@ -114,7 +114,7 @@ impl Links {
     }
 
     /// Ends the step passed on last, and asks for its outcome.
-    pub fn stop(&self, id: u64, link: LinkId) {
+    pub(super) fn stop(&self, id: u64, link: LinkId) {
         self.pass(id, link, |handle| {
             handle.stop.store(true, Ordering::Relaxed);
             handle.bell.ring();
@@ -123,12 +123,12 @@ impl Links {
     }
 
     /// Ends whatever a link does and closes it.
-    pub fn close(&self, id: u64, link: LinkId) {
+    pub(super) fn close(&self, id: u64, link: LinkId) {
         self.pass(id, link, |handle| handle.closing(Some(id)));
     }
 
     /// Closes all links, and waits for them for a while.
-    pub fn close_all(&self) {
+    pub(super) fn close_all(&self) {
         for handle in self.register.lock().values_mut() {
             let work = handle.closing(None);
             // A thread that has ended has closed its link.

@@ -35,7 +35,7 @@ const OPEN: Duration = Duration::from_secs(60);
 
 /// All ranks.
 #[derive(Clone)]
-pub struct Members {
+pub(super) struct Members {
     register: Arc<Mutex<HashMap<LinkId, Handle>>>,
     outlet: Outlet,
 }
@@ -53,12 +53,12 @@ enum Work {
 
 impl Members {
     /// No ranks yet.
-    pub fn new(outlet: Outlet) -> Self {
+    pub(super) fn new(outlet: Outlet) -> Self {
         Self { register: Arc::default(), outlet }
     }
 
     /// Starts a rank's process and opens it.
-    pub fn open(&self, id: u64, link: LinkId, spec: MemberSpec) {
+    pub(super) fn open(&self, id: u64, link: LinkId, spec: MemberSpec) {
         if let Err(failure) = self.start(id, link, spec) {
             self.outlet.reply(id, Err(failure));
         }
@@ -83,7 +83,7 @@ impl Members {
     }
 
     /// Passes what is asked on to the rank.
-    pub fn ask(&self, id: u64, link: LinkId, ask: RankAsk, limit_ms: u64) {
+    pub(super) fn ask(&self, id: u64, link: LinkId, ask: RankAsk, limit_ms: u64) {
         let limit = Duration::from_millis(limit_ms).min(Duration::from_secs(30 * 86_400));
         let sent = self.register.lock().get(&link).is_some_and(|h| h.work.send(Work::Rank(id, ask, limit)).is_ok());
         if !sent {
@@ -93,7 +93,7 @@ impl Members {
     }
 
     /// Ends a rank, whatever it does; `false` if `link` is not a rank.
-    pub fn close(&self, id: u64, link: LinkId) -> bool {
+    pub(super) fn close(&self, id: u64, link: LinkId) -> bool {
         let Some(handle) = self.register.lock().remove(&link) else { return false };
         handle.abort.store(true, Ordering::Relaxed);
         handle.bell.ring();

@@ -20,13 +20,13 @@ use crate::system::process;
 
 /// The way to the controller. Cheap to clone; every thread may write.
 #[derive(Clone)]
-pub struct Outlet(Arc<Mutex<File>>, Arc<File>);
+pub(super) struct Outlet(Arc<Mutex<File>>, Arc<File>);
 
 /// Moves stdin and stdout to private descriptors; then puts `/dev/null` at 0 and stderr at 1.
 ///
 /// # Errors
 /// No descriptors left, or no `/dev/null`.
-pub fn claim() -> io::Result<(File, Outlet)> {
+pub(super) fn claim() -> io::Result<(File, Outlet)> {
     let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let watched = outlet.try_clone()?;
@@ -37,12 +37,12 @@ pub fn claim() -> io::Result<(File, Outlet)> {
 
 impl Outlet {
     /// Writes the magic line.
-    pub fn announce(&self) {
+    pub(super) fn announce(&self) {
         self.write(frame::MAGIC);
     }
 
     /// Sends the one reply to request `id`.
-    pub fn reply(&self, id: u64, outcome: Result<Answer, Failure>) {
+    pub(super) fn reply(&self, id: u64, outcome: Result<Answer, Failure>) {
         let bytes = frame::encode(&FromAgent::Reply { id, outcome }).or_else(|error| {
             let failure = Failure::new(Stage::Converse, Kind::Internal, format!("the reply cannot be sent: {error}"));
             frame::encode(&FromAgent::Reply { id, outcome: Err(failure) })

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Reads requests until the controller says goodbye or is gone.
-pub fn answer_all(inlet: File, outlet: &Outlet) -> ! {
+pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     let mut from = BufReader::new(inlet);
     hello(&mut from, outlet);
     let links = Links::new(outlet.clone());

@@ -34,7 +34,7 @@ const TCP: [&str; 7] =
 ///
 /// # Errors
 /// There is no such device, port or interface.
-pub fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
+pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
     let unknown = |what: String| {
         Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
             .remedy(remedy::NAME_DEVICE_OF_FACTS)

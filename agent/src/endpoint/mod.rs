@@ -9,5 +9,5 @@
 //! | [`verbs`] | device, port and GID; every setting resolved; queue pairs connected to a peer's |
 //! | [`tcp`] | address and interface; listening, and connecting with a token; socket settings |
 
-pub mod tcp;
-pub mod verbs;
+pub(crate) mod tcp;
+pub(crate) mod verbs;

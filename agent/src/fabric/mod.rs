@@ -6,9 +6,9 @@
 //! A list of steps in one request needs nothing else of a link but an end of `Serve` that comes from the initiator in place
 //! of the controller.
 
-pub mod tcp;
+pub(crate) mod tcp;
 mod threads;
-pub mod verbs;
+pub(crate) mod verbs;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -28,7 +28,7 @@ fn no_steps() -> Failure {
 ///
 /// # Errors
 /// The fabric, the device, the memory or the setting asked for is not to be had.
-pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
+pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.transport {
         _ if spec.threads > 1 => threads::open(spec, open),
         Transport::Tcp => tcp::open(spec),
@@ -42,7 +42,7 @@ pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
 }
 
 /// One end of a measured connection.
-pub trait Link {
+pub(crate) trait Link {
     /// What was opened; asked before `join`, and again after it: by then the link layer and the path MTU in use are
     /// known for certain.
     fn opened(&self) -> Opened;

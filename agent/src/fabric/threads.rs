@@ -57,7 +57,7 @@ enum Done {
 ///
 /// # Errors
 /// There are more threads than queue pairs, or a thread cannot be started or cannot open its share.
-pub fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
+pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
     let (answer, answers) = channel();
     let shares = shares(spec)?;
     let qps = shares.iter().map(|share| share.qps).collect();

@@ -2,7 +2,7 @@
 //! Specification, Device Control, Access Control Services, Address Translation Services).
 
 /// Bytes that the kernel shows to everybody; what lies behind them is for root.
-pub const PUBLIC: usize = 64;
+pub(crate) const PUBLIC: usize = 64;
 /// Where the extended capabilities begin.
 const EXTENDED: usize = 256;
 /// Status register: bit 4 says that there are capabilities.
@@ -25,28 +25,28 @@ const SERVICES: [&str; 7] = [
 
 /// A function's configuration space, as far as it could be read.
 #[derive(Debug, Clone, Copy)]
-pub struct ConfigSpace<'a>(&'a [u8]);
+pub(crate) struct ConfigSpace<'a>(&'a [u8]);
 
 impl<'a> ConfigSpace<'a> {
     /// The bytes of the file `config`.
-    pub const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
     /// Device Control of the PCI Express capability.
-    pub fn device_control(self) -> Option<DeviceControl> {
+    pub(crate) fn device_control(self) -> Option<DeviceControl> {
         Some(DeviceControl(self.u16(self.capability(PCI_EXPRESS)? + 8)?))
     }
 
     /// Access Control Services in force; `None` where the function has none of them.
-    pub fn access_control(self) -> Option<Vec<String>> {
+    pub(crate) fn access_control(self) -> Option<Vec<String>> {
         let control = self.u16(self.extended(ACCESS_CONTROL)? + 6)?;
         let on = (0..).zip(SERVICES).filter(|(bit, _)| control >> bit & 1 == 1);
         Some(on.map(|(_, name)| name.to_owned()).collect())
     }
 
     /// Whether address translation is on; `None` where the function cannot.
-    pub fn address_translation(self) -> Option<bool> {
+    pub(crate) fn address_translation(self) -> Option<bool> {
         Some(self.u16(self.extended(ADDRESS_TRANSLATION)? + 6)? >> 15 == 1)
     }
 
@@ -92,21 +92,21 @@ impl<'a> ConfigSpace<'a> {
 
 /// The register Device Control.
 #[derive(Debug, Clone, Copy)]
-pub struct DeviceControl(u16);
+pub(crate) struct DeviceControl(u16);
 
 impl DeviceControl {
     /// Largest read request, in bytes.
-    pub const fn max_read_request(self) -> u32 {
+    pub(crate) const fn max_read_request(self) -> u32 {
         128 << (self.0 >> 12 & 7)
     }
 
     /// Largest payload, in bytes.
-    pub const fn max_payload(self) -> u32 {
+    pub(crate) const fn max_payload(self) -> u32 {
         128 << (self.0 >> 5 & 7)
     }
 
     /// Whether relaxed ordering may be asked for.
-    pub const fn relaxed_ordering(self) -> bool {
+    pub(crate) const fn relaxed_ordering(self) -> bool {
         self.0 >> 4 & 1 == 1
     }
 }

@@ -19,7 +19,7 @@ type Bytes = (u64, u64);
 
 /// One look.
 #[derive(Debug)]
-pub struct Look {
+pub(crate) struct Look {
     at: Instant,
     /// Time of all processors: idle, and all of it.
     processors: Option<(u64, u64)>,
@@ -29,7 +29,7 @@ pub struct Look {
 
 impl Look {
     /// Reads the counters now.
-    pub fn now(tree: &Tree) -> Self {
+    pub(crate) fn now(tree: &Tree) -> Self {
         let mut interfaces = BTreeMap::new();
         for name in tree.names("sys/class/net") {
             let count = |file| tree.text(format!("sys/class/net/{name}/statistics/{file}"))?.parse().ok();
@@ -52,7 +52,7 @@ impl Look {
     }
 
     /// Looks again, not too early, and writes what happened in between into the facts.
-    pub fn again(self, tree: &Tree, facts: &mut HostFacts) {
+    pub(crate) fn again(self, tree: &Tree, facts: &mut HostFacts) {
         std::thread::sleep(APART.saturating_sub(self.at.elapsed()));
         let later = Self::now(tree);
         let seconds = (later.at - self.at).as_secs_f64();

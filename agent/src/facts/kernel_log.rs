@@ -17,7 +17,7 @@ const MOST: usize = 64 << 20;
 const KEPT: usize = 64;
 
 /// The last Xids since boot, oldest first; `None` where the log is not there or must not be read, and noted then.
-pub fn xids(tree: &Tree) -> Option<Vec<Xid>> {
+pub(crate) fn xids(tree: &Tree) -> Option<Vec<Xid>> {
     let mut file = match tree.open(LOG) {
         Ok(file) => file,
         Err(error) => {

@@ -9,7 +9,7 @@ const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", "libcuda.so.1", "
 
 /// Each library's file, whose name carries its version, or the loader's words; and the providers that libibverbs has
 /// loaded for the devices of this host (`libmlx5-rdmav34.so`, `librxe-rdmav34.so`, …).
-pub fn probe() -> BTreeMap<String, String> {
+pub(crate) fn probe() -> BTreeMap<String, String> {
     let found = NAMES.map(|name| {
         let path = library::find(name).map(|path| path.display().to_string());
         (name.to_owned(), path.unwrap_or_else(|missing| missing.to_string()))

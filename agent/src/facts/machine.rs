@@ -8,7 +8,7 @@ use super::surroundings;
 use crate::system::tree::{Tree, list};
 
 /// The machine's part of the facts.
-pub fn facts(tree: &Tree) -> HostFacts {
+pub(crate) fn facts(tree: &Tree) -> HostFacts {
     HostFacts {
         hostname: tree.expected("proc/sys/kernel/hostname").unwrap_or_default(),
         os: os(tree),
@@ -69,7 +69,7 @@ fn boost(tree: &Tree) -> Option<bool> {
 }
 
 /// Size of the largest cache of the first processor, in bytes.
-pub fn last_level_cache(tree: &Tree) -> Option<u64> {
+pub(crate) fn last_level_cache(tree: &Tree) -> Option<u64> {
     let caches = "sys/devices/system/cpu/cpu0/cache";
     let sizes = tree.names(caches).into_iter().filter(|name| name.starts_with("index"));
     sizes.filter_map(|index| size(&tree.text(format!("{caches}/{index}/size"))?)).max()
@@ -127,7 +127,7 @@ fn locks_all(tree: &Tree) -> bool {
 }
 
 /// The value of the first line `name : value`.
-pub fn field(text: &str, name: &str) -> Option<String> {
+pub(crate) fn field(text: &str, name: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
     Some(rest.trim().to_owned())
 }

@@ -14,17 +14,17 @@
 //! | [`kernel_log`] | errors of GPUs |
 //! | [`idle`] | load and traffic, from two looks |
 
-pub mod config_space;
-pub mod idle;
+pub(crate) mod config_space;
+pub(crate) mod idle;
 pub mod interfaces;
-pub mod kernel_log;
-pub mod libraries;
-pub mod machine;
-pub mod modules;
+pub(crate) mod kernel_log;
+pub(crate) mod libraries;
+pub(crate) mod machine;
+pub(crate) mod modules;
 pub mod path_mtu;
-pub mod pci;
-pub mod rdma;
-pub mod surroundings;
+pub(crate) mod pci;
+pub(crate) mod rdma;
+pub(crate) mod surroundings;
 
 use std::{collections::BTreeMap, io};
 
@@ -78,7 +78,7 @@ impl Live {
 }
 
 /// What this host is, and how idle it was meanwhile. Takes a fifth of a second at least.
-pub fn here() -> HostFacts {
+pub(crate) fn here() -> HostFacts {
     let (tree, root) = (Tree::new("/"), Tree::new("/"));
     let look = idle::Look::now(&root);
     let live = Live::here(&tree);

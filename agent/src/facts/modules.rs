@@ -7,7 +7,7 @@ use railgauge_wire::facts::MODULES;
 use crate::system::tree::Tree;
 
 /// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
-pub fn loaded(tree: &Tree) -> BTreeMap<String, String> {
+pub(crate) fn loaded(tree: &Tree) -> BTreeMap<String, String> {
     let there = MODULES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
     there.map(|name| (name.to_owned(), version(tree, name))).collect()
 }

@@ -11,12 +11,12 @@ use crate::system::tree::Tree;
 const DEVICES: &str = "sys/bus/pci/devices";
 
 /// What the function at an address is set to.
-pub fn function_at(tree: &Tree, address: &str) -> PciFunction {
+pub(crate) fn function_at(tree: &Tree, address: &str) -> PciFunction {
     tree.target(format!("{DEVICES}/{address}")).map_or_else(PciFunction::default, |place| function(tree, &place))
 }
 
 /// What the function of a directory below `sys/devices` is set to.
-pub fn function(tree: &Tree, place: &Path) -> PciFunction {
+pub(crate) fn function(tree: &Tree, place: &Path) -> PciFunction {
     let config = config(tree, place);
     let space = ConfigSpace::new(&config);
     let control = space.device_control();
@@ -33,7 +33,7 @@ pub fn function(tree: &Tree, place: &Path) -> PciFunction {
 }
 
 /// Link speed in GT/s and width of a function: `current` or `max`.
-pub fn link(tree: &Tree, place: &Path, which: &str) -> Option<(f64, u32)> {
+pub(crate) fn link(tree: &Tree, place: &Path, which: &str) -> Option<(f64, u32)> {
     let speed = tree.text(place.join(format!("{which}_link_speed")))?;
     // "16.0 GT/s PCIe"; "Unknown" for virtual functions.
     let speed = speed.split_whitespace().next()?.parse::<f64>().ok().filter(|speed| speed.is_finite())?;
@@ -41,7 +41,7 @@ pub fn link(tree: &Tree, place: &Path, which: &str) -> Option<(f64, u32)> {
 }
 
 /// The PCI device a directory lies in, itself or one above (some drivers hang an auxiliary device between).
-pub fn directory(path: &Path) -> Option<PathBuf> {
+pub(crate) fn directory(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|path| is_function(path)).map(Into::into)
 }
 

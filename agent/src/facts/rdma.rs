@@ -11,15 +11,15 @@ use super::pci;
 use crate::system::tree::Tree;
 
 /// Directory of the devices.
-pub const CLASS: &str = "sys/class/infiniband";
+pub(crate) const CLASS: &str = "sys/class/infiniband";
 
 /// All devices, in the order of their names.
-pub fn devices(tree: &Tree) -> Vec<RdmaDevice> {
+pub(crate) fn devices(tree: &Tree) -> Vec<RdmaDevice> {
     tree.names(CLASS).into_iter().map(|name| device(tree, name)).collect()
 }
 
 /// PCI address of a device, in sysfs' spelling; emulations have none.
-pub fn address(tree: &Tree, name: &str) -> Option<String> {
+pub(crate) fn address(tree: &Tree, name: &str) -> Option<String> {
     let hardware = tree.target(format!("{CLASS}/{name}/device"))?;
     pci::directory(&hardware)?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
@@ -126,7 +126,7 @@ fn traffic_class(text: &str) -> Option<u32> {
 }
 
 /// The interface behind a port of a device.
-pub fn netdev_of(tree: &Tree, device: &str, number: u8) -> Option<String> {
+pub(crate) fn netdev_of(tree: &Tree, device: &str, number: u8) -> Option<String> {
     let at = format!("{CLASS}/{device}");
     netdev(tree, &at, number, &gids(tree, &format!("{at}/ports/{number}")))
 }

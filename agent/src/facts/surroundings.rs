@@ -6,7 +6,7 @@ use super::machine::field;
 use crate::system::tree::Tree;
 
 /// What the system runs inside of.
-pub fn around(tree: &Tree) -> Surroundings {
+pub(crate) fn around(tree: &Tree) -> Surroundings {
     let flags = tree.text("proc/cpuinfo").and_then(|text| field(&text, "flags"));
     Surroundings {
         container: container(tree),

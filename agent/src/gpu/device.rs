@@ -48,7 +48,7 @@ unsafe impl Sync for Device {}
 ///
 /// # Errors
 /// The driver is there and does not answer.
-pub fn visible() -> Result<Vec<String>, Failure> {
+pub(crate) fn visible() -> Result<Vec<String>, Failure> {
     let driver = match driver() {
         Ok(driver) => driver,
         Err(failure) if failure.kind == Kind::Unsupported => return Ok(Vec::new()),

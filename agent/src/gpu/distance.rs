@@ -13,7 +13,7 @@ use railgauge_wire::{
 use crate::system::tree::Tree;
 
 /// Every pair of a GPU and an RDMA device whose places are known.
-pub fn all(tree: &Tree, gpus: &[Gpu], devices: &[RdmaDevice]) -> Vec<GpuDistance> {
+pub(crate) fn all(tree: &Tree, gpus: &[Gpu], devices: &[RdmaDevice]) -> Vec<GpuDistance> {
     let pairs = gpus.iter().flat_map(|gpu| devices.iter().map(move |device| (gpu, device)));
     pairs
         .filter_map(|(gpu, device)| {
@@ -24,7 +24,7 @@ pub fn all(tree: &Tree, gpus: &[Gpu], devices: &[RdmaDevice]) -> Vec<GpuDistance
 }
 
 /// The distance of two PCI addresses; `None` where the tree does not hold one of them.
-pub fn between(tree: &Tree, one: &str, other: &str) -> Option<Distance> {
+pub(crate) fn between(tree: &Tree, one: &str, other: &str) -> Option<Distance> {
     let place = |address: &str| tree.target(format!("sys/bus/pci/devices/{address}"));
     let (one, other) = (place(one)?, place(other)?);
     let (mine, theirs) = (chain(&one), chain(&other));

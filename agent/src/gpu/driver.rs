@@ -17,23 +17,23 @@ use railgauge_wire::{
 use crate::system::library::{NoFunction, NotOpened};
 
 /// A device pointer.
-pub type DevicePtr = u64;
+pub(crate) type DevicePtr = u64;
 /// `CUresult`.
-pub type Status = c_int;
+pub(crate) type Status = c_int;
 /// `CUstream`, `CUcontext`, `CUmodule`, `CUfunction`, `CUgraph`, `CUgraphExec`.
-pub type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 
 /// `CUDA_SUCCESS`.
-pub const SUCCESS: Status = 0;
+pub(crate) const SUCCESS: Status = 0;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
-pub const OUT_OF_MEMORY: Status = 2;
+pub(crate) const OUT_OF_MEMORY: Status = 2;
 /// `CUDA_ERROR_NOT_READY`: what was asked about still runs.
-pub const NOT_READY: Status = 600;
+pub(crate) const NOT_READY: Status = 600;
 
 macro_rules! table {
     (required { $($name:ident = $symbol:literal: fn($($arg:ty),*),)+ } optional { $($oname:ident = $osymbol:literal: fn($($oarg:ty),*),)+ }) => {
         /// The driver's functions. What an old driver may lack is an `Option`.
-        pub struct Driver {
+        pub(crate) struct Driver {
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> Status,)+
             $(pub(super) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Status>,)+
         }
@@ -106,7 +106,7 @@ const OLDEST: c_int = 11_000;
 ///
 /// # Errors
 /// There is no driver, it is too old, or it finds no usable GPU; in words.
-pub fn driver() -> Result<&'static Driver, Failure> {
+pub(crate) fn driver() -> Result<&'static Driver, Failure> {
     static DRIVER: OnceLock<Result<Driver, Failure>> = OnceLock::new();
     DRIVER.get_or_init(open).as_ref().map_err(Clone::clone)
 }
@@ -144,7 +144,7 @@ impl Driver {
     ///
     /// # Errors
     /// The status is not success.
-    pub fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
+    pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS {
             return Ok(());
         }

@@ -33,7 +33,7 @@ pub enum NvmlFailed {
 ///
 /// # Errors
 /// NVML is there and does not answer.
-pub fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
+pub(crate) fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
     let nvml = match Nvml::init() {
         Ok(nvml) => nvml,
         Err(NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound | NvmlError::DriverNotLoaded) => {

@@ -13,18 +13,19 @@
 //! | [`facts`] | NVML's facts |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
 
-pub mod buffer;
+pub(crate) mod buffer;
 pub mod copies;
-pub mod device;
-pub mod distance;
-pub mod driver;
-pub mod facts;
+pub(crate) mod device;
+pub(crate) mod distance;
+pub(crate) mod driver;
+pub(crate) mod facts;
 pub mod kernels;
-pub mod reach;
-pub mod stream;
-pub mod table;
-pub mod values;
+pub(crate) mod reach;
+pub(crate) mod stream;
+pub(crate) mod table;
+pub(crate) mod values;
 
 pub use buffer::Buffer;
 pub use device::Device;
-pub use stream::{Pinned, Stream};
+pub(crate) use stream::Pinned;
+pub use stream::Stream;

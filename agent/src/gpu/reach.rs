@@ -50,7 +50,7 @@ impl Place {
 }
 
 /// GPU memory that the NIC reads and writes itself.
-pub struct Direct {
+pub(crate) struct Direct {
     place: Place,
     dma_buf: Option<OwnedFd>,
 }
@@ -60,7 +60,7 @@ impl Direct {
     ///
     /// # Errors
     /// There is not enough memory, or the driver refuses.
-    pub fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
         let place = Place::new(device, length)?;
         place.buffer.synchronous()?;
         Ok(Self { place, dma_buf: None })
@@ -70,7 +70,7 @@ impl Direct {
     ///
     /// # Errors
     /// The driver exports none.
-    pub fn exported(self) -> Result<Self, Failure> {
+    pub(crate) fn exported(self) -> Result<Self, Failure> {
         let (descriptor, _) = self.place.buffer.dma_buf()?;
         Ok(Self { dma_buf: Some(descriptor), ..self })
     }
@@ -117,7 +117,7 @@ unsafe impl Backing for Direct {
 }
 
 /// GPU memory behind host memory of the same layout: what is sent is fetched before, what came is delivered after.
-pub struct Bounced {
+pub(crate) struct Bounced {
     host: Pinned,
     place: Place,
 }
@@ -127,7 +127,7 @@ impl Bounced {
     ///
     /// # Errors
     /// Host or GPU have not got them.
-    pub fn new(device: &Arc<Device>, length: u64, huge: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(device: &Arc<Device>, length: u64, huge: bool) -> Result<Self, Failure> {
         Ok(Self { host: Pinned::new(device, host::Buffer::new(length, huge)?)?, place: Place::new(device, length)? })
     }
 }

@@ -6,14 +6,14 @@ use half::{bf16, f16};
 use railgauge_wire::terms::{Datatype, Reduction};
 
 /// Numbers of a table.
-pub const NUMBERS: u8 = 128;
+pub(crate) const NUMBERS: u8 = 128;
 
 /// The scalar of [`Reduction::Mulsum`].
-pub const SCALAR: u8 = 2;
+pub(crate) const SCALAR: u8 = 2;
 
 /// Largest sum that is exact in a type, and so are all sums below it: 2 to the power of the mantissa's bits and the
 /// hidden one, or what an `i8` holds.
-pub fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u32 {
+pub(crate) fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u32 {
     let sum = match datatype {
         Datatype::F8e4m3 => 16,
         Datatype::F8e5m2 => 8,
@@ -23,7 +23,7 @@ pub fn largest_sum(datatype: Datatype, reduction: Option<Reduction>) -> u32 {
 }
 
 /// The element of each number as one rank gives it.
-pub fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl Iterator<Item = u64> {
+pub(crate) fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl Iterator<Item = u64> {
     let adds = !matches!(reduction, None | Some(Reduction::Min | Reduction::Max));
     (0..NUMBERS).map(move |number| match datatype {
         // Not every number to 127 is one of 8 bits, but positive floating-point numbers are ordered like their bits:
@@ -35,7 +35,7 @@ pub fn given(datatype: Datatype, reduction: Option<Reduction>) -> impl Iterator<
 }
 
 /// The element of each number after `reduction` over `ranks` ranks.
-pub fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> Vec<u64> {
+pub(crate) fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> Vec<u64> {
     let scaled = |factor: f64| (0..NUMBERS).map(|number| bits(datatype, f64::from(number) * factor)).collect();
     match reduction {
         // Integers are added up first and divided then; the quotient loses its fraction.
@@ -46,7 +46,7 @@ pub fn reduced(datatype: Datatype, reduction: Option<Reduction>, ranks: u32) -> 
 }
 
 /// A number that is not negative as the bits of a type, in the low bytes. What the type has no element for is cut off.
-pub fn bits(datatype: Datatype, number: f64) -> u64 {
+pub(crate) fn bits(datatype: Datatype, number: f64) -> u64 {
     match datatype {
         Datatype::F32 => u64::from((number as f32).to_bits()),
         Datatype::F64 => number.to_bits(),

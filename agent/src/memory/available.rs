@@ -4,7 +4,7 @@ use crate::system::tree::Tree;
 
 /// Bytes that can be taken without swapping: what the kernel calls available, and what is left of every control group
 /// the process is in. `None` if the kernel does not say.
-pub fn bytes(tree: &Tree) -> Option<u64> {
+pub(crate) fn bytes(tree: &Tree) -> Option<u64> {
     let meminfo = tree.text("proc/meminfo")?;
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let host = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)?;

@@ -11,7 +11,7 @@ use super::available;
 use crate::system::tree::Tree;
 
 /// Size of a huge page in bytes: the default one of x86-64 and of arm64 with 4 KiB pages.
-pub const HUGE_PAGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// An anonymous mapping of its own. Page-aligned; never moves; read and written as plain bytes.
 #[derive(Debug)]

@@ -9,9 +9,9 @@
 //! | [`pattern`] | the bytes of a verify pass: fill, poison, check |
 //! | [`values`] | the numbers of a collective |
 
-pub mod available;
-pub mod backing;
-pub mod host;
+pub(crate) mod available;
+pub(crate) mod backing;
+pub(crate) mod host;
 pub mod pattern;
-pub mod place;
-pub mod values;
+pub(crate) mod place;
+pub(crate) mod values;

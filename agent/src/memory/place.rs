@@ -21,7 +21,7 @@ use crate::system::{
 ///
 /// # Errors
 /// The core asked for is not there, or not allowed to this process.
-pub fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<BTreeMap<String, String>, Failure> {
+pub(crate) fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<BTreeMap<String, String>, Failure> {
     if let Some(core) = core {
         affinity::allow(&[core]).map_err(|error| {
             let allowed = ranges(&affinity::allowed().unwrap_or_default());

@@ -23,12 +23,12 @@ pub struct Part {
 }
 
 /// Largest number a rank gives to a sum of at most `most`.
-pub fn cap(most: u32, ranks: u32) -> u32 {
+pub(crate) fn cap(most: u32, ranks: u32) -> u32 {
     most / ranks.clamp(1, most)
 }
 
 /// What rank `rank` of `ranks` gives for element `i` where sums go up to `most`: the same as `value` of kernels.ptx.
-pub fn value(key: u64, i: u64, (reduction, most): (Option<Reduction>, u32), ranks: u32, rank: u32) -> u32 {
+pub(crate) fn value(key: u64, i: u64, (reduction, most): (Option<Reduction>, u32), ranks: u32, rank: u32) -> u32 {
     let hash = crate::memory::pattern::word(key, i);
     let (low, high) = ((hash & 0x7fff_ffff) as u32, (hash >> 32) as u32);
     let turn = low.wrapping_add(rank) % ranks;

@@ -39,7 +39,7 @@ const AHEAD: Nanoseconds = Nanoseconds(60_000);
 const POLLS: u32 = 4_096;
 
 /// What a rank is doing, for the words of a deadline.
-pub type Phase = Arc<Mutex<String>>;
+pub(crate) type Phase = Arc<Mutex<String>>;
 
 /// What the timed operations came to.
 struct Timed {
@@ -52,7 +52,7 @@ struct Timed {
 }
 
 /// Group, stream and memory of one rank.
-pub struct Bench {
+pub(crate) struct Bench {
     /// Must go before stream and buffers.
     communicator: Communicator,
     stream: Stream,
@@ -68,7 +68,7 @@ pub struct Bench {
 
 impl Bench {
     /// Puts a rank together.
-    pub fn new(communicator: Communicator, stream: Stream, buffers: [Buffer; 3], phase: Phase) -> Self {
+    pub(crate) fn new(communicator: Communicator, stream: Stream, buffers: [Buffer; 3], phase: Phase) -> Self {
         let [send, receive, small] = buffers;
         Self { communicator, stream, send, receive, small, filled: None, reduction: 0, phase }
     }
@@ -77,7 +77,7 @@ impl Bench {
     ///
     /// # Errors
     /// The size does not divide or fit, or GPU or group fail.
-    pub fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
+    pub(crate) fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
         let (rank, ranks) = (self.communicator.rank(), self.communicator.ranks());
         let capacity = self.send.len();
         let layout = Layout::new(collective, rank, ranks, capacity).ok_or_else(|| {

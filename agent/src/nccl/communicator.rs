@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A communicator, as seen by the thread that uses it. Its handle is shared with the one that may have to abort it.
-pub struct Communicator {
+pub(crate) struct Communicator {
     nccl: Nccl,
     handle: Arc<AtomicPtr<c_void>>,
     rank: u32,
@@ -32,7 +32,7 @@ pub struct Communicator {
 
 /// One call, ready to be repeated. Buffers must outlive every operation queued with it.
 #[derive(Clone, Copy)]
-pub struct Call<'b> {
+pub(crate) struct Call<'b> {
     /// The operation.
     pub op: Op,
     /// Elements, as `ncclAllReduce` and its kin count them.
@@ -56,7 +56,7 @@ impl Communicator {
     ///
     /// # Errors
     /// NCCL refuses.
-    pub fn join(
+    pub(crate) fn join(
         nccl: &Nccl,
         id: UniqueId,
         rank: u32,
@@ -75,7 +75,7 @@ impl Communicator {
     ///
     /// # Errors
     /// NCCL refuses to make it, or is too old for the type.
-    pub fn reduction(&mut self, of: Option<Reduction>, datatype: Datatype) -> Result<c_int, Failure> {
+    pub(crate) fn reduction(&mut self, of: Option<Reduction>, datatype: Datatype) -> Result<c_int, Failure> {
         self.nccl.knows(datatype)?;
         let Some(of) = of else { return Ok(0) };
         if let Some(known) = library::reduction(of) {
@@ -90,12 +90,12 @@ impl Communicator {
     }
 
     /// This rank.
-    pub fn rank(&self) -> u32 {
+    pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
     /// Ranks of the group.
-    pub fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         self.ranks
     }
 
@@ -103,7 +103,7 @@ impl Communicator {
     ///
     /// # Errors
     /// That error.
-    pub fn healthy(&self) -> Result<(), Failure> {
+    pub(crate) fn healthy(&self) -> Result<(), Failure> {
         let mut status = SUCCESS;
         // SAFETY: the communicator lives as long as `self`; `status` is valid for writes.
         let asked = unsafe { (self.nccl.comm_async_error)(self.handle.load(Ordering::Relaxed), &raw mut status) };
@@ -124,7 +124,7 @@ impl Communicator {
     /// # Errors
     /// NCCL refuses.
     #[inline]
-    pub fn queue(&self, call: &Call<'_>, stream: &Stream) -> Result<(), Failure> {
+    pub(crate) fn queue(&self, call: &Call<'_>, stream: &Stream) -> Result<(), Failure> {
         let Call { op, count, datatype: (datatype, width), .. } = *call;
         let (nccl, comm, stream) = (&self.nccl, self.handle.load(Ordering::Relaxed), stream.handle());
         let (from, to) = (call.send.address() + call.send_at, call.receive.address() + call.receive_at);
@@ -197,7 +197,7 @@ impl Drop for Communicator {
 }
 
 /// Ends a communicator under a running operation, from another thread.
-pub fn abort(nccl: &Nccl, handle: &AtomicPtr<c_void>) {
+pub(crate) fn abort(nccl: &Nccl, handle: &AtomicPtr<c_void>) {
     let handle = handle.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if !handle.is_null() {
         // SAFETY: as in `drop`; NCCL allows this call while another thread waits in the communicator.
@@ -209,7 +209,7 @@ pub fn abort(nccl: &Nccl, handle: &AtomicPtr<c_void>) {
 ///
 /// # Errors
 /// NCCL finds no interface to listen on.
-pub fn fresh_id(nccl: &Nccl) -> Result<UniqueId, Failure> {
+pub(crate) fn fresh_id(nccl: &Nccl) -> Result<UniqueId, Failure> {
     let mut id = UniqueId([0; 128]);
     // SAFETY: `id` is valid for writes.
     nccl.check(unsafe { (nccl.get_unique_id)(&raw mut id) }, "making the group's id")

@@ -20,14 +20,14 @@ use crate::{
 /// `ncclUniqueId`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct UniqueId(pub [u8; 128]);
+pub(crate) struct UniqueId(pub [u8; 128]);
 
 /// `ncclResult_t`.
-pub type Status = c_int;
+pub(crate) type Status = c_int;
 /// `ncclSuccess`.
-pub const SUCCESS: Status = 0;
+pub(crate) const SUCCESS: Status = 0;
 /// `ncclInProgress`.
-pub const IN_PROGRESS: Status = 7;
+pub(crate) const IN_PROGRESS: Status = 7;
 
 type Buffer = *const c_void;
 type Into = *mut c_void;
@@ -36,7 +36,7 @@ macro_rules! table {
     ($($name:ident = $symbol:literal: fn($($arg:ty),*) $(-> $out:ty)?,)+) => {
         /// The functions of one library.
         #[derive(Clone)]
-        pub struct Nccl {
+        pub(crate) struct Nccl {
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $out)?,)+
             path: String,
             version: c_int,
@@ -89,7 +89,7 @@ impl Nccl {
     ///
     /// # Errors
     /// There is no library, or it is too old; in words.
-    pub fn open(named: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn open(named: Option<&str>) -> Result<Self, Failure> {
         let name = named.unwrap_or("libnccl.so.2");
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
         // SAFETY: NVIDIA's library, or the one the plan's author names, whose initialisers run in this rank's process.
@@ -115,12 +115,12 @@ impl Nccl {
     }
 
     /// The file that was opened.
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
     /// Its version, such as `2.28.9`.
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         let version = self.version;
         format!("{}.{}.{}", version / 10_000, version % 10_000 / 100, version % 100)
     }
@@ -129,7 +129,7 @@ impl Nccl {
     ///
     /// # Errors
     /// It is too old for it.
-    pub fn knows(&self, datatype: Datatype) -> Result<(), Failure> {
+    pub(crate) fn knows(&self, datatype: Datatype) -> Result<(), Failure> {
         if self.version >= EIGHT_BITS || !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2) {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl Nccl {
     ///
     /// # Errors
     /// The status is neither success nor "in progress".
-    pub fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
+    pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS || status == IN_PROGRESS {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl Nccl {
 }
 
 /// `ncclDataType_t`.
-pub fn datatype(of: Datatype) -> c_int {
+pub(crate) fn datatype(of: Datatype) -> c_int {
     match of {
         Datatype::I8 => 0,
         Datatype::U8 => 1,
@@ -194,10 +194,10 @@ pub fn datatype(of: Datatype) -> c_int {
 }
 
 /// `ncclMax`.
-pub const LARGEST: c_int = 2;
+pub(crate) const LARGEST: c_int = 2;
 
 /// `ncclRedOp_t`; a scaled sum is made for each communicator ([`Nccl::scaled_sum`]).
-pub fn reduction(of: Reduction) -> Option<c_int> {
+pub(crate) fn reduction(of: Reduction) -> Option<c_int> {
     match of {
         Reduction::Sum => Some(0),
         Reduction::Prod => Some(1),

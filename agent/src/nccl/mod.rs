@@ -14,10 +14,10 @@
 //! | [`log`] | NCCL's log as evidence of what carried the bytes |
 //! | `network` | the networks, ports and interfaces behind the numbers in that log |
 
-pub mod bench;
-pub mod communicator;
-pub mod library;
+pub(crate) mod bench;
+pub(crate) mod communicator;
+pub(crate) mod library;
 pub mod log;
 mod network;
-pub mod process;
-pub mod worker;
+pub(crate) mod process;
+pub(crate) mod worker;

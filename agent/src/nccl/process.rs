@@ -26,7 +26,7 @@ use crate::system::wait::{self, Doorbell};
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A running rank. Dropping it ends the process.
-pub struct Rank {
+pub(crate) struct Rank {
     child: Child,
     to: File,
     from: File,
@@ -39,7 +39,7 @@ impl Rank {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(spec: &MemberSpec) -> Result<Self, Failure> {
+    pub(crate) fn start(spec: &MemberSpec) -> Result<Self, Failure> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let log = std::env::temp_dir().join(format!("railgauge-nccl-{}-{number}.log", std::process::id()));
@@ -77,7 +77,7 @@ impl Rank {
     ///
     /// # Errors
     /// The rank's failure; or it died or did not answer, which ends it.
-    pub fn ask(
+    pub(crate) fn ask(
         &mut self,
         ask: RankAsk,
         limit: Duration,

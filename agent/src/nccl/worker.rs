@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// The variable that names the file NCCL writes its log to; set by the agent.
-pub const LOG_FILE: &str = "NCCL_DEBUG_FILE";
+pub(crate) const LOG_FILE: &str = "NCCL_DEBUG_FILE";
 /// How often the watch looks up.
 const TICK: Duration = Duration::from_millis(50);
 /// How long aborting a communicator may take before the process ends without it.

@@ -9,7 +9,7 @@ const WORDS: usize = 8192 / 64;
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn allowed() -> io::Result<Vec<u32>> {
+pub(crate) fn allowed() -> io::Result<Vec<u32>> {
     let mut mask = [0u64; WORDS];
     // SAFETY: the pointer and the size describe `mask`, which outlives the call; 0 is the calling thread.
     let rc = unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
@@ -26,7 +26,7 @@ pub fn allowed() -> io::Result<Vec<u32>> {
 ///
 /// # Errors
 /// None of them is online or allowed to this process.
-pub fn allow(processors: &[u32]) -> io::Result<()> {
+pub(crate) fn allow(processors: &[u32]) -> io::Result<()> {
     let mut mask = [0u64; WORDS];
     for processor in processors {
         if let Some(word) = mask.get_mut(*processor as usize / 64) {

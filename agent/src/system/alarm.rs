@@ -11,7 +11,7 @@ const SIGNAL: i32 = libc::SIGURG;
 
 /// Interrupts the thread that made it, for as long as it lives. Stays on that thread.
 #[derive(Debug)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     timer: libc::timer_t,
     _of_one_thread: PhantomData<*const ()>,
 }
@@ -36,21 +36,21 @@ fn handled() -> Result<(), i32> {
 
 /// A thread whose system calls others can interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Thread(libc::pid_t);
+pub(crate) struct Thread(libc::pid_t);
 
 impl Thread {
     /// The calling thread.
     ///
     /// # Errors
     /// The signal cannot be handled.
-    pub fn this() -> io::Result<Self> {
+    pub(crate) fn this() -> io::Result<Self> {
         handled().map_err(io::Error::from_raw_os_error)?;
         // SAFETY: takes nothing and cannot fail.
         Ok(Self(unsafe { libc::gettid() }))
     }
 
     /// Interrupts the call it sleeps in. A thread about to begin one is not kept from it.
-    pub fn interrupt(self) {
+    pub(crate) fn interrupt(self) {
         // SAFETY: no pointers; a thread that has ended is an error that changes nothing.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, SIGNAL) };
     }
@@ -61,7 +61,7 @@ impl Alarm {
     ///
     /// # Errors
     /// The kernel has no timer left for this user.
-    pub fn every(interval: Duration) -> io::Result<Self> {
+    pub(crate) fn every(interval: Duration) -> io::Result<Self> {
         handled().map_err(io::Error::from_raw_os_error)?;
         // SAFETY: all zero is a valid value of this structure.
         let mut event: libc::sigevent = unsafe { mem::zeroed() };

@@ -26,7 +26,7 @@ const PRIORITY_CLASSES: std::ops::Range<usize> = 27..35;
 ///
 /// # Errors
 /// There is no such interface, or the kernel refuses.
-pub fn ieee(interface: &str) -> io::Result<Option<Dcb>> {
+pub(crate) fn ieee(interface: &str) -> io::Result<Option<Dcb>> {
     // struct dcbmsg: u8 family, u8 command, u16 padding.
     let mut body = vec![0, IEEE_GET, 0, 0];
     body.extend(attribute(ATTR_IFNAME, &[interface.as_bytes(), &[0]].concat()));

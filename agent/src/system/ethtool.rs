@@ -23,7 +23,7 @@ const SLACK: u32 = 4096;
 ///
 /// # Errors
 /// There is no such interface, or the driver refuses.
-pub fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
+pub(crate) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let socket = socket()?;
     let ask = |command: &mut [u64]| ioctl(&socket, interface, command);
 
@@ -65,7 +65,7 @@ pub fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
 ///
 /// # Errors
 /// There is no such interface, or the driver refuses.
-pub fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
+pub(crate) fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
     // struct ethtool_drvinfo: u32 cmd, then names of 32 bytes: driver, version, firmware, …; 196 bytes in all.
     let mut info = [0; 25];
     info[0] = header(GDRVINFO, 0);
@@ -78,7 +78,7 @@ pub fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
 ///
 /// # Errors
 /// There is no such interface, or the driver refuses.
-pub fn pause(interface: &str) -> io::Result<Option<Pause>> {
+pub(crate) fn pause(interface: &str) -> io::Result<Option<Pause>> {
     // struct ethtool_pauseparam: u32 cmd, u32 autoneg, u32 rx_pause, u32 tx_pause.
     let mut words = [header(GPAUSEPARAM, 0), 0];
     let said = supported(ioctl(&socket()?, interface, &mut words))?;

@@ -23,7 +23,7 @@ pub struct Address {
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn addresses() -> io::Result<Vec<Address>> {
+pub(crate) fn addresses() -> io::Result<Vec<Address>> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: `first` is valid for writes; on success it owns a list that is freed below.
     if unsafe { libc::getifaddrs(&raw mut first) } != 0 {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// A library that the loader does not open. Its text is the loader's own.
 #[derive(Debug)]
-pub struct NotOpened(pub libloading::Error);
+pub(crate) struct NotOpened(pub libloading::Error);
 
 impl fmt::Display for NotOpened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,11 +24,11 @@ impl Error for NotOpened {}
 /// A function that an open library has not got, by the name of its symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("no function {0}")]
-pub struct NoFunction(pub &'static str);
+pub(crate) struct NoFunction(pub &'static str);
 
 /// Why the file of a library is not known.
 #[derive(Debug, Error)]
-pub enum NotFound {
+pub(crate) enum NotFound {
     /// The loader does not open it.
     #[error(transparent)]
     NotOpened(NotOpened),
@@ -44,7 +44,7 @@ pub enum NotFound {
 ///
 /// # Errors
 /// The loader does not open it, or its file cannot be told.
-pub fn find(name: &str) -> Result<PathBuf, NotFound> {
+pub(crate) fn find(name: &str) -> Result<PathBuf, NotFound> {
     // SAFETY: the names come from this program: vendors' libraries whose initialisers are made to run in any process.
     let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
         .map_err(|error| NotFound::NotOpened(NotOpened(error)))?;

@@ -2,7 +2,7 @@
 
 /// Raises the soft limits on open files and locked memory to the hard ones: a host may hold hundreds of links, and
 /// registered memory is locked. Whatever cannot be raised stays, and shows where it is too little.
-pub fn raise() {
+pub(crate) fn raise() {
     for resource in [libc::RLIMIT_NOFILE, libc::RLIMIT_MEMLOCK] {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: `limit` is valid for writing and reading and outlives both calls.

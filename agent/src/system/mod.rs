@@ -15,16 +15,16 @@
 //! | [`tree`] | sysfs and procfs, below a root that tests choose |
 //! | [`socket`] | send, recv |
 
-pub mod affinity;
-pub mod alarm;
-pub mod dcb;
-pub mod ethtool;
-pub mod interfaces;
-pub mod library;
-pub mod limits;
-pub mod netlink;
-pub mod process;
-pub mod socket;
-pub mod time;
-pub mod tree;
-pub mod wait;
+pub(crate) mod affinity;
+pub(crate) mod alarm;
+pub(crate) mod dcb;
+pub(crate) mod ethtool;
+pub(crate) mod interfaces;
+pub(crate) mod library;
+pub(crate) mod limits;
+pub(crate) mod netlink;
+pub(crate) mod process;
+pub(crate) mod socket;
+pub(crate) mod time;
+pub(crate) mod tree;
+pub(crate) mod wait;

@@ -21,7 +21,7 @@ const ROOM: usize = 64 << 10;
 ///
 /// # Errors
 /// The kernel refuses; its error number is the error's.
-pub fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let request = message(kind, body);
     let socket = socket()?;
     // SAFETY: `request` is valid for reads of its length. Without an address the kernel is meant.
@@ -37,7 +37,7 @@ pub fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// An attribute: length, type, bytes, and zeros up to the next multiple of four.
-pub fn attribute(kind: u16, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn attribute(kind: u16, bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(ATTRIBUTE + bytes.len()).unwrap_or(u16::MAX);
     let mut text = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
     text.extend_from_slice(bytes);
@@ -46,7 +46,7 @@ pub fn attribute(kind: u16, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The attributes in a row of them: type and bytes. Ends where one does not fit.
-pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let kind = u16_at(bytes, 2)? & !FLAGS;
@@ -57,7 +57,7 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// The bytes of the first attribute of a type.
-pub fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(crate) fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Makes this process the leader of its own group, and the parent of whatever its children leave behind.
-pub fn own_group() {
+pub(crate) fn own_group() {
     // SAFETY: neither call takes pointers. Both may be refused (a session leader already leads its group);
     // `kill_children` finds out by itself what it may do.
     unsafe {
@@ -17,7 +17,7 @@ pub fn own_group() {
 }
 
 /// Kills the own process group, this process with it, if there is any child left to kill and the group is our own.
-pub fn kill_children() {
+pub(crate) fn kill_children() {
     // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one.
     let any = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -33,7 +33,7 @@ pub fn kill_children() {
 }
 
 /// Ends the process at once, without exit handlers.
-pub fn exit_now(status: i32) -> ! {
+pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` has no preconditions; what handlers would have flushed or freed is given up on purpose.
     unsafe { libc::_exit(status) }
 }
@@ -42,7 +42,7 @@ pub fn exit_now(status: i32) -> ! {
 ///
 /// # Errors
 /// The kernel refuses (never seen for open descriptors).
-pub fn replace_standard_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn replace_standard_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
     for (from, to) in [(input, 0), (output, 1)] {
         // SAFETY: dup2 takes no pointers; std only writes to 1 through the number and owns neither.
         if unsafe { libc::dup2(from.as_raw_fd(), to) } < 0 {

@@ -10,7 +10,7 @@ use std::{
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] without room; whatever broke the connection.
 #[inline]
-pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: pointer and length describe `bytes`, which the call only reads.
     let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
@@ -22,7 +22,7 @@ pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if nothing is there; whatever broke the connection.
 #[inline]
-pub fn receive_now(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive_now(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length describe `into`, which is ours to write to.
     let got = unsafe { libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())

@@ -3,15 +3,15 @@
 use railgauge_wire::unit::Nanoseconds;
 
 /// Clock that no time daemon slews.
-pub const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
+pub(crate) const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 /// Time since 1970.
-pub const REALTIME: libc::clockid_t = libc::CLOCK_REALTIME;
+pub(crate) const REALTIME: libc::clockid_t = libc::CLOCK_REALTIME;
 /// CPU time of the calling thread.
-pub const THREAD: libc::clockid_t = libc::CLOCK_THREAD_CPUTIME_ID;
+pub(crate) const THREAD: libc::clockid_t = libc::CLOCK_THREAD_CPUTIME_ID;
 
 /// What one of the clocks above shows.
 #[inline]
-pub fn read(clock: libc::clockid_t) -> Nanoseconds {
+pub(crate) fn read(clock: libc::clockid_t) -> Nanoseconds {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writes. The call fails only for clocks that do not exist; these are part of Linux.
     unsafe { libc::clock_gettime(clock, &raw mut time) };

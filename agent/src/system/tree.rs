@@ -126,7 +126,7 @@ impl Tree {
 const MOST: u32 = 1 << 16;
 
 /// Numbers in a list such as `0-3,8,10-11`, as the kernel writes processors and nodes. `None` if the text is not such a list.
-pub fn list(text: &str) -> Option<Vec<u32>> {
+pub(crate) fn list(text: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for range in text.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

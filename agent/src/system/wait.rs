@@ -13,20 +13,20 @@ use parking_lot::Mutex;
 use super::alarm::Thread;
 
 /// Readable, or at its end.
-pub const READABLE: i16 = libc::POLLIN;
+pub(crate) const READABLE: i16 = libc::POLLIN;
 /// Writable.
-pub const WRITABLE: i16 = libc::POLLOUT;
+pub(crate) const WRITABLE: i16 = libc::POLLOUT;
 /// The other side has closed its writing half.
-pub const HANG_UP: i16 = libc::POLLRDHUP;
+pub(crate) const HANG_UP: i16 = libc::POLLRDHUP;
 /// The other side is gone: reported even if nothing was asked for.
-pub const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;
+pub(crate) const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;
 
 /// Waits until one of `on` has one of the events asked for beside it, or `limit` is over (`None`: as long as it
 /// takes). Returns the events that are there, in the same order; all zero after the limit or a signal.
 ///
 /// # Errors
 /// poll(2) refused.
-pub fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Duration>) -> io::Result<[i16; N]> {
+pub(crate) fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Duration>) -> io::Result<[i16; N]> {
     let mut asked = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     wait_all(&mut asked, limit)?;
     Ok(asked.map(|fd| fd.revents))
@@ -36,7 +36,7 @@ pub fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Durati
 ///
 /// # Errors
 /// poll(2) refused.
-pub fn wait_any<'a>(on: impl Iterator<Item = (BorrowedFd<'a>, i16)>, limit: Option<Duration>) -> io::Result<()> {
+pub(crate) fn wait_any<'a>(on: impl Iterator<Item = (BorrowedFd<'a>, i16)>, limit: Option<Duration>) -> io::Result<()> {
     let mut asked: Vec<_> = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }).collect();
     wait_all(&mut asked, limit)
 }

@@ -14,7 +14,7 @@ static OPEN: Mutex<Option<HashMap<String, Arc<Domain>>>> = Mutex::new(None);
 ///
 /// # Errors
 /// There is no such device, or it does not open.
-pub fn domain(name: &str) -> Result<Arc<Domain>, Failure> {
+pub(crate) fn domain(name: &str) -> Result<Arc<Domain>, Failure> {
     let mut open = OPEN.lock();
     let open = open.get_or_insert_default();
     if let Some(domain) = open.get(name) {

@@ -74,6 +74,11 @@ impl Events {
         Ok(Arc::new(Self { library, handle }))
     }
 
+    /// The name that librdmacm was opened by.
+    pub(crate) fn library(&self) -> &str {
+        self.library.file()
+    }
+
     /// Waits for the next event until `limit`.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ impl CmLibrary {
     ///
     /// # Errors
     /// The library is missing or is not rdma-core's; the same answer every time.
-    pub fn get() -> Result<&'static Self, Failure> {
+    pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<CmLibrary, Failure>> = OnceLock::new();
         let packages = "librdmacm1 (Debian, Ubuntu) or librdmacm (RHEL, SUSE)";
         let library = LIBRARY

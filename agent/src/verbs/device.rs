@@ -147,7 +147,7 @@ impl Device {
     }
 
     /// The library it was opened with.
-    pub fn library(&self) -> &'static Library {
+    pub(crate) fn library(&self) -> &'static Library {
         self.library
     }
 

@@ -50,14 +50,14 @@ impl Flag {
 
 /// Words shared with a device. Each has one writer.
 #[derive(Clone)]
-pub struct Words(Arc<Region>);
+pub(crate) struct Words(Arc<Region>);
 
 impl Words {
     /// Bytes of a word.
-    pub const SIZE: u64 = 8;
+    pub(crate) const SIZE: u64 = 8;
 
     /// All of `region` as words. `None` if it is not host memory.
-    pub fn new(region: &Arc<Region>) -> Option<Self> {
+    pub(crate) fn new(region: &Arc<Region>) -> Option<Self> {
         region.backing().host().then(|| Self(region.clone()))
     }
 
@@ -66,7 +66,7 @@ impl Words {
     /// # Panics
     /// There is none.
     #[inline]
-    pub fn load(&self, place: u64) -> u64 {
+    pub(crate) fn load(&self, place: u64) -> u64 {
         self.word(place).load(Ordering::Acquire)
     }
 
@@ -75,7 +75,7 @@ impl Words {
     /// # Panics
     /// There is none.
     #[inline]
-    pub fn store(&self, place: u64, value: u64) {
+    pub(crate) fn store(&self, place: u64, value: u64) {
         self.word(place).store(value, Ordering::Release);
         fence(Ordering::Release);
     }

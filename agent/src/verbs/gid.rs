@@ -10,7 +10,7 @@ use railgauge_wire::{
 
 /// What a GID stands for, as `gid_attrs/types/N` of sysfs words it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GidKind {
+pub(crate) enum GidKind {
     /// InfiniBand, or RoCE version 1: sysfs has one word for both.
     IbOrRoceV1,
     /// RoCE version 2.
@@ -21,7 +21,7 @@ pub enum GidKind {
 
 impl GidKind {
     /// From the kernel's number (`enum ibv_gid_type`).
-    pub const fn from_code(code: u32) -> Self {
+    pub(crate) const fn from_code(code: u32) -> Self {
         match code {
             0 | 1 => Self::IbOrRoceV1,
             2 => Self::RoceV2,
@@ -30,7 +30,7 @@ impl GidKind {
     }
 
     /// From sysfs; unknown where that cannot be read, as in some containers.
-    pub fn from_sysfs(device: &str, port: u8, index: u32) -> Self {
+    pub(crate) fn from_sysfs(device: &str, port: u8, index: u32) -> Self {
         let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
         match std::fs::read_to_string(path).as_deref().map(str::trim) {
             Ok("RoCE v2") => Self::RoceV2,
@@ -40,7 +40,7 @@ impl GidKind {
     }
 
     /// The words of sysfs.
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::IbOrRoceV1 => "IB/RoCE v1",
             Self::RoceV2 => "RoCE v2",
@@ -49,7 +49,7 @@ impl GidKind {
     }
 
     /// The link layer that a port with this GID has.
-    pub const fn link_layer(self, ethernet: bool) -> Option<LinkLayer> {
+    pub(crate) const fn link_layer(self, ethernet: bool) -> Option<LinkLayer> {
         match (ethernet, self) {
             (false, _) => Some(LinkLayer::Infiniband),
             (true, Self::RoceV2) => Some(LinkLayer::RoceV2),
@@ -61,7 +61,7 @@ impl GidKind {
 
 /// A set entry of a port's GID table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gid {
+pub(crate) struct Gid {
     /// Index in the table.
     pub index: u8,
     /// The sixteen bytes.
@@ -76,12 +76,12 @@ impl Gid {
     }
 
     /// The IPv4 address in a GID of the form `::ffff:a.b.c.d`.
-    pub fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
+    pub(crate) fn ipv4(&self) -> Option<std::net::Ipv4Addr> {
         std::net::Ipv6Addr::from(self.raw).to_ipv4_mapped()
     }
 
     /// 32 hexadecimal digits, as it travels to the peer.
-    pub fn hex(&self) -> String {
+    pub(crate) fn hex(&self) -> String {
         hex::encode(self.raw)
     }
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Gid {
 }
 
 /// Reads what [`Gid::hex`] wrote.
-pub fn from_hex(text: &str) -> Option<[u8; 16]> {
+pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
     let mut raw = [0; 16];
     if text.len() != 32 || !text.is_ascii() {
         return None;
@@ -109,7 +109,7 @@ pub fn from_hex(text: &str) -> Option<[u8; 16]> {
 ///
 /// # Errors
 /// The table has no such entry, or none at all.
-pub fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, Failure> {
+pub(crate) fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, Failure> {
     let refuse =
         |cause: String, remedy: Entry| Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy));
     if let Some(index) = wanted {

@@ -19,10 +19,10 @@ macro_rules! functions {
     ) => {
         $(#[$about])*
         #[derive(Debug)]
-        pub struct $table {
+        pub(crate) struct $table {
             loaded: Loaded,
-            $($(#[$doc])* pub $name: $type,)+
-            $($(#[$late_doc])* pub $late: Option<$late_type>,)*
+            $($(#[$doc])* pub(crate) $name: $type,)+
+            $($(#[$late_doc])* pub(crate) $late: Option<$late_type>,)*
         }
 
         impl $table {
@@ -41,7 +41,7 @@ macro_rules! functions {
             }
 
             /// The name the library was opened by.
-            pub fn file(&self) -> &str {
+            pub(crate) fn file(&self) -> &str {
                 self.loaded.file()
             }
         }
@@ -123,7 +123,7 @@ impl Library {
     ///
     /// # Errors
     /// The library is missing or is not rdma-core's; the same answer every time.
-    pub fn get() -> Result<&'static Self, Failure> {
+    pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<Library, Failure>> = OnceLock::new();
         let packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, SUSE)";
         let library = LIBRARY

@@ -20,7 +20,7 @@ unsafe extern "C" {
 
 /// An open library. It stays open for the life of the process: providers start threads of their own.
 #[derive(Debug)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     handle: *mut c_void,
     file: String,
 }
@@ -30,7 +30,7 @@ impl Loaded {
     ///
     /// # Errors
     /// [`Kind::Unsupported`] with the loader's own words and the `packages` to install.
-    pub fn open(file: &str, variable: &str, packages: &str) -> Result<Self, Failure> {
+    pub(crate) fn open(file: &str, variable: &str, packages: &str) -> Result<Self, Failure> {
         let wanted = std::env::var(variable).ok().filter(|path| !path.is_empty());
         let name = wanted.as_deref().unwrap_or(file);
         // SAFETY: running the initialisers of the host's own RDMA libraries is what opening them is for.
@@ -46,7 +46,7 @@ impl Loaded {
     }
 
     /// The name it was opened by.
-    pub fn file(&self) -> &str {
+    pub(crate) fn file(&self) -> &str {
         &self.file
     }
 
@@ -68,7 +68,7 @@ impl Loaded {
     ///
     /// # Safety
     /// `F` must be the function pointer type of that symbol.
-    pub unsafe fn optional<F: Copy>(&self, name: &str, version: &str) -> Option<F> {
+    pub(crate) unsafe fn optional<F: Copy>(&self, name: &str, version: &str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "F must be a function pointer") };
         let address = self.address(name, version)?;
         // SAFETY: the address is not null, has the size of `F`, and the caller vouches for the type.
@@ -82,7 +82,7 @@ impl Loaded {
     ///
     /// # Safety
     /// `F` must be the function pointer type of that symbol.
-    pub unsafe fn required<F: Copy>(&self, name: &str, version: &str) -> Result<F, Failure> {
+    pub(crate) unsafe fn required<F: Copy>(&self, name: &str, version: &str) -> Result<F, Failure> {
         // SAFETY: handed on to the caller.
         unsafe { self.optional(name, version) }.ok_or_else(|| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("{} has no function {name}@{version}", self.file))

@@ -10,7 +10,7 @@ use rdma_sys::*;
 use super::{queue_pair::QueuePair, region::Region, send::sided};
 
 /// The slots of one queue pair.
-pub struct Messages {
+pub(crate) struct Messages {
     queue_pair: Arc<QueuePair>,
     region: Arc<Region>,
     /// Offset of the first slot in the region, and bytes of each.
@@ -23,7 +23,7 @@ pub struct Messages {
 impl Messages {
     /// `slots` slots of `size` bytes from offset `first` of `region` on; `tag` comes back in every completion. `None`
     /// if they would leave the region.
-    pub fn new(
+    pub(crate) fn new(
         queue_pair: &Arc<QueuePair>,
         region: &Arc<Region>,
         (first, size, slots): (u64, u32, u32),
@@ -34,13 +34,8 @@ impl Messages {
         inside.then(|| Self { queue_pair: queue_pair.clone(), region: region.clone(), first, size, slots, tag })
     }
 
-    /// The queue pair.
-    pub fn queue_pair(&self) -> &QueuePair {
-        &self.queue_pair
-    }
-
     /// Offset of a slot in the region.
-    pub fn place(&self, slot: u32) -> u64 {
+    pub(crate) fn place(&self, slot: u32) -> u64 {
         self.first + u64::from(slot) * u64::from(self.size)
     }
 
@@ -48,7 +43,7 @@ impl Messages {
     ///
     /// # Errors
     /// The errno of the post.
-    pub fn send(&self, slot: u32, length: u32, word: u32) -> Result<(), i32> {
+    pub(crate) fn send(&self, slot: u32, length: u32, word: u32) -> Result<(), i32> {
         let mut element = self.element(slot, length)?;
         // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.
         let mut request: ibv_send_wr = unsafe { mem::zeroed() };
@@ -71,7 +66,7 @@ impl Messages {
     ///
     /// # Errors
     /// The errno of the post.
-    pub fn receive(&self, slot: u32) -> Result<(), i32> {
+    pub(crate) fn receive(&self, slot: u32) -> Result<(), i32> {
         let mut element = self.element(slot, self.size)?;
         let mut request =
             ibv_recv_wr { wr_id: sided(self.tag, slot), next: ptr::null_mut(), sg_list: &raw mut element, num_sge: 1 };

@@ -21,24 +21,24 @@
 //!
 //! Types come from rdma-sys; its functions are never called by name, so the agent does not need the library to start.
 
-pub mod address;
-pub mod cache;
-pub mod cm;
-pub mod cm_library;
-pub mod completion;
-pub mod device;
-pub mod domain;
-pub mod flag;
-pub mod gid;
-pub mod library;
-pub mod loader;
-pub mod message;
-pub mod poll;
-pub mod port;
-pub mod queue_pair;
-pub mod receive;
-pub mod region;
-pub mod send;
-pub mod stub;
-pub mod transition;
-pub mod words;
+pub(crate) mod address;
+pub(crate) mod cache;
+pub(crate) mod cm;
+pub(crate) mod cm_library;
+pub(crate) mod completion;
+pub(crate) mod device;
+pub(crate) mod domain;
+pub(crate) mod flag;
+pub(crate) mod gid;
+pub(crate) mod library;
+pub(crate) mod loader;
+pub(crate) mod message;
+pub(crate) mod poll;
+pub(crate) mod port;
+pub(crate) mod queue_pair;
+pub(crate) mod receive;
+pub(crate) mod region;
+pub(crate) mod send;
+pub(crate) mod stub;
+pub(crate) mod transition;
+pub(crate) mod words;

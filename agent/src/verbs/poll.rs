@@ -49,7 +49,7 @@ impl Completion<'_> {
 }
 
 /// Completions taken at once.
-pub const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 
 /// Takes completions. Nothing here allocates after `new`, unless something went wrong.
 pub struct Poller {

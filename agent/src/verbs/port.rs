@@ -17,7 +17,7 @@ use crate::fault;
 
 /// What a port was when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Port {
+pub(crate) struct Port {
     /// Number, counted from 1.
     pub number: u8,
     /// Logical state.
@@ -36,12 +36,12 @@ pub struct Port {
 const ETHERNET: u8 = 2;
 
 /// Bytes of an `enum ibv_mtu`.
-pub const fn mtu_bytes(mtu: ibv_mtu::Type) -> u32 {
+pub(crate) const fn mtu_bytes(mtu: ibv_mtu::Type) -> u32 {
     128 << mtu
 }
 
 /// The largest `enum ibv_mtu` that is not over `bytes`.
-pub fn mtu_code(bytes: u32) -> Option<ibv_mtu::Type> {
+pub(crate) fn mtu_code(bytes: u32) -> Option<ibv_mtu::Type> {
     (ibv_mtu::IBV_MTU_256..=ibv_mtu::IBV_MTU_4096).rev().find(|code| mtu_bytes(*code) <= bytes)
 }
 
@@ -70,7 +70,7 @@ impl Port {
     ///
     /// # Errors
     /// There is no such port, or the device does not answer.
-    pub fn query(device: &Device, number: u8) -> Result<Self, Failure> {
+    pub(crate) fn query(device: &Device, number: u8) -> Result<Self, Failure> {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut attributes: ibv_port_attr = unsafe { mem::zeroed() };
         let (context, into) = (device.context.as_ptr(), &raw mut attributes);
@@ -98,7 +98,7 @@ impl Port {
     }
 
     /// Whether traffic can pass.
-    pub fn active(&self) -> bool {
+    pub(crate) fn active(&self) -> bool {
         self.state == ibv_port_state::IBV_PORT_ACTIVE
     }
 
@@ -106,7 +106,7 @@ impl Port {
     ///
     /// # Errors
     /// The port's state in words, and what brings it up.
-    pub fn must_be_active(&self, device: &str) -> Result<(), Failure> {
+    pub(crate) fn must_be_active(&self, device: &str) -> Result<(), Failure> {
         if self.active() {
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl Port {
     ///
     /// # Errors
     /// None of the entries can be read.
-    pub fn gids(&self, device: &Device) -> Result<Vec<Gid>, Failure> {
+    pub(crate) fn gids(&self, device: &Device) -> Result<Vec<Gid>, Failure> {
         let mut found = Vec::new();
         let mut refused = None;
         for index in 0..self.gid_count.min(256) {

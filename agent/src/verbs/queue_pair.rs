@@ -44,7 +44,7 @@ pub struct QueuePair {
 const INLINE_STEPS: [u32; 6] = [220, 188, 96, 64, 32, 0];
 
 /// The number libibverbs has for a service.
-pub const fn service_code(service: Service) -> ibv_qp_type::Type {
+pub(crate) const fn service_code(service: Service) -> ibv_qp_type::Type {
     match service {
         Service::Rc => ibv_qp_type::IBV_QPT_RC,
         Service::Uc => ibv_qp_type::IBV_QPT_UC,

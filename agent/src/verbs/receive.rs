@@ -8,7 +8,7 @@ use super::{queue_pair::QueuePair, region::Region, send::Walk};
 
 /// Where receives land.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Landing {
+pub(crate) struct Landing {
     /// Offset of the first receive in its region.
     pub first: u64,
     /// Bytes of one receive.
@@ -19,7 +19,7 @@ pub struct Landing {
 
 /// The receives of one queue pair. Receives are consumed in the order they were posted, so a count is all it takes to
 /// know which is next.
-pub struct Receives {
+pub(crate) struct Receives {
     queue_pair: *mut ibv_qp,
     requests: Box<[ibv_recv_wr]>,
     elements: Box<[ibv_sge]>,
@@ -37,7 +37,7 @@ unsafe impl Send for Receives {}
 impl Receives {
     /// Prepares receives for `queue_pair` that land in `region`, to be posted `batch` at a time; `tag` comes back in
     /// every completion. `None` if they would leave the region.
-    pub fn new(
+    pub(crate) fn new(
         queue_pair: &Arc<QueuePair>,
         region: &Arc<Region>,
         landing: Landing,
@@ -73,18 +73,18 @@ impl Receives {
 
     /// Receives posted in all: what the peer may have sent.
     #[inline]
-    pub fn posted(&self) -> u64 {
+    pub(crate) fn posted(&self) -> u64 {
         self.posted
     }
 
     /// Receives consumed in all.
     #[inline]
-    pub fn consumed(&self) -> u64 {
+    pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// Offset in the region at which receive number `n` lands, counted from 0 over the life of the queue pair.
-    pub fn place(&self, n: u64) -> u64 {
+    pub(crate) fn place(&self, n: u64) -> u64 {
         self.landing.first + self.landing.walk.place(n)
     }
 
@@ -93,7 +93,7 @@ impl Receives {
     /// # Errors
     /// The errno of the post.
     #[inline]
-    pub fn consume(&mut self, receives: u64, ahead: u64) -> Result<bool, i32> {
+    pub(crate) fn consume(&mut self, receives: u64, ahead: u64) -> Result<bool, i32> {
         self.consumed += receives;
         let mut fresh = false;
         while self.posted - self.consumed + u64::from(self.batch) <= ahead {

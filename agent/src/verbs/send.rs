@@ -97,7 +97,7 @@ pub struct Template {
 }
 
 /// What must stay alive for as long as requests may be posted.
-pub type Alive = Arc<dyn Any + Send + Sync>;
+pub(crate) type Alive = Arc<dyn Any + Send + Sync>;
 
 /// A ring of requests on one queue pair. Its length is the larger of list and signalling interval, so that the last
 /// request of the ring always completes, and the requests that have not told yet are those before `next`.

@@ -9,7 +9,7 @@ use rdma_sys::{ibv_wc, ibv_wc_status as wc};
 
 /// What was tried when a verb said no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub(crate) enum Doing {
     /// `ibv_get_device_list`.
     ListDevices,
     /// `ibv_open_device`.
@@ -135,7 +135,7 @@ const fn advice(doing: Doing, errno: i32) -> (Kind, &'static str, Option<Entry>)
 }
 
 /// The failure of a verb that returned `errno` (its sign does not matter; libraries disagree about it).
-pub fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure {
+pub(crate) fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure {
     let errno = errno.abs();
     let (kind, meaning, remedy) = advice(doing, errno);
     let said = std::io::Error::from_raw_os_error(errno);
@@ -148,7 +148,7 @@ pub fn verb(stage: Stage, doing: Doing, on: &str, errno: i32) -> Failure {
 }
 
 /// As [`verb`], for a verb that left its errno in the thread's `errno`.
-pub fn last(stage: Stage, doing: Doing, on: &str) -> Failure {
+pub(crate) fn last(stage: Stage, doing: Doing, on: &str) -> Failure {
     verb(stage, doing, on, std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
@@ -237,7 +237,7 @@ const fn status(status: wc::Type) -> (&'static str, &'static str, Option<Entry>)
 }
 
 /// The failure behind a completion that did not succeed.
-pub fn completion(stage: Stage, on: &str, completion: &ibv_wc) -> Failure {
+pub(crate) fn completion(stage: Stage, on: &str, completion: &ibv_wc) -> Failure {
     let (name, meaning, remedy) = status(completion.status);
     let kind = match completion.status {
         wc::IBV_WC_LOC_PROT_ERR | wc::IBV_WC_LOC_ACCESS_ERR | wc::IBV_WC_MW_BIND_ERR => Kind::Internal,

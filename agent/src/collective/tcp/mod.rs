@@ -12,7 +12,7 @@ use railgauge_wire::{
 
 mod port;
 
-pub use port::TcpRankPort;
+pub(crate) use port::TcpRankPort;
 
 use super::wire::Wire;
 use crate::{
@@ -36,7 +36,7 @@ const LOOK: u32 = 4096;
 const NAP: Duration = Duration::from_millis(100);
 
 /// The connections of one rank.
-pub struct Tcp {
+pub(crate) struct Tcp {
     /// By rank; this rank itself has none.
     streams: Vec<Option<TcpStream>>,
     names: Vec<String>,

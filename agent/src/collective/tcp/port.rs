@@ -26,7 +26,7 @@ use crate::{
 const UNPACED: &str = "reno";
 
 /// A rank that listens.
-pub struct TcpRankPort {
+pub(crate) struct TcpRankPort {
     spec: LinkSpec,
     congestion: Option<String>,
     place: Place,
@@ -40,7 +40,7 @@ impl TcpRankPort {
     ///
     /// # Errors
     /// The address, the interface or the core is not to be had.
-    pub fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
+    pub(crate) fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
         let place = place::choose(spec)?;
         let mut settings = place.settle(spec.knobs.core)?;
         let completion = match spec.knobs.completion {

@@ -11,7 +11,7 @@ use std::{collections::VecDeque, os::fd::AsFd, sync::Arc, time::Duration};
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
-pub use port::VerbsRankPort;
+pub(crate) use port::VerbsRankPort;
 
 use super::wire::Wire;
 use crate::{
@@ -45,7 +45,7 @@ const LOOK: u32 = 4096;
 const NAP: Duration = Duration::from_millis(100);
 
 /// The connections of one rank.
-pub struct Verbs {
+pub(crate) struct Verbs {
     /// By rank; this rank itself has none.
     lanes: Vec<Option<Lane>>,
     buffer: Arc<Buffer>,

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Queue pairs that wait for their peers.
-pub struct VerbsRankPort {
+pub(crate) struct VerbsRankPort {
     choice: Choice,
     settings: Settings,
     buffer: Arc<Buffer>,
@@ -47,7 +47,7 @@ impl VerbsRankPort {
     ///
     /// # Errors
     /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
-    pub fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
+    pub(crate) fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let (choice, limits, settings) = choose(spec)?;
         let device = choice.domain.device().clone();
         if settings.joining == Joining::RdmaCm {

@@ -15,7 +15,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 ///
 /// # Errors
 /// The kernel has none of that name, or this user may not choose it.
-pub fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     socket.set_tcp_congestion(wanted.as_bytes()).map_err(|error| {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
@@ -40,7 +40,7 @@ pub fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> 
 ///
 /// # Errors
 /// As [`choose`], or the process has no descriptors left.
-pub fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
     if wanted.is_none() {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The kernel does not report it.
-pub fn of(socket: SockRef<'_>) -> io::Result<String> {
+pub(crate) fn of(socket: SockRef<'_>) -> io::Result<String> {
     // The kernel answers with a fixed length, filled up with zeros.
     let name = socket.tcp_congestion()?;
     Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())

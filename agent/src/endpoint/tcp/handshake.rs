@@ -47,7 +47,12 @@ fn failure(kind: Kind, cause: String) -> Failure {
 ///
 /// # Errors
 /// They do not come before the deadline, or the controller ends it.
-pub fn accept(listener: &TcpListener, count: usize, token: &str, control: &Control) -> Result<Vec<TcpStream>, Failure> {
+pub(crate) fn accept(
+    listener: &TcpListener,
+    count: usize,
+    token: &str,
+    control: &Control,
+) -> Result<Vec<TcpStream>, Failure> {
     let refused = |error: io::Error| {
         let failure = failure(Kind::Configuration, format!("listening failed: {error}"));
         match error.raw_os_error() {
@@ -149,7 +154,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 
 /// From where to connect.
 #[derive(Debug, Clone, Default)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// Address to connect from; the kernel's choice if `None`.
     pub address: Option<IpAddr>,
     /// Interface to leave by; the kernel's choice if `None`.
@@ -161,7 +166,7 @@ pub struct Origin {
 impl Origin {
     /// Of connections from `place` to `peer`: what the plan did not name is left to the kernel, and no interface is asked
     /// for where the bytes do not leave the host.
-    pub fn new(place: &Place, peer: IpAddr, congestion: Option<String>) -> Self {
+    pub(crate) fn new(place: &Place, peer: IpAddr, congestion: Option<String>) -> Self {
         let device = (place.named_device && !place::is_own(peer)).then(|| place.device.clone());
         let named = place.named_address || place.named_device;
         Self { address: named.then_some(place.address), device, congestion }
@@ -172,7 +177,7 @@ impl Origin {
 ///
 /// # Errors
 /// The responder cannot be reached, refuses the token, or the controller ends it.
-pub fn connect(
+pub(crate) fn connect(
     origin: &Origin,
     to: SocketAddr,
     count: usize,
@@ -192,7 +197,7 @@ pub fn connect(
 ///
 /// # Errors
 /// The responder cannot be reached, or the controller ends it.
-pub fn request(
+pub(crate) fn request(
     origin: &Origin,
     to: SocketAddr,
     number: u32,
@@ -241,7 +246,7 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
 ///
 /// # Errors
 /// The responder refuses the token, goes away or does not answer in time, or the controller ends it.
-pub fn accepted(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
+pub(crate) fn accepted(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
     let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
     loop {
         control.check(Stage::Join)?;

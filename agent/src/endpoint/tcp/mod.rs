@@ -7,7 +7,7 @@
 //! | [`socket`] | listening, and the settings of connected sockets |
 //! | [`handshake`] | connecting with a token |
 
-pub mod congestion;
-pub mod handshake;
-pub mod place;
-pub mod socket;
+pub(crate) mod congestion;
+pub(crate) mod handshake;
+pub(crate) mod place;
+pub(crate) mod socket;

@@ -23,7 +23,7 @@ use crate::{
 
 /// A place to listen at or to connect from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Interface that has the address.
     pub device: String,
     /// The address.
@@ -40,19 +40,19 @@ impl Place {
     ///
     /// # Errors
     /// The core is not to be had.
-    pub fn settle(&self, core: Option<u32>) -> Result<BTreeMap<String, String>, Failure> {
+    pub(crate) fn settle(&self, core: Option<u32>) -> Result<BTreeMap<String, String>, Failure> {
         let numa = format!("sys/class/net/{}/device/numa_node", self.device);
         place::settle(&Tree::new("/"), core, &numa)
     }
 }
 
 /// MTU of an interface in bytes; 0 where it is not known.
-pub fn mtu(device: &str) -> u32 {
+pub(crate) fn mtu(device: &str) -> u32 {
     known::mtu(&Tree::new("/"), device).unwrap_or(0)
 }
 
 /// Link rate of an interface in Gb/s, where the kernel knows it.
-pub fn rate(device: &str) -> Option<f64> {
+pub(crate) fn rate(device: &str) -> Option<f64> {
     known::speed(&Tree::new("/"), device).map(|megabits| megabits as f64 / 1000.0)
 }
 
@@ -61,7 +61,7 @@ pub fn rate(device: &str) -> Option<f64> {
 ///
 /// # Errors
 /// What was asked for is not on this host.
-pub fn choose(spec: &LinkSpec) -> Result<Place, Failure> {
+pub(crate) fn choose(spec: &LinkSpec) -> Result<Place, Failure> {
     let addresses = interfaces::addresses().map_err(|error| {
         Failure::new(Stage::Open, Kind::Internal, format!("the interfaces cannot be listed: {error}"))
     })?;
@@ -140,12 +140,12 @@ fn default_interface(route: &str) -> Option<String> {
 }
 
 /// Whether `ip` is an address of this host: traffic to it never leaves the host.
-pub fn is_own(ip: IpAddr) -> bool {
+pub(crate) fn is_own(ip: IpAddr) -> bool {
     ip.is_loopback() || interfaces::addresses().is_ok_and(|all| all.iter().any(|a| a.ip == ip))
 }
 
 /// The interface that has the address.
-pub fn interface_of(ip: IpAddr) -> Option<String> {
+pub(crate) fn interface_of(ip: IpAddr) -> Option<String> {
     interfaces::addresses().ok()?.into_iter().find(|a| a.ip == ip).map(|a| a.interface)
 }
 

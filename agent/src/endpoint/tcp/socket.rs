@@ -22,7 +22,7 @@ const NAP: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The address is not this host's, the process has no descriptors left, or the congestion control is not to be had.
-pub fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
+pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
     let to = SocketAddr::new(address, 0);
     let listen = || {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
@@ -41,7 +41,7 @@ pub fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result
 ///
 /// # Errors
 /// The kernel refuses a setting.
-pub fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> Result<(), Failure> {
+pub(crate) fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> Result<(), Failure> {
     set(stream, traffic_class)
         .map_err(|error| Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}")))
 }

@@ -19,7 +19,7 @@ use crate::verbs::{
 
 /// A usable port of an open device.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// The device's protection domain.
     pub domain: Arc<Domain>,
     /// The port, active when it was asked.
@@ -39,7 +39,7 @@ impl Choice {
     ///
     /// # Errors
     /// No such device or port, none active, no such GID.
-    pub fn new(spec: &LinkSpec) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: &LinkSpec) -> Result<Self, Failure> {
         let (name, port) = match &spec.device {
             Some(named) => parse(named, spec.port)?,
             None => first_active(spec.port)?,
@@ -75,7 +75,7 @@ impl Choice {
     }
 
     /// The name as plans write it: `mlx5_0`, or `mlx5_0:2` for another port than the first.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.port.number {
             1 => self.domain.device().name().to_owned(),
             number => format!("{}:{number}", self.domain.device().name()),

@@ -11,13 +11,13 @@ use super::{choice::Choice, settings::Settings};
 use crate::verbs::{address::Path, gid, port::mtu_code, queue_pair::QueuePair, transition::Change};
 
 /// A peer that does not fit this end, and what to set.
-pub fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
+pub(crate) fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
     Failure::new(Stage::Join, Kind::Configuration, cause).remedy(remedy)
 }
 
 /// One queue pair of the peer's, and how to connect to it.
 #[derive(Debug, Clone, Copy)]
-pub struct Target {
+pub(crate) struct Target {
     /// The way there.
     pub path: Path,
     /// Path MTU in bytes.
@@ -38,7 +38,7 @@ pub struct Target {
 ///
 /// # Errors
 /// The path MTU is not one of InfiniBand's, or the device refuses.
-pub fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Result<(), Failure> {
+pub(crate) fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Result<(), Failure> {
     let mtu = mtu_code(to.mtu).ok_or_else(|| unfit(format!("{} is not a path MTU", to.mtu), remedy::PATH_MTU))?;
     pair.change(&Change::Receive { path: to.path, mtu, peer: to.number, psn: to.psn, reads: to.accepted })?;
     let (retries, timeout) = (settings.retries, settings.timeout);
@@ -49,7 +49,7 @@ pub fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Result<(),
 ///
 /// # Errors
 /// As said, with what to set.
-pub fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
+pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
     let own = choice.gid.map_or("", |gid| gid.kind.word());
     if matches!(choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
         let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);
@@ -71,7 +71,7 @@ pub fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure
 ///
 /// # Errors
 /// The peer has no address.
-pub fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
+pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
     let (own, theirs) = (choice.gid, gid::from_hex(&peer.gid));
     let other_subnet = || own.zip(theirs).is_some_and(|(own, theirs)| own.raw[..8] != theirs[..8]);
     let routed = choice.port.ethernet || other_subnet();

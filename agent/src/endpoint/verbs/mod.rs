@@ -7,7 +7,7 @@
 //! | [`open`] | device and settings together, and what the peer and the record are told of them |
 //! | [`join`] | whether the peer fits, and queue pairs connected to its own |
 
-pub mod choice;
-pub mod join;
-pub mod open;
-pub mod settings;
+pub(crate) mod choice;
+pub(crate) mod join;
+pub(crate) mod open;
+pub(crate) mod settings;

@@ -14,7 +14,7 @@ use crate::{memory::place, system::tree::Tree, verbs::device::Limits};
 ///
 /// # Errors
 /// Library, device, port, GID or settings.
-pub fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Failure> {
+pub(crate) fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Failure> {
     let choice = Choice::new(spec)?;
     let limits = choice.domain.device().limits()?;
     let settings = Settings::new(spec, &limits, choice.port.mtu, choice.link_layer)?;
@@ -26,7 +26,7 @@ pub fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Failure> {
 ///
 /// # Errors
 /// The core asked for is not to be had.
-pub fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<String, String>, Failure> {
+pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<String, String>, Failure> {
     let device = choice.domain.device();
     let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
     let mut notes = place::settle(&Tree::new("/"), settings.core, &numa)?;
@@ -37,7 +37,7 @@ pub fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<String, S
 }
 
 /// What the peer must know of an end that has no queue pairs and no memory yet.
-pub fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
+pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
     VerbsEndpoint {
         qp_numbers: Vec::new(),
         psns: Vec::new(),
@@ -58,7 +58,7 @@ pub fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
 }
 
 /// Random first packet sequence numbers: packets of an earlier queue pair with the same number then do not fit.
-pub fn psns(count: usize) -> Vec<u32> {
+pub(crate) fn psns(count: usize) -> Vec<u32> {
     let random = std::hash::RandomState::new();
     (0..count).map(|i| random.hash_one(i) as u32 & 0x00ff_ffff).collect()
 }

@@ -28,7 +28,7 @@ pub const SIGNAL_EVERY: u32 = 16;
 
 /// Send requests a queue pair holds beyond its depth: for those a latency loop leaves silent, and one that makes
 /// everything before it complete.
-pub const SPARE: u32 = 2 * SIGNAL_EVERY;
+pub(crate) const SPARE: u32 = 2 * SIGNAL_EVERY;
 
 /// Fewest receives that are posted ahead: perftest's default.
 const RECEIVES: u32 = 512;
@@ -44,7 +44,7 @@ const TIMEOUT: u8 = 14;
 
 /// What one end of a link uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Requests in flight per queue pair, and whether the plan named the number.
     pub depth: u32,
     named_depth: bool,
@@ -86,7 +86,7 @@ pub struct Settings {
 
 /// How a bandwidth loop posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Requests in flight per queue pair.
     pub depth: u32,
     /// Requests per post.
@@ -109,7 +109,7 @@ impl Settings {
     ///
     /// # Errors
     /// A knob that contradicts another, or that the device cannot do.
-    pub fn new(spec: &LinkSpec, device: &Limits, port_mtu: u32, link_layer: LinkLayer) -> Result<Self, Failure> {
+    pub(crate) fn new(spec: &LinkSpec, device: &Limits, port_mtu: u32, link_layer: LinkLayer) -> Result<Self, Failure> {
         let knobs = &spec.knobs;
         let most = device.work_requests.saturating_sub(SPARE).max(1);
         let depth = match knobs.depth {
@@ -172,7 +172,7 @@ impl Settings {
 
     /// Depth, requests per post, and how many requests one completion stands for, with messages of `size` bytes. Of
     /// the latter two the one divides the other, and neither is over the depth.
-    pub fn pace(&self, size: u64) -> Pace {
+    pub(crate) fn pace(&self, size: u64) -> Pace {
         let fit = u32::try_from(IN_FLIGHT / size.max(1)).unwrap_or(u32::MAX).max(FEWEST);
         let depth = if self.named_depth { self.depth } else { self.depth.min(fit) };
         // At least two signalled requests are in flight, so that the queue never runs dry while we wait for one.
@@ -184,7 +184,7 @@ impl Settings {
     }
 
     /// By their names in plans.
-    pub fn record(&self) -> BTreeMap<String, String> {
+    pub(crate) fn record(&self) -> BTreeMap<String, String> {
         let relaxed = self.relaxed_ordering.unwrap_or(false);
         let completion = match self.completion {
             Completion::Poll => "poll",
@@ -224,7 +224,7 @@ impl Settings {
     }
 
     /// Flow label of queue pair `i`: each has its own, so that they spread over equal paths; 0 leaves it to the driver.
-    pub fn label(&self, i: usize) -> u32 {
+    pub(crate) fn label(&self, i: usize) -> u32 {
         if self.flow_label == 0 { 0 } else { (self.flow_label + i as u32) & 0xf_ffff }
     }
 }

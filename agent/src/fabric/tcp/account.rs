@@ -23,7 +23,7 @@ fn internal(cause: String) -> Failure {
 ///
 /// # Errors
 /// A thread ended without an account.
-pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
+pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let flows = shared.sinks.flows();
     complete(shared, &flows)?;
     let started =
@@ -53,7 +53,11 @@ pub fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
 ///
 /// # Errors
 /// A thread ended without an account, or the two ends have counted different bytes.
-pub fn measurement(shared: &Shared<'_>, record: PassRecord, conducting: Nanoseconds) -> Result<Measurement, Failure> {
+pub(super) fn measurement(
+    shared: &Shared<'_>,
+    record: PassRecord,
+    conducting: Nanoseconds,
+) -> Result<Measurement, Failure> {
     let mut sources = shared.sources.flows();
     if record.theirs.is_some() {
         complete(shared, &sources)?;

@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// Bytes a stream receives into at least: one call takes as much as is there, however small the messages.
-pub const RECEIVE: usize = 256 << 10;
+pub(super) const RECEIVE: usize = 256 << 10;
 
 /// How long a responder that is asked to stop waits for the pass it is in to end well.
 const GRACE: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const LOOK: Nanoseconds = Nanoseconds::from_millis(100);
 
 /// What a pass needs of its link.
-pub struct Lines<'a> {
+pub(super) struct Lines<'a> {
     pub channel: &'a mut Channel,
     pub sockets: &'a [TcpStream],
     /// Sent from, or received into; one buffer per stream.
@@ -63,7 +63,7 @@ pub struct Lines<'a> {
 
 /// Which end leads.
 #[derive(Clone, Copy)]
-pub enum Part {
+pub(super) enum Part {
     /// The initiator: when to end, and when to start on the agent's clock.
     Lead(step::Window, Option<Nanoseconds>),
     /// The responder.
@@ -74,7 +74,7 @@ pub enum Part {
 ///
 /// # Errors
 /// A connection broke, the peer refused, a count does not agree, or the controller ends it.
-pub fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Measurement, Failure> {
+pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Measurement, Failure> {
     let Lines { channel, sockets, front, back, dram } = lines;
     let before = cpu::thread();
     let leads = matches!(part, Part::Lead(..));
@@ -169,7 +169,7 @@ fn begin<'scope, 'env: 'scope>(
 
 /// What the conductor knows when a pass is over.
 #[derive(Default)]
-pub struct PassRecord {
+pub(super) struct PassRecord {
     /// When the gate was opened; the initiator's window begins there.
     pub started: Option<Nanoseconds>,
     /// When the peer's account came.

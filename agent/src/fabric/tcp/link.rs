@@ -67,7 +67,7 @@ fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
 ///
 /// # Errors
 /// The address, the interface, the memory or a setting is not to be had.
-pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
+pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     if spec.qps == 0 || spec.qps > STREAMS || spec.max_size == 0 {
         let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
         let remedy = remedy::STREAMS_IN_RANGE.with([("most", STREAMS.to_string())]);

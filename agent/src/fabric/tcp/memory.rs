@@ -22,7 +22,7 @@ use crate::{
 ///
 /// # Errors
 /// The plan demands another path than the one there is, or the GPU cannot be used.
-pub fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
+pub(super) fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
     if spec.memory == Memory::Host {
         return Ok(None);
     }
@@ -34,7 +34,7 @@ pub fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
 }
 
 /// The bytes of one stream.
-pub enum Bytes {
+pub(super) enum Bytes {
     /// Host memory.
     Host(Buffer),
     /// GPU memory and its bounce buffer.
@@ -42,7 +42,7 @@ pub enum Bytes {
 }
 
 /// The GPU's side of a stream's bytes; offsets are those of the bounce buffer.
-pub struct Bounce {
+pub(super) struct Bounce {
     stream: Stream,
     there: gpu::Buffer,
 }
@@ -52,7 +52,7 @@ impl Bytes {
     ///
     /// # Errors
     /// Host or GPU have not got them.
-    pub fn new(length: u64, huge: bool, device: Option<&Arc<Device>>) -> Result<Self, Failure> {
+    pub(super) fn new(length: u64, huge: bool, device: Option<&Arc<Device>>) -> Result<Self, Failure> {
         let here = Buffer::new(length, huge)?;
         let Some(device) = device else { return Ok(Self::Host(here)) };
         let stage = Bounce { stream: Stream::new(device)?, there: gpu::Buffer::new(device, length)? };
@@ -60,7 +60,7 @@ impl Bytes {
     }
 
     /// The bytes a socket uses, and the GPU's side of them.
-    pub fn split(&mut self) -> (&mut [u8], Option<&mut Bounce>) {
+    pub(super) fn split(&mut self) -> (&mut [u8], Option<&mut Bounce>) {
         match self {
             Self::Host(buffer) => (buffer.bytes_mut(), None),
             Self::Staged(pinned, stage) => (pinned.bytes_mut(), Some(stage)),
@@ -71,7 +71,7 @@ impl Bytes {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+    pub(super) fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
             Self::Staged(_, stage) => kernels::fill(&stage.stream, &stage.there, 0, pattern, qp)?,
@@ -83,7 +83,7 @@ impl Bytes {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn poison(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+    pub(super) fn poison(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::poison(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
             Self::Staged(_, stage) => kernels::poison(&stage.stream, &stage.there, 0, pattern, qp)?,
@@ -95,7 +95,7 @@ impl Bytes {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn check(&self, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
+    pub(super) fn check(&self, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
         match self {
             Self::Host(buffer) => Ok(pattern::check(&buffer.bytes()[..pattern.size as usize], pattern, qp)),
             Self::Staged(_, stage) => kernels::check(&stage.stream, &stage.there, 0, pattern, qp),
@@ -108,7 +108,7 @@ impl Bounce {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn fetch(&mut self, here: &mut [u8], at: usize) -> Result<(), Failure> {
+    pub(super) fn fetch(&mut self, here: &mut [u8], at: usize) -> Result<(), Failure> {
         self.stream.device().enter()?;
         self.stream.to_host(here, &self.there, at as u64)?;
         self.stream.wait()
@@ -118,7 +118,7 @@ impl Bounce {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn deliver(&mut self, here: &[u8], at: usize) -> Result<(), Failure> {
+    pub(super) fn deliver(&mut self, here: &[u8], at: usize) -> Result<(), Failure> {
         self.stream.device().enter()?;
         self.stream.to_device(&self.there, at as u64, here)?;
         self.stream.wait()

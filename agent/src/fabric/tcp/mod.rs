@@ -30,4 +30,4 @@ mod sink;
 mod source;
 mod stream;
 
-pub use link::open;
+pub(crate) use link::open;

@@ -32,7 +32,7 @@ fn there_and_back(pass: &Pass) -> (usize, usize) {
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn ping(
+pub(super) fn ping(
     shared: &Shared<'_>,
     socket: &TcpStream,
     buffer: &mut [u8],
@@ -80,7 +80,7 @@ pub fn ping(
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn echo(
+pub(super) fn echo(
     shared: &Shared<'_>,
     socket: &TcpStream,
     buffer: &mut [u8],

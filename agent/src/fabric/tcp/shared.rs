@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// State of one pass at one end.
-pub struct Shared<'a> {
+pub(super) struct Shared<'a> {
     pub pass: Pass,
     pub control: &'a Control,
     /// Never sleep in a call: the sockets are non-blocking, and calls are repeated until they succeed.
@@ -42,7 +42,7 @@ pub struct Shared<'a> {
 /// Counters of one stream, on cache lines of their own.
 #[repr(align(128))]
 #[derive(Default)]
-pub struct Lane {
+pub(super) struct Lane {
     /// Payload bytes sent so far.
     pub sent: AtomicU64,
     /// Payload bytes received so far.
@@ -53,14 +53,14 @@ pub struct Lane {
 
 /// The threads on one side of the streams.
 #[derive(Default)]
-pub struct Team {
+pub(super) struct Team {
     running: AtomicUsize,
     flows: Mutex<Vec<(usize, Flow)>>,
 }
 
 /// What one thread did.
 #[derive(Default)]
-pub struct Flow {
+pub(super) struct Flow {
     /// Payload bytes.
     pub bytes: u64,
     /// First and last moment, on the agent's clock.
@@ -77,7 +77,13 @@ pub struct Flow {
 impl<'a> Shared<'a> {
     /// # Errors
     /// No descriptor is left.
-    pub fn new(pass: Pass, control: &'a Control, spin: bool, peer: &str, streams: usize) -> Result<Self, Failure> {
+    pub(super) fn new(
+        pass: Pass,
+        control: &'a Control,
+        spin: bool,
+        peer: &str,
+        streams: usize,
+    ) -> Result<Self, Failure> {
         let bell = Doorbell::new().map_err(|error| {
             Failure::new(Stage::Measure, Kind::Configuration, format!("no descriptor for a doorbell: {error}"))
                 .remedy(remedy::RAISE_OPEN_FILES)
@@ -100,7 +106,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Runs `work` as a thread of `team`: notes its account or its failure, whatever happens.
-    pub fn take_part(&self, team: &Team, number: usize, work: impl FnOnce() -> Result<Flow, Failure>) {
+    pub(super) fn take_part(&self, team: &Team, number: usize, work: impl FnOnce() -> Result<Flow, Failure>) {
         struct Leave<'a>(&'a Team, &'a Doorbell);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
@@ -118,47 +124,47 @@ impl<'a> Shared<'a> {
     }
 
     /// The first failure of any thread.
-    pub fn failure(&self) -> Option<Failure> {
+    pub(super) fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
 
     /// Lets the sources begin.
-    pub fn open_gate(&self) {
+    pub(super) fn open_gate(&self) {
         *self.gate.0.lock() = true;
         self.gate.1.notify_all();
     }
 
     /// Waits for the gate.
-    pub fn wait_at_gate(&self) {
+    pub(super) fn wait_at_gate(&self) {
         self.gate.1.wait_while(&mut self.gate.0.lock(), |open| !*open);
     }
 }
 
 impl Team {
     /// Announces a thread that is about to start.
-    pub fn expect_one(&self) {
+    pub(super) fn expect_one(&self) {
         self.running.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Takes an announcement back.
-    pub fn expect_one_less(&self) {
+    pub(super) fn expect_one_less(&self) {
         self.running.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Whether no thread runs any more.
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.running.load(Ordering::Acquire) == 0
     }
 
     /// The accounts, in the order of the streams.
-    pub fn flows(&self) -> Vec<Flow> {
+    pub(super) fn flows(&self) -> Vec<Flow> {
         let mut flows = std::mem::take(&mut *self.flows.lock());
         flows.sort_by_key(|(number, _)| *number);
         flows.into_iter().map(|(_, flow)| flow).collect()
     }
 
     /// Payload bytes of each stream.
-    pub fn bytes(&self) -> Vec<u64> {
+    pub(super) fn bytes(&self) -> Vec<u64> {
         let mut bytes: Vec<_> = self.flows.lock().iter().map(|(number, flow)| (*number, flow.bytes)).collect();
         bytes.sort_unstable();
         bytes.into_iter().map(|(_, bytes)| bytes).collect()

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// One pass: what the streams are used for until both ends have counted every byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pass {
+pub(super) struct Pass {
     /// Operation.
     pub op: Op,
     /// Bandwidth or latency.
@@ -37,7 +37,7 @@ pub struct Pass {
 
 /// What a pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Purpose {
+pub(super) enum Purpose {
     /// One message per stream, kept where the check looks for it.
     Verify,
     /// Not counted.
@@ -48,7 +48,7 @@ pub enum Purpose {
 
 /// What is said. I is the initiator, R the responder, a source sends payload, a sink receives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Signal {
+pub(super) enum Signal {
     /// I → R: a pass begins.
     Go(Pass),
     /// R → I: its threads stand.
@@ -69,19 +69,19 @@ pub enum Signal {
 
 /// The connection.
 #[derive(Debug)]
-pub struct Channel {
+pub(super) struct Channel {
     stream: TcpStream,
     peer: String,
 }
 
 impl Channel {
     /// Over a connection that nothing else uses.
-    pub fn new(stream: TcpStream, peer: String) -> Self {
+    pub(super) fn new(stream: TcpStream, peer: String) -> Self {
         Self { stream, peer }
     }
 
     /// Whom it leads to: address and port.
-    pub fn peer(&self) -> &str {
+    pub(super) fn peer(&self) -> &str {
         &self.peer
     }
 
@@ -89,7 +89,7 @@ impl Channel {
     ///
     /// # Errors
     /// The connection broke.
-    pub fn say(&mut self, signal: &Signal) -> Result<(), Failure> {
+    pub(super) fn say(&mut self, signal: &Signal) -> Result<(), Failure> {
         frame::write(&mut self.stream, signal).map_err(|error| self.broke(&error))
     }
 
@@ -98,7 +98,7 @@ impl Channel {
     ///
     /// # Errors
     /// The connection broke, or what came is no signal.
-    pub fn hear(&mut self) -> Result<Signal, Failure> {
+    pub(super) fn hear(&mut self) -> Result<Signal, Failure> {
         match frame::read(&mut self.stream) {
             Ok(Some(signal)) => Ok(signal),
             Ok(None) => Err(self.broke(&io::Error::other("the peer closed it"))),
@@ -107,7 +107,7 @@ impl Channel {
     }
 
     /// Makes both directions of the connection end at once.
-    pub fn cut(&self) {
+    pub(super) fn cut(&self) {
         // Fails only if it is cut already.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }

@@ -20,7 +20,7 @@ use crate::bench::{Slices, clock, cpu};
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn run(
+pub(super) fn run(
     shared: &Shared<'_>,
     number: usize,
     socket: &TcpStream,

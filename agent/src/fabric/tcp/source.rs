@@ -17,7 +17,7 @@ use crate::bench::{clock, cpu};
 ///
 /// # Errors
 /// The connection broke, or the controller ends it.
-pub fn run(
+pub(super) fn run(
     shared: &Shared<'_>,
     number: usize,
     socket: &TcpStream,

@@ -13,7 +13,7 @@ use railgauge_wire::{
 use super::shared::Shared;
 
 /// One payload stream as a thread sees it.
-pub struct Stream<'a> {
+pub(super) struct Stream<'a> {
     socket: &'a TcpStream,
     number: usize,
     shared: &'a Shared<'a>,
@@ -22,7 +22,7 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub fn new(socket: &'a TcpStream, number: usize, shared: &'a Shared<'a>) -> Self {
+    pub(super) fn new(socket: &'a TcpStream, number: usize, shared: &'a Shared<'a>) -> Self {
         Self { socket, number, shared, idle: 0 }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// The connection broke, or the controller ends it.
     #[inline]
-    pub fn send(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+    pub(super) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
             match self.socket.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
@@ -46,7 +46,7 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// The connection broke or ended, or the controller ends it.
     #[inline]
-    pub fn receive(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
+    pub(super) fn receive(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
         loop {
             match self.socket.read(into) {
                 Ok(0) => return Err(self.broke(&io::Error::other("the peer closed it"))),
@@ -80,7 +80,7 @@ impl<'a> Stream<'a> {
 }
 
 /// Makes all streams end at once, so that no thread stays in a call.
-pub fn cut(streams: &[TcpStream]) {
+pub(super) fn cut(streams: &[TcpStream]) {
     for stream in streams {
         // Fails only if it is cut already.
         let _ = stream.shutdown(Shutdown::Both);

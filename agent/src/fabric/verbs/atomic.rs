@@ -20,7 +20,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The fabric; or [`Kind::Corruption`] if an atomic brought back another word than was there.
-    pub fn transfer_atomic(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
+    pub(crate) fn transfer_atomic(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
         for i in 0..self.connection.pairs.len() {
             let (mut wanted, mut poison) = ([0; 8], [0; 8]);
             pattern::fill(&mut wanted, pattern, i as u32);
@@ -47,7 +47,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The fabric.
-    pub fn words(&mut self, control: &Control) -> Result<Vec<u64>, Failure> {
+    pub(crate) fn words(&mut self, control: &Control) -> Result<Vec<u64>, Failure> {
         (0..self.connection.pairs.len()).map(|i| self.once(i, Verb::FetchAdd { add: 0 }, control)).collect()
     }
 
@@ -65,7 +65,7 @@ impl VerbsEnd {
 ///
 /// # Errors
 /// [`Kind::Corruption`]: operations were lost or done twice.
-pub fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64) -> Result<(), Failure> {
+pub(crate) fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64) -> Result<(), Failure> {
     let change: u64 = before.iter().zip(after).map(|(before, after)| after.wrapping_sub(*before)).sum();
     let expected = if op == Op::AtomicFadd { operations } else { 0 };
     if change == expected {

@@ -24,14 +24,14 @@ use crate::{
 };
 
 /// How long nothing may arrive before what is still missing is taken for lost.
-pub const QUIET: Nanoseconds = Nanoseconds::from_millis(100);
+pub(crate) const QUIET: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl VerbsEnd {
     /// Warms up, then streams for as long as the window says.
     ///
     /// # Errors
     /// The fabric, the peer or the deadline; or atomics that do not add up.
-    pub fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
+    pub(crate) fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         let Timing { op, size, bidirectional, only, .. } = *timing;
         let takes = op.takes_receives();
         let heard = takes || bidirectional;
@@ -149,13 +149,13 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The link is not joined, or the messages do not fit.
-    pub fn flows(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
+    pub(crate) fn flows(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
         let walk = self.walk(op, size)?;
         (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
     }
 
     /// Remembers what has been sent, for the credits of the next pass.
-    pub fn account(&mut self, flows: &[Sends]) {
+    pub(crate) fn account(&mut self, flows: &[Sends]) {
         for (sent, flow) in self.progress.sent.iter_mut().zip(flows) {
             *sent += flow.posted();
         }
@@ -165,7 +165,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The queue pair or the peer is gone.
-    pub fn drain(&mut self) -> Result<(), Failure> {
+    pub(crate) fn drain(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
             return Ok(());
         }

@@ -33,7 +33,7 @@ const MAGIC: &[u8; 8] = b"RGAUGE\0\x01";
 const TOKEN: usize = 32;
 
 /// What rdma_cm needs of an end until it is joined.
-pub struct Manager {
+pub(crate) struct Manager {
     events: Arc<Events>,
     /// Bound to the device; listening at the responder.
     identifier: Arc<Identifier>,
@@ -47,7 +47,7 @@ impl Manager {
     ///
     /// # Errors
     /// librdmacm is missing, or the device's interface has no address.
-    pub fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
         let device = choice.domain.device().name();
         let ip = address(device, choice.port.number, choice.gid).ok_or_else(|| {
             let cause = format!(
@@ -68,8 +68,13 @@ impl Manager {
     ///
     /// # Errors
     /// It is another device than the one chosen.
-    pub fn domain(&self, name: &str) -> Result<Arc<Domain>, Failure> {
+    pub(crate) fn domain(&self, name: &str) -> Result<Arc<Domain>, Failure> {
         Domain::new(&self.identifier.device(name)?)
+    }
+
+    /// The name that librdmacm was opened by.
+    pub(crate) fn library(&self) -> &str {
+        self.events.library()
     }
 
     fn request(&self, index: u32) -> Vec<u8> {
@@ -108,7 +113,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The peer cannot be reached, or refuses.
-    pub fn connect_all(&mut self, peer: &VerbsEndpoint, control: &Control) -> Result<(), Failure> {
+    pub(crate) fn connect_all(&mut self, peer: &VerbsEndpoint, control: &Control) -> Result<(), Failure> {
         let Some(manager) = &self.connection.manager else {
             return Err(Failure::new(Stage::Join, Kind::Internal, "this end was not opened for rdma_cm"));
         };

@@ -24,7 +24,7 @@ use crate::verbs::{
 const LOST_AFTER: Nanoseconds = Nanoseconds::from_millis(2);
 
 /// The sender's side.
-pub struct Granted {
+pub(crate) struct Granted {
     reader: Reader,
     /// Messages sent before this pass, per flow.
     before: Vec<u64>,
@@ -37,7 +37,7 @@ pub struct Granted {
 
 impl Granted {
     /// Credits for a pass over flows that have sent `before` messages so far.
-    pub fn new(reader: Reader, before: &[u64], service: Service) -> Self {
+    pub(crate) fn new(reader: Reader, before: &[u64], service: Service) -> Self {
         let flows = before.len();
         let (lost, stalled) = (vec![0; flows], vec![None; flows]);
         let mut granted =
@@ -50,7 +50,7 @@ impl Granted {
 
     /// The same, with messages that are copied before they are sent.
     #[must_use]
-    pub fn staged(self, stage: Option<Copies>) -> Self {
+    pub(crate) fn staged(self, stage: Option<Copies>) -> Self {
         Self { stage, ..self }
     }
 
@@ -94,7 +94,7 @@ impl Credits for Granted {
 }
 
 /// The receiver's side: counts what arrives, replaces receives, grants credits.
-pub struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     receives: &'a mut [Receives],
     mailbox: &'a mut Mailbox,
     /// Receives to keep posted.
@@ -112,7 +112,7 @@ pub struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     /// A sink over all queue pairs of a link.
-    pub fn new(receives: &'a mut [Receives], mailbox: &'a mut Mailbox, ahead: u32, service: Service) -> Self {
+    pub(crate) fn new(receives: &'a mut [Receives], mailbox: &'a mut Mailbox, ahead: u32, service: Service) -> Self {
         let (fresh, told) = (vec![0; receives.len()], vec![u64::MAX; receives.len()]);
         let header = if service == Service::Ud { HEADER } else { 0 };
         let (ahead, lossy) = (u64::from(ahead), service != Service::Rc);
@@ -121,12 +121,12 @@ impl<'a> Sink<'a> {
 
     /// The same, for messages that are copied after they have come.
     #[must_use]
-    pub fn staged(self, stage: Option<Copies>) -> Self {
+    pub(crate) fn staged(self, stage: Option<Copies>) -> Self {
         Self { stage, ..self }
     }
 
     /// The mailbox it grants credits by.
-    pub fn mailbox(&mut self) -> &mut Mailbox {
+    pub(crate) fn mailbox(&mut self) -> &mut Mailbox {
         self.mailbox
     }
 
@@ -134,7 +134,7 @@ impl<'a> Sink<'a> {
     ///
     /// # Errors
     /// The queue pair or the peer is gone.
-    pub fn take_all(&mut self, poller: &mut Poller) -> Result<(), Failure> {
+    pub(crate) fn take_all(&mut self, poller: &mut Poller) -> Result<(), Failure> {
         while poller.poll(|completion| {
             if completion.is_receive() {
                 self.arrived(completion);
@@ -148,7 +148,7 @@ impl<'a> Sink<'a> {
     ///
     /// # Errors
     /// The peer is gone.
-    pub fn publish(&mut self) -> Result<(), Failure> {
+    pub(crate) fn publish(&mut self) -> Result<(), Failure> {
         for (i, receives) in self.receives.iter().enumerate().filter(|_| self.lossy) {
             if self.told[i] != receives.consumed() {
                 self.told[i] = receives.consumed();

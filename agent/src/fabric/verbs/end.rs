@@ -38,7 +38,7 @@ use crate::{
 const SCATTERED: u64 = 64;
 
 /// One end: what was opened, how it is joined, and how far its steps have come.
-pub struct VerbsEnd {
+pub(crate) struct VerbsEnd {
     /// What was opened.
     pub resources: Resources,
     /// What joins it with its peer.
@@ -50,7 +50,7 @@ pub struct VerbsEnd {
 }
 
 /// What was opened: the same from `open` to `close`.
-pub struct Resources {
+pub(crate) struct Resources {
     /// Queue pair service.
     pub service: Service,
     /// Device, port and GID.
@@ -78,7 +78,7 @@ pub struct Resources {
 }
 
 /// What joins an end with its peer.
-pub struct Connection {
+pub(crate) struct Connection {
     /// Which end.
     pub role: Role,
     /// What rdma_cm needs, where the link is joined by it.
@@ -94,7 +94,7 @@ pub struct Connection {
 }
 
 /// What steps leave for those after them.
-pub struct Progress {
+pub(crate) struct Progress {
     /// Announces phases (initiator).
     pub announcer: Announcer,
     /// Notices phases (responder).
@@ -109,7 +109,7 @@ pub struct Progress {
 
 impl Progress {
     /// Of an end of so many queue pairs that has done nothing yet.
-    pub fn new(qps: usize) -> Self {
+    pub(crate) fn new(qps: usize) -> Self {
         Self {
             announcer: Announcer::default(),
             listener: Listener::default(),
@@ -121,7 +121,7 @@ impl Progress {
 }
 
 /// The other end.
-pub struct Peer {
+pub(crate) struct Peer {
     /// As it described itself.
     pub endpoint: VerbsEndpoint,
     /// Bytes of half a share of its buffer.
@@ -134,7 +134,7 @@ pub struct Peer {
 
 /// How many at once, and how often they complete.
 #[derive(Debug, Clone, Copy)]
-pub struct Batches {
+pub(crate) struct Batches {
     /// Requests per post.
     pub list: u32,
     /// One completion per this many.
@@ -148,7 +148,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// It is not.
-    pub fn peer(&self) -> Result<&Peer, Failure> {
+    pub(crate) fn peer(&self) -> Result<&Peer, Failure> {
         self.connection
             .peer
             .as_ref()
@@ -156,7 +156,7 @@ impl VerbsEnd {
     }
 
     /// The name of the device in failures.
-    pub fn device(&self) -> &str {
+    pub(crate) fn device(&self) -> &str {
         self.resources.choice.domain.device().name()
     }
 
@@ -164,7 +164,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// [`Kind::Unsupported`], with what would do.
-    pub fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
+    pub(crate) fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
         let unsupported =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
         if !self.resources.service.carries(op) {
@@ -205,7 +205,7 @@ impl VerbsEnd {
     }
 
     /// Batches of bandwidth loops with messages of `size` bytes.
-    pub fn batches(&self, size: u64) -> Batches {
+    pub(crate) fn batches(&self, size: u64) -> Batches {
         let Pace { list, signal_every, .. } = self.resources.settings.pace(size);
         Batches { list, signal_every, inline: self.resources.settings.inline_bandwidth }
     }
@@ -214,7 +214,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The link is not joined, or the message does not fit.
-    pub fn sends(&self, i: usize, op: Op, size: u64, walk: Walk, batches: Batches) -> Result<Sends, Failure> {
+    pub(crate) fn sends(&self, i: usize, op: Op, size: u64, walk: Walk, batches: Batches) -> Result<Sends, Failure> {
         self.ring(i, self.template(i, op, size, walk, batches)?)
     }
 
@@ -222,7 +222,14 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The link is not joined.
-    pub fn template(&self, i: usize, op: Op, size: u64, walk: Walk, batches: Batches) -> Result<Template, Failure> {
+    pub(crate) fn template(
+        &self,
+        i: usize,
+        op: Op,
+        size: u64,
+        walk: Walk,
+        batches: Batches,
+    ) -> Result<Template, Failure> {
         let peer = self.peer()?;
         let theirs = peer.endpoint.address + i as u64 * 2 * peer.area;
         // Reads and atomics bring bytes here; everything else takes them away.
@@ -259,7 +266,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The message does not fit the buffer.
-    pub fn ring(&self, i: usize, template: Template) -> Result<Sends, Failure> {
+    pub(crate) fn ring(&self, i: usize, template: Template) -> Result<Sends, Failure> {
         Sends::new(&self.connection.pairs[i], &self.resources.region, template)
             .ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a message would leave the registered buffer"))
     }
@@ -268,7 +275,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The link is not joined.
-    pub fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
+    pub(crate) fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
         let area = self.resources.layout.area.min(self.peer()?.area);
         // All atomics work on one word, so that their sum can be checked; staged messages all have one place.
         Ok(if op.is_atomic() || self.resources.gpu_path == GpuPath::Staged {
@@ -279,7 +286,7 @@ impl VerbsEnd {
     }
 
     /// Waits on this end's completion queue.
-    pub fn waiter(&self, control: &Control, stage: Stage) -> Waiter {
+    pub(crate) fn waiter(&self, control: &Control, stage: Stage) -> Waiter {
         Waiter::new(&self.resources.queue, control, stage)
     }
 
@@ -287,7 +294,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The device refuses, or the peer is gone.
-    pub fn post_receives(&mut self) -> Result<(), Failure> {
+    pub(crate) fn post_receives(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
             let header = if self.resources.layout.datagrams { HEADER } else { 0 };
             let size = u32::try_from(self.resources.layout.max_size + header).unwrap_or(u32::MAX);

@@ -24,7 +24,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The peer does not fit, or its address cannot be resolved.
-    pub fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+    pub(crate) fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
         let Endpoint::Verbs(peer) = peer else {
             return Err(unfit(
                 "this end is verbs on one thread, the other is not".to_owned(),

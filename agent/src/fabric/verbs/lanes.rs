@@ -15,7 +15,7 @@ const LABEL: u64 = 0xf_ffff;
 
 impl VerbsEnd {
     /// Messages by queue pair as lanes, each message of `size` bytes.
-    pub fn lanes(&self, messages: &[u64], size: u64) -> Vec<Lane> {
+    pub(crate) fn lanes(&self, messages: &[u64], size: u64) -> Vec<Lane> {
         let lane = |(i, messages): (usize, &u64)| Lane { bytes: messages * size, source_port: self.source_port(i) };
         messages.iter().enumerate().map(lane).collect()
     }

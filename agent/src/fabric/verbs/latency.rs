@@ -32,7 +32,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The fabric, the peer or the deadline.
-    pub fn latency(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
+    pub(crate) fn latency(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         let op = self.latency_op(timing.op)?;
         if self.resources.service != Service::Rc {
             // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
@@ -92,7 +92,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// Event mode has nothing to wait for, or the link has several queue pairs.
-    pub fn latency_op(&self, op: Op) -> Result<Op, Failure> {
+    pub(crate) fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));
         if self.connection.pairs.len() > 1 {
@@ -117,7 +117,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The link is not joined, or the message does not fit.
-    pub fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
+    pub(crate) fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
         // A read's or an atomic's own completion is the answer; everything else is told of by the peer's message.
         let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
         let batches = Batches { list: 1, signal_every, inline: self.resources.settings.inline_latency };
@@ -130,7 +130,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// They are not in host memory.
-    pub fn flags(&self, size: u64) -> Result<(Flag, Flag), Failure> {
+    pub(crate) fn flags(&self, size: u64) -> Result<(Flag, Flag), Failure> {
         let last = size.max(1) - 1;
         let outgoing = Flag::new(&self.resources.region, self.resources.layout.outgoing(0) + last);
         let incoming = Flag::new(&self.resources.region, self.resources.layout.incoming(0) + last);
@@ -140,7 +140,7 @@ impl VerbsEnd {
     }
 
     /// A side for messages that take receives.
-    pub fn by_receive<'a>(&'a mut self, sends: &'a mut Sends, stage: Option<Copies>) -> ByReceive<'a> {
+    pub(crate) fn by_receive<'a>(&'a mut self, sends: &'a mut Sends, stage: Option<Copies>) -> ByReceive<'a> {
         let (ahead, receives) = (u64::from(self.resources.settings.receives), &mut self.progress.receives[0]);
         ByReceive { sends, poller: &mut self.resources.poller, receives, ahead, waiting: 0, used: 0, stage }
     }

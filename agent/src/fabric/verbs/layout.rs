@@ -13,11 +13,11 @@ const LINE: u64 = 64;
 const PAGE: u64 = 4096;
 
 /// A datagram is received behind the 40 bytes of a global route header.
-pub const HEADER: u64 = 40;
+pub(crate) const HEADER: u64 = 40;
 
 /// The layout of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// Queue pairs.
     pub qps: u32,
     /// Bytes of half a share.
@@ -32,7 +32,7 @@ pub struct Layout {
 
 impl Layout {
     /// A layout for messages up to `max_size` bytes; `last_level_cache` in bytes matters for DRAM footprints only.
-    pub fn new(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64, datagrams: bool) -> Self {
+    pub(crate) fn new(qps: u32, max_size: u64, footprint: Footprint, last_level_cache: u64, datagrams: bool) -> Self {
         let qps = qps.max(1);
         let room = max_size + PAGE + LINE;
         let area = match footprint {
@@ -44,28 +44,28 @@ impl Layout {
     }
 
     /// Bytes of the whole buffer.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         u64::from(self.qps) * 2 * self.area
     }
 
     /// Offset of the first byte queue pair `i` sends from.
-    pub fn outgoing(&self, i: usize) -> u64 {
+    pub(crate) fn outgoing(&self, i: usize) -> u64 {
         i as u64 * 2 * self.area
     }
 
     /// Offset of the first byte queue pair `i` receives into.
-    pub fn incoming(&self, i: usize) -> u64 {
+    pub(crate) fn incoming(&self, i: usize) -> u64 {
         self.outgoing(i) + self.area + if self.datagrams { LINE } else { 0 }
     }
 
     /// Half a share of a peer with a buffer of so many bytes.
-    pub fn area_of(length: u64, qps: usize) -> u64 {
+    pub(crate) fn area_of(length: u64, qps: usize) -> u64 {
         length / 2 / (qps as u64).max(1)
     }
 
     /// How messages of `size` bytes walk through areas of `area` bytes: inside one page like perftest, or through all
     /// of it.
-    pub fn walk(&self, size: u64, area: u64) -> Walk {
+    pub(crate) fn walk(&self, size: u64, area: u64) -> Walk {
         let step = size.max(1).next_multiple_of(LINE);
         let span = match self.footprint {
             Footprint::Cache => PAGE,
@@ -76,7 +76,7 @@ impl Layout {
     }
 
     /// How receives walk: they are posted ahead, before the size of what will come is known.
-    pub fn landing(&self) -> Walk {
+    pub(crate) fn landing(&self) -> Walk {
         match self.footprint {
             Footprint::Cache => Walk { step: LINE, span: PAGE },
             Footprint::Dram => self.walk(self.max_size + LINE, self.area),

@@ -27,13 +27,13 @@ use crate::{
 const DEPTH: u32 = 64;
 
 /// How large the control queue pair is.
-pub const CAPACITY: Capacity = Capacity { sends: DEPTH, receives: 1, inline: Words::SIZE as u32 };
+pub(crate) const CAPACITY: Capacity = Capacity { sends: DEPTH, receives: 1, inline: Words::SIZE as u32 };
 
 const WORD: u64 = Words::SIZE;
 
 /// What a word of the mailbox says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// How far the initiator is: see [`super::phase`].
     Phase,
     /// The responder has read so much of [`Slot::Phase`].
@@ -60,7 +60,7 @@ impl Slot {
 }
 
 /// One end's mailbox: words the peer writes here, and letters we write there.
-pub struct Mailbox {
+pub(crate) struct Mailbox {
     region: Arc<Region>,
     words: Words,
     queue: Arc<CompletionQueue>,
@@ -78,7 +78,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// Memory or queues are not to be had.
-    pub fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
+    pub(crate) fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
         // The first half is the peer's to write, the second half holds what we write to the peer.
         let page = Arc::new(Buffer::new(2 * WORD * Slot::count(qps), false)?);
         let region = Arc::new(Region::register(domain, page, Access::default())?);
@@ -90,28 +90,28 @@ impl Mailbox {
     }
 
     /// Where the control queue pair completes.
-    pub fn queue(&self) -> &Arc<CompletionQueue> {
+    pub(crate) fn queue(&self) -> &Arc<CompletionQueue> {
         &self.queue
     }
 
     /// Takes its queue pair.
-    pub fn attach(&mut self, queue_pair: Arc<QueuePair>) {
+    pub(crate) fn attach(&mut self, queue_pair: Arc<QueuePair>) {
         self.queue_pair = Some(queue_pair);
     }
 
     /// The control queue pair.
-    pub fn queue_pair(&self) -> Option<&Arc<QueuePair>> {
+    pub(crate) fn queue_pair(&self) -> Option<&Arc<QueuePair>> {
         self.queue_pair.as_ref()
     }
 
     /// What the peer must know.
-    pub fn endpoint(&self, psn: u32) -> ControlEndpoint {
+    pub(crate) fn endpoint(&self, psn: u32) -> ControlEndpoint {
         let (address, rkey) = (self.region.address(), self.region.remote_key());
         ControlEndpoint { qp_number: self.queue_pair.as_ref().map_or(0, |pair| pair.number()), psn, address, rkey }
     }
 
     /// Addresses the letters to the peer's mailbox, which must be of as many queue pairs.
-    pub fn address_to(&mut self, peer: &ControlEndpoint) {
+    pub(crate) fn address_to(&mut self, peer: &ControlEndpoint) {
         let Some(queue_pair) = &self.queue_pair else { return };
         let half = WORD * Slot::count(self.qps);
         let letter = |place: u64| Template {
@@ -132,12 +132,12 @@ impl Mailbox {
 
     /// What the peer last wrote. Grows only.
     #[inline]
-    pub fn read(&self, slot: Slot) -> u64 {
+    pub(crate) fn read(&self, slot: Slot) -> u64 {
         self.words.load(slot.place())
     }
 
     /// Reads while somebody else writes letters.
-    pub fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         Reader(self.words.clone())
     }
 
@@ -145,7 +145,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// The control queue pair is broken: the peer is gone.
-    pub fn write(&mut self, slot: Slot, value: u64) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, slot: Slot, value: u64) -> Result<(), Failure> {
         self.reap()?;
         while self.flying + 1 >= DEPTH {
             self.reap()?;
@@ -163,7 +163,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// As [`Mailbox::write`].
-    pub fn reap(&mut self) -> Result<(), Failure> {
+    pub(crate) fn reap(&mut self) -> Result<(), Failure> {
         let letters = &mut self.letters;
         let taken = self.poller.poll(|completion| {
             if let Some(ring) = letters.get_mut(completion.tag()) {
@@ -176,12 +176,12 @@ impl Mailbox {
 }
 
 /// Reads what the peer writes.
-pub struct Reader(Words);
+pub(crate) struct Reader(Words);
 
 impl Reader {
     /// As [`Mailbox::read`].
     #[inline]
-    pub fn read(&self, slot: Slot) -> u64 {
+    pub(crate) fn read(&self, slot: Slot) -> u64 {
         self.0.load(slot.place())
     }
 }

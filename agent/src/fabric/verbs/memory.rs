@@ -37,7 +37,7 @@ const PEER_MEMORY: [&str; 3] = [
 ];
 
 /// The registered bytes of a link.
-pub struct Bytes {
+pub(crate) struct Bytes {
     /// Registered as the plan wants it.
     pub region: Arc<Region>,
     /// The same bytes without relaxed ordering; `region` itself where that has none.
@@ -54,7 +54,7 @@ pub struct Bytes {
 ///
 /// # Errors
 /// The memory is not to be had, or the device does not reach it as the plan demands.
-pub fn take(
+pub(crate) fn take(
     spec: &LinkSpec,
     domain: &Arc<Domain>,
     settings: &Settings,

@@ -10,25 +10,25 @@
 //! | [`lanes`] | each queue pair's part, and its place among equal paths |
 //! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
 
-pub mod atomic;
-pub mod bandwidth;
-pub mod cm;
-pub mod credit;
-pub mod end;
-pub mod join;
-pub mod lanes;
-pub mod latency;
-pub mod layout;
-pub mod mailbox;
-pub mod memory;
-pub mod open;
-pub mod phase;
-pub mod pingpong;
-pub mod serve;
-pub mod stage;
-pub mod stream;
-pub mod verify;
-pub mod waiter;
+pub(crate) mod atomic;
+pub(crate) mod bandwidth;
+pub(crate) mod cm;
+pub(crate) mod credit;
+pub(crate) mod end;
+pub(crate) mod join;
+pub(crate) mod lanes;
+pub(crate) mod latency;
+pub(crate) mod layout;
+pub(crate) mod mailbox;
+pub(crate) mod memory;
+pub(crate) mod open;
+pub(crate) mod phase;
+pub(crate) mod pingpong;
+pub(crate) mod serve;
+pub(crate) mod stage;
+pub(crate) mod stream;
+pub(crate) mod verify;
+pub(crate) mod waiter;
 
 use railgauge_wire::{
     failure::Failure,
@@ -45,7 +45,7 @@ use crate::bench::control::Control;
 ///
 /// # Errors
 /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
-pub fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
+pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     Ok(Box::new(VerbsEnd::open(spec)?))
 }
 

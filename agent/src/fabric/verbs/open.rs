@@ -39,7 +39,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
-    pub fn open(spec: &LinkSpec) -> Result<Self, Failure> {
+    pub(crate) fn open(spec: &LinkSpec) -> Result<Self, Failure> {
         let (mut choice, limits, mut settings) = choose(spec)?;
         if spec.memory != Memory::Host && spec.gpu_path != Some(GpuPath::Staged) {
             // A payload inside the work request is copied there by the CPU, which does not reach it.
@@ -72,6 +72,9 @@ impl VerbsEnd {
         let layout = Layout::new(spec.qps, spec.max_size, settings.footprint, cache, datagrams);
         let Bytes { region, ordered, path, scatters, notes: of_memory } =
             memory::take(spec, &domain, &settings, limits.atomics, layout.length())?;
+        if let Some(manager) = &manager {
+            note("librdmacm", manager.library().to_owned());
+        }
         note("buffer_bytes", layout.length().to_string());
         for (name, value) in of_memory {
             note(&name, value);
@@ -130,7 +133,7 @@ impl VerbsEnd {
     }
 
     /// What was opened.
-    pub fn opened(&self) -> Opened {
+    pub(crate) fn opened(&self) -> Opened {
         let mut settings = self.resources.settings.record();
         settings.extend(self.notes.clone());
         let mtu = self.connection.peer.as_ref().map_or(self.resources.settings.mtu, |peer| peer.mtu);

@@ -14,7 +14,7 @@ use crate::bench::control::Control;
 
 /// What comes next on the measured queue pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// One message per queue pair.
     Transfer,
     /// A stream of messages that is not counted (warm-up).
@@ -44,7 +44,7 @@ impl Phase {
 
 /// The initiator's side: announces phases.
 #[derive(Debug, Default)]
-pub struct Announcer {
+pub(crate) struct Announcer {
     number: u64,
 }
 
@@ -53,7 +53,7 @@ impl Announcer {
     ///
     /// # Errors
     /// The peer is gone, or nobody serves there.
-    pub fn announce(&mut self, phase: Phase, mailbox: &mut Mailbox, control: &Control) -> Result<(), Failure> {
+    pub(crate) fn announce(&mut self, phase: Phase, mailbox: &mut Mailbox, control: &Control) -> Result<(), Failure> {
         // Letters wake nobody: polled even where completions are slept on.
         let mut waiter = Waiter::polling(control, Stage::Measure);
         self.number += 1;
@@ -75,14 +75,14 @@ impl Announcer {
 
 /// The responder's side: notices phases.
 #[derive(Debug, Default)]
-pub struct Listener {
+pub(crate) struct Listener {
     seen: u64,
 }
 
 impl Listener {
     /// The phase that was announced since the last call, if any. It is to be acknowledged once its part is ready.
     #[inline]
-    pub fn news(&mut self, mailbox: &Mailbox) -> Option<Phase> {
+    pub(crate) fn news(&mut self, mailbox: &Mailbox) -> Option<Phase> {
         let word = mailbox.read(Slot::Phase);
         if word == self.seen {
             return None;
@@ -95,7 +95,7 @@ impl Listener {
     ///
     /// # Errors
     /// The peer is gone.
-    pub fn acknowledge(&self, mailbox: &mut Mailbox) -> Result<(), Failure> {
+    pub(crate) fn acknowledge(&self, mailbox: &mut Mailbox) -> Result<(), Failure> {
         mailbox.write(Slot::Seen, self.seen)
     }
 }

@@ -126,7 +126,7 @@ impl PingPongSide for ByMemory<'_> {
 }
 
 /// SEND, datagrams and WRITE with immediate data: each message completes a receive.
-pub struct ByReceive<'a> {
+pub(crate) struct ByReceive<'a> {
     /// Sends to the peer.
     pub sends: &'a mut Sends,
     /// Where sends and receives complete.
@@ -272,7 +272,7 @@ pub fn serve_first(
 ///
 /// # Errors
 /// As [`serve_first`].
-pub fn return_all(
+pub(crate) fn return_all(
     side: &mut impl PingPongSide,
     waiter: &mut Waiter,
     mut over: impl FnMut(&Waiter) -> bool,

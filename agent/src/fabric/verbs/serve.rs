@@ -41,7 +41,13 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// Not supported, or the fabric, the peer or the deadline.
-    pub fn serve(&mut self, op: Op, metric: TestMetric, size: u64, control: &Control) -> Result<Measurement, Failure> {
+    pub(crate) fn serve(
+        &mut self,
+        op: Op,
+        metric: TestMetric,
+        size: u64,
+        control: &Control,
+    ) -> Result<Measurement, Failure> {
         self.supports(op, size)?;
         let op = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
         if op.takes_receives() {

@@ -11,7 +11,7 @@ use super::{end::VerbsEnd, layout::HEADER};
 use crate::verbs::region::Region;
 
 /// The copies around the messages of one pass.
-pub struct Stage {
+pub(crate) struct Stage {
     region: Arc<Region>,
     outgoing: Vec<u64>,
     /// Where messages land that do not land in the receives they take.
@@ -23,7 +23,7 @@ pub struct Stage {
 
 impl VerbsEnd {
     /// The copies that a pass of `op` with messages of `size` bytes needs; none where the device reaches the memory.
-    pub fn stage(&self, op: Op, size: u64) -> Option<Stage> {
+    pub(crate) fn stage(&self, op: Op, size: u64) -> Option<Stage> {
         (self.resources.gpu_path == GpuPath::Staged).then(|| Stage {
             region: self.resources.region.clone(),
             outgoing: (0..self.connection.pairs.len()).map(|i| self.resources.layout.outgoing(i)).collect(),
@@ -40,7 +40,7 @@ impl Stage {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
+    pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
         (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
     }
 
@@ -48,7 +48,7 @@ impl Stage {
     ///
     /// # Errors
     /// The GPU fails.
-    pub fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
+    pub(crate) fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
         let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
         self.region.backing().deliver(place, self.size)
     }

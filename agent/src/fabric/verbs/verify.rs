@@ -35,7 +35,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The pattern is too long for this link, or the GPU fails.
-    pub fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
+    pub(crate) fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
         (0..self.connection.pairs.len()).try_for_each(|i| {
             self.resources.region.backing().fill(self.resources.layout.outgoing(i), pattern, i as u32)
@@ -46,7 +46,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The pattern is too long for this link, or the GPU fails.
-    pub fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
+    pub(crate) fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
         for i in 0..self.connection.pairs.len() {
             let next = self.progress.receives.get(i).map_or(0, |receives| receives.consumed());
@@ -71,7 +71,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The pattern is too long for this link, or the GPU fails.
-    pub fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
+    pub(crate) fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         self.fits(pattern)?;
         let mut sum = Checked::default();
         for i in 0..self.connection.pairs.len() {
@@ -89,7 +89,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// Not supported, or the fabric, the peer or the deadline.
-    pub fn transfer(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
+    pub(crate) fn transfer(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
         self.supports(op, pattern.size)?;
         if op.is_atomic() {
             return self.transfer_atomic(op, pattern, control);
@@ -119,7 +119,7 @@ impl VerbsEnd {
     ///
     /// # Errors
     /// The fabric, or the deadline.
-    pub fn move_once(&mut self, flows: &mut [Sends], control: &Control) -> Result<(), Failure> {
+    pub(crate) fn move_once(&mut self, flows: &mut [Sends], control: &Control) -> Result<(), Failure> {
         let mut waiter = self.waiter(control, Stage::Verify);
         for flow in flows.iter_mut() {
             flow.post_last(1).map_err(|errno| words::verb(Stage::Verify, Doing::Post, self.device(), errno))?;

@@ -11,6 +11,8 @@
 //!
 //! A later line takes the place of an earlier one.
 
+#![allow(unreachable_pub, reason = "the fuzz targets include this file as a module of their own")]
+
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use railgauge_wire::facts::{Gpu, Interface};
