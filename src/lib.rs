@@ -17,15 +17,14 @@
 //!
 //! Only `cluster` and `run` are asynchronous; only `cli` may import everything, and nothing imports `cli`.
 #![forbid(unsafe_code)]
-
 // What the tests do not need is not `pub`, so that the compiler sees what nobody uses.
 #![warn(unreachable_pub)]
 
 pub mod analysis;
 mod cli;
 pub mod cluster;
-mod preflight;
+pub mod preflight;
 pub mod report;
-mod run;
+pub mod run;
 
 pub use cli::main;

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The sentence. It never says that nothing failed where cases did, and it names the first cause of what is not a pass.
-pub fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], cases: Cases) -> String {
+pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], cases: Cases) -> String {
     // What the plan waives is told with its verdict and is no part of what the run came to.
     let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
     let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);

@@ -6,9 +6,9 @@
 //!                                    results, rows, parts of localise ─ outliers ─▶ what stands out: all that is drawn or said
 //! ```
 
-pub mod banner;
+mod banner;
 pub mod baseline;
-pub mod ceiling;
+mod ceiling;
 pub mod compare;
 pub mod copies;
 pub mod environments;
@@ -19,14 +19,14 @@ pub mod journal;
 pub mod localise;
 pub mod outliers;
 pub mod percentile;
-pub mod plausible;
+mod plausible;
 pub mod results;
 pub mod row;
 pub mod rows;
-pub mod settings;
+mod settings;
 pub mod together;
 pub mod trend;
-pub mod truth;
-pub mod value;
+mod truth;
+mod value;
 pub mod verdict;
 pub mod words;

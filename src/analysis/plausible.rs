@@ -31,8 +31,8 @@ use super::{
     value::{self, Direction},
 };
 
-pub use contradiction::Contradiction;
-pub use found::{Absent, Impossible, Lack};
+pub(super) use contradiction::Contradiction;
+pub(super) use found::{Absent, Impossible, Lack};
 pub(super) use group::verified;
 
 /// What an agent's clock may run faster than the controller's. Far more than crystals differ, because virtual machines

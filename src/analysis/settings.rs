@@ -10,7 +10,7 @@ use serde_json::Value;
 const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
 
 /// Every setting of a test, by its key in the resolved plan (`knobs.depth`); what is demanded of its values is none.
-pub fn all(test: &Test) -> BTreeMap<String, String> {
+pub(super) fn all(test: &Test) -> BTreeMap<String, String> {
     let mut flat = BTreeMap::new();
     let bare = Test { expect: Vec::new(), ..test.clone() };
     // A test that was read from a journal can be written again.
@@ -22,7 +22,7 @@ pub fn all(test: &Test) -> BTreeMap<String, String> {
 
 /// The settings that bear on each single value: other hosts, sizes, repeats and rounds of pairs do not. The pattern does
 /// where its flows run at once and share NICs.
-pub fn bearing(test: &Test) -> BTreeMap<String, String> {
+pub(super) fn bearing(test: &Test) -> BTreeMap<String, String> {
     let mut settings = all(test);
     settings.retain(|key, _| !AMOUNT.contains(&key.split('.').next().unwrap_or_default()));
     if test.at_once() {
@@ -100,7 +100,7 @@ impl fmt::Display for Difference {
 }
 
 /// The first setting that is not the same; `None` if all are.
-pub fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<Difference> {
+pub(super) fn difference(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<Difference> {
     let (before, now) = (&as_written(before), &as_written(now));
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort_unstable();

@@ -73,26 +73,11 @@ const BREAKS: &[(&str, &[&str])] = &[
     ("a pause storm was cut off", &["ethtool/tx_pause_storm_error_events"]),
 ];
 
-/// Further counters worth showing when they moved: congestion and flow control at work, not faults.
-const SIGNS: &[&str] = &[
-    "np_cnp_sent",
-    "rp_cnp_handled",
-    "np_ecn_marked_roce_packets",
-    "out_of_sequence",
-    "roce_slow_restart",
-    "pause",
-    "out_of_buffer",
-    "port_xmit_wait",
-    "outbound_pci_stalled",
-    "symbol_error",
-    "rx_corrected_bits_phy",
-];
-
 /// The facts of both ends, where they are known.
-pub type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
+pub(super) type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
-pub use doubt::Doubt;
-pub use ends::known_before;
+pub(super) use doubt::Doubt;
+pub(super) use ends::known_before;
 
 /// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -106,7 +91,7 @@ pub struct Load {
 }
 
 /// The loads of both NICs where the flow of a sample is the only one on them.
-pub fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
+pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
     let (moved, packets) = (moved(sample), packets(link, sample));
     let (source, sink) = (Load { sent: moved, packets, received: 0 }, Load { received: moved, packets, sent: 0 });
     if case.cell.op.pulls() { (sink, source) } else { (source, sink) }
@@ -114,7 +99,7 @@ pub fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
 
 /// Why a sample must not be trusted, each reason naming its host; empty if nothing speaks against it. `loads` are those
 /// of the initiator's and the responder's NIC.
-pub fn doubts(
+pub(super) fn doubts(
     case: &Case,
     bidirectional: bool,
     link: &LinkRecord,
@@ -147,25 +132,17 @@ pub fn doubts(
 }
 
 /// What the run noted while it measured a sample.
-pub fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
+pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
     sample.contaminated.iter().map(|cause| Doubt::Noted { cause: cause.clone() })
 }
 
-/// Counters that moved and tell something, at one end: the losses and breaks, and signs of congestion.
-pub fn of_interest(counters: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
-    let is_loss = |name: &str| LOSSES.iter().any(|(known, _)| *known == name);
-    let is_break = |name: &str| BREAKS.iter().any(|(_, known)| known.contains(&name));
-    let tells = |name: &str| is_loss(name) || is_break(name) || SIGNS.iter().any(|sign| name.contains(sign));
-    counters.iter().filter(|(name, delta)| **delta > 0 && tells(name)).map(|(n, d)| (n.as_str(), *d)).collect()
-}
-
 /// Payload bytes of everything the sample's flow moved, warm-up included.
-pub fn moved(sample: &Sample) -> u64 {
+pub(super) fn moved(sample: &Sample) -> u64 {
     sample.initiator.moved.unwrap_or(sample.initiator.bytes)
 }
 
 /// Packets this sample took, at least one per operation.
-pub fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
+pub(super) fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
     let measured = &sample.initiator;
     let bytes = moved(sample) as f64;
     (bytes / f64::from(link.mtu.max(1))).max(measured.operations as f64).max(1.0)

@@ -64,7 +64,7 @@ pub enum Senseless {
 ///
 /// # Errors
 /// The sample should hold it but makes no sense.
-pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, Senseless> {
+pub(super) fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Option<f64>, Senseless> {
     let here = &sample.initiator;
     let there = sample.responder.as_ref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let value = match metric.reads() {
@@ -92,7 +92,7 @@ pub fn of(metric: Metric, sample: &Sample, direction: Direction) -> Result<Optio
 ///
 /// # Errors
 /// As [`of`].
-pub fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Result<Option<f64>, Senseless> {
+pub(super) fn of_group(metric: Metric, sample: &Sample, cell: &Cell, ranks: u32) -> Result<Option<f64>, Senseless> {
     let Reads::Collective(read) = metric.reads() else { return of(metric, sample, Direction::One) };
     let median = |latency: &Option<Latency>| latency.as_ref().map(|latency| latency.p50);
     let training = cell.manner.as_ref().and_then(|manner| manner.training.as_ref());

@@ -18,7 +18,7 @@ use crate::analysis::{
 
 /// Arguments of `baseline`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The runs to use: run directories, directories of runs, or quoted patterns
     #[arg(required = true)]
     runs: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Args {
 ///
 /// # Errors
 /// No run is named, a run cannot be read, runs contradict each other, or the file cannot be written.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.output.as_deref().map_or(Ok(()), only_baselines)?;
     let mut directories = Vec::new();
     for word in &args.runs {

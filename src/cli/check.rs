@@ -8,7 +8,7 @@ use crate::cli::{Common, Exit, common::print};
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The plan, a TOML file
     plan: PathBuf,
     /// Print the mistakes as JSON on stdout
@@ -20,7 +20,7 @@ pub struct Args {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.json {
         let (found, exit) = match plan::load(&args.plan) {
             Ok(loaded) => (loaded.notes, Exit::Passed),

@@ -21,7 +21,7 @@ use super::Misuse;
 use crate::analysis::history::RunError;
 
 /// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
-pub fn unusable(error: RunError) -> anyhow::Error {
+pub(super) fn unusable(error: RunError) -> anyhow::Error {
     match error {
         copy @ RunError::Copy { .. } => Misuse(copy.to_string()).into(),
         error => error.into(),
@@ -33,7 +33,7 @@ const HEAD: u64 = 4096;
 
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Common {
+pub(crate) struct Common {
     /// Print problems only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -44,12 +44,12 @@ pub struct Common {
 
 impl Common {
     /// Whether text on stderr may be coloured: a terminal is there to show it, and `NO_COLOR` is not set.
-    pub fn colour(&self) -> bool {
+    pub(crate) fn colour(&self) -> bool {
         coloured()
     }
 
     /// A line for people, on stderr; nothing with `-q`.
-    pub fn say(&self, text: impl std::fmt::Display) {
+    pub(crate) fn say(&self, text: impl std::fmt::Display) {
         if !self.quiet {
             tell(text);
         }
@@ -60,7 +60,7 @@ impl Common {
     ///
     /// # Errors
     /// stdout cannot be written, for example because a disk is full.
-    pub fn answer(
+    pub(crate) fn answer(
         &self,
         json: bool,
         document: &impl Serialize,
@@ -78,7 +78,7 @@ impl Common {
     }
 
     /// The plan in a file, after what is worth knowing of it; `None` after every mistake in it.
-    pub fn plan(&self, path: &Path) -> Option<Loaded> {
+    pub(crate) fn plan(&self, path: &Path) -> Option<Loaded> {
         match plan::load(path) {
             Ok(loaded) => {
                 let notes = loaded.notes.render(self.colour());
@@ -103,7 +103,7 @@ fn coloured() -> bool {
 }
 
 /// A line on stderr. Where nobody reads it any more (a terminal that was closed, `2>&1 | head`), the work goes on.
-pub fn tell(text: impl std::fmt::Display) {
+pub(super) fn tell(text: impl std::fmt::Display) {
     let text = text.to_string();
     let _ = writeln!(io::stderr(), "{}", for_terminal(&text, coloured()));
 }
@@ -112,7 +112,7 @@ pub fn tell(text: impl std::fmt::Display) {
 ///
 /// # Errors
 /// stdout cannot be written, for example because a disk is full.
-pub fn print(data: &str) -> anyhow::Result<()> {
+pub(super) fn print(data: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(data.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -124,7 +124,7 @@ pub fn print(data: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// There is no such metric; in words, with those there are.
-pub fn metric(word: &str) -> Result<Metric, String> {
+pub(super) fn metric(word: &str) -> Result<Metric, String> {
     let known = || Metric::ALL.iter().map(|metric| metric.word()).collect::<Vec<_>>().join(", ");
     Metric::from_word(word).ok_or_else(|| format!("no such metric; metrics are {}", known()))
 }
@@ -133,7 +133,7 @@ pub fn metric(word: &str) -> Result<Metric, String> {
 ///
 /// # Errors
 /// The path is that of a file of a run directory.
-pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
+pub(super) fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let own = path.file_name().is_some_and(|name| FILES.iter().any(|own| name == *own));
     if own && directory.join(JOURNAL).exists() {
@@ -147,7 +147,7 @@ pub fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
-pub fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
+pub(super) fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
     only_ours(path, "page of railgauge", is_page)
 }
 
@@ -155,7 +155,7 @@ pub fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
-pub fn only_baselines(path: &Path) -> anyhow::Result<()> {
+pub(super) fn only_baselines(path: &Path) -> anyhow::Result<()> {
     only_ours(path, "baseline", is_baseline)
 }
 
@@ -197,7 +197,7 @@ fn is_baseline(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// The directory cannot be made, or the page would lie in the place of a file that is no page.
-pub fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> {
     asked.as_deref().map_or(Ok(()), no_foreign_file)?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));

@@ -32,7 +32,7 @@ Exit codes:
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub(super) struct Args {
     /// Runs before: a run directory, a directory of them, or a quoted pattern
     before: String,
     /// Runs after
@@ -55,7 +55,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A side names no run, a run cannot be read, or the page cannot be written.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if let Some(margin) = args.margin.filter(|margin| !(*margin > 0.0 && *margin < 100.0)) {
         return Err(Misuse(format!("--margin {margin}: must be more than 0 and less than 100 percent")).into());
     }

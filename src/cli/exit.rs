@@ -20,7 +20,7 @@ pub enum Exit {
 }
 
 /// The codes in words, for `--help`.
-pub const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 Exit codes:
     0  every verdict passed, or the command succeeded
     1  a verdict failed
@@ -53,7 +53,7 @@ impl From<Exit> for ExitCode {
 /// A command that returns it ends with [`Exit::Wrong`]; every other error ends with [`Exit::Unable`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Misuse(pub String);
+pub(crate) struct Misuse(pub String);
 
 #[cfg(test)]
 mod tests {

@@ -6,10 +6,10 @@ mod baseline;
 mod check;
 mod common;
 mod compare;
-pub mod exit;
+pub(crate) mod exit;
 mod plan;
 mod preflight;
-pub mod report;
+pub(crate) mod report;
 mod run;
 mod schema;
 mod trend;
@@ -18,8 +18,8 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::{Parser, Subcommand};
 
-pub use common::Common;
-pub use exit::{Exit, Misuse};
+pub(crate) use common::Common;
+pub(crate) use exit::{Exit, Misuse};
 
 /// The whole command line.
 #[derive(Debug, Parser)]

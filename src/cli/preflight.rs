@@ -18,7 +18,7 @@ use crate::{
 
 /// Arguments of `preflight`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The plan
     plan: PathBuf,
     /// Print findings, drift and lost hosts as JSON on stdout
@@ -30,7 +30,7 @@ pub struct Args {
 ///
 /// # Errors
 /// There is no agent to send, or stdout cannot be written.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime =

@@ -13,7 +13,7 @@ use crate::{
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The run directory, which holds records.jsonl
     run: PathBuf,
     /// Print the verdicts as JSON on stdout
@@ -25,7 +25,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.run.join(JOURNAL).symlink_metadata().is_err() {
         let run = path_text(&args.run);
         return Err(Misuse(format!("{run} is not a run directory: it has no records.jsonl")).into());
@@ -52,7 +52,7 @@ fn stale(error: report::ReportError, run: &Path) -> anyhow::Error {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn written_out(written: &Written, json: bool, common: &Common) -> anyhow::Result<Exit> {
+pub(crate) fn written_out(written: &Written, json: bool, common: &Common) -> anyhow::Result<Exit> {
     let exit = exit_of(written.verdicts.status);
     let draw = if common.quiet { text::wrong } else { text::summary };
     let summary = |colour| draw(&written.view, &written.page, colour);
@@ -61,7 +61,7 @@ pub fn written_out(written: &Written, json: bool, common: &Common) -> anyhow::Re
 }
 
 /// What a status makes of the process.
-pub fn exit_of(status: Status) -> Exit {
+pub(crate) fn exit_of(status: Status) -> Exit {
     match status {
         Status::Pass => Exit::Passed,
         Status::Fail => Exit::Failed,

@@ -37,7 +37,7 @@ use crate::{
 
 /// Arguments of `railgauge run`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The plan to run; optional with --resume
     #[arg(required_unless_present = "resume")]
     plan: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub struct Args {
 ///
 /// # Errors
 /// What keeps a run from starting at all: the run directory, the agent binary, the journal.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let start = match &args.resume {
         Some(path) => Some(resume(path, args.plan.as_deref())?),
         None => fresh(&args, common)?,

@@ -6,7 +6,7 @@ use crate::cli::{Common, Exit, common::print};
 
 /// Arguments of `schema`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Print the key tables of docs/plan-format.md instead
     #[arg(long)]
     markdown: bool,
@@ -16,7 +16,7 @@ pub struct Args {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn run(args: Args, _: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, _: &Common) -> anyhow::Result<Exit> {
     if args.markdown {
         print(&reference::markdown())?;
     } else {

@@ -20,7 +20,7 @@ use crate::{
 
 /// Arguments of `trend`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// A directory of run directories, or a quoted pattern
     runs: String,
     /// Smallest change in percent worth an alert
@@ -55,7 +55,7 @@ fn epoch(said: &str) -> Result<(i64, String), String> {
 ///
 /// # Errors
 /// It holds no run, or the page cannot be written. A single run that cannot be read is left out and said.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !(args.least > 0.0 && args.least < 100.0) {
         return Err(Misuse(format!("--least {}: must be more than 0 and less than 100 percent", args.least)).into());
     }

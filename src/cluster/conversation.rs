@@ -45,14 +45,14 @@ struct State {
 
 impl Conversation {
     /// A conversation and the frames its writer has to send.
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
         let state = State { next: 1, waiting: HashMap::new(), frames: Some(frames) };
         (Self { state: Mutex::new(state), lost: watch::Sender::new(None) }, to_write)
     }
 
     /// Sends one request and waits for its answer, at most `limit`.
-    pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
+    pub(super) async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         let name = describe(&ask);
         let (id, answer) = match self.post(ask) {
             Ok(posted) => posted,
@@ -99,12 +99,12 @@ impl Conversation {
     }
 
     /// Closes the way to the agent: its standard input ends as soon as what was posted is written.
-    pub fn hang_up(&self) {
+    pub(super) fn hang_up(&self) {
         self.state.lock().frames = None;
     }
 
     /// Ends the conversation for everybody who waits.
-    pub fn lose(&self, gone: Gone) {
+    pub(super) fn lose(&self, gone: Gone) {
         let failure = explain::lost(&gone);
         self.lost.send_replace(Some(gone));
         let mut state = self.state.lock();
@@ -116,12 +116,12 @@ impl Conversation {
     }
 
     /// Why the conversation ended, once it has.
-    pub fn lost(&self) -> Option<Failure> {
+    pub(super) fn lost(&self) -> Option<Failure> {
         self.lost.borrow().as_ref().map(explain::lost)
     }
 
     /// Resolves when the conversation has ended.
-    pub async fn gone(&self) -> Gone {
+    pub(super) async fn gone(&self) -> Gone {
         let mut lost = self.lost.subscribe();
         // The sender lives in `self`, so the wait cannot be cut short.
         let gone = lost.wait_for(Option::is_some).await;
@@ -143,7 +143,7 @@ impl Conversation {
     }
 
     /// Delivers replies until the stream ends. Returns why it ended.
-    pub async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> Why {
+    pub(super) async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> Why {
         loop {
             match next(from).await {
                 Ok(Some(reply)) => {

@@ -56,19 +56,19 @@ impl Deployed {
     }
 
     /// Where the process number is to be put that the host tells at the start.
-    pub fn starting(&self) -> Arc<AtomicU32> {
+    pub(crate) fn starting(&self) -> Arc<AtomicU32> {
         self.0.as_ref().map(|traces| Arc::clone(&traces.starting)).unwrap_or_default()
     }
 
     /// Ends an agent on its host that did not end when it was asked to.
-    pub async fn end(&self, pid: u32) {
+    pub(crate) async fn end(&self, pid: u32) {
         if let Some(traces) = &self.0 {
             traces.end(pid).await;
         }
     }
 
     /// Takes the agent's file away unless it is to stay, and lets the host go. `pid` is the ended agent.
-    pub async fn clear(mut self, pid: u32) {
+    pub(crate) async fn clear(mut self, pid: u32) {
         if let Some(traces) = self.0.take() {
             traces.clear(pid).await;
         }

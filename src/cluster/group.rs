@@ -14,7 +14,7 @@ pub(super) struct Group(Option<Pid>);
 
 impl Group {
     /// The group of a child that was started with a group of its own.
-    pub fn of(child: &Child) -> Self {
+    pub(super) fn of(child: &Child) -> Self {
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(leader) = leader {
             LIVE.lock().insert(leader.as_raw_nonzero().get());
@@ -23,7 +23,7 @@ impl Group {
     }
 
     /// Kills all its processes.
-    pub fn kill(&self) {
+    pub(super) fn kill(&self) {
         if let Some(leader) = self.0 {
             // They may have ended in this moment.
             let _ = kill_process_group(leader, Signal::KILL);
@@ -31,7 +31,7 @@ impl Group {
     }
 
     /// Its first process was waited for: the number may belong to somebody else from now on.
-    pub fn over(mut self) {
+    pub(super) fn over(mut self) {
         self.forget();
     }
 

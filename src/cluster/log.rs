@@ -48,7 +48,7 @@ pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
 
 impl LastWords {
     /// Remembers a line.
-    pub fn push(&self, line: &str) {
+    pub(super) fn push(&self, line: &str) {
         if line.trim().is_empty() {
             return;
         }
@@ -60,7 +60,7 @@ impl LastWords {
     }
 
     /// The remembered lines, oldest first, as one text.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.0.lock().iter().map(String::as_str).collect::<Vec<_>>().join(" / ")
     }
 }

@@ -77,7 +77,7 @@ const KEPT: u64 = 64 << 10;
 
 impl Pipe {
     /// The pipe of a child process of ours.
-    pub fn of_child(mut child: Child) -> std::io::Result<Self> {
+    pub(crate) fn of_child(mut child: Child) -> std::io::Result<Self> {
         let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = taken else {
             return Err(std::io::Error::other("a stream of the process was not piped"));
@@ -107,7 +107,7 @@ impl Pipe {
     }
 
     /// Feeds a process and waits for its end.
-    pub async fn run(self, input: &[u8]) -> Output {
+    pub(crate) async fn run(self, input: &[u8]) -> Output {
         let Self { mut stdin, mut stdout, mut stderr, end, kill: _kill } = self;
         let feed = async move {
             // A process that stops reading says why on its standard error.

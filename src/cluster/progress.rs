@@ -11,17 +11,17 @@ pub(crate) struct Progress(Arc<Mutex<(Stage, &'static str)>>);
 
 impl Progress {
     /// A try that begins.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new((Stage::Connect, "connecting"))))
     }
 
     /// Notes what is done next.
-    pub fn to(&self, stage: Stage, doing: &'static str) {
+    pub(super) fn to(&self, stage: Stage, doing: &'static str) {
         *self.0.lock() = (stage, doing);
     }
 
     /// What is done now.
-    pub fn now(&self) -> (Stage, &'static str) {
+    pub(super) fn now(&self) -> (Stage, &'static str) {
         *self.0.lock()
     }
 }

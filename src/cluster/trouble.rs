@@ -16,30 +16,30 @@ pub(crate) struct Trouble {
 
 impl Trouble {
     /// Trouble that will be the same at the next try.
-    pub fn lasting(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
+    pub(crate) fn lasting(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
         Self { failure: Failure::new(stage, kind, cause), passing: false }
     }
 
     /// Trouble that may have passed at the next try.
-    pub fn passing(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
+    pub(crate) fn passing(stage: Stage, kind: Kind, cause: impl Into<String>) -> Self {
         Self { failure: Failure::new(stage, kind, cause), passing: true }
     }
 
     /// The same trouble with the next thing to do.
     #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
+    pub(crate) fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.failure = self.failure.remedy(remedy);
         self
     }
 
     /// The same trouble with this as the next thing to do, unless one is known already.
     #[must_use]
-    pub fn remedy_or(self, remedy: impl Into<Remedy>) -> Self {
+    pub(crate) fn remedy_or(self, remedy: impl Into<Remedy>) -> Self {
         if self.failure.remedy.is_some() { self } else { self.remedy(remedy) }
     }
 
     /// The failure, naming its host.
-    pub fn at(self, host: &str) -> Failure {
+    pub(crate) fn at(self, host: &str) -> Failure {
         self.failure.at(host)
     }
 }

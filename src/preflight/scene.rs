@@ -12,7 +12,7 @@ use railgauge_wire::{
 use super::Cluster;
 
 /// A plan and its hosts.
-pub struct Scene<'a> {
+pub(super) struct Scene<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// What is known of the hosts.
@@ -25,7 +25,7 @@ pub struct Scene<'a> {
 
 /// An RDMA port the plan uses.
 #[derive(Clone, Copy)]
-pub struct Port<'a> {
+pub(super) struct Port<'a> {
     /// The host's name in the plan.
     pub host: &'a str,
     /// The host.
@@ -40,7 +40,7 @@ pub struct Port<'a> {
 
 impl Port<'_> {
     /// As plans name it: `mlx5_0`, `mlx5_0:2`.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self.port.number {
             1 => self.device.name.clone(),
             number => format!("{}:{number}", self.device.name),
@@ -48,46 +48,46 @@ impl Port<'_> {
     }
 
     /// Whether it is RDMA over Ethernet with InfiniBand's transport.
-    pub fn is_roce(&self) -> bool {
+    pub(super) fn is_roce(&self) -> bool {
         self.port.link_layer.as_deref() == Some("Ethernet") && !self.is_iwarp()
     }
 
     /// Whether it is RDMA over TCP, or a device that is used like it (eRDMA).
-    pub fn is_iwarp(&self) -> bool {
+    pub(super) fn is_iwarp(&self) -> bool {
         self.device.kind.as_deref() == Some("RNIC")
     }
 
     /// Whether it is InfiniBand.
-    pub fn is_infiniband(&self) -> bool {
+    pub(super) fn is_infiniband(&self) -> bool {
         self.port.link_layer.as_deref() == Some("InfiniBand")
     }
 
     /// Whether the device is no program.
-    pub fn is_hardware(&self) -> bool {
+    pub(super) fn is_hardware(&self) -> bool {
         !self.device.software
     }
 }
 
 impl<'a> Scene<'a> {
     /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
-    pub fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
+    pub(super) fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
         let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl);
         let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
         Self { plan, cluster, ports, whole: false }
     }
 
     /// As if every device were used: for checks that the plan escalates, which are to look whatever its tests do.
-    pub fn whole(plan: &'a Plan, cluster: &'a Cluster) -> Self {
+    pub(super) fn whole(plan: &'a Plan, cluster: &'a Cluster) -> Self {
         Self { plan, cluster, ports: all_ports(plan, cluster), whole: true }
     }
 
     /// Every RDMA port the plan uses, by host.
-    pub fn ports(&self) -> impl Iterator<Item = Port<'a>> {
+    pub(super) fn ports(&self) -> impl Iterator<Item = Port<'a>> {
         self.ports.iter().copied()
     }
 
     /// The first ports of the devices the plan uses: one for each device.
-    pub fn devices(&self) -> impl Iterator<Item = Port<'a>> {
+    pub(super) fn devices(&self) -> impl Iterator<Item = Port<'a>> {
         let mut last = ("", "");
         self.ports().filter(move |port| {
             let this = (port.host, port.device.name.as_str());
@@ -96,40 +96,40 @@ impl<'a> Scene<'a> {
     }
 
     /// Every host that answered.
-    pub fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostFacts)> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostFacts)> {
         self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), facts))
     }
 
     /// Every GPU, if the plan uses any.
-    pub fn gpus(&self) -> impl Iterator<Item = (&'a str, &'a Gpu)> {
+    pub(super) fn gpus(&self) -> impl Iterator<Item = (&'a str, &'a Gpu)> {
         let used = self.needs_gpus();
         self.hosts().filter(move |_| used).flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| (host, gpu)))
     }
 
     /// What the plan wants.
-    pub fn wanted(&self) -> &'a Wanted {
+    pub(super) fn wanted(&self) -> &'a Wanted {
         &self.plan.preflight.wanted
     }
 
     /// Whether any test is such a one.
-    pub fn has(&self, test: impl Fn(&Test) -> bool) -> bool {
+    pub(super) fn has(&self, test: impl Fn(&Test) -> bool) -> bool {
         self.plan.tests.iter().any(test)
     }
 
     /// Whether a test cannot do without RDMA.
-    pub fn needs_rdma(&self) -> bool {
+    pub(super) fn needs_rdma(&self) -> bool {
         let over_ib =
             |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Carrier::NcclIb));
         self.whole || self.has(|test| test.transport == Transport::Verbs || over_ib(test))
     }
 
     /// Whether a test uses GPUs.
-    pub fn needs_gpus(&self) -> bool {
+    pub(super) fn needs_gpus(&self) -> bool {
         self.whole || self.has(|test| test.memory == Memory::Cuda || test.transport == Transport::Nccl)
     }
 
     /// Whether a NIC may reach GPU memory by itself in a test.
-    pub fn may_use_gpudirect(&self) -> bool {
+    pub(super) fn may_use_gpudirect(&self) -> bool {
         let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
         self.whole || self.has(|test| test.memory == Memory::Cuda && test.transport != Transport::Tcp && !staged(test))
     }

@@ -4,7 +4,7 @@ use super::Severity;
 
 /// The value that should be everywhere.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Usual<T> {
+pub(super) struct Usual<T> {
     /// The value.
     pub value: T,
     /// Whether the plan wants it; if not, most have it.
@@ -13,7 +13,7 @@ pub struct Usual<T> {
 
 impl<T: Clone + PartialOrd> Usual<T> {
     /// What the plan wants, else what more than half of the values are. `None` if neither.
-    pub fn of(wanted: Option<T>, values: impl IntoIterator<Item = T>) -> Option<Self> {
+    pub(super) fn of(wanted: Option<T>, values: impl IntoIterator<Item = T>) -> Option<Self> {
         match wanted {
             Some(value) => Some(Self { value, wanted: true }),
             None => Some(Self { value: majority(values)?, wanted: false }),
@@ -21,12 +21,12 @@ impl<T: Clone + PartialOrd> Usual<T> {
     }
 
     /// How serious it is not to have it: a failure if the plan wants it.
-    pub const fn severity(&self, otherwise: Severity) -> Severity {
+    pub(super) const fn severity(&self, otherwise: Severity) -> Severity {
         if self.wanted { Severity::Failure } else { otherwise }
     }
 
     /// `others have 9000` or `the plan wants 9000`.
-    pub fn words(&self, shown: impl FnOnce(&T) -> String) -> String {
+    pub(super) fn words(&self, shown: impl FnOnce(&T) -> String) -> String {
         let who = if self.wanted { "the plan requires" } else { "others have" };
         format!("{who} {}", shown(&self.value))
     }

@@ -19,7 +19,7 @@ const STACK: usize = 8 << 20;
 ///
 /// # Errors
 /// There can be no further thread.
-pub async fn aside<T: Send + 'static>(
+pub(crate) async fn aside<T: Send + 'static>(
     spine: &Spine,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -18,7 +18,7 @@ const CLOCK_READINGS: usize = 5;
 
 /// A host's clocks against the controller's.
 #[derive(Clone, Copy)]
-pub struct Clocks {
+pub(super) struct Clocks {
     /// Monotonic clock of the host minus the controller's.
     pub offset: NanosecondsI64,
     /// Half the round trip: how far off the offset may be.
@@ -31,7 +31,7 @@ pub struct Clocks {
 ///
 /// # Errors
 /// The agent is gone, or does not answer.
-pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
+pub(super) async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
     let mut best: Option<Clocks> = None;
     for _ in 0..CLOCK_READINGS {
         let before = controller_clock();
@@ -61,19 +61,19 @@ pub async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
 ///
 /// # Errors
 /// One of the agents is gone, or does not answer.
-pub async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Failure> {
+pub(super) async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Failure> {
     let (from, to) = tokio::try_join!(clocks(from), clocks(to))?;
     Ok(to.offset - from.offset)
 }
 
 /// The controller's monotonic clock: the time since an arbitrary moment of this process.
-pub fn controller_clock() -> Nanoseconds {
+pub(super) fn controller_clock() -> Nanoseconds {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Counted from one hour before the first reading, so that differences to it stay positive.
     Nanoseconds::from(START.get_or_init(Instant::now).elapsed()).saturating_add(Nanoseconds::from_secs(3_600))
 }
 
 /// The controller's wall clock: the time since 1970.
-pub fn wall_clock() -> Nanoseconds {
+pub(super) fn wall_clock() -> Nanoseconds {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().into()
 }

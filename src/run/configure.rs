@@ -34,7 +34,7 @@ const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// What the plan's commands have made of the cluster.
 #[derive(Debug, Default)]
-pub struct Configuration {
+pub(super) struct Configuration {
     standing: Option<Standing>,
 }
 
@@ -50,7 +50,7 @@ struct Standing {
 
 impl Configuration {
     /// What an earlier process left: the change of this test, which may be half done, or none.
-    pub fn left(plan: &Plan, test: Option<&str>) -> Self {
+    pub(super) fn left(plan: &Plan, test: Option<&str>) -> Self {
         let standing = plan.tests.iter().enumerate().find(|(_, known)| Some(known.name.as_str()) == test);
         let standing = standing.map(|(index, test)| Standing {
             test: index,
@@ -61,7 +61,7 @@ impl Configuration {
     }
 
     /// Whether the cluster is not what a test wants.
-    pub fn differs(&self, plan: &Plan, test: usize) -> bool {
+    pub(super) fn differs(&self, plan: &Plan, test: usize) -> bool {
         match &self.standing {
             Some(standing) => standing.test != test || !standing.whole,
             None => plan.tests[test].configure.is_some(),
@@ -72,7 +72,13 @@ impl Configuration {
     ///
     /// # Errors
     /// A command failed. What had been begun was taken back where that worked; nothing may be measured.
-    pub async fn enter(&mut self, plan: &Plan, test: usize, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+    pub(super) async fn enter(
+        &mut self,
+        plan: &Plan,
+        test: usize,
+        hosts: &Hosts,
+        spine: &Spine,
+    ) -> Result<(), Failure> {
         self.leave(plan, hosts, spine).await?;
         if plan.tests[test].configure.is_none() {
             return Ok(());
@@ -93,7 +99,7 @@ impl Configuration {
     ///
     /// # Errors
     /// A command failed; it is tried again at the next call.
-    pub async fn leave(&mut self, plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+    pub(super) async fn leave(&mut self, plan: &Plan, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
         if let Some(standing) = &self.standing {
             change(plan, standing, true, hosts, spine).await?;
         }

@@ -15,7 +15,7 @@ pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, String> + Send + Sync>;
 impl RunState<'_> {
     /// Runs the cases that an earlier process of this run was asked for and did not measure, then those that are asked
     /// for now, until there are none, the time of the plan is over, or the spine is halted.
-    pub async fn confirm(
+    pub(super) async fn confirm(
         &mut self,
         earlier: &[Case],
         done: &HashSet<(u64, u32)>,

@@ -7,7 +7,7 @@ use railgauge_wire::{
 };
 
 /// The failure for an answer that does not belong to its question.
-pub fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
+pub(super) fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
     let text = format!("{answer:?}");
     let text: String = text.chars().take(80).collect();
     Failure::new(stage, Kind::Internal, format!("unexpected reply from the agent: {text}"))
@@ -17,7 +17,7 @@ pub fn unexpected(host: &str, stage: Stage, answer: &Answer) -> Failure {
 
 /// What breaks between two hosts may be either's fault: the one that noticed and the one it talked to are both named. So
 /// it is with ends that do not fit each other, such as a GID type that only one of them has.
-pub fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
+pub(super) fn both_named(failure: Failure, from: &str, to: &str) -> Failure {
     let misfit = failure.stage == Stage::Join && failure.kind == Kind::Configuration;
     let known = !misfit && !matches!(failure.kind, Kind::Fabric | Kind::Deadline);
     if known || failure.peer.is_some() {

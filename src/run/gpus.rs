@@ -22,7 +22,7 @@ fn card(device: &str) -> &str {
 }
 
 /// How far the GPUs of a host are from the RDMA device of each of its rails; nothing where it has no rails.
-pub fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
+pub(super) fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
     let of = |device: &String| facts.gpus_near(card(device)).map(|known| known.distance).collect();
     devices(host, Some(facts), Transport::Verbs).iter().map(of).collect()
 }
@@ -32,7 +32,12 @@ pub fn distances(host: &Host, facts: &HostFacts) -> Vec<BTreeSet<Distance>> {
 ///
 /// # Errors
 /// The host has no GPU at that distance.
-pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts) -> Result<Option<u32>, Failure> {
+pub(super) fn of_end(
+    test: &Test,
+    port: &Port,
+    device: Option<&str>,
+    facts: &HostFacts,
+) -> Result<Option<u32>, Failure> {
     if test.memory != Memory::Cuda {
         return Ok(None);
     }
@@ -61,7 +66,7 @@ pub fn of_end(test: &Test, port: &Port, device: Option<&str>, facts: &HostFacts)
 }
 
 /// `Err` unless the GPU an end opened is as far from its NIC as the plan asks: CUDA may count otherwise than the facts.
-pub fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
+pub(super) fn as_far(test: &Test, host: &str, end: &Opened) -> Result<(), Failure> {
     let Some(wanted) = test.gpu_distance else { return Ok(()) };
     let found = end.settings.get("gpu_distance").map_or("at an unknown distance", String::as_str);
     if found == wanted.word() {

@@ -15,7 +15,7 @@ use railgauge_wire::{
 use super::{
     clocks::{Clocks, clocks},
     failures::unexpected,
-    spine::{Halt, Spine},
+    spine::Spine,
 };
 use crate::cluster::{self, Agent, AgentBinary};
 use railgauge_model::journal::event::Event;
@@ -23,7 +23,7 @@ use railgauge_model::plan::Plan;
 
 /// Hosts that answered, and why the others did not.
 #[derive(Default)]
-pub struct Hosts {
+pub(crate) struct Hosts {
     /// Running agents by host name.
     pub agents: BTreeMap<String, Agent>,
     /// What each host that answered is.
@@ -41,7 +41,7 @@ const CLEARED: Duration = Duration::from_secs(10);
 /// How long a host may take to say what it is. Counters with a lifespan and library look-ups are the slow part.
 const FACTS_LIMIT: Duration = Duration::from_secs(20);
 /// Starts agents on every host and asks each what it is. Ends early only if the run is halted.
-pub async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Spine) -> Hosts {
+pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Spine) -> Hosts {
     let log = {
         let spine = spine.clone();
         cluster::LogSink::new(move |host: &str, line: &str| spine.log(host, line))
@@ -86,7 +86,7 @@ pub async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spine: &Sp
 
 impl Hosts {
     /// Gives a host up for the rest of the run.
-    pub fn lose(&mut self, host: String, failure: Failure, spine: &Spine) {
+    pub(crate) fn lose(&mut self, host: String, failure: Failure, spine: &Spine) {
         if !self.lost.contains_key(&host) {
             spine.emit(Event::HostLost { host: host.clone(), failure: failure.clone() });
             self.lost.insert(host.clone(), failure);
@@ -95,7 +95,7 @@ impl Hosts {
     }
 
     /// Says goodbye to every agent at once.
-    pub async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         let mut leaving = tokio::task::JoinSet::new();
         for (_, agent) in std::mem::take(&mut self.agents) {
             leaving.spawn(async move { agent.close().await });
@@ -112,12 +112,4 @@ async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
     };
     Ok((facts, clocks(agent).await?))
-}
-
-/// Why a run that has no host left ends.
-pub fn nobody(halt: Option<Halt>) -> String {
-    match halt {
-        Some(Halt::NoSpace(why)) => why,
-        _ => "no host could be used".into(),
-    }
 }

@@ -29,7 +29,7 @@ use railgauge_model::{
 
 /// An open link between two agents. A copy names the same link.
 #[derive(Clone)]
-pub struct Link {
+pub(super) struct Link {
     /// The initiator's agent.
     pub from: Agent,
     /// The responder's agent.
@@ -51,7 +51,7 @@ struct Key {
 }
 
 /// Links that wait for their next case.
-pub struct Links {
+pub(super) struct Links {
     /// Tests with equal settings share links: class of each test, by its position in the plan.
     classes: Vec<usize>,
     /// Largest message of each class, in bytes.
@@ -65,11 +65,11 @@ const IDLE_LINKS: usize = 64;
 /// Buffer bytes of idle links kept per host.
 const IDLE_BYTES: u64 = 512 << 20;
 /// How long closing may take before it is given up.
-pub const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 impl Links {
     /// No links yet, for the tests of a plan.
-    pub fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let mut classes: Vec<usize> = Vec::new();
         let mut first: Vec<&Test> = Vec::new();
         let mut largest: Vec<u64> = Vec::new();
@@ -86,12 +86,12 @@ impl Links {
     }
 
     /// The link for a flow of a test if it is warm, and the specification to open it if not.
-    pub fn take(&mut self, test: usize, flow: &Flow, qps: u32) -> Option<Link> {
+    pub(super) fn take(&mut self, test: usize, flow: &Flow, qps: u32) -> Option<Link> {
         self.idle.remove(&Key { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
     }
 
     /// Keeps a link for later. Returns those that have to go for it.
-    pub fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
+    pub(super) fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
         self.clock += 1;
         let key = Key { flow: flow.clone(), class: self.classes[test], qps };
         self.idle.insert(key, (link, self.clock));
@@ -109,18 +109,18 @@ impl Links {
     }
 
     /// Drops the links of a host that is gone.
-    pub fn forget(&mut self, host: &str) -> Vec<Link> {
+    pub(super) fn forget(&mut self, host: &str) -> Vec<Link> {
         let keys: Vec<Key> = self.idle.keys().filter(|key| touches(key, host)).cloned().collect();
         keys.iter().filter_map(|key| self.idle.remove(key)).map(|(link, _)| link).collect()
     }
 
     /// Drops all links.
-    pub fn empty(&mut self) -> Vec<Link> {
+    pub(super) fn empty(&mut self) -> Vec<Link> {
         self.idle.drain().map(|(_, (link, _))| link).collect()
     }
 
     /// Largest message a link of this test will carry, in bytes.
-    pub fn largest(&self, test: usize) -> u64 {
+    pub(super) fn largest(&self, test: usize) -> u64 {
         self.largest[self.classes[test]]
     }
 
@@ -150,7 +150,7 @@ fn shares(a: &Test, b: &Test) -> bool {
 ///
 /// # Errors
 /// The kernel gives none: nothing that can be guessed takes its place.
-pub fn token() -> Result<String, Failure> {
+pub(super) fn token() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         let cause = format!("cannot get random bytes for the secret of a link: {error}");
@@ -160,13 +160,13 @@ pub fn token() -> Result<String, Failure> {
 }
 
 /// A number no other link of this controller has.
-pub fn fresh_id() -> LinkId {
+pub(super) fn fresh_id() -> LinkId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Everything needed to open one link.
-pub struct Wanted<'a> {
+pub(super) struct Wanted<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The test.
@@ -187,7 +187,11 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// Either end's failure, with its host's name.
-pub async fn open(wanted: Wanted<'_>, from: (&Agent, &HostFacts), to: (&Agent, &HostFacts)) -> Result<Link, Failure> {
+pub(super) async fn open(
+    wanted: Wanted<'_>,
+    from: (&Agent, &HostFacts),
+    to: (&Agent, &HostFacts),
+) -> Result<Link, Failure> {
     let limit = wanted.test.deadline;
     let from_spec = spec(&wanted, Role::Initiator, &wanted.flow.from, from.1)?;
     let to_spec = spec(&wanted, Role::Responder, &wanted.flow.to, to.1)?;
@@ -240,7 +244,7 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
 }
 
 /// Closes both ends. An end that does not answer is left to its agent's end of life.
-pub async fn close(link: Link) {
+pub(super) async fn close(link: Link) {
     tokio::join!(close_end(&link.from, link.id), close_end(&link.to, link.id));
 }
 
@@ -267,7 +271,7 @@ async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) 
 ///
 /// # Errors
 /// The host has no such rail.
-pub fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
+pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
     let host = wanted.plan.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
         Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(name)

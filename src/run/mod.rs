@@ -20,19 +20,19 @@
 //! | [`rounds`] | the loop over rounds, cells and flows |
 //! | [`confirm`] | suspects measured again, after the tests |
 
-pub mod aside;
+pub(crate) mod aside;
 mod clocks;
 mod configure;
 pub mod confirm;
 pub mod execute;
 mod failures;
 mod gpus;
-pub mod hosts;
-pub mod links;
+pub(crate) mod hosts;
+mod links;
 mod measure;
 mod order;
 pub mod progress;
 pub(crate) mod rails;
-pub mod rounds;
+mod rounds;
 pub mod spine;
 mod work;

@@ -5,7 +5,7 @@ use railgauge_stats::compare::{Variant, block_orders};
 
 /// One round, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub(super) struct Step {
     /// Position of the test in the plan.
     pub test: usize,
     /// Number of the round in its test.
@@ -18,7 +18,7 @@ pub struct Step {
 ///
 /// Tests follow one another in the plan's order, repeat by repeat. Two interleaved tests stand at the place of the first
 /// of them: in every block, round after round is run in the block's order.
-pub fn steps(plan: &Plan, rounds: &[Vec<u32>]) -> Vec<Step> {
+pub(super) fn steps(plan: &Plan, rounds: &[Vec<u32>]) -> Vec<Step> {
     let mut steps = Vec::new();
     let position = |name: &str| plan.tests.iter().position(|test| test.name == name);
     for (test, of_test) in plan.tests.iter().enumerate().zip(rounds) {

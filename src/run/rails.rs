@@ -4,7 +4,7 @@ use railgauge_model::plan::model::Host;
 use railgauge_wire::{facts::HostFacts, terms::Transport};
 
 /// Devices of a host for one fabric, in rail order: those the plan names, else those the host offers.
-pub fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
+pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
     let named = match transport {
         Transport::Verbs => &host.devices,
         Transport::Tcp => &host.tcp,

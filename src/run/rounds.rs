@@ -44,7 +44,12 @@ const PULSE_LIMIT: Duration = Duration::from_secs(5);
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
 /// `configured` is the test for which an earlier process left the cluster configured.
-pub async fn run<'a>(work: &'a Work, configured: Option<&str>, hosts: &mut Hosts, spine: &'a Spine) -> RunState<'a> {
+pub(super) async fn run<'a>(
+    work: &'a Work,
+    configured: Option<&str>,
+    hosts: &mut Hosts,
+    spine: &'a Spine,
+) -> RunState<'a> {
     let links = Links::new(&work.plan);
     let configuration = Configuration::left(&work.plan, configured);
     let mut floor = RunState { work, links, groups: HashMap::new(), facts: BTreeMap::new(), configuration, spine };
@@ -77,7 +82,7 @@ enum Open {
 type Running = JoinSet<Vec<Tried<Open>>>;
 
 /// The state that lives across rounds.
-pub struct RunState<'a> {
+pub(super) struct RunState<'a> {
     pub(super) work: &'a Work,
     links: Links,
     /// Groups that wait for their next cell in the round that runs.

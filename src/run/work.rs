@@ -11,7 +11,7 @@ use railgauge_model::{
 };
 
 /// What is to be done and what an earlier process already did.
-pub struct Work {
+pub(super) struct Work {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Every case, in the schedule's order.
@@ -22,7 +22,7 @@ pub struct Work {
 
 impl Work {
     /// Outcomes still to come if nothing is lost.
-    pub fn outstanding(&self) -> u64 {
+    pub(super) fn outstanding(&self) -> u64 {
         let of_test = |test: &Test| {
             let rounds = self.rounds(test);
             let open = |repeat| rounds.values().map(|cases| self.open(test, cases, repeat).len() as u64).sum::<u64>();

@@ -12,7 +12,7 @@ use super::{Ceiling, Group, Link, Pcie, Traffic, bandwidth, busbw, wire};
 ///
 /// An emulated device has one only where the speed of the interface below it is known at both ends; a latency case,
 /// a case inside one NIC and a link of unknown rate have none.
-pub fn of_case(
+pub(crate) fn of_case(
     record: &LinkRecord,
     from: Option<&HostFacts>,
     to: Option<&HostFacts>,
@@ -29,7 +29,7 @@ pub fn of_case(
 
 /// The most payload in Gb/s that one NIC can send or receive in cases like this one: by its own rate and slot, not by
 /// those of the slower end. `None` where its rate is not known.
-pub fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell, sends: bool) -> Option<f64> {
+pub(crate) fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell, sends: bool) -> Option<f64> {
     let port = LinkEnd::find(Some(facts), device).port;
     let record = LinkRecord {
         from_device: device.to_owned(),
@@ -46,7 +46,7 @@ pub fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell: &Cell,
 
 /// The ceiling of the bus bandwidth of a collective in GB/s, from the port of its first and of its last rank; `nics`
 /// ports of every host take part. `None` as for [`of_case`], and for a group on one host.
-pub fn of_group(
+pub(crate) fn of_group(
     record: &LinkRecord,
     from: Option<&HostFacts>,
     to: Option<&HostFacts>,
@@ -71,7 +71,7 @@ pub(super) const STREAM: u64 = 1 << 30;
 /// The rate of a link in Gb/s and direction that nothing which passes its wire can exceed: that of its slower port.
 /// `None` where it is not known, where the bytes stay in one host, where the device is emulated, and where a port is in a
 /// bond, whose members add up in ways the port does not tell.
-pub fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
+pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
     let bonded = ends.iter().any(|end| end.interface.is_some_and(|interface| interface.bond.is_some()));
@@ -84,7 +84,7 @@ pub fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&Host
 
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
 /// no wire or its packets are not known.
-pub fn wire_efficiency(
+pub(crate) fn wire_efficiency(
     record: &LinkRecord,
     from: Option<&HostFacts>,
     to: Option<&HostFacts>,
@@ -121,7 +121,7 @@ fn described(
 /// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second
 /// port, or a network interface.
 #[derive(Clone, Copy, Default)]
-pub struct LinkEnd<'a> {
+pub(crate) struct LinkEnd<'a> {
     /// The RDMA device, or the one in the same slot as a plain interface.
     pub device: Option<&'a RdmaDevice>,
     /// Its port.
@@ -132,7 +132,7 @@ pub struct LinkEnd<'a> {
 
 impl<'a> LinkEnd<'a> {
     /// Looks the device `name` up in a host's facts; what is not known stays `None`.
-    pub fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
+    pub(crate) fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
         let Some(facts) = facts else { return Self::default() };
         let interface = |wanted: &str| facts.interfaces.iter().find(|interface| interface.name == wanted);
         let (base, number) = match name.rsplit_once(':') {

@@ -7,7 +7,7 @@ use railgauge_wire::terms::Op;
 
 /// Who takes part in a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Group {
+pub(crate) struct Group {
     /// Ranks.
     pub ranks: u32,
     /// Hosts, each with the same number of ranks.
@@ -21,7 +21,7 @@ pub struct Group {
 
 /// Upper bound of the bus bandwidth in GB/s (1e9 bytes), from the one-way ceiling of one NIC in Gb/s. Not for
 /// reductions inside the switches. `None` for one host, for uneven groups and for operations of a pair.
-pub fn busbw(op: Op, group: Group, nic_gbps: f64) -> Option<f64> {
+pub(crate) fn busbw(op: Op, group: Group, nic_gbps: f64) -> Option<f64> {
     let Group { ranks, hosts, nics, ring } = group;
     if hosts < 2 || nics == 0 || ranks < hosts || !ranks.is_multiple_of(hosts) {
         return None;

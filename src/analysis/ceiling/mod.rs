@@ -20,16 +20,16 @@ mod pcie;
 mod tests;
 mod wire;
 
-pub use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
-pub use group::{Group, busbw};
-pub use nccl::{RankHost, nvlink, of_nccl};
-pub use pcie::Pcie;
+pub(super) use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
+pub(super) use group::{Group, busbw};
+pub(super) use nccl::{RankHost, nvlink, of_nccl};
+pub(super) use pcie::Pcie;
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 
 /// A link and what stands behind its two ends.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Link {
+pub(super) struct Link {
     /// The layer that carries the bytes.
     pub layer: LinkLayer,
     /// Rate of the slower end in Gb/s, as the port reports it. `None` gives no ceiling. For an emulated device this is
@@ -49,7 +49,7 @@ pub struct Link {
 
 /// What is sent over a link. The number of queue pairs or streams does not move a ceiling and is not asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Traffic {
+pub(super) struct Traffic {
     /// The operation. A collective has no ceiling here, see [`busbw`].
     pub op: Op,
     /// Queue pair service; TCP and iWARP ignore it.
@@ -62,7 +62,7 @@ pub struct Traffic {
 
 /// An upper bound of the payload rate and what sets it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ceiling {
+pub(super) struct Ceiling {
     /// Payload in Gb/s (1e9 bits per second).
     pub gbps: f64,
     /// What sets it.
@@ -71,7 +71,7 @@ pub struct Ceiling {
 
 /// What sets a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub(super) enum Limit {
     /// Link rate and headers.
     Wire,
     /// The slot of one of the NICs.
@@ -80,11 +80,11 @@ pub enum Limit {
 
 /// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/ceilings.md), and
 /// clocks and windows add little.
-pub const DISPROVED: f64 = 1.05;
+pub(super) const DISPROVED: f64 = 1.05;
 
 /// The ceiling of `traffic` over `link`. `None` if the rate is unknown, if no wire is involved (loopback, NVLink), or
 /// for a collective.
-pub fn bandwidth(link: &Link, traffic: &Traffic) -> Option<Ceiling> {
+pub(super) fn bandwidth(link: &Link, traffic: &Traffic) -> Option<Ceiling> {
     let rate = wire::data_rate(link.layer, link.rate_gbps?)?;
     let one_way = rate * wire::efficiency(link, traffic)?;
     let (sender, receiver) =

@@ -16,7 +16,7 @@ use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM}
 
 /// One rank of a collective, and what is known of its host.
 #[derive(Debug, Clone, Copy)]
-pub struct RankHost<'f> {
+pub(crate) struct RankHost<'f> {
     /// The host; `None` if it never told.
     pub facts: Option<&'f HostFacts>,
     /// CUDA device of the rank.
@@ -26,7 +26,7 @@ pub struct RankHost<'f> {
 /// The ceiling of the bus bandwidth in GB/s: of the narrowest GPU of a group on one host, and of the NICs that NCCL's log
 /// names for the first and the last host of several. `None` where rates are not known, where switches may reduce (NVLink
 /// SHARP, CollNet) and for a group on one host whose bytes went by a network.
-pub fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) -> Option<f64> {
+pub(crate) fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) -> Option<f64> {
     let channels = |kind: &str| record.settings.get(&format!("channels: {kind}"))?.parse::<u64>().ok();
     // Without the number nothing says that switches do not reduce; NCCL before 2.17 cannot let those of NVLink do so.
     let outside = channels("coll").is_some() && channels("nvls").unwrap_or(0) == 0;
@@ -84,7 +84,7 @@ fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Opt
 }
 
 /// What the NVLinks of a GPU carry in one direction, in Gb/s; `None` without any, and where NVML does not tell their rate.
-pub fn nvlink(gpu: &Gpu) -> Option<f64> {
+pub(crate) fn nvlink(gpu: &Gpu) -> Option<f64> {
     // Coding takes 2 of 66 bits of NVLink 2 and 3, and 1 of 17 of later ones: NVIDIA's data sheets say 25, 25 and 50 GB/s.
     let each = match gpu.nvlink_mbps? {
         25_781 | 26_562 => 25.0,

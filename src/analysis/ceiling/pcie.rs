@@ -8,7 +8,7 @@ use railgauge_wire::facts::Gpu;
 
 /// A slot as it runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pcie {
+pub(crate) struct Pcie {
     /// GT/s per lane: 8 is generation 3, 16 generation 4, 32 generation 5.
     pub gigatransfers: f64,
     /// Lanes.
@@ -30,14 +30,14 @@ const GENERATIONS: [f64; 6] = [2.5, 5.0, 8.0, 16.0, 32.0, 64.0];
 
 impl Pcie {
     /// The slot of a GPU at its best: an idle GPU lowers the generation. `None` where NVML does not tell it.
-    pub fn of_gpu(gpu: &Gpu) -> Option<Self> {
+    pub(crate) fn of_gpu(gpu: &Gpu) -> Option<Self> {
         let (generation, lanes) = gpu.pcie_max?;
         let gigatransfers = *GENERATIONS.get((generation as usize).checked_sub(1)?)?;
         Some(Self { gigatransfers, lanes, max_payload: gpu.function.max_payload })
     }
 
     /// Gb/s after line coding; `None` for a speed that is none.
-    pub fn raw(self) -> Option<f64> {
+    pub(crate) fn raw(self) -> Option<f64> {
         let coding = match self.gigatransfers {
             speed if !speed.is_finite() || speed <= 0.0 => return None,
             ..=5.0 => 8.0 / 10.0,
@@ -48,12 +48,12 @@ impl Pcie {
     }
 
     /// Gb/s of payload that a NIC can fetch from memory to send it: completions with data.
-    pub fn sending(self) -> Option<f64> {
+    pub(crate) fn sending(self) -> Option<f64> {
         self.payload(COMPLETION)
     }
 
     /// Gb/s of payload that a NIC can store to memory as it receives it: writes.
-    pub fn receiving(self) -> Option<f64> {
+    pub(crate) fn receiving(self) -> Option<f64> {
         self.payload(WRITE)
     }
 

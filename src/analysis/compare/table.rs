@@ -235,7 +235,7 @@ impl Table {
 
 impl Lack {
     /// How many values there should be and are not.
-    pub const fn values(&self) -> usize {
+    pub(super) const fn values(&self) -> usize {
         self.runs + self.unplanned
     }
 }

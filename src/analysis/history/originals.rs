@@ -20,7 +20,7 @@ const OF_TIME: u32 = 3;
 
 /// The runs that were seen, by their identity and the moment they started, and by their values.
 #[derive(Debug, Default)]
-pub struct Originals {
+pub(super) struct Originals {
     named: HashMap<(String, Timestamp), PathBuf>,
     measured: HashMap<u64, PathBuf>,
 }
@@ -30,7 +30,7 @@ impl Originals {
     ///
     /// # Errors
     /// The same run came before from another directory, maybe under another name or date.
-    pub fn check(&mut self, run: Run) -> Result<Run, RunError> {
+    pub(super) fn check(&mut self, run: Run) -> Result<Run, RunError> {
         let name = (run.run_id.clone(), run.started);
         let values = fingerprint(&run);
         let same = values.and_then(|values| self.measured.get(&values));

@@ -13,7 +13,7 @@ const ROUNDING: f64 = 1.0;
 /// Bytes that all ranks of a group compare: what the operation leaves behind on each, before the window and after it. A
 /// reduction to one rank leaves it there alone, and one that is scattered leaves a part on each; everything else leaves
 /// the whole on every rank (nccl-tests, `doc/PERFORMANCE.md`).
-pub fn verified(op: Op, size: u64, ranks: u32) -> u64 {
+pub(crate) fn verified(op: Op, size: u64, ranks: u32) -> u64 {
     let holders = if matches!(op, Op::Reduce | Op::ReduceScatter) { 1 } else { u64::from(ranks) };
     size.saturating_mul(holders).saturating_mul(2)
 }

@@ -19,7 +19,7 @@ const COUNTS: [(&str, &str, f64); 2] = [
 ];
 
 /// Why not to trust a sample whose flow has both NICs to itself.
-pub fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
+pub(super) fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
     if sample.together.is_some() {
         return Vec::new();
     }

@@ -13,7 +13,7 @@ const CARRIED_UNKNOWN: f64 = 8e6;
 
 /// Reasons not to trust any sample of a case: a NIC that was busy when its host was looked at, before the run had sent
 /// anything; and path MTUs that differ, unless the plan names one (`mtu_named`).
-pub fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<Doubt> {
+pub(crate) fn known_before(case: &Case, link: &LinkRecord, (from, to): Ends<'_>, mtu_named: bool) -> Vec<Doubt> {
     let ends = [
         (&*case.flow.from.host, &*link.from_device, LinkEnd::find(from, &link.from_device)),
         (&*case.flow.to.host, &*link.to_device, LinkEnd::find(to, &link.to_device)),

@@ -93,13 +93,6 @@ fn losses_count_by_their_share_and_breaks_at_once() {
 }
 
 #[test]
-fn only_telling_counters_are_shown() {
-    let moved = [("counters/port_xmit_data", 5), ("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 2)];
-    let counters = moved.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
-    assert_eq!(of_interest(&counters), [("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 2)]);
-}
-
-#[test]
 fn a_stranger_that_sends_to_the_receiver_is_seen() {
     let words = ((1_u64 << 30) as f64 * 1.02) as u64 / 4;
     let found =

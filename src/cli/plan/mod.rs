@@ -15,7 +15,7 @@ use crate::cli::{Common, Exit, Misuse, common::print};
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The plan, a TOML file
     plan: PathBuf,
     /// Rate of every link in Gb/s: gives upper bounds for the bytes
@@ -30,7 +30,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The plan cannot be scheduled, or stdout cannot be written.
-pub fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
     let inventory = Inventory::of_plan(&loaded.plan);
     let schedule = schedule::schedule(&loaded.plan, &inventory).map_err(|error| Misuse(error.to_string()))?;

@@ -24,7 +24,7 @@ use crate::analysis::words::count;
 
 /// What a plan would do.
 #[derive(Debug, Serialize)]
-pub struct Preview<'a> {
+pub(super) struct Preview<'a> {
     /// Name of the plan.
     pub plan: &'a str,
     /// Its seed.
@@ -51,7 +51,7 @@ pub struct Preview<'a> {
 
 /// A time in seconds.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Seconds {
+pub(super) struct Seconds {
     /// At least this.
     pub at_least: f64,
     /// At most this; null if it depends on the speed of the links.
@@ -60,7 +60,7 @@ pub struct Seconds {
 
 /// Payload bytes, both directions together, without headers.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Bytes {
+pub(super) struct Bytes {
     /// Whether the plan fixes the number: `at_most` is then exact.
     pub exact: bool,
     /// Upper bound; null if it takes a link rate and none is given, and for collectives: their algorithm decides.
@@ -69,7 +69,7 @@ pub struct Bytes {
 
 /// One host.
 #[derive(Debug, Serialize)]
-pub struct HostPreview<'a> {
+pub(super) struct HostPreview<'a> {
     /// Name.
     pub name: &'a str,
     /// What the launcher connects to.
@@ -86,7 +86,7 @@ pub struct HostPreview<'a> {
 
 /// One test.
 #[derive(Debug, Serialize)]
-pub struct TestPreview<'a> {
+pub(super) struct TestPreview<'a> {
     /// The test.
     #[serde(skip)]
     pub test: &'a Test,
@@ -138,7 +138,7 @@ pub struct TestPreview<'a> {
 
 /// What is measured once on every link.
 #[derive(Debug, Serialize)]
-pub struct CellPreview<'a> {
+pub(super) struct CellPreview<'a> {
     /// Message size.
     pub size_bytes: u64,
     /// Queue pairs or streams.
@@ -150,7 +150,7 @@ pub struct CellPreview<'a> {
 
 /// Links that are busy at the same time.
 #[derive(Debug, Serialize)]
-pub struct RoundPreview<'a> {
+pub(super) struct RoundPreview<'a> {
     /// Number in the test.
     pub number: u32,
     /// The links.
@@ -159,7 +159,12 @@ pub struct RoundPreview<'a> {
 
 impl<'a> Preview<'a> {
     /// What `schedule` means for `plan`.
-    pub fn new(plan: &'a Plan, inventory: &Inventory, schedule: &'a Schedule, link_rate_gbps: Option<f64>) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        inventory: &Inventory,
+        schedule: &'a Schedule,
+        link_rate_gbps: Option<f64>,
+    ) -> Self {
         let bytes = |load: Load| load.bytes(link_rate_gbps);
         let mut at_host: HashMap<&str, (u64, Load)> = HashMap::new();
         let mut total = Time::default();

@@ -18,7 +18,7 @@ const ROUNDS: usize = 8;
 const LINKS: usize = 8;
 
 /// The whole text.
-pub fn text(preview: &Preview<'_>) -> String {
+pub(super) fn text(preview: &Preview<'_>) -> String {
     let mut out = String::new();
     // Writing to a text does not fail.
     let _ = write_all(&mut out, preview);

@@ -12,10 +12,10 @@ use super::super::links::{self, Link, Wanted};
 use crate::cluster::Agent;
 
 /// A host's agent and what the host is.
-pub type HostAgent = (Agent, Arc<HostFacts>);
+pub(crate) type HostAgent = (Agent, Arc<HostFacts>);
 
 /// What one try of one case came to.
-pub struct Tried<Open> {
+pub(crate) struct Tried<Open> {
     /// The case.
     pub case: Case,
     /// What it left open: a link or a group.
@@ -26,13 +26,13 @@ pub struct Tried<Open> {
 
 impl<Open> Tried<Open> {
     /// The same, with what it left open turned into something else.
-    pub fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
+    pub(crate) fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
         Tried { case: self.case, open: self.open.map(turn), outcome: self.outcome }
     }
 }
 
 /// A case of a pair that can begin.
-pub struct PairCase {
+pub(crate) struct PairCase {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Position of the test in it.
@@ -55,7 +55,7 @@ pub struct PairCase {
 
 impl PairCase {
     /// Its test.
-    pub fn test(&self) -> &Test {
+    pub(crate) fn test(&self) -> &Test {
         &self.plan.tests[self.index]
     }
 
@@ -63,7 +63,7 @@ impl PairCase {
     ///
     /// # Errors
     /// A new one cannot be opened or joined.
-    pub async fn link(&self) -> Result<Link, Failure> {
+    pub(crate) async fn link(&self) -> Result<Link, Failure> {
         if let Some(link) = &self.warm {
             return Ok(link.clone());
         }
@@ -74,7 +74,7 @@ impl PairCase {
     }
 
     /// What it came to.
-    pub fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
+    pub(crate) fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
         let outcome = Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, result };
         Tried { case: self.case, open: link, outcome }

@@ -61,7 +61,7 @@ struct SoFar {
 }
 
 /// Runs the cases of one cell whose flows share NICs: all links are open before the first of them is measured.
-pub async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
+pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     let started_at = now();
     let Some(first) = flows.first() else { return Vec::new() };
     let job = Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone() };

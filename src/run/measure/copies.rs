@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Measures the GPUs of all pairs that are still to be measured, one GPU of a host after the other. Every GPU is an event;
 /// what cannot be measured here is a note, and its cases say why they fail.
-pub async fn measure(work: &Work, hosts: &Hosts, spine: &Spine) {
+pub(crate) async fn measure(work: &Work, hosts: &Hosts, spine: &Spine) {
     let mut running = JoinSet::new();
     // All hosts of a local run are this machine: copies at the same time would share its slots.
     let at_once = if work.plan.launch.via.way().is_one_machine() { 1 } else { usize::MAX };

@@ -19,11 +19,11 @@ use crate::cluster::Agent;
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Names and values of one end.
-pub type Counters = BTreeMap<String, u64>;
+pub(crate) type Counters = BTreeMap<String, u64>;
 
 /// Counters of both ends, now; empty where an end cannot tell. Loopback is shared with everything on a host and is
 /// not asked.
-pub async fn both(link: &Link) -> (Counters, Counters) {
+pub(crate) async fn both(link: &Link) -> (Counters, Counters) {
     if link.record.link_layer == LinkLayer::Loopback {
         return Default::default();
     }
@@ -34,7 +34,7 @@ pub async fn both(link: &Link) -> (Counters, Counters) {
 }
 
 /// Counters of every NIC of these links, now, each read once; by host and device.
-pub async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> {
+pub(crate) async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> {
     let mut reading = JoinSet::new();
     let mut asked = HashSet::new();
     for link in links.iter().filter(|link| link.record.link_layer != LinkLayer::Loopback) {
@@ -68,7 +68,7 @@ async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
 }
 
 /// What was counted in between, zeros and per-queue statistics left out.
-pub fn difference(before: &Counters, after: &Counters) -> Counters {
+pub(crate) fn difference(before: &Counters, after: &Counters) -> Counters {
     let moved = |(name, now): (&String, &u64)| {
         let then = *before.get(name)?;
         let delta = since(then, *now)?;

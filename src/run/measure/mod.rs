@@ -10,10 +10,10 @@
 //! | [`collective`] | the ranks of one collective: opened, joined, measured together |
 //! | [`copies`] | how fast bytes move between host and GPU, before the tests |
 
-pub mod case;
-pub mod collective;
-pub mod concurrent;
-pub mod copies;
-pub mod counters;
-pub mod pair;
+pub(super) mod case;
+pub(super) mod collective;
+pub(super) mod concurrent;
+pub(super) mod copies;
+pub(super) mod counters;
+pub(super) mod pair;
 mod steps;

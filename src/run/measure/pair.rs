@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Runs one case: what it came to, with its link if that stands.
-pub async fn run(case: PairCase) -> Tried<Link> {
+pub(crate) async fn run(case: PairCase) -> Tried<Link> {
     let started_at = now();
     let (link, result) = match case.link().await {
         Ok(link) => {

@@ -197,7 +197,7 @@ pub(super) fn add(sum: &mut Checked, more: Checked) {
 }
 
 /// Longest time a window can take by itself; iterations are bounded by the deadline alone.
-pub fn longest(window: Window) -> Duration {
+pub(super) fn longest(window: Window) -> Duration {
     match window {
         Window::Duration(time) => time.into(),
         Window::Iterations(_) => Duration::ZERO,

@@ -153,7 +153,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.directory.path()
     }
 }

@@ -51,7 +51,7 @@ use railgauge_model::{
 const GRACE: Duration = Duration::from_secs(8);
 
 /// A group that stands.
-pub struct Group {
+pub(crate) struct Group {
     members: Vec<Member>,
     /// The environment its processes run in.
     pub env: BTreeMap<String, String>,
@@ -70,7 +70,7 @@ struct Member {
 }
 
 /// A case of a collective that can begin.
-pub struct CollectiveCase {
+pub(crate) struct CollectiveCase {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Position of the test in it.
@@ -86,7 +86,7 @@ pub struct CollectiveCase {
 }
 
 /// Runs one case: what it came to, with its group if that stands.
-pub async fn run(of: CollectiveCase) -> Tried<Group> {
+pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     let CollectiveCase { plan, index, case, repeat, ends, warm } = of;
     let started_at = now();
     let test = &plan.tests[index];
@@ -323,7 +323,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
 }
 
 /// Ends every rank. An agent that does not answer is left to its end of life.
-pub async fn close(group: Group) {
+pub(crate) async fn close(group: Group) {
     let mut closing = JoinSet::new();
     for Member { agent, link, .. } in group.members {
         closing.spawn(async move {

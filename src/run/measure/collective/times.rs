@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 
 /// For each batch the time of its slowest rank; `None` if there is no batch or the ranks do not have the same ones.
-pub fn slowest(ranks: &[&[Nanoseconds]]) -> Option<Vec<Nanoseconds>> {
+pub(super) fn slowest(ranks: &[&[Nanoseconds]]) -> Option<Vec<Nanoseconds>> {
     let first = ranks.first().filter(|times| !times.is_empty())?;
     let same = ranks.iter().all(|times| times.len() == first.len() && times.iter().all(|time| !time.is_zero()));
     same.then(|| (0..first.len()).map(|at| ranks.iter().map(|times| times[at]).max().unwrap_or_default()).collect())
@@ -16,7 +16,7 @@ pub fn slowest(ranks: &[&[Nanoseconds]]) -> Option<Vec<Nanoseconds>> {
 
 /// The distribution of the time of one operation, from the times of batches of `batch` operations. Percentiles by
 /// nearest rank: the smallest sample with at least that part of all samples not above it.
-pub fn distribution(times: &[Nanoseconds], batch: u64) -> Latency {
+pub(super) fn distribution(times: &[Nanoseconds], batch: u64) -> Latency {
     let batch = batch.max(1);
     let mut sorted: Vec<Nanoseconds> = times.iter().map(|time| (*time + Nanoseconds(batch / 2)) / batch).collect();
     sorted.sort_unstable();
