@@ -6,9 +6,13 @@ mod lab;
 #[path = "support/railgauge.rs"]
 mod railgauge;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
-use lab::{Borrowed, borrow};
+use lab::{Borrowed, borrow, text};
 use railgauge::Scene;
 use serde_json::Value;
 
@@ -22,7 +26,21 @@ fn four_hosts() -> Option<Borrowed> {
     for host in ["1", "2", "3", "4"] {
         lab.expect(&["rate", host, USUAL]);
     }
+    idle(&lab);
     Some(lab)
+}
+
+/// Waits until no host is half busy, as hosts are that have just booted: the run would rightly confirm no part of such a host.
+fn idle(lab: &Borrowed) {
+    let (begun, limit) = (Instant::now(), Duration::from_secs(240));
+    let load = |host| {
+        let said = text(&lab.ssh(host, "cut -d' ' -f1 /proc/loadavg").stdout);
+        said.trim().parse::<f64>().unwrap_or_else(|_| panic!("lab{host}: load {said:?}"))
+    };
+    while (1..=4).any(|host| load(host) > 0.4) {
+        assert!(begun.elapsed() < limit, "LAB FAILURE: a host is still busy after {} s", limit.as_secs());
+        thread::sleep(Duration::from_secs(5));
+    }
 }
 
 fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
