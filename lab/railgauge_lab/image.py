@@ -49,12 +49,12 @@ def missing_programs():
     return [name for name in [*PROGRAMS, BUSYBOX, "/etc/libibverbs.d/rxe.driver"] if not os.path.exists(name)]
 
 
-def fingerprint(modules):
+def fingerprint(kernel):
     """Changes when anything that goes into the image does."""
     digest = hashlib.sha256(repr((ACCOUNTS, FOLDERS)).encode())
     for path in sorted(GUEST.iterdir()):
         digest.update(path.read_bytes())
-    for path in sorted([*modules.iterdir(), *map(Path, [*PROGRAMS, *existing(), BUSYBOX])]):
+    for path in sorted([*modules_of(kernel), *map(Path, [*PROGRAMS, *existing(), BUSYBOX])]):
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
@@ -69,7 +69,12 @@ def existing():
     return found + [hit for pattern in DATA for hit in glob.glob(pattern)]
 
 
-def build(modules, target):
+def modules_of(kernel):
+    """Files of all modules of an unpacked kernel."""
+    return [*(kernel / "modules").iterdir(), *(kernel / "later").glob("*/*")]
+
+
+def build(kernel, target):
     """Write the image, uncompressed: unpacking takes the guests longer than reading."""
     missing = missing_programs()
     if missing:
@@ -81,8 +86,9 @@ def build(modules, target):
         archive.folder(folder, 0o1777 if folder.endswith("tmp") else 0o755)
     archive.file("init", (GUEST / "init").read_bytes(), 0o755)
     archive.file("lab/boot", (GUEST / "boot").read_bytes(), 0o755)
-    for module in sorted(modules.iterdir()):
-        archive.file(f"lab/modules/{module.name}", module.read_bytes())
+    archive.file("usr/sbin/lab-module", (GUEST / "module").read_bytes(), 0o755)
+    for module in sorted(modules_of(kernel)):
+        archive.file(f"lab/{module.relative_to(kernel)}", module.read_bytes())
     for name in with_libraries([*PROGRAMS, *existing(), BUSYBOX]):
         content = Path(name).read_bytes()
         archive.file(name, content, stat.S_IMODE(os.stat(name).st_mode))

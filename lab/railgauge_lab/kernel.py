@@ -18,6 +18,8 @@ REQUIRED = ["virtio_pci", "virtio_net", "qemu_fw_cfg", "ib_uverbs", "rdma_ucm", 
 # Checksums that Soft-RoCE asks the kernel for by name, queueing disciplines for shaped and lossy links, cables inside
 # one host. Some are built in or gone in newer kernels.
 OPTIONAL = ["crc32c_generic", "crc32_generic", "sch_netem", "sch_tbf", "sch_ingress", "udmabuf", "veth"]
+# Loaded by tests that ask for them (`lab-module NAME` in a guest): VLANs and bonds. Debian's kernels have no siw (iWARP).
+ON_DEMAND = ["8021q", "bonding"]
 
 
 def current(target):
@@ -27,11 +29,11 @@ def current(target):
 
 
 def wanted():
-    return " ".join([*REQUIRED, *OPTIONAL]) + "\n"
+    return f"{' '.join([*REQUIRED, *OPTIONAL])}\n{' '.join(ON_DEMAND)}\n"
 
 
 def unpack(package, target, say):
-    """Fill `target` with vmlinux, modules/NN-name.ko, version, and which modules were wanted."""
+    """Fill `target` with vmlinux, modules/NN-name.ko, later/NAME/NN-name.ko, version, and which modules were wanted."""
     scratch = target.with_suffix(".part")
     shutil.rmtree(scratch, ignore_errors=True)
     raw = scratch / "raw"
@@ -39,9 +41,10 @@ def unpack(package, target, say):
     version = extract(package, raw)
     say(f"unpacking Linux {version}")
     (scratch / "vmlinux").write_bytes(elf_of((raw / "vmlinuz").read_bytes()))
-    (scratch / "modules").mkdir()
-    for number, (name, content) in enumerate(in_load_order(raw)):
-        (scratch / "modules" / f"{number:02}-{name}.ko").write_bytes(content)
+    modules = Modules(raw)
+    write_in_order(modules.in_load_order(REQUIRED, OPTIONAL), scratch / "modules")
+    for name in ON_DEMAND:
+        write_in_order(modules.in_load_order([], [name]), scratch / "later" / name)
     shutil.rmtree(raw)
     (scratch / "version").write_text(version + "\n")
     (scratch / "wanted").write_text(wanted())
@@ -88,35 +91,48 @@ def elf_of(image):
     return kernel
 
 
-def in_load_order(raw):
-    """Names and contents of the wanted modules, each after those it depends on."""
-    files = {}
-    for path in raw.iterdir():
-        if ".ko" in path.suffixes:
-            files[module_name(path.name)] = path
-    builtin_list = raw / "modules.builtin"
-    lines = builtin_list.read_text().split() if builtin_list.exists() else []
-    builtin = {module_name(Path(line).name) for line in lines}
-    done, order = set(), []
+def write_in_order(modules, folder):
+    """Write modules so that their names sort in the order in which they must be loaded."""
+    folder.mkdir(parents=True)
+    for number, (name, content) in enumerate(modules):
+        (folder / f"{number:02}-{name}.ko").write_bytes(content)
 
-    def visit(name, required):
-        if name in done or name in builtin:
-            return
-        done.add(name)
-        if name not in files:
-            if required:
-                raise LabError(f"the kernel package has no module {name}")
-            return
-        content = module_content(files[name])
-        for dependency in dependencies(content):
-            visit(dependency, required)
-        order.append((name, content))
 
-    for name in REQUIRED:
-        visit(name, True)
-    for name in OPTIONAL:
-        visit(name, False)
-    return order
+class Modules:
+    """The modules of an unpacked kernel package, and which of them were handed out."""
+
+    def __init__(self, raw):
+        self.files = {module_name(path.name): path for path in raw.iterdir() if ".ko" in path.suffixes}
+        builtin = raw / "modules.builtin"
+        lines = builtin.read_text().split() if builtin.exists() else []
+        self.builtin = {module_name(Path(line).name) for line in lines}
+        self.loaded = set()
+
+    def in_load_order(self, required, optional):
+        """Names and contents of modules, each after those it depends on. What an earlier call with required modules has
+        handed out is loaded by then and left out."""
+        done, order = set(self.loaded), []
+
+        def visit(name, must):
+            if name in done or name in self.builtin:
+                return
+            done.add(name)
+            if name not in self.files:
+                if must:
+                    raise LabError(f"the kernel package has no module {name}")
+                return
+            content = module_content(self.files[name])
+            for dependency in dependencies(content):
+                visit(dependency, must)
+            order.append((name, content))
+
+        for name in required:
+            visit(name, True)
+        for name in optional:
+            visit(name, False)
+        if required:
+            self.loaded = done
+        return order
 
 
 def module_name(file_name):

@@ -64,13 +64,12 @@ class Lab:
         with locked(cache / "lock"):
             if not kernel.current(cache / "kernel"):
                 work = private_directory(cache / "work")
-                kernel.unpack(packages.kernel_package(work, self.say), cache / "kernel", self.say)
+                kernel.unpack(packages.kernel_package(work, self.settings.series, self.say), cache / "kernel", self.say)
                 shutil.rmtree(work)
-            stamp, modules = cache / "initramfs.stamp", cache / "kernel/modules"
-            wanted = image.fingerprint(modules)
+            stamp, wanted = cache / "initramfs.stamp", image.fingerprint(cache / "kernel")
             if not stamp.exists() or stamp.read_text() != wanted or not (cache / "initramfs").exists():
                 self.say("building the guests' image")
-                image.build(modules, cache / "initramfs")
+                image.build(cache / "kernel", cache / "initramfs")
                 stamp.write_text(wanted)
         return cache
 

@@ -16,19 +16,20 @@ WANTED, FALLBACK = "6.12", "6.1"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-def kernel_package(work, say):
-    """Fetch the kernel package into `work` and return its path."""
+def kernel_package(work, series, say):
+    """Fetch a kernel package of a series into `work` and return its path; without a series the best for the lab."""
     given = os.environ.get("RAILGAUGE_LAB_KERNEL_DEB")
     if given:
         return Path(given)
     failures = []
-    for series, source in ((WANTED, machine_apt), (WANTED, private_apt), (FALLBACK, machine_apt)):
+    usual = ((WANTED, machine_apt), (WANTED, private_apt), (FALLBACK, machine_apt))
+    for series, source in ((series, machine_apt), (series, private_apt)) if series else usual:
         try:
             apt = source(work)
             name = newest(apt.kernels(series))
             if name is None:
                 raise LabError("no such package")
-            note = "" if series == WANTED else ", whose Soft-RoCE retransmits far more than that of 6.12"
+            note = "" if series != FALLBACK else ", whose Soft-RoCE retransmits far more than that of 6.12"
             say(f"fetching {name}{note}")
             return apt.download(name)
         except LabError as error:

@@ -1,5 +1,6 @@
 """Where one lab lives, which addresses and names it takes, and how its machines are built."""
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ class Settings:
     processors: int
     boot_timeout: float
     counted: bool
+    series: str
 
     @staticmethod
     def from_environment():
@@ -29,14 +31,18 @@ class Settings:
         suffix = "" if block == DEFAULT_BLOCK else f"-{block}"
         directory = Path(os.environ.get("RAILGAUGE_LAB_DIR") or f"/var/tmp/railgauge-lab{suffix}")
         cache = Path(os.environ.get("RAILGAUGE_LAB_CACHE") or "/var/tmp/railgauge-lab-cache")
+        series = os.environ.get("RAILGAUGE_LAB_KERNEL") or ""
+        if series and not re.fullmatch(r"[0-9]+\.[0-9]+", series):
+            raise Usage(f"RAILGAUGE_LAB_KERNEL={series}: a series of kernels such as 6.1 is needed")
         return Settings(
             block=block,
             directory=directory.absolute(),
-            cache=cache.absolute(),
+            cache=(cache / series if series else cache).absolute(),
             memory_mib=whole_number("RAILGAUGE_LAB_MEMORY_MIB", 512, 256, 65536),
             processors=whole_number("RAILGAUGE_LAB_CPUS", 1, 1, 16),
             boot_timeout=float(whole_number("RAILGAUGE_LAB_BOOT_SECONDS", 180, 5, 3600)),
             counted=bool(whole_number("RAILGAUGE_LAB_COUNTED", 0, 0, 1)),
+            series=series,
         )
 
     @property

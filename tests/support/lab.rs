@@ -200,11 +200,21 @@ fn directory() -> PathBuf {
     PathBuf::from(format!("/var/tmp/railgauge-lab-{BLOCK}"))
 }
 
+/// The series of the guests' kernels, where a test program wants another than usual.
+static KERNEL: OnceLock<&str> = OnceLock::new();
+
+/// Has the guests of this test program boot a kernel of this series, such as 6.1. To be called before the lab is borrowed.
+#[allow(dead_code, reason = "most test programs take the usual kernel")]
+pub fn with_kernel(series: &'static str) {
+    assert_eq!(*KERNEL.get_or_init(|| series), series, "one test program boots one kernel");
+}
+
 /// The lab tool, about the lab of the tests.
 pub fn tool(words: &[&str]) -> Command {
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/lab"));
     command.args(words).stdin(Stdio::null());
     command.env("RAILGAUGE_LAB_BLOCK", BLOCK).env("RAILGAUGE_LAB_DIR", directory());
+    command.envs(KERNEL.get().map(|series| ("RAILGAUGE_LAB_KERNEL", series)));
     command
 }
 

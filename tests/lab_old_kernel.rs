@@ -1,0 +1,61 @@
+//! A kernel of many clusters of today: Linux 6.1, whose Soft-RoCE sends much again.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/lab.rs"]
+mod lab;
+#[path = "support/railgauge.rs"]
+mod railgauge;
+
+use lab::borrow;
+use railgauge::Scene;
+use serde_json::Value;
+
+#[test]
+fn every_operation_between_two_hosts_of_linux_6_1() {
+    lab::sound(|| {
+        lab::with_kernel("6.1");
+        let Some(lab) = borrow(2, 1) else { return };
+        let scene = Scene::new();
+        let test = |op: &str, metric: &str, window: &str| {
+            format!("[[test]]\nop = {op:?}\nmetric = {metric:?}\nsizes = 8\nmeasure = {window:?}\n")
+        };
+        let latency =
+            ["write", "read", "send", "atomic_fadd", "atomic_cas"].map(|op| test(op, "latency", "20 iterations"));
+        let bandwidth = ["write", "read", "send"].map(|op| test(op, "bandwidth", "200ms"));
+        let plan = format!(
+            r#"
+            name = "old-kernel"
+            [launch]
+            via = "ssh"
+            [launch.ssh]
+            config = "{}"
+            [hosts]
+            names = ["lab[1-2]"]
+            devices = ["rxe0"]
+            [localise]
+            waive = ["all"]
+            [defaults]
+            warm_up = "1ms"
+            deadline = "60s"
+            [defaults.knobs]
+            completion = "events"
+            timeout = 16
+            {}{}
+            "#,
+            lab.ssh_config().display(),
+            latency.concat(),
+            bandwidth.concat()
+        );
+        scene.start(&scene.write("plan.toml", &plan)).end().expect(0);
+        let rows = scene.results().rows();
+        assert!(!rows.is_empty());
+        for row in &rows {
+            assert!(row.value.is_some_and(f64::is_finite) && row.error.is_none(), "{row:?}");
+            assert!(row.verified > 0 && row.wrong == 0, "{row:?}");
+            assert_eq!((row.transport.as_str(), row.link_layer.as_str()), ("verbs-rc", "roce-v2"), "{row:?}");
+        }
+        let facts: Value = serde_json::from_str(&lab::read(&scene.results().path("facts.json"))).unwrap();
+        assert!(facts["lab1"]["kernel"].as_str().unwrap().starts_with("6.1."), "{:#}", facts["lab1"]);
+        assert!(scene.results().outcomes().iter().all(|outcome| outcome["link"]["software"] == true));
+    });
+}
