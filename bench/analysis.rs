@@ -28,7 +28,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, TestMetric, Transport},
-    unit::{Nanoseconds, NanosecondsF64, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsF64, NanosecondsI64},
 };
 
 type Outcomes = Result<(), Box<dyn Error>>;
@@ -246,7 +246,7 @@ fn link(case: &Case) -> LinkRecord {
         software: false,
         from_device: format!("mlx5_{}", case.flow.from.rail),
         to_device: format!("mlx5_{}", case.flow.to.rail),
-        rate_gbps: Some(400.0),
+        rate_gbps: Some(GigabitsPerSecond(400.0)),
         mtu: 4096,
         settings: BTreeMap::new(),
     }
@@ -256,28 +256,28 @@ fn link(case: &Case) -> LinkRecord {
 fn sample(case: &Case, factor: f64) -> Sample {
     let initiator = match case.cell.metric {
         TestMetric::Latency => latency((1_800.0 / factor) as u64, case.cell.size),
-        _ => bandwidth((350e9 / 8.0 * factor) as u64, case.cell.size),
+        _ => bandwidth(Bytes((350e9 / 8.0 * factor) as u64), case.cell.size),
     };
     Sample {
         initiator,
         // A message before the window and one after it.
-        checked: Checked { verified: 2 * case.cell.size, wrong: 0, first_wrong: None },
+        checked: Checked { verified: case.cell.size * 2, wrong: Bytes::ZERO, first_wrong: None },
         ..Sample::default()
     }
 }
 
-fn bandwidth(bytes: u64, size: u64) -> Measurement {
+fn bandwidth(bytes: Bytes, size: Bytes) -> Measurement {
     let operations = bytes / size;
     Measurement {
         started: Nanoseconds(1),
         elapsed: Nanoseconds::from_secs(1),
         operations,
-        bytes: operations * size,
+        bytes: size * operations,
         ..Measurement::default()
     }
 }
 
-fn latency(time: u64, size: u64) -> Measurement {
+fn latency(time: u64, size: Bytes) -> Measurement {
     let operations = 700_000;
     let latency = Latency {
         samples: operations,
@@ -298,7 +298,7 @@ fn latency(time: u64, size: u64) -> Measurement {
         started: Nanoseconds(1),
         elapsed: Nanoseconds(elapsed),
         operations,
-        bytes: operations * size,
+        bytes: size * operations,
         latency: Some(latency),
         ..Measurement::default()
     }

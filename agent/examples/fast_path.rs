@@ -17,7 +17,7 @@ use railgauge_agent::parts::{
 use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window,
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 /// Counts allocations: a loop that does not allocate has the same number of them however long it runs.
@@ -79,7 +79,8 @@ fn write_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut poller = stub.poller();
     let mut side = ByMemory::new(&mut sends, &mut poller, outgoing, incoming);
     latency(messages, |recorder| {
-        serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), 64), recorder).map(|tally| tally.elapsed)
+        serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), Bytes(64)), recorder)
+            .map(|tally| tally.elapsed)
     })
 }
 
@@ -90,7 +91,8 @@ fn read_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut poller = stub.poller();
     let mut side = ByCompletion { sends: &mut sends, poller: &mut poller };
     latency(messages, |recorder| {
-        serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), 64), recorder).map(|tally| tally.elapsed)
+        serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), Bytes(64)), recorder)
+            .map(|tally| tally.elapsed)
     })
 }
 

@@ -15,7 +15,7 @@ use railgauge_wire::{
     link::{Knobs, LinkSpec, Role},
     step::Window,
     terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -33,13 +33,23 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
         gpu_path: None,
         qps: 1,
         threads: 1,
-        max_size,
+        max_size: Bytes(max_size),
         token: "secret".into(),
         knobs: Knobs::default(),
     };
     let endpoint = Some(Box::new(RankEndpoint { host: format!("h{rank}"), link }));
     let (gpu, library, env, siblings) = (None, None, BTreeMap::new(), ranks);
-    MemberSpec { rank, ranks, transport: Transport::Tcp, gpu, library, env, max_size, siblings, endpoint }
+    MemberSpec {
+        rank,
+        ranks,
+        transport: Transport::Tcp,
+        gpu,
+        library,
+        env,
+        max_size: Bytes(max_size),
+        siblings,
+        endpoint,
+    }
 }
 
 fn collective(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction>) -> CollectiveSpec {
@@ -57,7 +67,7 @@ fn collective(op: Op, size: u64, datatype: Datatype, reduction: Option<Reduction
     CollectiveSpec {
         op,
         metric: TestMetric::Bandwidth,
-        size,
+        size: Bytes(size),
         options,
         window,
         warm_up: Nanoseconds::ZERO,
@@ -109,15 +119,15 @@ fn group(
 
 /// Runs all collectives and demands that every byte of every rank was right.
 fn all_right(ranks: u32, collectives: Vec<CollectiveSpec>) {
-    let max_size = collectives.iter().map(|collective| collective.size).max().unwrap();
+    let max_size = collectives.iter().map(|collective| collective.size.0).max().unwrap();
     for (rank, accounts) in group(ranks, max_size, collectives.clone()).into_iter().enumerate() {
         for (account, collective) in accounts.into_iter().zip(&collectives) {
             let words = format!("rank {rank} of {ranks}: {collective:?}");
             let account = account.unwrap_or_else(|failure| panic!("{words}: {failure}"));
-            assert_eq!(account.checked.wrong, 0, "{words}: {:?}", account.checked);
+            assert_eq!(account.checked.wrong, Bytes::ZERO, "{words}: {:?}", account.checked);
             let result =
                 if collective.op == Op::ReduceScatter { collective.size / u64::from(ranks) } else { collective.size };
-            assert_eq!(account.checked.verified, 2 * result, "{words}: {:?}", account.checked);
+            assert_eq!(account.checked.verified, result * 2, "{words}: {:?}", account.checked);
             assert_eq!((account.times.len(), account.batch), (1, 3), "{words}");
             let carried = account.carried.unwrap();
             assert_eq!((carried.transport, carried.link_layer), (Carrier::Tcp, Some(LinkLayer::Loopback)));
@@ -151,7 +161,7 @@ fn every_type_and_reduction_is_right_and_large_data_streams() {
     let mut collectives = Vec::new();
     for datatype in Datatype::ALL {
         for reduction in Reduction::ALL.iter().filter(|reduction| reduction.is_plain(*datatype)) {
-            let size = u64::from(datatype.bytes()) * 1021;
+            let size = datatype.bytes().0 * 1021;
             collectives.push(collective(Op::AllReduce, size, *datatype, Some(*reduction)));
         }
     }
@@ -167,7 +177,7 @@ fn every_type_and_reduction_is_right_and_large_data_streams() {
     for (collective, account) in accounts.iter().flat_map(|accounts| accounts.iter().enumerate()) {
         let account =
             account.as_ref().unwrap_or_else(|failure| panic!("collective {collective} of {count}: {failure}"));
-        assert_eq!(account.checked.wrong, 0, "collective {collective} of {count}: {:?}", account.checked);
+        assert_eq!(account.checked.wrong, Bytes::ZERO, "collective {collective} of {count}: {:?}", account.checked);
     }
 }
 
@@ -176,13 +186,14 @@ fn training_steps_reduce_every_bucket_and_last_as_long_as_their_backward_pass() 
     const COMPUTE: Nanoseconds = Nanoseconds::from_millis(20);
     let mut step = collective(Op::AllReduce, 300_000, Datatype::F32, Some(Reduction::Sum));
     step.metric = TestMetric::Step;
-    step.options.training = Some(Training { model: None, bucket: 100_000, first_bucket: 4_096, compute: COMPUTE });
+    step.options.training =
+        Some(Training { model: None, bucket: Bytes(100_000), first_bucket: Bytes(4_096), compute: COMPUTE });
     let mut in_place = step.clone();
     in_place.options.in_place = true;
     for accounts in group(3, 300_000, vec![step, in_place]) {
         for account in accounts {
             let account = account.unwrap();
-            assert_eq!((account.checked.wrong, account.checked.verified), (0, 2 * 300_000));
+            assert_eq!((account.checked.wrong, account.checked.verified), (Bytes::ZERO, Bytes(2 * 300_000)));
             assert_eq!((account.times.len(), account.batch, account.alone.len()), (3, 1, 3));
             assert!(account.times.iter().all(|time| *time >= COMPUTE), "{:?}", account.times);
             assert!(account.alone.iter().all(|time| !time.is_zero()), "{:?}", account.alone);
@@ -195,7 +206,7 @@ fn what_cannot_be_done_is_said_and_breaks_nothing() {
     let mut unknown = collective(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
     unknown.options.algorithm = Some(Algorithm::Chain);
     let right = collective(Op::AllReduce, 64, Datatype::F32, Some(Reduction::Sum));
-    for accounts in group(2, 64, vec![unknown, right.clone(), CollectiveSpec { size: 1 << 20, ..right }]) {
+    for accounts in group(2, 64, vec![unknown, right.clone(), CollectiveSpec { size: Bytes::from_mib(1), ..right }]) {
         let failures: Vec<_> = accounts.iter().map(|account| account.as_ref().err()).collect();
         assert!(failures[0].unwrap().cause.contains("no all_reduce by chain"), "{failures:?}");
         assert!(failures[1].is_none(), "{failures:?}");

@@ -17,6 +17,7 @@ use railgauge_wire::{
     message::Ask,
     step::{Checked, Window},
     terms::{GpuPath, Memory, Op, TestMetric},
+    unit::Bytes,
 };
 
 /// The folder that holds the double as `libcuda.so.1`.
@@ -58,10 +59,10 @@ fn bytes_go_from_gpu_to_gpu_through_host_memory_and_are_verified_there() {
         assert_eq!((&*end.settings["gpu_name"], &*end.settings["gpu_pci"]), ("double of a GPU", "0000:d1:00.0"));
     }
     for (op, size) in [(Op::Write, 7), (Op::Read, 100_003), (Op::Send, 1 << 20)] {
-        let right = Checked { verified: 2 * size, wrong: 0, first_wrong: None };
+        let right = Checked { verified: Bytes(2 * size), wrong: Bytes::ZERO, first_wrong: None };
         assert_eq!(pair.verify(op, size, 1), right, "{op}");
         let (near, _) = pair.time(timing(op, TestMetric::Bandwidth, size, Window::Iterations(20)));
-        assert_eq!((near.operations, near.bytes), (40, 40 * size));
+        assert_eq!((near.operations, near.bytes), (40, Bytes(40 * size)));
         assert_eq!(pair.verify(op, size, 2), right, "{op}");
     }
 }
@@ -71,7 +72,10 @@ fn a_flipped_bit_in_gpu_memory_is_found() {
     let flipping = agent(&[("RAILGAUGE_FAULT", "flip-bit")]);
     let mut pair = Pair { initiator: flipping, responder: agent(&[]) };
     pair.open(gpu(None), 1, 4096).unwrap();
-    assert_eq!(pair.verify(Op::Write, 4096, 1), Checked { verified: 4096, wrong: 1, first_wrong: Some(2048) });
+    assert_eq!(
+        pair.verify(Op::Write, 4096, 1),
+        Checked { verified: Bytes(4096), wrong: Bytes(1), first_wrong: Some(2048) }
+    );
 }
 
 #[test]
@@ -84,7 +88,7 @@ fn what_cannot_be_is_refused_in_words() {
     let failure = refused(&[("CUDA_DOUBLE_VERSION", "10020")], &|_| ());
     assert!(failure.cause.contains("too old: 10.2"), "{failure}");
     assert_eq!(failure.remedy.unwrap().id, "newer-cuda");
-    let failure = refused(&[("CUDA_DOUBLE_FREE", "300000000")], &|spec| spec.max_size = 256 << 20);
+    let failure = refused(&[("CUDA_DOUBLE_FREE", "300000000")], &|spec| spec.max_size = Bytes::from_mib(256));
     assert!(failure.cause.contains("268435456 bytes are wanted, and 300000000 of"), "{failure}");
     let failure = refused(&[("CUDA_DOUBLE_MANAGED", "1")], &|_| ());
     assert_eq!(failure.kind, Kind::Unsupported);

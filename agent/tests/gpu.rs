@@ -6,6 +6,7 @@ use railgauge_agent::parts::{Buffer, Device, Part, Stream, Values, copies, kerne
 use railgauge_wire::{
     step::Pattern,
     terms::{Datatype, Reduction},
+    unit::Bytes,
 };
 
 const SIZES: [u64; 8] = [1, 7, 8, 9, 4_095, 65_536, 1_000_003, 64 << 20];
@@ -16,18 +17,18 @@ fn patterns_on_the_gpu_are_those_of_the_host() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
     for size in SIZES {
-        let pattern = Pattern { size, seed: 77, iteration: 2 };
+        let pattern = Pattern { size: Bytes(size), seed: 77, iteration: 2 };
         let buffer = Buffer::new(&device, size).unwrap();
         let mut bytes = vec![0; size as usize];
         kernels::fill(&stream, &buffer, 0, &pattern, 3).unwrap();
         stream.to_host(&mut bytes, &buffer, 0).unwrap();
         stream.wait().unwrap();
-        assert_eq!(pattern::check(&bytes, &pattern, 3).wrong, 0, "{size} bytes filled by the GPU");
+        assert_eq!(pattern::check(&bytes, &pattern, 3).wrong, Bytes::ZERO, "{size} bytes filled by the GPU");
 
         kernels::poison(&stream, &buffer, 0, &pattern, 3).unwrap();
         assert_eq!(
             kernels::check(&stream, &buffer, 0, &pattern, 3).unwrap().wrong,
-            size,
+            Bytes(size),
             "every poisoned byte is wrong"
         );
 
@@ -37,7 +38,7 @@ fn patterns_on_the_gpu_are_those_of_the_host() {
         stream.to_device(&buffer, 0, &bytes).unwrap();
         stream.wait().unwrap();
         let checked = kernels::check(&stream, &buffer, 0, &pattern, 3).unwrap();
-        assert_eq!((checked.verified, checked.wrong, checked.first_wrong), (size, 1, Some(at)));
+        assert_eq!((checked.verified, checked.wrong, checked.first_wrong), (Bytes(size), Bytes(1), Some(at)));
     }
 }
 
@@ -47,16 +48,16 @@ fn wrong_elements_are_found_in_every_type() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
     for datatype in Datatype::ALL {
-        let width = u64::from(datatype.bytes());
+        let width = datatype.bytes().0;
         let values = Values::new(&stream, *datatype, Some(Reduction::Sum), 4, 9).unwrap();
         let buffer = Buffer::new(&device, 1_000 * width).unwrap();
         let part = Part { at: 0, count: 1_000, offset: 5, first: 2, many: 1 };
         kernels::write_values(&stream, &buffer, &values, &part).unwrap();
         let checked = kernels::check_values(&stream, &buffer, &values, &part).unwrap();
-        assert_eq!((checked.verified, checked.wrong), (1_000 * width, 0), "{datatype}");
+        assert_eq!((checked.verified, checked.wrong), (Bytes(1_000 * width), Bytes::ZERO), "{datatype}");
         for wrong in [Part { first: 1, ..part }, Part { offset: 6, ..part }, Part { many: 2, ..part }] {
             let checked = kernels::check_values(&stream, &buffer, &values, &wrong).unwrap();
-            assert!(checked.wrong > 300 * width, "{datatype}: {wrong:?}: {checked:?}");
+            assert!(checked.wrong > Bytes(300 * width), "{datatype}: {wrong:?}: {checked:?}");
         }
         let mut bytes = vec![0; (1_000 * width) as usize];
         stream.to_host(&mut bytes, &buffer, 0).unwrap();
@@ -65,7 +66,7 @@ fn wrong_elements_are_found_in_every_type() {
         stream.to_device(&buffer, 0, &bytes).unwrap();
         stream.wait().unwrap();
         let checked = kernels::check_values(&stream, &buffer, &values, &part).unwrap();
-        assert_eq!((checked.wrong, checked.first_wrong), (width, Some(700 * width)), "{datatype}");
+        assert_eq!((checked.wrong, checked.first_wrong), (Bytes(width), Some(700 * width)), "{datatype}");
     }
 }
 
@@ -107,7 +108,7 @@ fn kernels_and_copies_have_their_speeds() {
     let copies = copies::measure(0, &peers).unwrap();
     println!("copies of {}: {copies:.1?}", device.name());
     let size = 4_u64 << 30;
-    let pattern = Pattern { size, seed: 1, iteration: 1 };
+    let pattern = Pattern { size: Bytes(size), seed: 1, iteration: 1 };
     let buffer = Buffer::new(&device, size).unwrap();
     kernels::fill(&stream, &buffer, 0, &pattern, 0).unwrap();
     for _ in 0..3 {
@@ -118,7 +119,7 @@ fn kernels_and_copies_have_their_speeds() {
         let checked = kernels::check(&stream, &buffer, 0, &pattern, 0).unwrap();
         let speed = |time: std::time::Duration| size as f64 / time.as_secs_f64() / 1e9;
         println!("4 GiB: fill {:.0} GB/s, check {:.0} GB/s", speed(filled), speed(begin.elapsed()));
-        assert_eq!(checked.wrong, 0);
+        assert_eq!(checked.wrong, Bytes::ZERO);
     }
 }
 

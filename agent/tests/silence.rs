@@ -17,7 +17,7 @@ use railgauge_wire::{
     message::Ask,
     step::{Step, Window},
     terms::{LinkLayer, Op, TestMetric},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 const ADDRESSES: [&str; 2] = ["10.213.79.1", "10.213.79.2"];
@@ -92,7 +92,7 @@ fn a_link_between_hosts_is_ethernet_on_the_interface_that_carries_it() {
     for end in [near, far] {
         assert_eq!((end.device.as_str(), end.link_layer, end.rate_gbps), ("rg0", LinkLayer::Ethernet, None));
     }
-    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, Bytes::ZERO);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_link_that_falls_silent_is_an_error_in_seconds() {
     let Some(cable) = Cable::new("s") else { return };
     for op in [Op::Write, Op::Read] {
         let mut pair = cable.agents().linked(|spec| spec.address = None, 2, 65_536);
-        pair.responder.ask(step(Step::Serve { op, metric: TestMetric::Bandwidth, size: 65_536 })).unwrap();
+        pair.responder.ask(step(Step::Serve { op, metric: TestMetric::Bandwidth, size: Bytes(65_536) })).unwrap();
         let long = Step::Time(timing(op, TestMetric::Bandwidth, 65_536, Window::Duration(Nanoseconds::from_secs(60))));
         let running = pair.initiator.post(Ask::Step { link: LINK, step: long, limit_ms: 60_000 });
         std::thread::sleep(Duration::from_millis(200));

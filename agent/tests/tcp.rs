@@ -18,7 +18,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Step, Stepped, Timing, Window},
     terms::{Carrier, LinkLayer, Op, TestMetric},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 const MS: Nanoseconds = Nanoseconds::from_millis(1);
@@ -40,7 +40,7 @@ fn every_byte_of_every_stream_is_verified() {
     for (iteration, (op, size)) in
         (1..).zip([(Op::Write, 100_000), (Op::Read, 99_999), (Op::Send, 1), (Op::Write, 4096), (Op::Read, 8)])
     {
-        let wanted = Checked { verified: 3 * size, wrong: 0, first_wrong: None };
+        let wanted = Checked { verified: Bytes(3 * size), wrong: Bytes::ZERO, first_wrong: None };
         assert_eq!(pair.verify(op, size, iteration), wanted, "{op} {size}");
     }
 }
@@ -50,21 +50,21 @@ fn one_flipped_bit_is_caught() {
     let initiator = Agent::greeted(command().env("RAILGAUGE_FAULT", "flip-bit"));
     let mut pair = Pair { initiator, responder: Agent::start() }.linked(|_| (), 2, 65_536);
     let checked = pair.verify(Op::Write, 65_536, 1);
-    assert_eq!(checked, Checked { verified: 131_072, wrong: 2, first_wrong: Some(32_768) });
+    assert_eq!(checked, Checked { verified: Bytes(131_072), wrong: Bytes(2), first_wrong: Some(32_768) });
     // The responder's agent is sound, so what it sends is.
-    assert_eq!(pair.verify(Op::Read, 65_536, 2).wrong, 0);
+    assert_eq!(pair.verify(Op::Read, 65_536, 2).wrong, Bytes::ZERO);
 }
 
 #[test]
 fn without_a_transfer_the_check_fails() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
-    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
-    let pattern = railgauge_wire::step::Pattern { size: 4096, seed: 42, iteration: 2 };
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, Bytes::ZERO);
+    let pattern = railgauge_wire::step::Pattern { size: Bytes(4096), seed: 42, iteration: 2 };
     pair.responder.ask(step(Step::Poison(pattern))).unwrap();
     let Ok(Answer::Stepped(Stepped::Checked(checked))) = pair.responder.ask(step(Step::Check(pattern))) else {
         panic!()
     };
-    assert_eq!(checked.wrong, 4096);
+    assert_eq!(checked.wrong, Bytes(4096));
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         let timing = Timing { warm_up: MS * 20, bidirectional, ..timing(op, TestMetric::Bandwidth, size, window) };
         let (near, far) = pair.time(timing);
         let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
-        assert_eq!((near.bytes, near.operations * size), (far.bytes, near.bytes), "{what}");
+        assert_eq!((near.bytes, Bytes(near.operations * size)), (far.bytes, near.bytes), "{what}");
         assert!(
-            near.bytes > 0
+            near.bytes > Bytes::ZERO
                 && near.cpu > Nanoseconds::ZERO
                 && far.cpu > Nanoseconds::ZERO
                 && far.elapsed > Nanoseconds::ZERO,
@@ -98,13 +98,13 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         match window {
             Window::Duration(wanted) => {
                 assert!((wanted..wanted + MS * 1_000).contains(&near.elapsed), "{what}");
-                assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{what}");
+                assert!(near.slices.len() >= 2 && near.slices.iter().copied().sum::<Bytes>() <= near.bytes, "{what}");
             }
             Window::Iterations(_) => assert_eq!(near.operations, 200, "{what}"),
             Window::Adaptive { .. } => assert!(near.interval.is_some_and(|half| half <= 0.5), "{what}"),
         }
     }
-    assert_eq!(pair.verify(Op::Write, 1 << 20, 9).wrong, 0);
+    assert_eq!(pair.verify(Op::Write, 1 << 20, 9).wrong, Bytes::ZERO);
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
             let timing = Timing { only, warm_up: MS * 10, ..timing(op, TestMetric::Bandwidth, 65_536, window) };
             let (near, far) = pair.time(timing);
             let what = format!("{op} {only:?}: {near:?} {far:?}");
-            assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{what}");
+            assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<Bytes>(), near.bytes, "{what}");
             assert_eq!((near.bytes, far.bytes, far.lanes.len()), (near.bytes, near.bytes, 0), "{what}");
             for (number, lane) in (0..).zip(&near.lanes) {
-                assert_eq!(lane.bytes > 0, only.is_none_or(|only| only == number), "{what}");
+                assert_eq!(lane.bytes > Bytes::ZERO, only.is_none_or(|only| only == number), "{what}");
             }
             ports.push(near.lanes.iter().map(|lane| lane.source_port).collect::<Vec<_>>());
         }
@@ -128,7 +128,7 @@ fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
     let first = &ports[0];
     assert!(ports.iter().all(|later| later == first), "a stream keeps its port: {ports:?}");
     assert!(matches!(first[..], [Some(SourcePort::Tcp(a)), Some(SourcePort::Tcp(b)), Some(_)] if a != b), "{first:?}");
-    assert_eq!(pair.verify(Op::Write, 65_536, 9).wrong, 0);
+    assert_eq!(pair.verify(Op::Write, 65_536, 9).wrong, Bytes::ZERO);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn latency_counts_every_sample() {
     for (op, size) in [(Op::Write, 1), (Op::Send, 8), (Op::Read, 4096)] {
         let (near, far) = pair.time(timing(op, TestMetric::Latency, size, Window::Iterations(500)));
         let latency = near.latency.clone().unwrap();
-        assert_eq!((near.operations, near.bytes, latency.samples), (500, 500 * size, 500));
+        assert_eq!((near.operations, near.bytes, latency.samples), (500, Bytes(500 * size), 500));
         assert_eq!(latency.histogram.iter().map(|bucket| bucket.1).sum::<u64>(), 500);
         assert!(
             latency.min > Nanoseconds::ZERO
@@ -147,7 +147,7 @@ fn latency_counts_every_sample() {
         );
         let trips = if op == Op::Read { 1.0 } else { 2.0 };
         assert!((latency.mean.0 * trips * 500.0 / near.elapsed.as_f64() - 1.0).abs() < 0.01, "{near:?}");
-        assert!(far.bytes > 0 && far.latency.is_none());
+        assert!(far.bytes > Bytes::ZERO && far.latency.is_none());
     }
     let (near, _) = pair.time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 120)));
     assert!((MS * 120..MS * 200).contains(&near.elapsed) && near.slices.len() == 1, "{near:?}");
@@ -170,9 +170,9 @@ fn polling_and_dram_buffers_work_too() {
         Err(failure) => assert_eq!((failure.stage, failure.kind), (Stage::Open, Kind::Unsupported), "{failure}"),
         Ok(_) => {
             pair.open(change, 1, 65_536).unwrap();
-            assert_eq!(pair.verify(Op::Write, 65_535, 1).wrong, 0);
+            assert_eq!(pair.verify(Op::Write, 65_535, 1).wrong, Bytes::ZERO);
             let (near, _) = pair.time(timing(Op::Write, TestMetric::Bandwidth, 65_536, Window::Duration(MS * 100)));
-            assert!(near.bytes > 0);
+            assert!(near.bytes > Bytes::ZERO);
         }
     }
 }
@@ -185,7 +185,7 @@ fn the_congestion_control_is_the_one_that_was_asked_for() {
     for end in [near, far] {
         assert_eq!(end.settings["congestion_control"], "reno");
     }
-    assert_eq!(pair.verify(Op::Write, 4096, 2).wrong, 0);
+    assert_eq!(pair.verify(Op::Write, 4096, 2).wrong, Bytes::ZERO);
     for role in [Role::Initiator, Role::Responder] {
         let mut spec = spec(role, 1, 4096);
         spec.knobs.congestion_control = Some("nonesuch".into());
@@ -204,7 +204,7 @@ fn what_tcp_cannot_do_is_said_and_leaves_the_link_whole() {
     let failure =
         pair.initiator.ask(step(Step::Time(timing(Op::Write, TestMetric::Latency, 8192, Window::Iterations(1)))));
     assert!(failure.unwrap_err().cause.contains("8192 bytes do not fit"));
-    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, Bytes::ZERO);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn two_passes_that_do_not_match_are_refused() {
 fn stop_without_a_pass_answers_at_once() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     let took = (0..5).map(|_| {
-        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 64 };
+        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(64) };
         assert_eq!(pair.responder.ask(step(serve)), Ok(Answer::Done));
         let start = Instant::now();
         assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }), Ok(Answer::Stepped(Stepped::Done)));
@@ -248,20 +248,20 @@ fn several_threads_are_one_link() {
     assert_eq!((near.settings["threads"].as_str(), near.transport), ("2", Carrier::Tcp));
     for op in [Op::Write, Op::Read] {
         let checked = pair.verify(op, 65_536, 1);
-        assert_eq!((checked.verified, checked.wrong), (3 * 65_536, 0));
+        assert_eq!((checked.verified, checked.wrong), (Bytes(3 * 65_536), Bytes::ZERO));
         let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 65_536, Window::Iterations(100)));
-        assert_eq!((near.operations, near.bytes), (300, 300 * 65_536));
+        assert_eq!((near.operations, near.bytes), (300, Bytes(300 * 65_536)));
         assert_eq!(far.bytes, near.bytes);
         let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 4096, Window::Duration(MS * 250)));
         assert!(
             near.bytes == far.bytes && (MS * 250..MS * 2_000).contains(&near.elapsed) && near.cpu > Nanoseconds::ZERO,
             "{near:?}"
         );
-        assert!(near.slices.len() >= 2 && near.slices.iter().sum::<u64>() <= near.bytes, "{near:?}");
+        assert!(near.slices.len() >= 2 && near.slices.iter().copied().sum::<Bytes>() <= near.bytes, "{near:?}");
     }
     let alone = Timing { only: Some(2), ..timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(10)) };
     let (near, _) = pair.time(alone);
-    assert_eq!(near.lanes.iter().map(|lane| lane.bytes).collect::<Vec<_>>(), [0, 0, 40_960], "{near:?}");
+    assert_eq!(near.lanes.iter().map(|lane| lane.bytes).collect::<Vec<_>>(), [0, 0, 40_960].map(Bytes), "{near:?}");
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn ends_of_different_numbers_of_threads_do_not_join() {
 #[test]
 fn a_link_that_is_closed_under_a_measurement_ends_it() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
-    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 65_536 };
+    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(65_536) };
     pair.responder.ask(step(serve)).unwrap();
     let running = pair.initiator.post(step(Step::Time(timing(
         Op::Write,
@@ -310,7 +310,7 @@ fn a_step_gives_up_at_its_limit() {
 #[test]
 fn a_killed_peer_is_an_error_in_time() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
-    let serve = Step::Serve { op: Op::Read, metric: TestMetric::Bandwidth, size: 65_536 };
+    let serve = Step::Serve { op: Op::Read, metric: TestMetric::Bandwidth, size: Bytes(65_536) };
     pair.responder.ask(step(serve)).unwrap();
     let running = pair.initiator.post(step(Step::Time(timing(
         Op::Read,
@@ -330,7 +330,7 @@ fn a_killed_peer_is_an_error_in_time() {
 fn losing_the_controller_ends_a_measurement_that_spins() {
     let poll = |spec: &mut railgauge_wire::link::LinkSpec| spec.knobs.completion = Some(Completion::Poll);
     let mut pair = Pair::new().linked(poll, 2, 4096);
-    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: 64 };
+    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: Bytes(64) };
     pair.responder.ask(step(serve)).unwrap();
     pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 9_000)))));
     std::thread::sleep(Duration::from_millis(100));
@@ -364,7 +364,7 @@ fn strangers_are_dropped_and_disturb_nobody() {
         let _ = stranger.read_to_end(&mut bytes);
         assert!(bytes.is_empty());
     }
-    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, 0);
+    assert_eq!(pair.verify(Op::Write, 4096, 1).wrong, Bytes::ZERO);
     assert!(TcpStream::connect((address.as_str(), port)).is_err(), "the port is still open after the link was joined");
 }
 
@@ -408,7 +408,7 @@ fn several_links_of_one_agent_measure_at_once() {
     }
     let start = Instant::now();
     for link in 0..4u64 {
-        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: 4096 };
+        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(4096) };
         pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
         let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(MS * 600)));
         runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));

@@ -19,7 +19,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 const MS: Nanoseconds = Nanoseconds::from_millis(1);
@@ -61,7 +61,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
         gpu_path: None,
         qps,
         threads: 1,
-        max_size,
+        max_size: Bytes(max_size),
         token: "0123456789abcdef0123456789abcdef".into(),
         knobs: knobs.clone(),
     }
@@ -69,7 +69,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
 
 fn timing(op: Op, metric: TestMetric, size: u64) -> Timing {
     let window = Window::Duration(MS * 300);
-    Timing { op, metric, size, window, warm_up: MS * 50, start_at: None, bidirectional: false, only: None }
+    Timing { op, metric, size: Bytes(size), window, warm_up: MS * 50, start_at: None, bidirectional: false, only: None }
 }
 
 fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {
@@ -136,13 +136,13 @@ impl Pair {
 
     /// Moves the pattern once, and compares it.
     fn verified(&mut self, op: Op, metric: TestMetric, size: u64, iteration: u64) -> Result<Checked, Failure> {
-        let pattern = Pattern { size, seed: 42, iteration };
+        let pattern = Pattern { size: Bytes(size), seed: 42, iteration };
         let (source, sink) = if op.pulls() { (1, 0) } else { (0, 1) };
         self.step(source, Step::Fill(pattern))?;
         self.step(sink, Step::Poison(pattern))?;
         let served = matches!(op, Op::Send | Op::WriteImm);
         if served {
-            self.step(1, Step::Serve { op, metric, size })?;
+            self.step(1, Step::Serve { op, metric, size: Bytes(size) })?;
         }
         self.step(0, Step::Transfer { op, pattern })?;
         if served {
@@ -155,8 +155,8 @@ impl Pair {
     }
 
     fn timed(&mut self, timing: Timing) -> Result<[Measurement; 2], Failure> {
-        let Timing { op, metric, size, .. } = timing;
-        self.step(1, Step::Serve { op, metric, size })?;
+        let Timing { op, metric, size: Bytes(size), .. } = timing;
+        self.step(1, Step::Serve { op, metric, size: Bytes(size) })?;
         let measured = self.step(0, Step::Time(timing));
         let served = self.stop();
         match (measured?, served?) {
@@ -171,15 +171,19 @@ impl Pair {
     }
 
     fn case_of(&mut self, timing: Timing) -> [Measurement; 2] {
-        let Timing { op, metric, size, .. } = timing;
-        let right = Checked { verified: size * queue_pairs(&self.opened[0].endpoint), wrong: 0, first_wrong: None };
+        let Timing { op, metric, size: Bytes(size), .. } = timing;
+        let right = Checked {
+            verified: Bytes(size * queue_pairs(&self.opened[0].endpoint)),
+            wrong: Bytes::ZERO,
+            first_wrong: None,
+        };
         assert_eq!(self.verified(op, metric, size, 1).unwrap(), right, "{op} {metric} {size} before");
         let measured = self.timed(timing).unwrap_or_else(|failure| panic!("{op} {metric} {size}: {failure}"));
         assert_eq!(self.verified(op, metric, size, 2).unwrap(), right, "{op} {metric} {size} after");
         let [initiator, responder] = &measured;
         assert!(initiator.operations > 0 && initiator.elapsed > Nanoseconds::ZERO, "{initiator:?}");
-        assert_eq!(initiator.bytes, initiator.operations * size);
-        let gbps = initiator.bytes as f64 * 8.0 / initiator.elapsed.as_f64();
+        assert_eq!(initiator.bytes, Bytes(initiator.operations * size));
+        let gbps = initiator.bytes.bits() / initiator.elapsed.as_f64();
         let us = |ns: u64| ns as f64 / 1e3;
         match &initiator.latency {
             None => println!(
@@ -310,9 +314,9 @@ fn every_queue_pair_tells_its_part_and_one_can_carry_all_of_it() {
             (Some(2), Window::Iterations(100)),
         ] {
             let [near, _] = pair.case_of(Timing { only, window, ..timing(op, TestMetric::Bandwidth, 16_384) });
-            assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<u64>(), near.bytes, "{op}: {near:?}");
+            assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<Bytes>(), near.bytes, "{op}: {near:?}");
             for (number, lane) in (0..).zip(&near.lanes) {
-                assert_eq!(lane.bytes > 0, only.is_none_or(|only| only == number), "{op} {only:?}: {near:?}");
+                assert_eq!(lane.bytes > Bytes::ZERO, only.is_none_or(|only| only == number), "{op} {only:?}: {near:?}");
                 let port = 49_157 + u16::try_from(number).unwrap();
                 assert_eq!(lane.source_port, Some(SourcePort::PredictedUdp(port)), "{op}: {near:?}");
             }
@@ -398,7 +402,7 @@ fn mistakes_and_missing_things_are_failures_in_words() {
     assert!(failure.cause.contains("GID index 99") && failure.cause.contains("RoCE v2"), "{failure}");
     let failure = refused(3, &|spec| spec.knobs.depth = Some(1 << 30));
     assert!(failure.kind == Kind::Unsupported && failure.cause.contains("depth"), "{failure}");
-    let failure = refused(4, &|spec| spec.max_size = 1 << 50);
+    let failure = refused(4, &|spec| spec.max_size = Bytes(1 << 50));
     assert!(failure.cause.contains("memory"), "{failure}");
     let failure = refused(5, &|spec| spec.knobs.huge_pages = Some(true));
     assert!(failure.remedy.unwrap().commands()[0].command.contains("nr_hugepages"));

@@ -75,7 +75,10 @@ mod tests {
         results::{Objection, Objections},
         verdict::Reason,
     };
-    use railgauge_wire::failure::{Failure, Kind, Stage};
+    use railgauge_wire::{
+        failure::{Failure, Kind, Stage},
+        unit::Bytes,
+    };
 
     fn failure(cause: &str) -> Failure {
         Failure::new(Stage::Open, Kind::Configuration, cause).at("gpu1")
@@ -109,7 +112,7 @@ mod tests {
             link: String::new(),
             variant: String::new(),
             op: String::new(),
-            size_bytes: 8,
+            size_bytes: Bytes(8),
             qps: 1,
             src_host: String::new(),
             src_rail: 0,

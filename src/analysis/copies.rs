@@ -1,6 +1,6 @@
 //! Copies between hosts and their GPUs beside what the GPUs' slots carry at best.
 
-use railgauge_wire::{copies::Copies, facts::Gpu};
+use railgauge_wire::{copies::Copies, facts::Gpu, unit::GigabytesPerSecond};
 
 use super::{
     ceiling::{Pcie, nvlink},
@@ -43,27 +43,27 @@ fn best(gpu: &Gpu) -> Option<(f64, f64)> {
 
 fn describe(copies: &Copies, gpu: Option<&Gpu>) -> (String, String) {
     let best = gpu.and_then(best);
-    let of = |value: f64, best: Option<f64>, what: &str| {
-        best.map_or_else(String::new, |best| format!(" ({:.0} % of its {what})", value / best * 100.0))
+    let of = |value: GigabytesPerSecond, best: Option<f64>, what: &str| {
+        best.map_or_else(String::new, |best| format!(" ({:.0} % of its {what})", value.0 / best * 100.0))
     };
-    let share = |value: f64, best: Option<f64>| of(value, best, "slot");
+    let share = |value: GigabytesPerSecond, best: Option<f64>| of(value, best, "slot");
     let links = gpu.and_then(nvlink).map(|gbps| gbps / 8.0);
     let mut text = format!(
         "GPU {}: copies to it {} GB/s{}, from it {} GB/s{}, on it {} GB/s",
         copies.gpu,
-        number(copies.to_gpu),
+        number(copies.to_gpu.0),
         share(copies.to_gpu, best.map(|best| best.0)),
-        number(copies.from_gpu),
+        number(copies.from_gpu.0),
         share(copies.from_gpu, best.map(|best| best.1)),
-        number(copies.on_gpu),
+        number(copies.on_gpu.0),
     );
     for (peer, speed) in &copies.to_peers {
-        text.push_str(&format!(", to GPU {peer} {} GB/s{}", number(*speed), of(*speed, links, "NVLinks")));
+        text.push_str(&format!(", to GPU {peer} {} GB/s{}", number(speed.0), of(*speed, links, "NVLinks")));
     }
     let slow = |(way, value, best): (&str, f64, f64)| {
         (value < SLOW * best).then(|| format!("{way} at {} of {} GB/s", number(value), number(best)))
     };
-    let ways = best.map(|best| [("to it", copies.to_gpu, best.0), ("from it", copies.from_gpu, best.1)]);
+    let ways = best.map(|best| [("to it", copies.to_gpu.0, best.0), ("from it", copies.from_gpu.0, best.1)]);
     let slow: Vec<String> = ways.into_iter().flatten().filter_map(slow).collect();
     if slow.is_empty() {
         return (text, String::new());
@@ -85,8 +85,15 @@ mod tests {
     }
 
     fn copies(to_gpu: f64) -> Copies {
-        let to_peers = vec![(1, 370.0)];
-        Copies { gpu: 0, pci: String::new(), to_gpu, from_gpu: 55.4, on_gpu: 2043.0, to_peers }
+        let to_peers = vec![(1, GigabytesPerSecond(370.0))];
+        Copies {
+            gpu: 0,
+            pci: String::new(),
+            to_gpu: GigabytesPerSecond(to_gpu),
+            from_gpu: GigabytesPerSecond(55.4),
+            on_gpu: GigabytesPerSecond(2043.0),
+            to_peers,
+        }
     }
 
     #[test]
@@ -94,7 +101,8 @@ mod tests {
         let (text, caution) = describe(&copies(55.5), Some(&gpu(16)));
         assert!(text.starts_with("GPU 0: copies to it 55.50 GB/s (92 % of its slot)"), "{text}");
         assert!(text.ends_with("to GPU 1 370.0 GB/s") && caution.is_empty(), "{text} {caution}");
-        let linked = Gpu { nvlinks: Some(18), nvlink_mbps: Some(26_562), ..gpu(16) };
+        let linked =
+            Gpu { nvlinks: Some(18), nvlink_mbps: Some(railgauge_wire::unit::MegabytesPerSecond(26_562)), ..gpu(16) };
         let (text, _) = describe(&copies(55.5), Some(&linked));
         assert!(text.ends_with("to GPU 1 370.0 GB/s (82 % of its NVLinks)"), "{text}");
     }

@@ -10,7 +10,10 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_stats::{rank::mann_whitney, robust::median};
-use railgauge_wire::terms::{Better, Metric, Transport};
+use railgauge_wire::{
+    terms::{Better, Metric, Transport},
+    unit::Bytes,
+};
 
 use super::{
     outliers::{Link, OfTest, Outliers},
@@ -179,7 +182,7 @@ fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
 }
 
 /// What sets values apart that cannot be compared: size, queue pairs, environment.
-type Cell<'a> = (u64, u32, &'a str);
+type Cell<'a> = (Bytes, u32, &'a str);
 
 /// The median of each cell, of values that may be trusted.
 fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<Cell<'a>, f64> {

@@ -9,7 +9,10 @@ use polars::prelude::{
     PolarsError, QuantileMethod, SerReader, Series, col, lit, when,
 };
 use railgauge_model::{border::text::path_text, files};
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 
 use super::row::{Phase, Row};
 
@@ -113,7 +116,7 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         column!("value", |row| row.value),
         column!("better", |row| row.better.word()),
         column!("n", |row| row.n),
-        column!("size_bytes", |row| row.size_bytes),
+        column!("size_bytes", |row| row.size_bytes.0),
         column!("ranks", |row| row.ranks),
         column!("qps", |row| row.qps),
         column!("transport", |row| row.transport.as_str()),
@@ -240,7 +243,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             value: next!(value),
             better: Better::from_word(better).ok_or_else(|| word("better", better))?,
             n: next!(n?),
-            size_bytes: next!(size_bytes?),
+            size_bytes: Bytes(next!(size_bytes?)),
             ranks: next!(ranks?),
             qps: next!(qps?),
             transport: next!(transport?).to_owned(),
@@ -273,7 +276,7 @@ pub struct Spread {
     /// Metric.
     pub metric: Metric,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// The cases' [`Mark::variant`].
     pub variant: u32,
     /// Links, measured or not.
@@ -348,7 +351,7 @@ pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameEr
             Some(Spread {
                 test: test.get(row)?.to_owned(),
                 metric: Metric::from_word(metric.get(row)?)?,
-                size_bytes: size.get(row)?,
+                size_bytes: Bytes(size.get(row)?),
                 variant: variant.get(row)?,
                 links: links.get(row)?,
                 measured: measured.get(row)?,

@@ -103,13 +103,15 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
         return vec![at(host, Lack::Link)];
     }
     // What a group moved follows from its operations; a pair counts its bytes.
-    let counted = measured.bytes > 0 || !case.flow.members.is_empty();
+    let counted = !measured.bytes.is_zero() || !case.flow.members.is_empty();
     if measured.elapsed.is_zero() || measured.operations == 0 || !counted {
         let Measurement { elapsed, operations, bytes, .. } = *measured;
         return vec![at(host, Lack::Window { operations, bytes, elapsed })];
     }
-    let arrived =
-        sample.responder.as_ref().is_some_and(|end| !end.elapsed.is_zero() && end.operations > 0 && end.bytes > 0);
+    let arrived = sample
+        .responder
+        .as_ref()
+        .is_some_and(|end| !end.elapsed.is_zero() && end.operations > 0 && !end.bytes.is_zero());
     if responder_counts(result) && !arrived {
         return vec![at(&case.flow.to.host, Lack::Responder)];
     }

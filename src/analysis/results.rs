@@ -13,6 +13,7 @@ use railgauge_wire::{
     failure::{Failure, Kind},
     remedy::Remedy,
     terms::{Algorithm, Carrier, Transport},
+    unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +126,7 @@ impl CaseResult<'_> {
     pub fn checked(&self) -> (u64, u64) {
         self.samples.iter().fold((0_u64, 0_u64), |(verified, wrong), (_, sample)| {
             // What an agent claims may be anything, and must not end the report.
-            (verified.saturating_add(sample.checked.verified), wrong.saturating_add(sample.checked.wrong))
+            (verified.saturating_add(sample.checked.verified.0), wrong.saturating_add(sample.checked.wrong.0))
         })
     }
 
@@ -206,7 +207,7 @@ impl CaseResult<'_> {
     fn is_unverified(&self, sample: &Sample) -> bool {
         let (cell, flow) = (&self.case.cell, &self.case.flow);
         let least = match flow.members.is_empty() {
-            true => cell.size.max(1).saturating_mul(2 * u64::from(cell.qps.max(1))),
+            true => cell.size.max(Bytes(1)).saturating_mul(2 * u64::from(cell.qps.max(1))),
             false => plausible::verified(cell.op, cell.size, flow.ranks()),
         };
         sample.checked.verified < least
@@ -304,7 +305,7 @@ pub(super) fn measures(case: &Case, test: &Test) -> bool {
 pub(super) fn measures_on_any(case: &Case, test: &Test) -> bool {
     let cell = &case.cell;
     let wants = (test.op, test.metric, test.transport, test.service, test.memory);
-    let size = if test.op.is_atomic() { cell.size == 8 } else { test.sizes.contains(&cell.size) };
+    let size = if test.op.is_atomic() { cell.size == Bytes(8) } else { test.sizes.contains(&cell.size) };
     wants == (cell.op, cell.metric, cell.transport, cell.service, cell.memory) && size
 }
 
@@ -359,7 +360,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
 /// How much a try of a repeat counts beside others.
 fn weight(attempt: &Try) -> u8 {
     match &attempt.result {
-        Ok(sample) if sample.checked.wrong > 0 => 2,
+        Ok(sample) if !sample.checked.wrong.is_zero() => 2,
         Err(failure) if failure.kind == Kind::Corruption => 2,
         Ok(_) => 1,
         Err(_) => 0,

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a row is part of.
@@ -58,7 +61,7 @@ pub struct Row {
     /// Samples behind the value.
     pub n: u32,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// Ranks of a collective; 2 for a pair.
     pub ranks: u32,
     /// Queue pairs or streams.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::{Case, LinkRecord, Sample};
-use railgauge_wire::{facts::HostFacts, terms::TestMetric};
+use railgauge_wire::{facts::HostFacts, terms::TestMetric, unit::Bytes};
 
 mod arrival;
 mod doubt;
@@ -22,7 +22,7 @@ const WIRE_ALLOWANCE: f64 = 256.0 * 1024.0;
 /// timestamps 14 + 40 + 32; frames on Ethernet are padded to 64 and end with 4 of checksum.
 const ACKNOWLEDGEMENT: f64 = 90.0;
 /// Below this many payload bytes the wire check says nothing: the allowance would be a quarter of them.
-const WIRE_MINIMUM: u64 = 1 << 20;
+const WIRE_MINIMUM: Bytes = Bytes::from_mib(1);
 /// Share of packets that may be lost or sent again before a sample is doubted.
 const LOSS_TOLERANCE: f64 = 1e-3;
 /// Losses that may always happen, whatever their share.
@@ -82,10 +82,10 @@ pub(super) use ends::known_before;
 /// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
-    /// Payload bytes that left.
-    pub sent: u64,
-    /// Payload bytes that arrived.
-    pub received: u64,
+    /// Payload that left.
+    pub sent: Bytes,
+    /// Payload that arrived.
+    pub received: Bytes,
     /// Packets of either kind.
     pub packets: f64,
 }
@@ -93,7 +93,8 @@ pub struct Load {
 /// The loads of both NICs where the flow of a sample is the only one on them.
 pub(super) fn alone(case: &Case, link: &LinkRecord, sample: &Sample) -> (Load, Load) {
     let (moved, packets) = (moved(sample), packets(link, sample));
-    let (source, sink) = (Load { sent: moved, packets, received: 0 }, Load { received: moved, packets, sent: 0 });
+    let (source, sink) =
+        (Load { sent: moved, packets, received: Bytes::ZERO }, Load { received: moved, packets, sent: Bytes::ZERO });
     if case.cell.op.pulls() { (sink, source) } else { (source, sink) }
 }
 
@@ -137,14 +138,14 @@ pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
 }
 
 /// Payload bytes of everything the sample's flow moved, warm-up included.
-pub(super) fn moved(sample: &Sample) -> u64 {
+pub(super) fn moved(sample: &Sample) -> Bytes {
     sample.initiator.moved.unwrap_or(sample.initiator.bytes)
 }
 
 /// Packets this sample took, at least one per operation.
 pub(super) fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
     let measured = &sample.initiator;
-    let bytes = moved(sample) as f64;
+    let bytes = moved(sample).as_f64();
     (bytes / f64::from(link.mtu.max(1))).max(measured.operations as f64).max(1.0)
 }
 
@@ -199,8 +200,8 @@ struct Passed<'a> {
     /// Name of the counter, and bytes.
     seen: Option<(&'static str, u64)>,
     /// Payload bytes of all flows in this direction, and in the other.
-    payload: u64,
-    other_way: u64,
+    payload: Bytes,
+    other_way: Bytes,
 }
 
 impl Passed<'_> {
@@ -211,14 +212,14 @@ impl Passed<'_> {
     /// More than the payload with its headers.
     fn foreign(&self, efficiency: f64, mtu: u32) -> Option<Doubt> {
         let (counter, seen) = self.seen()?;
-        let whole = self.payload as f64 / efficiency;
+        let whole = self.payload.as_f64() / efficiency;
         // What goes the other way on the same NIC is acknowledged, at most packet by packet.
-        let acknowledged = self.other_way as f64 / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
+        let acknowledged = self.other_way.as_f64() / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
         (seen > whole * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| Doubt::ForeignBytes {
             host: self.host.to_owned(),
             way: self.way,
             seen,
-            payload: self.payload as f64,
+            payload: self.payload.as_f64(),
             with_headers: whole,
             counter,
         })
@@ -227,7 +228,7 @@ impl Passed<'_> {
     /// Less than the payload.
     fn missing(&self) -> Option<Doubt> {
         let (counter, seen) = self.seen()?;
-        let payload = self.payload as f64;
+        let payload = self.payload.as_f64();
         (seen < payload * 0.999).then(|| Doubt::OtherWay {
             host: self.host.to_owned(),
             way: self.way,

@@ -9,7 +9,7 @@ use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
     measure::{Latency, Measurement, SLICE},
     terms::{Collective, Metric, Reads, Side},
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{Bytes, Nanoseconds, NanosecondsI64},
 };
 
 use serde::Serialize;
@@ -138,7 +138,7 @@ fn rate(
 
 /// Amount per nanosecond of one end between two moments on its clock.
 fn within(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds), amount: fn(&Measurement) -> f64) -> f64 {
-    let share = bytes_within(end, from, until) / end.bytes.max(1) as f64;
+    let share = bytes_within(end, from, until) / end.bytes.max(Bytes(1)).as_f64();
     amount(end) * share / until.saturating_sub(from).max(Nanoseconds(1)).as_f64()
 }
 
@@ -154,7 +154,7 @@ pub(super) fn bytes_within(end: &Measurement, from: Nanoseconds, until: Nanoseco
     pieces
         .map(|(begin, end, bytes)| {
             let common = end.min(until).saturating_sub(begin.max(from));
-            if end > begin { bytes as f64 * common.as_f64() / (end - begin).as_f64() } else { 0.0 }
+            if end > begin { bytes.as_f64() * common.as_f64() / (end - begin).as_f64() } else { 0.0 }
         })
         .sum()
 }
@@ -165,7 +165,14 @@ mod tests {
 
     fn end(started: u64, elapsed: u64, bytes: u64) -> Measurement {
         let (started, elapsed) = (Nanoseconds(started), Nanoseconds(elapsed));
-        Measurement { started, elapsed, bytes, operations: bytes / 1000, cpu: elapsed, ..Measurement::default() }
+        Measurement {
+            started,
+            elapsed,
+            bytes: Bytes(bytes),
+            operations: bytes / 1000,
+            cpu: elapsed,
+            ..Measurement::default()
+        }
     }
 
     fn sample(initiator: Measurement, responder: Option<Measurement>) -> Sample {
@@ -196,8 +203,8 @@ mod tests {
     #[test]
     fn of_flows_at_once_only_the_common_time_counts() {
         // 100, 200, 300 and 400 MB in slices of 100 ms, and 10 MB in the 50 ms behind them.
-        let slices: Vec<u64> = (1..=4).map(|n| n * 100_000_000).collect();
-        let here = Measurement { slices, bytes: 1_010_000_000, ..end(1_000, 450_000_000, 1_010_000_000) };
+        let slices = (1..=4).map(|n| Bytes(n * 100_000_000)).collect();
+        let here = Measurement { slices, bytes: Bytes(1_010_000_000), ..end(1_000, 450_000_000, 1_010_000_000) };
         let span = |(from, until)| (Nanoseconds(from), Nanoseconds(until));
         let value = |sample: &Sample, here, there| {
             let (here, there) = (span(here), span(there));
@@ -212,7 +219,7 @@ mod tests {
         // The tail behind the last whole slice.
         close(value(&alone, (400_001_000, 450_001_000), (0, 1)), 10e6 * 8.0 / 50e6);
         // The other end counted less in the same time.
-        let there = Measurement { bytes: 500_000_000, ..end(5_000, 500_000_000, 500_000_000) };
+        let there = Measurement { bytes: Bytes(500_000_000), ..end(5_000, 500_000_000, 500_000_000) };
         close(value(&sample(here, Some(there)), (1_000, 450_001_000), (5_000, 450_005_000)), 8.0);
         assert!(of(Metric::Bandwidth, &alone, Direction::Within(None)).is_err());
     }

@@ -306,7 +306,7 @@ mod tests {
     fn requests_have_short_names() {
         assert_eq!(describe(&Ask::Facts), "facts");
         assert_eq!(describe(&Ask::Close { link: 3 }), "close link 3");
-        let pattern = railgauge_wire::step::Pattern { size: 8, seed: 1, iteration: 0 };
+        let pattern = railgauge_wire::step::Pattern { size: railgauge_wire::unit::Bytes(8), seed: 1, iteration: 0 };
         let ask = Ask::Step { link: 4, step: railgauge_wire::step::Step::Check(pattern), limit_ms: 1 };
         assert_eq!(describe(&ask), "check on link 4");
     }

@@ -1,6 +1,9 @@
 //! The facts of a host that can be compared with those of another host, or of another day.
 
-use railgauge_wire::facts::{Bond, Gpu, HostFacts, Interface, PciFunction, RdmaDevice, RdmaPort, Sriov};
+use railgauge_wire::{
+    facts::{Bond, Gpu, HostFacts, Interface, PciFunction, RdmaDevice, RdmaPort, Sriov},
+    unit::Bytes,
+};
 
 /// What of a host a fact is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub enum FactOf<'f> {
     /// A GPU, by its number there.
     Gpu(u32),
     /// Its huge pages of this many bytes.
-    HugePages(u64),
+    HugePages(Bytes),
     /// A module of the kernel.
     Module(&'f str),
     /// A library or program.
@@ -44,7 +47,7 @@ impl Comparable<'_> {
             FactOf::Nic { device, port: None } => format!("{device} {fact}"),
             FactOf::Nic { device, port: Some(port) } => format!("{device} port {port} {fact}"),
             FactOf::Gpu(index) => format!("GPU {index} {fact}"),
-            FactOf::HugePages(bytes) => format!("huge pages of {} KiB", bytes >> 10),
+            FactOf::HugePages(bytes) => format!("huge pages of {} KiB", bytes / Bytes::from_kib(1)),
             FactOf::Module(module) => format!("module {module}"),
         }
     }
@@ -138,7 +141,10 @@ fn machine<'f>(facts: &'f HostFacts, list: &mut List<'f>) {
     list.add("frequency boost", on(cpu.boost));
     list.add("threads per core", on(cpu.smt));
     // To the GiB: what the kernel keeps for itself differs by some MiB on equal machines.
-    list.add("memory", facts.memory_bytes.map(|bytes| format!("{} GiB", bytes.saturating_add(1 << 29) >> 30)));
+    list.add(
+        "memory",
+        facts.memory_bytes.map(|bytes| format!("{} GiB", bytes.saturating_add(Bytes(1 << 29)) / Bytes::from_gib(1))),
+    );
     for pages in &facts.huge_pages {
         list.of(FactOf::HugePages(pages.bytes), "", Some(pages.total.to_string()));
     }
@@ -146,7 +152,7 @@ fn machine<'f>(facts: &'f HostFacts, list: &mut List<'f>) {
     list.add("NUMA balancing", on(facts.numa_balancing));
     list.add(
         "locked memory limit",
-        Some(facts.memlock_bytes.map_or("unlimited".into(), |n| format!("{} KiB", n >> 10))),
+        Some(facts.memlock_bytes.map_or("unlimited".into(), |n| format!("{} KiB", n / Bytes::from_kib(1)))),
     );
     list.add("open files limit", facts.open_files.map(|limit| limit.to_string()));
     list.add("clock source", facts.clock_source.clone());
@@ -257,7 +263,7 @@ fn graphics<'f>(facts: &'f HostFacts, gpu: &'f Gpu, list: &mut List<'f>) {
     add("CUDA", gpu.cuda.clone());
     add("PCIe at best", gpu.pcie_max.map(|(generation, width)| format!("gen {generation} x{width}")));
     add("PCIe width", gpu.pcie.map(|(_, width)| format!("x{width}")));
-    add("memory", gpu.memory_bytes.map(|bytes| format!("{} GiB", (bytes + (1 << 29)) >> 30)));
+    add("memory", gpu.memory_bytes.map(|bytes| format!("{} GiB", (bytes + Bytes(1 << 29)) / Bytes::from_gib(1))));
     add("ECC", on(gpu.ecc));
     add("MIG", on(gpu.mig));
     add("persistence", on(gpu.persistence));

@@ -1,7 +1,7 @@
 use railgauge_model::plan::Plan;
 use railgauge_wire::{
     facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid},
-    unit::NanosecondsI64,
+    unit::{Bytes, GigabitsPerSecond, NanosecondsI64},
 };
 
 use super::*;
@@ -112,7 +112,7 @@ fn gids_of_the_wrong_type_or_reach_are_named() {
 
 #[test]
 fn limits_slots_and_missing_devices_are_named() {
-    let found = one(&cluster(|facts| facts.memlock_bytes = Some(64 << 10)));
+    let found = one(&cluster(|facts| facts.memlock_bytes = Some(Bytes::from_kib(64))));
     assert_eq!(found.check, "locked-memory");
     let found = one(&cluster(|facts| facts.rdma[0].pcie = Some((16.0, 16))));
     assert_eq!(found.what, "mlx5_0: PCIe 16 GT/s x16, but it supports 32 GT/s x16");
@@ -330,7 +330,7 @@ fn what_cannot_be_read_is_not_unmet_where_its_check_is_escalated() {
     let plan = planned("transport = \"verbs\"\n[preflight]\nlink_rate = \"400 Gb/s\"\nescalate = \"link-rate\"\n");
     let mut cluster = cluster(|_| {});
     for facts in cluster.facts.values_mut() {
-        facts.rdma[0].ports[0].rate_gbps = Some(400.0);
+        facts.rdma[0].ports[0].rate_gbps = Some(GigabitsPerSecond(400.0));
     }
     cluster.facts.get_mut("gpu3").expect("gpu3 is one of them").rdma[0].ports[0].rate_gbps = None;
     let findings = judge(&plan, &cluster);

@@ -13,6 +13,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     remedy,
     terms::{LinkLayer, Transport},
+    unit::Bytes,
 };
 
 use super::{
@@ -54,16 +55,16 @@ struct Key {
 pub(super) struct Links {
     /// Tests with equal settings share links: class of each test, by its position in the plan.
     classes: Vec<usize>,
-    /// Largest message of each class, in bytes.
-    largest: Vec<u64>,
+    /// Largest message of each class.
+    largest: Vec<Bytes>,
     idle: HashMap<Key, (Link, u64)>,
     clock: u64,
 }
 
 /// Idle links kept per host. A host keeps its buffers and queue pairs for each of them.
 const IDLE_LINKS: usize = 64;
-/// Buffer bytes of idle links kept per host.
-const IDLE_BYTES: u64 = 512 << 20;
+/// Buffers of idle links kept per host.
+const IDLE_BYTES: Bytes = Bytes::from_mib(512);
 /// How long closing may take before it is given up.
 pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -72,14 +73,14 @@ impl Links {
     pub(super) fn new(plan: &Plan) -> Self {
         let mut classes: Vec<usize> = Vec::new();
         let mut first: Vec<&Test> = Vec::new();
-        let mut largest: Vec<u64> = Vec::new();
+        let mut largest: Vec<Bytes> = Vec::new();
         for test in &plan.tests {
             let class = first.iter().position(|other| shares(other, test)).unwrap_or_else(|| {
                 first.push(test);
-                largest.push(0);
+                largest.push(Bytes::ZERO);
                 first.len() - 1
             });
-            largest[class] = largest[class].max(test.sizes.iter().copied().max().unwrap_or(8));
+            largest[class] = largest[class].max(test.sizes.iter().copied().max().unwrap_or(Bytes(8)));
             classes.push(class);
         }
         Self { classes, largest, idle: HashMap::new(), clock: 0 }
@@ -119,13 +120,13 @@ impl Links {
         self.idle.drain().map(|(_, (link, _))| link).collect()
     }
 
-    /// Largest message a link of this test will carry, in bytes.
-    pub(super) fn largest(&self, test: usize) -> u64 {
+    /// Largest message a link of this test will carry.
+    pub(super) fn largest(&self, test: usize) -> Bytes {
         self.largest[self.classes[test]]
     }
 
     fn crowded(&self, host: &str) -> bool {
-        let (mut links, mut bytes) = (0, 0_u64);
+        let (mut links, mut bytes) = (0, Bytes::ZERO);
         for key in self.idle.keys().filter(|key| touches(key, host)) {
             links += 1;
             bytes = bytes.saturating_add(self.largest[key.class].saturating_mul(u64::from(key.qps)));
@@ -175,8 +176,8 @@ pub(super) struct Wanted<'a> {
     pub flow: &'a Flow,
     /// Queue pairs or streams.
     pub qps: u32,
-    /// Largest message in bytes.
-    pub max_size: u64,
+    /// Largest message.
+    pub max_size: Bytes,
     /// The link's number.
     pub id: LinkId,
     /// Its secret.

@@ -83,7 +83,7 @@ impl Progress {
             }
             Event::Copies { host, copies } => self.tell(&format!(
                 "{host}: GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
-                copies.gpu, copies.to_gpu, copies.from_gpu
+                copies.gpu, copies.to_gpu.0, copies.from_gpu.0
             )),
             Event::Configuring { test, undo } => {
                 let what = if *undo { "undoing the configuration for" } else { "configuring the cluster for" };

@@ -11,7 +11,7 @@ use railgauge_wire::{
     link::{Completion, Footprint, Joining},
     step::Window,
     terms::{GpuPath, Memory, Metric, Op, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 fn read(text: &str) -> Plan {
@@ -156,7 +156,7 @@ group = "right"
         (Op::Write, TestMetric::Bandwidth, Transport::Verbs, Service::Uc)
     );
     assert_eq!((test.memory, test.gpu_path), (Memory::Host, None));
-    assert_eq!(test.sizes, [8, 64, 128, 256, 1024]);
+    assert_eq!(test.sizes, [8, 64, 128, 256, 1024].map(Bytes));
     assert_eq!((test.qps.as_slice(), test.bidirectional, test.repeats, test.verify), (&[1, 4][..], true, 3, false));
     assert_eq!(test.pattern, Pattern::Between("left".into(), "right".into()));
     assert_eq!(test.rails, Rails::Only(vec![0, 1]));
@@ -179,14 +179,17 @@ group = "right"
     assert_eq!((knobs.joining, knobs.congestion_control.as_deref()), (Some(Joining::RdmaCm), None));
     let [floor, peers] = test.expect.as_slice() else { panic!("{:?}", test.expect) };
     assert_eq!((floor.metric, floor.limit), (Metric::Bandwidth, Limit::AtLeast(90.0)));
-    assert_eq!((floor.sizes, floor.rails.as_slice(), floor.group.as_deref()), (Some((64, 128)), &[1][..], None));
+    assert_eq!(
+        (floor.sizes, floor.rails.as_slice(), floor.group.as_deref()),
+        (Some((Bytes(64), Bytes(128))), &[1][..], None)
+    );
     assert_eq!(peers.limit, Limit::WithinPercentOfPeers(10.0));
     assert!(peers.line > floor.line);
 
     // Defaults that have no meaning for the test are left out of it.
     let test = &plan.tests[1];
     assert_eq!(test.name, "send-latency-tcp");
-    assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.service), (&[8][..], &[1][..], Service::Rc));
+    assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.service), (&[Bytes(8)][..], &[1][..], Service::Rc));
     assert_eq!((test.knobs.depth, test.knobs.mtu, test.window), (None, None, Window::Iterations(1000)));
     assert_eq!(test.knobs.congestion_control.as_deref(), Some("cubic"));
     assert_eq!(test.expect[0].limit, Limit::AtMost(50.0));
@@ -201,7 +204,7 @@ fn what_is_left_out_has_its_preset() {
     let test = &plan.tests[0];
     assert_eq!(test.name, "write-bandwidth-verbs");
     assert_eq!((test.transport, test.service, test.memory), (Transport::Verbs, Service::Rc, Memory::Host));
-    assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.repeats), (&[65_536][..], &[1][..], 1));
+    assert_eq!((test.sizes.as_slice(), test.qps.as_slice(), test.repeats), (&[Bytes(65_536)][..], &[1][..], 1));
     assert_eq!((&test.pattern, &test.rails), (&Pattern::Tournament, &Rails::Aligned));
     assert_eq!((test.window, test.warm_up), (Window::Duration(Nanoseconds::from_secs(2)), Duration::from_millis(500)));
     assert_eq!((test.deadline, test.verify), (Duration::from_secs(30), true));

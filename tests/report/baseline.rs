@@ -14,7 +14,7 @@ use railgauge_model::plan::{
     baseline::{Baseline, wanted},
     model::{Expectation, Limit},
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::Scenario;
 
@@ -58,7 +58,7 @@ fn a_baseline_holds_centres_spreads_and_what_they_rest_on() {
     assert_eq!((baseline.runs.len(), baseline.settings.len()), (2, 3));
     let entry = |metric, size| {
         let of = |entry: &&railgauge_model::plan::baseline::Entry| {
-            entry.class.test == "write-bw" && entry.class.metric == metric && entry.class.size_bytes == size
+            entry.class.test == "write-bw" && entry.class.metric == metric && entry.class.size_bytes == Bytes(size)
         };
         baseline.entries.iter().find(of).unwrap()
     };
@@ -144,13 +144,13 @@ fn other_settings_and_unknown_tests_classes_and_hosts_are_inconclusive() {
                 for attempt in journal.tries.iter_mut().filter(|attempt| attempt.case == id) {
                     let sample = attempt.result.as_mut().unwrap();
                     sample.initiator.operations *= 2;
-                    sample.checked.verified /= 2;
+                    sample.checked.verified = sample.checked.verified / 2;
                 }
             };
-            journal.plan.tests.iter_mut().for_each(|test| test.sizes.push(32768));
+            journal.plan.tests.iter_mut().for_each(|test| test.sizes.push(Bytes(32768)));
             for at in 0..journal.cases.len() {
-                if journal.cases[at].cell.size == 65536 {
-                    journal.cases[at].cell.size = 32768;
+                if journal.cases[at].cell.size == Bytes(65536) {
+                    journal.cases[at].cell.size = Bytes(32768);
                     half(journal.cases[at].id, journal);
                 }
             }

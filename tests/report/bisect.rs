@@ -20,6 +20,7 @@ use railgauge_model::{
 use railgauge_wire::{
     failure::{Failure, Kind as FailureKind, Stage},
     terms::{Carrier, LinkLayer},
+    unit::GigabitsPerSecond,
 };
 
 use crate::support::{self, Dice, Scenario};
@@ -61,7 +62,7 @@ impl Cluster {
         }
         // About 300 GB/s, falling with the size of the group.
         let time =
-            case.cell.size as f64 / 300.0 * (hosts.len() as f64).powf(0.03) * if slow { self.longer } else { 1.0 };
+            case.cell.size.as_f64() / 300.0 * (hosts.len() as f64).powf(0.03) * if slow { self.longer } else { 1.0 };
         let p50 = (time * (1.0 + 0.004 * self.dice.normal())) as u64;
         Ok(support::group::sample(case, p50))
     }
@@ -73,7 +74,8 @@ impl Cluster {
             let result = self.measure(&plan, case);
             let mut link = support::group::link();
             if case.flow.members.is_empty() {
-                (link.transport, link.link_layer, link.rate_gbps) = (Carrier::VerbsRc, LinkLayer::RoceV2, Some(200.0));
+                (link.transport, link.link_layer, link.rate_gbps) =
+                    (Carrier::VerbsRc, LinkLayer::RoceV2, Some(GigabitsPerSecond(200.0)));
                 (link.from_device, link.to_device, link.mtu) = ("mlx5_0".into(), "mlx5_0".into(), 4096);
             }
             journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: Some(link.into()), result });

@@ -12,7 +12,7 @@ use railgauge::{
     },
     report,
 };
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::Scenario;
 
@@ -78,7 +78,7 @@ pub(crate) fn compare_runs(
             let mut run = run.clone();
             for reading in &mut run.readings {
                 let case = &run.cases[reading.case as usize];
-                let (link, size) = (case.flow.name(), case.cell.size);
+                let (link, size) = (case.flow.name(), case.cell.size.0);
                 let place = Place { side, day: *day, case: reading.case, link, size, metric: &reading.metric };
                 let factor = by(&place, at).exp();
                 reading.value = match factor.is_nan() {
@@ -236,7 +236,7 @@ fn causes_say_which_metrics_and_sizes_and_improvements_are_drawn() {
         for part in &cause.parts {
             assert_eq!(
                 (part.metric, &part.sizes[..], part.of_sizes),
-                (Metric::Bandwidth, &[65536][..], 2),
+                (Metric::Bandwidth, &[Bytes(65536)][..], 2),
                 "{cause:?}"
             );
             assert!(part.percent.0 > 3.0 && part.percent.1 < 10.0, "{cause:?}");

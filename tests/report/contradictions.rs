@@ -11,7 +11,10 @@ use railgauge::{
     report::draw,
 };
 use railgauge_model::journal::event::{Case, Event, Line, Outcome};
-use railgauge_wire::failure::{self, Failure, Stage};
+use railgauge_wire::{
+    failure::{self, Failure, Stage},
+    unit::Bytes,
+};
 
 use crate::support::{self, Scenario};
 
@@ -160,7 +163,7 @@ fn further_cases_of_other_ports_or_cells_are_named() {
         |case| case.flow.from.rail = 1_000_000_000,
         |case| case.flow.to.host = "gpu900".into(),
         |case| case.flow.to = case.flow.from.clone(),
-        |case| case.cell.size += 1,
+        |case| case.cell.size += Bytes(1),
         |case| case.cell.only = Some(1),
     ];
     for change in changes {
@@ -236,7 +239,7 @@ fn wrong_bytes_in_a_further_case_fail_the_run() {
     assert_eq!(judged(&lines).status, Status::Pass);
     let last = lines.len() - 2;
     let Event::Outcome(outcome) = &mut lines[last].event else { unreachable!() };
-    outcome.result.as_mut().unwrap().checked.wrong = 8;
+    outcome.result.as_mut().unwrap().checked.wrong = Bytes(8);
     let found = judged(&lines);
     assert_eq!((found.status, found.exit_code), (Status::Fail, 1), "{}", found.sentence);
     assert!(found.sentence.starts_with("Wrong bytes arrived in 1 case."), "{}", found.sentence);

@@ -30,9 +30,9 @@ fn carry(journal: &mut Journal, part: impl Fn(&Flow) -> f64) {
         let Ok(sample) = &mut one.result else { continue };
         let end = &mut sample.initiator;
         let less = |of: u64| (of as f64 * part) as u64;
-        (end.bytes, end.operations) = (less(end.bytes), less(end.operations));
+        (end.bytes.0, end.operations) = (less(end.bytes.0), less(end.operations));
         let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
-        lanes.chain(&mut end.slices).for_each(|bytes| *bytes = less(*bytes));
+        lanes.chain(&mut end.slices).for_each(|bytes| bytes.0 = less(bytes.0));
     }
 }
 

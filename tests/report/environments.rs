@@ -22,7 +22,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Metric},
-    unit::{Nanoseconds, NanosecondsF64},
+    unit::{Bytes, MegabytesPerSecond, Nanoseconds, NanosecondsF64},
 };
 
 use crate::support::Dice;
@@ -44,7 +44,7 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).at("h1"));
     }
     // Repeats scatter by 1 %.
-    let p50 = (1e3 * time(algorithm, case.cell.size) * (1.0 + 0.01 * dice.normal())) as u64;
+    let p50 = (1e3 * time(algorithm, case.cell.size.0) * (1.0 + 0.01 * dice.normal())) as u64;
     let latency = Latency {
         samples: 100,
         min: Nanoseconds(p50),
@@ -70,11 +70,11 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         initiator: Measurement {
             elapsed: Nanoseconds(100 * p50),
             operations: 100,
-            bytes: 100 * case.cell.size,
+            bytes: case.cell.size * 100,
             latency: Some(latency),
             ..Measurement::default()
         },
-        checked: Checked { verified: 8 * case.cell.size, wrong: 0, first_wrong: None },
+        checked: Checked { verified: case.cell.size * 8, wrong: Bytes::ZERO, first_wrong: None },
         ranks: (0..4).map(rank).collect(),
         ..Sample::default()
     })
@@ -108,7 +108,7 @@ fn facts() -> HostFacts {
         index,
         name: Some("NVIDIA H200".into()),
         nvlinks: Some(18),
-        nvlink_mbps: Some(26_562),
+        nvlink_mbps: Some(MegabytesPerSecond(26_562)),
         ..Gpu::default()
     };
     HostFacts { hostname: "h1".into(), gpus: (0..4).map(gpu).collect(), ..HostFacts::default() }
@@ -163,7 +163,7 @@ fn standings(journal: &Journal, size: u64) -> Vec<(usize, Option<Shows>, Standin
     let row = |row: &railgauge::analysis::environments::Compared<'_>| {
         (row.environment, row.against.map(|against| against.shows), row.standing)
     };
-    rows.iter().filter(|compared| compared.cell.size == size).map(row).collect()
+    rows.iter().filter(|compared| compared.cell.size == Bytes(size)).map(row).collect()
 }
 
 #[test]

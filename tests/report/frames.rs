@@ -55,7 +55,7 @@ fn the_value_is_the_median_of_the_repeats() {
         .iter()
         .filter(|attempt| attempt.case == 0)
         .map(|attempt| attempt.result.as_ref().unwrap())
-        .map(|sample| sample.initiator.bytes as f64 * 8.0 / sample.initiator.elapsed.as_f64())
+        .map(|sample| sample.initiator.bytes.bits() / sample.initiator.elapsed.as_f64())
         .collect();
     values.sort_by(f64::total_cmp);
     let row = &rows_of(&text)[0];

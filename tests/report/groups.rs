@@ -13,7 +13,7 @@ use railgauge_model::{
     plan::parse,
     schedule::{Inventory, schedule},
 };
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::unit::{Bytes, Nanoseconds};
 
 use crate::support;
 
@@ -74,13 +74,13 @@ fn ranks_bytes_and_operations_that_do_not_fit_the_plan_are_impossible() {
         ("0 of 8 ranks gave", |_, sample| sample.ranks.clear()),
         ("rank 1 speaks for a4", |_, sample| sample.ranks[1].host = "a4".into()),
         ("6 of 8 ranks gave", |_, sample| sample.ranks[1].rank = 0),
-        ("B in 100 operations", |case, sample| sample.initiator.bytes -= case.cell.size),
-        ("B in 100 operations", |_, sample| sample.initiator.bytes = 0),
+        ("B in 100 operations", |case, sample| sample.initiator.bytes = sample.initiator.bytes - case.cell.size),
+        ("B in 100 operations", |_, sample| sample.initiator.bytes = Bytes::ZERO),
         ("operations", |case, sample| {
             sample.initiator.operations *= 3;
-            sample.initiator.bytes = sample.initiator.operations * case.cell.size;
+            sample.initiator.bytes = case.cell.size * sample.initiator.operations;
         }),
-        ("B verified", |_, sample| sample.checked.verified *= 2),
+        ("B verified", |_, sample| sample.checked.verified = sample.checked.verified * 2),
         ("took 400000 ns at most, and the slowest of all", |_, sample| sample.ranks[2].max = Nanoseconds(400_000)),
         ("a median of 400000 ns", |_, sample| sample.ranks[2].p50 = Nanoseconds(400_000)),
     ];
@@ -94,13 +94,14 @@ fn ranks_bytes_and_operations_that_do_not_fit_the_plan_are_impossible() {
 #[test]
 fn a_result_that_was_verified_in_part_is_not_verified() {
     for op in ["all_reduce", "reduce_scatter", "reduce", "all_to_all"] {
-        let (state, code, error) = judged(op, "", |_, sample| sample.checked.verified -= 8);
+        let (state, code, error) =
+            judged(op, "", |_, sample| sample.checked.verified = sample.checked.verified - Bytes(8));
         assert_eq!((state, code), (State::Unverified, 3), "{op}: {error}");
-        let (state, ..) = judged(op, "", |_, sample| sample.checked.verified = 0);
+        let (state, ..) = judged(op, "", |_, sample| sample.checked.verified = Bytes::ZERO);
         assert_eq!(state, State::Unverified, "{op}");
     }
     // A plan that does not ask for it gets none.
     let keys = "verify = false\n[[test.expect]]\nmetric = \"busbw\"\nat_least = \"1 GB/s\"\n";
-    let (state, code, error) = judged("all_reduce", keys, |_, sample| sample.checked.verified = 0);
+    let (state, code, error) = judged("all_reduce", keys, |_, sample| sample.checked.verified = Bytes::ZERO);
     assert_eq!((state, code), (State::Measured, 0), "{error}");
 }

@@ -19,6 +19,7 @@ use railgauge_model::{
     },
     plan::model::{Pattern, Test},
 };
+use railgauge_wire::unit::Bytes;
 
 use crate::support::{self, Scenario};
 
@@ -52,7 +53,7 @@ fn a_whole_journal_is_read() {
     assert_eq!(journal.run_id, "acceptance-20261121T020000Z");
     assert_eq!((journal.hosts.len(), journal.cases.len(), journal.tries.len()), (3, 22, 22));
     assert_eq!((journal.end, journal.damage), (JournalEnd::Finished, vec![]));
-    assert_eq!((journal.tail.length, journal.tail.unended), (text.len() as u64, false));
+    assert_eq!((journal.tail.length, journal.tail.unended), (Bytes::of(text.len()), false));
     assert_eq!(journal.tail.next, text.lines().count() as u64 + 1);
 }
 
@@ -67,7 +68,7 @@ fn a_torn_last_line_is_left_out_and_noted() {
         let journal = read(&text[..cut]).unwrap();
         assert_eq!(journal.tries.len(), 21, "{cut}");
         assert_eq!((&journal.end, &journal.damage), (&JournalEnd::Broken, &vec![]));
-        assert_eq!((journal.tail.length, journal.tail.next), (before as u64, lines as u64 - 1));
+        assert_eq!((journal.tail.length, journal.tail.next), (Bytes::of(before), lines as u64 - 1));
         let note = format!("line {} of the journal was cut off by a crash", lines - 1);
         assert!(journal.notes.last().unwrap().1.starts_with(&note), "{:?}", journal.notes);
     }
@@ -79,7 +80,7 @@ fn a_whole_last_line_without_its_newline_counts() {
     let whole = text.rfind("{\"v\"").unwrap();
     let journal = read(&text[..whole - 1]).unwrap();
     assert_eq!(journal.tries.len(), 22);
-    assert_eq!((journal.tail.length, journal.tail.unended), (whole as u64 - 1, true));
+    assert_eq!((journal.tail.length, journal.tail.unended), (Bytes::of(whole - 1), true));
 }
 
 #[test]
@@ -260,13 +261,13 @@ fn a_plan_or_a_host_that_cannot_be_is_refused_before_anything_is_made_of_it() {
         })
     };
     for (words, change) in [
-        ("299999 sizes", (|test| test.sizes = (1..300_000).collect()) as fn(&mut Test)),
+        ("299999 sizes", (|test| test.sizes = (1..300_000).map(Bytes).collect()) as fn(&mut Test)),
         ("2999 numbers of queue pairs", |test| test.qps = (1..3_000).collect()),
         ("4000000000 repeats", |test| test.repeats = 4_000_000_000),
         ("100000 threads", |test| test.threads = 100_000),
         ("4000000000 rounds", |test| test.pattern = Pattern::Random(4_000_000_000)),
         ("measurements", |test| {
-            test.sizes = (1..=1000).collect();
+            test.sizes = (1..=1000).map(Bytes).collect();
             test.repeats = 1000;
             test.qps = (1..=100).collect();
         }),

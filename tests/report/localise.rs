@@ -15,6 +15,7 @@ use railgauge::{
     report::{draw, text, write},
 };
 use railgauge_model::journal::event::{Case, Event, Line};
+use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
 
 use crate::support::{self, Scenario};
 
@@ -79,10 +80,10 @@ fn a_host_that_is_slow_at_one_size_only_is_measured_again_there_and_confirmed() 
     let sizes = vec![4096, 65536, 1 << 20, 16 << 20];
     let slow = Scenario { slow: Some(4), slow_at: Some(1 << 20), sizes, ..Scenario::healthy(8, 1) };
     let (text, cases) = followed_up(&slow, &slow);
-    assert!(!cases.is_empty() && cases.iter().all(|case| case.cell.size == 1 << 20), "{cases:#?}");
+    assert!(!cases.is_empty() && cases.iter().all(|case| case.cell.size == Bytes::from_mib(1)), "{cases:#?}");
     let test = &found_in(&text)[0];
     let named: Vec<_> = test.suspects.iter().map(|suspect| (suspect.name.as_str(), suspect.standing)).collect();
-    assert_eq!((named, test.size_bytes), (vec![("host gpu005", Standing::Confirmed)], 1 << 20));
+    assert_eq!((named, test.size_bytes), (vec![("host gpu005", Standing::Confirmed)], Bytes::from_mib(1)));
     // On a cluster that is well again it is cleared, and not forgotten.
     let (text, _) = followed_up(&slow, &Scenario { slow: None, ..slow.clone() });
     assert!(found_in(&text)[0].suspects.iter().all(|suspect| suspect.standing == Standing::Cleared));
@@ -282,9 +283,9 @@ fn altered(lines: Vec<Line>, cases: &[Case], factor: &mut dyn FnMut(&Case) -> f6
             let factor = factor(case);
             let times = |value: &mut u64| *value = (*value as f64 * factor) as u64;
             let measured = &mut sample.initiator;
-            [&mut measured.bytes, &mut measured.operations].into_iter().for_each(times);
-            measured.slices.iter_mut().for_each(times);
-            measured.lanes.iter_mut().for_each(|lane| times(&mut lane.bytes));
+            [&mut measured.bytes.0, &mut measured.operations].into_iter().for_each(times);
+            measured.slices.iter_mut().for_each(|slice| times(&mut slice.0));
+            measured.lanes.iter_mut().for_each(|lane| times(&mut lane.bytes.0));
         }
         line
     };
@@ -295,7 +296,7 @@ fn altered(lines: Vec<Line>, cases: &[Case], factor: &mut dyn FnMut(&Case) -> f6
 fn at_rate(mut lines: Vec<Line>, rate: Option<f64>) -> Vec<Line> {
     let outcomes =
         lines.iter_mut().filter_map(|line| if let Event::Outcome(one) = &mut line.event { Some(one) } else { None });
-    outcomes.filter_map(|outcome| outcome.link.as_mut()).for_each(|link| link.rate_gbps = rate);
+    outcomes.filter_map(|outcome| outcome.link.as_mut()).for_each(|link| link.rate_gbps = rate.map(GigabitsPerSecond));
     lines
 }
 

@@ -46,9 +46,9 @@ fn scale(sample: &mut Sample, factor: f64) {
     let factor = (0.3 * factor).min(1.0);
     let times = |value: &mut u64| *value = (*value as f64 * factor) as u64;
     let measured = &mut sample.initiator;
-    [&mut measured.bytes, &mut measured.operations].into_iter().for_each(times);
-    measured.slices.iter_mut().for_each(times);
-    measured.lanes.iter_mut().for_each(|lane| times(&mut lane.bytes));
+    [&mut measured.bytes.0, &mut measured.operations].into_iter().for_each(times);
+    measured.slices.iter_mut().for_each(|slice| times(&mut slice.0));
+    measured.lanes.iter_mut().for_each(|lane| times(&mut lane.bytes.0));
 }
 
 /// A factor from three to ten tenths.

@@ -22,7 +22,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, GigabytesPerSecond, Nanoseconds, NanosecondsI64},
 };
 use serde_json::Value;
 
@@ -169,10 +169,10 @@ static PAIRS: LazyLock<Good> = LazyLock::new(|| {
     let copies = Copies {
         gpu: 0,
         pci: "0000:17:00.0".into(),
-        to_gpu: 50.0,
-        from_gpu: 50.0,
-        on_gpu: 2e3,
-        to_peers: vec![(1, 300.0)],
+        to_gpu: GigabytesPerSecond(50.0),
+        from_gpu: GigabytesPerSecond(50.0),
+        on_gpu: GigabytesPerSecond(2e3),
+        to_peers: vec![(1, GigabytesPerSecond(300.0))],
     };
     let place = lines.iter().position(|line| matches!(line.event, Event::Planned { .. })).unwrap();
     let at = lines[place].at.clone();
@@ -198,10 +198,10 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
             started: Nanoseconds(at),
             elapsed: SLICE * 20,
             operations: bytes / 65536,
-            bytes,
-            moved: Some(bytes),
+            bytes: Bytes(bytes),
+            moved: Some(Bytes(bytes)),
             cpu: SLICE * 10,
-            slices: vec![bytes / 20; 20],
+            slices: vec![Bytes(bytes / 20); 20],
             ..Measurement::default()
         };
         let moment = Moment { at: Nanoseconds(at), error: Nanoseconds(1_000) };
@@ -210,7 +210,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
         let sample = Sample {
             responder: both.then(|| end.clone()),
             initiator: end,
-            checked: Checked { verified: 2 * 65536, ..Checked::default() },
+            checked: Checked { verified: Bytes(2 * 65536), ..Checked::default() },
             offset: both.then_some(NanosecondsI64(5_000)),
             together: (!both).then_some(together),
             ..Sample::default()
@@ -227,7 +227,7 @@ fn link() -> LinkRecord {
         software: false,
         from_device: "mlx5_0".into(),
         to_device: "mlx5_0".into(),
-        rate_gbps: Some(400.0),
+        rate_gbps: Some(GigabitsPerSecond(400.0)),
         mtu: 4096,
         settings: [("gpu".to_owned(), "1".to_owned())].into(),
     }

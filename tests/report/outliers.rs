@@ -11,7 +11,7 @@ use railgauge::{
     report::{draw, view::View},
 };
 use railgauge_model::plan::model::Waiver;
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::unit::{Bytes, GigabitsPerSecond, Nanoseconds};
 
 use crate::support::Scenario;
 
@@ -28,25 +28,25 @@ pub(super) fn change(journal: &mut Journal, picked: impl Fn(&str, u64, [&str; 2]
     let cases = journal.cases.clone();
     let mine = |one: &&mut Try| {
         let case = &cases[one.case as usize];
-        picked(&case.test, case.cell.size, [&case.flow.from.host, &case.flow.to.host])
+        picked(&case.test, case.cell.size.0, [&case.flow.from.host, &case.flow.to.host])
     };
     // Links with room for what becomes faster, all alike: links of other rates are no peers.
     for one in journal.tries.iter_mut().filter(|_| factor > 1.0) {
         if let Some(link) = &mut one.link {
-            Arc::make_mut(link).rate_gbps = Some(400.0);
+            Arc::make_mut(link).rate_gbps = Some(GigabitsPerSecond(400.0));
         }
     }
     for one in journal.tries.iter_mut().filter(mine) {
         let Ok(sample) = &mut one.result else { continue };
         let end = &mut sample.initiator;
-        end.bytes = (end.bytes as f64 * factor) as u64;
+        end.bytes = Bytes((end.bytes.as_f64() * factor) as u64);
         if end.latency.is_none() {
             end.operations = (end.operations as f64 * factor) as u64;
         } else {
-            end.bytes = end.operations * cases[one.case as usize].cell.size;
+            end.bytes = cases[one.case as usize].cell.size * end.operations;
         }
         let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
-        lanes.chain(&mut end.slices).for_each(|bytes| *bytes = (*bytes as f64 * factor) as u64);
+        lanes.chain(&mut end.slices).for_each(|bytes| *bytes = Bytes((bytes.as_f64() * factor) as u64));
         if let Some(latency) = &mut end.latency {
             end.elapsed = Nanoseconds((end.elapsed.as_f64() * factor) as u64);
             let edges = latency.histogram.iter_mut().map(|(edge, _)| edge);

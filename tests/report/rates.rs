@@ -16,6 +16,7 @@ use railgauge_model::{
     journal::event::Case,
     plan::model::{Pattern, Waiver},
 };
+use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
 
 use crate::support::Scenario;
 
@@ -35,14 +36,14 @@ fn change(journal: &mut Journal, rate: &dyn Fn(&str, u32) -> f64, share: &dyn Fn
             |of: &dyn Fn(&str, u32) -> f64| of(&flow.from.host, flow.from.rail).min(of(&flow.to.host, flow.to.rail));
         let (rate, share) = (least(rate), least(share));
         if let Some(link) = &mut one.link {
-            Arc::make_mut(link).rate_gbps = Some(rate);
+            Arc::make_mut(link).rate_gbps = Some(GigabitsPerSecond(rate));
         }
         let Ok(sample) = &mut one.result else { continue };
         let end = &mut sample.initiator;
         let less = |of: u64| (of as f64 * share) as u64;
-        (end.bytes, end.operations) = (less(end.bytes), less(end.operations));
+        (end.bytes.0, end.operations) = (less(end.bytes.0), less(end.operations));
         let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
-        lanes.chain(&mut end.slices).for_each(|bytes| *bytes = less(*bytes));
+        lanes.chain(&mut end.slices).for_each(|bytes| bytes.0 = less(bytes.0));
     }
 }
 
@@ -168,12 +169,12 @@ fn links_that_a_ceiling_limits_do_not_hide_how_others_scatter() {
         for one in journal.tries.iter_mut().filter(|one| limited(&cases[one.case as usize])) {
             let Ok(sample) = &mut one.result else { continue };
             let end = &mut sample.initiator;
-            let bytes = (97e9 / 8.0 * end.elapsed.as_f64() / 1e9) as u64;
+            let bytes = Bytes((97e9 / 8.0 * end.elapsed.as_f64() / 1e9) as u64);
             let operations = bytes / cases[one.case as usize].cell.size;
-            let share = bytes as f64 / end.bytes as f64;
+            let share = bytes.as_f64() / end.bytes.as_f64();
             (end.bytes, end.operations) = (bytes, operations);
             let lanes = end.lanes.iter_mut().map(|lane| &mut lane.bytes);
-            lanes.chain(&mut end.slices).for_each(|bytes| *bytes = (*bytes as f64 * share) as u64);
+            lanes.chain(&mut end.slices).for_each(|bytes| *bytes = Bytes((bytes.as_f64() * share) as u64));
         }
         let (found, verdict) = judged(&journal);
         assert!(found.suspects.is_empty() && found.two_clusters.is_none(), "{lower:?}: {}", verdict.reason);

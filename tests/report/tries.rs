@@ -12,7 +12,10 @@ use railgauge::{
     report::draw,
 };
 use railgauge_model::journal::event::{Event, Line};
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    unit::Bytes,
+};
 
 use crate::support::{self, Scenario};
 
@@ -47,7 +50,7 @@ fn with(spoil: impl Fn(&mut Try)) -> [Journal; 2] {
 fn wrong_bytes_stay_wrong_whatever_another_try_of_the_repeat_says() {
     let wrong_sample = |tried: &mut Try| {
         let checked = &mut tried.result.as_mut().unwrap().checked;
-        (checked.wrong, checked.first_wrong) = (8, Some(4096));
+        (checked.wrong, checked.first_wrong) = (Bytes(8), Some(4096));
     };
     for journal in with(wrong_sample) {
         let (verdicts, states) = judge(&journal);

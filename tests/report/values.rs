@@ -14,7 +14,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Lane, Latency, Measurement},
     terms::{Metric, Op, Service, Transport},
-    unit::{Nanoseconds, NanosecondsF64},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsF64},
 };
 
 use crate::support::Scenario;
@@ -80,9 +80,9 @@ fn a_bandwidth_without_length_operations_or_bytes_is_no_value() {
     let changes: [fn(&mut Sample); 4] = [
         |sample| sample.initiator.elapsed = Nanoseconds::ZERO,
         |sample| sample.initiator.operations = 0,
-        |sample| sample.initiator.bytes = 0,
+        |sample| sample.initiator.bytes = Bytes::ZERO,
         |sample| {
-            (sample.initiator.bytes, sample.initiator.operations) = (0, 0);
+            (sample.initiator.bytes, sample.initiator.operations) = (Bytes::ZERO, 0);
             sample.initiator.elapsed = Nanoseconds::ZERO;
         },
     ];
@@ -131,9 +131,9 @@ fn a_bandwidth_above_the_links_rate_is_impossible() {
 fn operations_bytes_and_verified_bytes_fit_the_message_size() {
     let [bandwidth, latency] = tests();
     never_passes(&bandwidth, State::Impossible, |sample| sample.initiator.operations *= 3);
-    never_passes(&bandwidth, State::Impossible, |sample| sample.checked.verified = 1 << 40);
-    never_passes(&latency, State::Impossible, |sample| sample.checked.verified = 1 << 40);
-    never_passes(&latency, State::Unverified, |sample| sample.checked.verified = 1);
+    never_passes(&bandwidth, State::Impossible, |sample| sample.checked.verified = Bytes(1 << 40));
+    never_passes(&latency, State::Impossible, |sample| sample.checked.verified = Bytes(1 << 40));
+    never_passes(&latency, State::Unverified, |sample| sample.checked.verified = Bytes(1));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_window_far_shorter_than_the_plan_wants_is_impossible() {
         let size = sample.initiator.bytes / sample.initiator.operations;
         sample.initiator.elapsed.0 /= 1000;
         sample.initiator.operations /= 1000;
-        sample.initiator.bytes = sample.initiator.operations * size;
+        sample.initiator.bytes = size * sample.initiator.operations;
         (sample.initiator.slices, sample.initiator.lanes) = (Vec::new(), Vec::new());
     });
 }
@@ -180,7 +180,7 @@ fn a_distribution_that_contradicts_its_histogram_is_impossible() {
     }
     // More operations than times of them.
     never_passes(&latency, State::Impossible, |sample| {
-        sample.initiator.bytes += 3 * (sample.initiator.bytes / sample.initiator.operations);
+        sample.initiator.bytes += sample.initiator.bytes / sample.initiator.operations * 3;
         sample.initiator.operations += 3;
     });
 }
@@ -189,9 +189,9 @@ fn a_distribution_that_contradicts_its_histogram_is_impossible() {
 fn parts_that_do_not_come_to_the_whole_are_impossible() {
     let [bandwidth, _] = tests();
     let changes: [fn(&mut Measurement); 7] = [
-        |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = 0),
-        |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = 1 << 61),
-        |end| end.slices.iter_mut().for_each(|slice| *slice = 1 << 61),
+        |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = Bytes::ZERO),
+        |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = Bytes(1 << 61)),
+        |end| end.slices.iter_mut().for_each(|slice| *slice = Bytes(1 << 61)),
         |end| end.slices[3] += end.bytes,
         |end| end.slices = vec![end.bytes / 1000; 1000],
         |end| end.moved = Some(end.bytes / 2),
@@ -228,7 +228,7 @@ fn a_sample_that_began_at_no_time_is_impossible() {
 #[test]
 fn a_case_that_is_none_of_its_test_contradicts_the_plan() {
     let changes: [fn(&mut Case); 4] = [
-        |case| case.cell.size += 1,
+        |case| case.cell.size += Bytes(1),
         |case| case.cell.qps = u32::MAX,
         |case| case.cell.op = Op::Read,
         |case| case.cell.transport = Transport::Tcp,
@@ -309,8 +309,8 @@ fn grown(sample: &mut Sample, times: u64) {
     let ends = [Some(&mut sample.initiator), sample.responder.as_mut()].into_iter().flatten();
     for end in ends {
         (end.operations, end.bytes) = (end.operations * times, end.bytes * times);
-        end.slices.iter_mut().for_each(|slice| *slice *= times);
-        end.lanes.iter_mut().for_each(|lane| lane.bytes *= times);
+        end.slices.iter_mut().for_each(|slice| *slice = *slice * times);
+        end.lanes.iter_mut().for_each(|lane| lane.bytes = lane.bytes * times);
         end.moved = end.moved.map(|moved| moved * times);
         end.cpu.0 *= 100;
     }
@@ -326,7 +326,7 @@ fn more_than_any_port_carries_is_impossible_where_no_rate_is_known() {
             tried.link = Some(link.into());
             grown(tried.result.as_mut().unwrap(), 10_000);
         });
-        never_passes(test, State::Impossible, |sample| sample.initiator.moved = Some(1 << 61));
+        never_passes(test, State::Impossible, |sample| sample.initiator.moved = Some(Bytes(1 << 61)));
     }
 }
 
@@ -351,7 +351,7 @@ fn lanes_are_as_many_as_queue_pairs_or_streams() {
         never_passes(test, State::Impossible, |sample| {
             let lanes = &mut sample.initiator.lanes;
             let (first, rest) = (lanes[0], lanes[0].bytes / 2);
-            lanes[0].bytes -= rest;
+            lanes[0].bytes = lanes[0].bytes - rest;
             lanes.push(Lane { bytes: rest, ..first });
         });
     }
@@ -373,7 +373,7 @@ fn a_window_far_longer_than_the_plan_wants_is_impossible() {
 fn half_of_the_verification_is_none() {
     let [bandwidth, latency] = tests();
     for test in [&bandwidth, &latency, "tcp-baseline"] {
-        never_passes(test, State::Unverified, |sample| sample.checked.verified /= 2);
+        never_passes(test, State::Unverified, |sample| sample.checked.verified = sample.checked.verified / 2);
     }
 }
 
@@ -381,10 +381,10 @@ fn half_of_the_verification_is_none() {
 fn a_link_that_no_link_is_makes_its_sample_impossible() {
     let [bandwidth, latency] = tests();
     let changes: [fn(&mut LinkRecord); 6] = [
-        |link| link.rate_gbps = Some(-200.0),
-        |link| link.rate_gbps = Some(0.0),
-        |link| link.rate_gbps = Some(1e6),
-        |link| link.rate_gbps = Some(f64::NAN),
+        |link| link.rate_gbps = Some(GigabitsPerSecond(-200.0)),
+        |link| link.rate_gbps = Some(GigabitsPerSecond(0.0)),
+        |link| link.rate_gbps = Some(GigabitsPerSecond(1e6)),
+        |link| link.rate_gbps = Some(GigabitsPerSecond(f64::NAN)),
         |link| link.mtu = 0,
         |link| link.mtu = 4_000_000_000,
     ];
@@ -414,7 +414,7 @@ fn sends(service: Service, change: impl Fn(&mut Sample)) -> Vec<State> {
     for Try { case, result, .. } in journal.tries.iter_mut().filter(|tried| of_test.contains(&tried.case)) {
         let sample = result.as_mut().unwrap();
         let size = journal.cases[*case as usize].cell.size;
-        sample.initiator.bytes = sample.initiator.operations * size;
+        sample.initiator.bytes = size * sample.initiator.operations;
         sample.initiator.moved = Some(sample.initiator.bytes * 5 / 4);
         sample.responder = Some(sample.initiator.clone());
         change(sample);
@@ -434,15 +434,15 @@ fn what_was_sent_over_verbs_is_held_against_what_the_responder_received() {
         all(sends(service, |_| {}), State::Measured);
         all(sends(service, |sample| sample.responder = None), State::NoValue);
         all(sends(service, responder(|end| end.operations = 0)), State::NoValue);
-        all(sends(service, responder(|end| end.bytes = 0)), State::NoValue);
+        all(sends(service, responder(|end| end.bytes = Bytes::ZERO)), State::NoValue);
         // Bytes that are no messages, and more than was sent.
-        all(sends(service, responder(|end| end.bytes /= 2)), State::Impossible);
+        all(sends(service, responder(|end| end.bytes = end.bytes / 2)), State::Impossible);
         let more = |end: &mut Measurement| (end.bytes, end.operations) = (end.bytes * 2, end.operations * 2);
         all(sends(service, responder(more)), State::Impossible);
         let fewer = |end: &mut Measurement| {
             let size = end.bytes / end.operations;
             end.operations /= 2;
-            end.bytes = end.operations * size;
+            end.bytes = size * end.operations;
         };
         // What a reliable service has completed has arrived; of the others the initiator counts what arrived.
         all(sends(service, responder(fewer)), State::Impossible);

@@ -10,7 +10,7 @@ use railgauge::analysis::{
     verdict::{Kind, Status, Verdict, Verdicts, verdicts},
 };
 use railgauge_model::plan::model::{Expectation, Limit, Waiver};
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use crate::support::{self, Scenario};
 
@@ -101,7 +101,10 @@ fn what_is_missing_is_inconclusive_and_named() {
 #[test]
 fn missing_rows_do_not_hide_a_violation() {
     let scenario = Scenario { down: Some(5), slow: Some(2), ..small() };
-    let floor = Expectation { sizes: Some((1 << 20, 1 << 20)), ..demand(Metric::Bandwidth, Limit::AtLeast(150.0)) };
+    let floor = Expectation {
+        sizes: Some((Bytes::from_mib(1), Bytes::from_mib(1))),
+        ..demand(Metric::Bandwidth, Limit::AtLeast(150.0))
+    };
     assert_eq!(status_of(&scenario, floor, None).0, Status::Fail);
 }
 
@@ -130,7 +133,7 @@ fn nothing_run_is_not_run() {
 
 #[test]
 fn an_expectation_that_matches_nothing_is_no_pass() {
-    let nowhere = Expectation { sizes: Some((5, 6)), ..demand(Metric::Bandwidth, Limit::AtLeast(1.0)) };
+    let nowhere = Expectation { sizes: Some((Bytes(5), Bytes(6))), ..demand(Metric::Bandwidth, Limit::AtLeast(1.0)) };
     let (status, reason) = status_of(&small(), nowhere, None);
     assert_eq!(status, Status::Inconclusive);
     assert!(reason.contains("no case lies within its scope (5 B to 6 B)"), "{reason}");

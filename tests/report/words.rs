@@ -13,6 +13,7 @@ use railgauge::{
     report::draw,
 };
 use railgauge_model::plan::model::Waiver;
+use railgauge_wire::unit::Bytes;
 
 use crate::support::Scenario;
 
@@ -46,7 +47,7 @@ fn cases_are_counted_by_what_they_have() {
     for (number, tried) in journal.tries.iter_mut().enumerate() {
         let sample = tried.result.as_mut().unwrap();
         match number {
-            0 => sample.checked.wrong = 1,
+            0 => sample.checked.wrong = Bytes(1),
             1 => sample.initiator.operations = 0,
             _ => sample.initiator.operations *= 3,
         }

@@ -4,7 +4,7 @@ use railgauge::analysis::{
     journal::Journal,
     results::{State, results},
 };
-use railgauge_wire::step::Checked;
+use railgauge_wire::{step::Checked, unit::Bytes};
 
 use crate::bisect::{Cluster, run};
 
@@ -14,10 +14,11 @@ fn wrong(bytes: &[(u32, u64)]) -> Journal {
     let sample = journal.tries[0].result.as_mut().unwrap();
     let verified = sample.checked.verified / sample.ranks.len() as u64;
     for account in &mut sample.ranks {
-        let wrong = bytes.iter().find(|(rank, _)| *rank == account.rank).map_or(0, |(_, wrong)| *wrong);
-        account.checked = Some(Checked { verified, wrong, first_wrong: (wrong > 0).then_some(5) });
+        let wrong =
+            bytes.iter().find(|(rank, _)| *rank == account.rank).map_or(Bytes::ZERO, |(_, wrong)| Bytes(*wrong));
+        account.checked = Some(Checked { verified, wrong, first_wrong: (!wrong.is_zero()).then_some(5) });
     }
-    let wrong = bytes.iter().map(|(_, wrong)| wrong).sum();
+    let wrong = Bytes(bytes.iter().map(|(_, wrong)| wrong).sum());
     sample.checked = Checked { wrong, first_wrong: Some(5), ..sample.checked };
     journal
 }

@@ -12,7 +12,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Op},
-    unit::{Nanoseconds, NanosecondsF64},
+    unit::{Bytes, Nanoseconds, NanosecondsF64},
 };
 
 /// Operations of a made-up window.
@@ -48,11 +48,11 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         initiator: Measurement {
             elapsed: Nanoseconds(OPERATIONS * time),
             operations: OPERATIONS,
-            bytes: OPERATIONS * size,
+            bytes: size * OPERATIONS,
             latency: Some(latency),
             ..Measurement::default()
         },
-        checked: Checked { verified: 2 * held, wrong: 0, first_wrong: None },
+        checked: Checked { verified: held * 2, wrong: Bytes::ZERO, first_wrong: None },
         ranks: (0..).zip(&case.flow.members).map(account).collect(),
         ..Sample::default()
     }

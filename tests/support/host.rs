@@ -3,7 +3,7 @@
 use railgauge_model::journal::event::Event;
 use railgauge_wire::{
     facts::{Cpu, HostFacts, Interface, RdmaDevice, RdmaPort},
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 
 use super::Scenario;
@@ -22,16 +22,16 @@ pub fn up(scenario: &Scenario, index: usize) -> Event {
             threads: 256,
             numa_nodes: 2,
             governor: Some(governor.into()),
-            last_level_cache: Some(256 << 20),
+            last_level_cache: Some(Bytes::from_mib(256)),
             ..Cpu::default()
         },
-        memory_bytes: Some(1 << 40),
+        memory_bytes: Some(Bytes(1 << 40)),
         rdma: rails.clone().map(|rail| device(scenario, index, rail)).collect(),
         interfaces: vec![Interface {
             name: "eth0".into(),
             mtu: Some(1500),
             state: Some("up".into()),
-            speed_mbps: Some(25_000),
+            speed_mbps: Some(MegabitsPerSecond(25_000)),
             addresses: vec![format!("10.0.0.{}", index + 1)],
             ..Interface::default()
         }],
@@ -49,7 +49,7 @@ fn device(scenario: &Scenario, index: usize, rail: u32) -> RdmaDevice {
         state: Some("ACTIVE".into()),
         physical: Some("LinkUp".into()),
         link_layer: Some("Ethernet".into()),
-        rate_gbps: (!scenario.software).then_some(200.0),
+        rate_gbps: (!scenario.software).then_some(GigabitsPerSecond(200.0)),
         mtu: Some(4096),
         netdev: Some(format!("eth{}", rail + 1)),
         ..RdmaPort::default()

@@ -10,7 +10,7 @@ use railgauge_wire::{
     measure::{Lane, Latency, Measurement, SLICE, SourcePort},
     step::Checked,
     terms::{TestMetric, Transport},
-    unit::{Nanoseconds, NanosecondsF64},
+    unit::{Bytes, Nanoseconds, NanosecondsF64},
 };
 
 use super::Scenario;
@@ -36,7 +36,7 @@ impl Dice {
 
 pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], repeat: u32) -> Sample {
     let mut dice = Dice(plan.seed ^ (scenario.seed << 40) ^ (case.id << 8) ^ u64::from(repeat));
-    let slow_here = scenario.slow_at.is_none_or(|size| size == case.cell.size);
+    let slow_here = scenario.slow_at.is_none_or(|size| Bytes(size) == case.cell.size);
     let slow = slow_here && scenario.slow.is_some_and(|slow| ends.contains(&slow));
     let used = |i: u32| case.cell.only.is_none_or(|only| only == i);
     let bad = |port: u16| match &scenario.bad_path {
@@ -69,7 +69,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
             let whole = bandwidth(scenario, case, (slow, carried), flaps && repeat == 1, &mut dice);
             let sum: f64 = shares.iter().map(|(_, share)| share).sum();
             let lane = |&(port, share): &(u16, f64)| Lane {
-                bytes: (whole.bytes as f64 * share / sum) as u64,
+                bytes: Bytes((whole.bytes.as_f64() * share / sum) as u64),
                 source_port: (case.cell.transport == Transport::Verbs).then_some(SourcePort::PredictedUdp(port)),
             };
             Measurement { lanes: shares.iter().map(lane).collect(), ..whole }
@@ -82,7 +82,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
             bytes,
             operations: bytes / case.cell.size,
             cpu: initiator.cpu * 3 / 2,
-            slices: initiator.slices.iter().map(|slice| slice - slice / 500).collect(),
+            slices: initiator.slices.iter().map(|slice| *slice - *slice / 500).collect(),
             ..initiator.clone()
         }
     });
@@ -91,8 +91,8 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
         initiator,
         responder,
         checked: Checked {
-            verified: 2 * case.cell.size * u64::from(case.cell.qps),
-            wrong: if wrong { 8 } else { 0 },
+            verified: case.cell.size * 2 * u64::from(case.cell.qps),
+            wrong: if wrong { Bytes(8) } else { Bytes::ZERO },
             first_wrong: wrong.then_some(4096),
         },
         ..Sample::default()
@@ -127,7 +127,7 @@ fn bandwidth(
     flaps: bool,
     dice: &mut Dice,
 ) -> Measurement {
-    let size = case.cell.size as f64;
+    let size = case.cell.size.as_f64();
     let (line, rate) = match (case.cell.transport, scenario.software) {
         (Transport::Tcp, _) => (22.0, 0.4e6 * f64::from(case.cell.qps)),
         (_, true) => (0.16, 3e3),
@@ -137,13 +137,14 @@ fn bandwidth(
     let wire = carried * variant * line * if slow && case.cell.transport == Transport::Verbs { 0.6 } else { 1.0 };
     let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
     let elapsed = Nanoseconds::from_secs(2);
-    let mut slices: Vec<u64> =
-        (0..elapsed / SLICE).map(|_| (bits * SLICE.as_f64() / 8.0 * (1.0 + 0.004 * dice.normal())) as u64).collect();
+    let mut slices: Vec<Bytes> = (0..elapsed / SLICE)
+        .map(|_| Bytes((bits * SLICE.as_f64() / 8.0 * (1.0 + 0.004 * dice.normal())) as u64))
+        .collect();
     if flaps {
-        slices.iter_mut().skip(7).take(5).for_each(|slice| *slice = 0);
+        slices.iter_mut().skip(7).take(5).for_each(|slice| *slice = Bytes::ZERO);
     }
-    let bytes = slices.iter().sum::<u64>();
-    let operations = (bytes as f64 / size) as u64;
+    let bytes = slices.iter().copied().sum::<Bytes>();
+    let operations = (bytes.as_f64() / size) as u64;
     let cpu = if case.cell.transport == Transport::Tcp { elapsed * 9 / 10 } else { elapsed };
     Measurement {
         started: Nanoseconds(1),
@@ -160,7 +161,7 @@ fn bandwidth(
 
 fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &mut Dice) -> Measurement {
     let base = if scenario.software { 260_000.0 } else { 1_800.0 };
-    let base = base / less * if slow { 1.35 } else { 1.0 } + case.cell.size as f64 / 25.0;
+    let base = base / less * if slow { 1.35 } else { 1.0 } + case.cell.size.as_f64() / 25.0;
     let mut buckets: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
     let mut all = Vec::with_capacity(4000);
     for _ in 0..4000 {
@@ -182,7 +183,7 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
         started: Nanoseconds(1),
         elapsed,
         operations,
-        bytes: operations * case.cell.size,
+        bytes: case.cell.size * operations,
         cpu: elapsed,
         slices: Vec::new(),
         latency: Some(Latency {

@@ -19,6 +19,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
     terms::{Carrier, GpuPath, LinkLayer, Transport},
+    unit::GigabitsPerSecond,
 };
 
 pub use measured::{Dice, sample, with_operations};
@@ -240,7 +241,7 @@ impl Scenario {
             software: self.software && !tcp,
             from_device: device(case.flow.from.rail),
             to_device: device(case.flow.to.rail),
-            rate_gbps: (!self.software).then_some(if tcp { 25.0 } else { 200.0 }),
+            rate_gbps: (!self.software).then_some(GigabitsPerSecond(if tcp { 25.0 } else { 200.0 })),
             mtu: if tcp { 1500 } else { 4096 },
             settings: [("depth", "128"), ("gid_index", "3"), ("traffic_class", "106"), ("completion", "poll")]
                 .into_iter()

@@ -9,7 +9,7 @@ use railgauge_model::plan::{
 use railgauge_wire::{
     step::Window,
     terms::{Memory, Metric, Op, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::Scenario;
@@ -29,7 +29,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         service: Service::Rc,
         memory: Memory::Host,
         gpu_path: None,
-        sizes: scenario.sizes.clone(),
+        sizes: scenario.sizes.iter().copied().map(Bytes).collect(),
         qps: vec![1],
         threads: 1,
         bidirectional: false,
@@ -55,7 +55,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         configure: None,
         name: "write-lat".into(),
         metric: TestMetric::Latency,
-        sizes: vec![2, 64, 1024, 4096],
+        sizes: [2, 64, 1024, 4096].map(Bytes).into(),
         window: Window::Iterations(4000),
         expect: vec![
             demand(Metric::LatencyP99, Limit::AtMost(12.0), Some((2, 64)), 31),
@@ -75,7 +75,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         name: "tcp-baseline".into(),
         op: Op::Send,
         transport: Transport::Tcp,
-        sizes: vec![65536, 1 << 20],
+        sizes: [65536, 1 << 20].map(Bytes).into(),
         qps: vec![1, 4],
         pattern: Pattern::Neighbours,
         expect: Vec::new(),
@@ -127,5 +127,6 @@ pub fn plan(scenario: &Scenario) -> Plan {
 }
 
 fn demand(metric: Metric, limit: Limit, sizes: Option<(u64, u64)>, line: usize) -> Expectation {
+    let sizes = sizes.map(|(from, to)| (Bytes(from), Bytes(to)));
     Expectation { metric, limit, written: None, sizes, rails: Vec::new(), group: None, line }
 }

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Copies of one GPU. All in GB/s (1e9 bytes).
+use crate::unit::GigabytesPerSecond;
+
+/// Copies of one GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Copies {
     /// CUDA device index.
@@ -11,11 +13,11 @@ pub struct Copies {
     /// PCI address as CUDA tells it: CUDA may count GPUs otherwise than the facts do.
     pub pci: String,
     /// From page-locked host memory to the GPU.
-    pub to_gpu: f64,
+    pub to_gpu: GigabytesPerSecond,
     /// From the GPU to page-locked host memory.
-    pub from_gpu: f64,
+    pub from_gpu: GigabytesPerSecond,
     /// On the GPU; every byte is read and written, and counted once.
-    pub on_gpu: f64,
+    pub on_gpu: GigabytesPerSecond,
     /// To other GPUs of the host, by CUDA device index.
-    pub to_peers: Vec<(u32, f64)>,
+    pub to_peers: Vec<(u32, GigabytesPerSecond)>,
 }

@@ -6,11 +6,13 @@ use std::io::{self, Read, Write};
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::unit::Bytes;
+
 /// First bytes an agent writes, on a line of their own. The protocol version travels in `Hello`, not here.
 pub const MAGIC: &[u8] = b"\x01railgauge-agent\n";
 
-/// Largest frame that is read, in bytes. A longer length prefix means that the stream is not ours.
-pub const MAX_FRAME: u32 = 64 << 20;
+/// Largest frame that is read. A longer length prefix means that the stream is not ours.
+pub const MAX_FRAME: Bytes = Bytes::from_mib(64);
 
 /// Encodes one message as a frame: length prefix and JSON.
 ///
@@ -19,7 +21,7 @@ pub const MAX_FRAME: u32 = 64 << 20;
 pub fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
-    let length = u32::try_from(bytes.len() - 4).ok().filter(|n| *n <= MAX_FRAME);
+    let length = u32::try_from(bytes.len() - 4).ok().filter(|n| Bytes::from(*n) <= MAX_FRAME);
     let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "message longer than a frame"))?;
     bytes[..4].copy_from_slice(&length.to_be_bytes());
     Ok(bytes)
@@ -30,8 +32,8 @@ pub fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The length is over [`MAX_FRAME`].
 pub fn length(prefix: [u8; 4]) -> io::Result<usize> {
-    match u32::from_be_bytes(prefix) {
-        n if n <= MAX_FRAME => Ok(n as usize),
+    match Bytes::from(u32::from_be_bytes(prefix)) {
+        n if n <= MAX_FRAME => Ok(n.as_usize()),
         n => Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("frame of {n} bytes announced, at most {MAX_FRAME} are read"),

@@ -16,7 +16,7 @@ use crate::{
     link::{Endpoint, LinkSpec},
     step::{Checked, Window},
     terms::{Algorithm, Carrier, Datatype, GpuPath, LinkLayer, Op, Reduction, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
 };
 
 /// What an agent opens for one rank.
@@ -34,8 +34,8 @@ pub struct MemberSpec {
     pub library: Option<String>,
     /// Environment of the rank's process, on top of the agent's.
     pub env: BTreeMap<String, String>,
-    /// Largest size this rank will be asked for, in bytes (see [`CollectiveSpec::size`]).
-    pub max_size: u64,
+    /// Largest size this rank will be asked for (see [`CollectiveSpec::size`]).
+    pub max_size: Bytes,
     /// Ranks of the group on this rank's host: they share its memory.
     pub siblings: u32,
     /// What a rank over host memory sends and receives by, and the host it is on; `None` where a library sees to that.
@@ -77,9 +77,9 @@ pub struct MemberOpened {
     pub device: String,
     /// Resolved settings and versions, by name.
     pub settings: BTreeMap<String, String>,
-    /// Link rate in Gb/s as the port reports it, where the rank's own port is known.
+    /// Link rate as the port reports it, where the rank's own port is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_gbps: Option<f64>,
+    pub rate_gbps: Option<GigabitsPerSecond>,
     /// MTU of that port in bytes; 0 where it is not known.
     #[serde(default)]
     pub mtu: u32,
@@ -119,10 +119,10 @@ pub struct Training {
     /// Name of the model in the plan, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Bytes of a bucket.
-    pub bucket: u64,
-    /// Bytes of the first bucket.
-    pub first_bucket: u64,
+    /// Size of a bucket.
+    pub bucket: Bytes,
+    /// Size of the first bucket.
+    pub first_bucket: Bytes,
     /// Time of the backward pass. Nothing is computed: a timer stands for it.
     pub compute: Nanoseconds,
 }
@@ -135,8 +135,8 @@ pub struct CollectiveSpec {
     /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier; `Step`
     /// makes each a training step, behind a barrier.
     pub metric: TestMetric,
-    /// Size in bytes as nccl-tests counts it: the larger of what a rank sends and what it receives.
-    pub size: u64,
+    /// Size as nccl-tests counts it: the larger of what a rank sends and what it receives.
+    pub size: Bytes,
     /// How the data is worked on.
     pub options: CollectiveOptions,
     /// How long.
@@ -201,8 +201,8 @@ impl CollectiveSpec {
     /// not divide into whole elements for each.
     pub fn count(&self, ranks: u32) -> Option<u64> {
         let parts = if self.op.is_divided() { u64::from(ranks) } else { 1 };
-        let width = u64::from(self.options.datatype.bytes());
-        self.size.is_multiple_of(parts * width).then(|| self.size / parts / width)
+        let width = self.options.datatype.bytes();
+        self.size.is_multiple_of(width * parts).then(|| self.size / parts / width)
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
         let collective = |op, size| CollectiveSpec {
             op,
             metric: TestMetric::Bandwidth,
-            size,
+            size: Bytes(size),
             options: options.clone(),
             window: Window::Iterations(1),
             warm_up: Nanoseconds::ZERO,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::terms::{Carrier, GpuPath, LinkLayer, Memory, Service, Transport};
+use crate::{
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Service, Transport},
+    unit::{Bytes, GigabitsPerSecond},
+};
 
 /// Names one link inside one agent's conversation; both ends of a pair use the same number.
 pub type LinkId = u64;
@@ -146,8 +149,8 @@ pub struct LinkSpec {
     /// Threads that they are divided among, each with a device context, a completion queue and memory of its own.
     #[serde(default = "one")]
     pub threads: u32,
-    /// Largest message this link will carry, in bytes.
-    pub max_size: u64,
+    /// Largest message this link will carry.
+    pub max_size: Bytes,
     /// Secret both ends share, so that no stranger can join (TCP).
     pub token: String,
     /// Everything else.
@@ -190,8 +193,8 @@ pub struct VerbsEndpoint {
     pub mtu: u32,
     /// Start address of the registered buffer.
     pub address: u64,
-    /// Length of the registered buffer in bytes.
-    pub length: u64,
+    /// Length of the registered buffer.
+    pub length: Bytes,
     /// Remote key of the registered buffer.
     pub rkey: u32,
     /// Remote key of the same buffer registered without PCIe relaxed ordering, for loops that poll its last byte.
@@ -247,8 +250,8 @@ pub struct Opened {
     pub link_layer: LinkLayer,
     /// How GPU memory is reached.
     pub gpu_path: GpuPath,
-    /// Link rate in Gb/s as the port reports it; `None` where it is unknown or not to be trusted (Soft-RoCE).
-    pub rate_gbps: Option<f64>,
+    /// Link rate as the port reports it; `None` where it is unknown or not to be trusted (Soft-RoCE).
+    pub rate_gbps: Option<GigabitsPerSecond>,
     /// Path MTU this side can do, in bytes.
     pub mtu: u32,
     /// Whether the device is an emulation in software (Soft-RoCE, siw), from its driver.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::unit::{Nanoseconds, NanosecondsF64};
+use crate::unit::{Bytes, Nanoseconds, NanosecondsF64};
 
 /// One end's account of one timed pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -15,14 +15,14 @@ pub struct Measurement {
     /// Operations completed inside the window.
     pub operations: u64,
     /// Payload bytes of those operations.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// Payload bytes of everything this end moved during the whole step, warm-up and what came after the window
     /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
-    pub moved: Option<u64>,
+    pub moved: Option<Bytes>,
     /// CPU time this agent's measuring threads spent in the window.
     pub cpu: Nanoseconds,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
-    pub slices: Vec<u64>,
+    pub slices: Vec<Bytes>,
     /// Per-operation times, for latency passes.
     pub latency: Option<Latency>,
     /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
@@ -37,7 +37,7 @@ pub struct Measurement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lane {
     /// Payload bytes it moved.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// Where in the fabric's choice of paths it stands; `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<SourcePort>,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::Stage,
     terms::{Op, TestMetric},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 /// How long a timed step runs.
@@ -56,8 +56,8 @@ pub enum Step {
         op: Op,
         /// The loop the initiator runs.
         metric: TestMetric,
-        /// Message size in bytes.
-        size: u64,
+        /// Message size.
+        size: Bytes,
     },
     /// Initiator: the timed pass.
     Time(Timing),
@@ -76,8 +76,8 @@ impl Step {
 /// The bytes of a verify pass: a function of position, seed and iteration (see `agent/src/memory/pattern.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// Message size in bytes.
-    pub size: u64,
+    /// Message size.
+    pub size: Bytes,
     /// Seed of the run.
     pub seed: u64,
     /// Differs between the pass before and the pass after, so that stale bytes are seen.
@@ -91,8 +91,8 @@ pub struct Timing {
     pub op: Op,
     /// Bandwidth or latency.
     pub metric: TestMetric,
-    /// Message size in bytes.
-    pub size: u64,
+    /// Message size.
+    pub size: Bytes,
     /// How long.
     pub window: Window,
     /// Untimed time before the window.
@@ -122,9 +122,9 @@ pub enum Stepped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Checked {
     /// Bytes compared.
-    pub verified: u64,
+    pub verified: Bytes,
     /// Bytes that differ.
-    pub wrong: u64,
+    pub wrong: Bytes,
     /// Offset of the first wrong byte.
     pub first_wrong: Option<u64>,
 }

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::unit::Bytes;
+
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
@@ -190,14 +192,14 @@ words! {
 }
 
 impl Datatype {
-    /// Bytes of one element.
-    pub const fn bytes(self) -> u32 {
-        match self {
+    /// Size of one element.
+    pub const fn bytes(self) -> Bytes {
+        Bytes(match self {
             Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::I64 | Self::U64 => 8,
-        }
+        })
     }
 
     /// Whether its elements are floating-point numbers.

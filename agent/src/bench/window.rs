@@ -1,6 +1,10 @@
 //! The stop rule of a timed pass, and the account of it.
 
-use railgauge_wire::{measure::Measurement, step, unit::Nanoseconds};
+use railgauge_wire::{
+    measure::Measurement,
+    step,
+    unit::{Bytes, Nanoseconds},
+};
 
 use super::{Slices, steady};
 
@@ -8,7 +12,7 @@ use super::{Slices, steady};
 #[derive(Debug)]
 pub(crate) struct Window {
     rule: step::Window,
-    size: u64,
+    size: Bytes,
     started: Nanoseconds,
     operations: u64,
     slices: Slices,
@@ -27,24 +31,24 @@ pub struct Tally {
     pub elapsed: Nanoseconds,
     /// Operations completed.
     pub operations: u64,
-    /// Their payload in bytes.
-    pub bytes: u64,
-    /// Bytes per 100 ms.
-    pub slices: Vec<u64>,
+    /// Their payload.
+    pub bytes: Bytes,
+    /// Payload per 100 ms.
+    pub slices: Vec<Bytes>,
     /// Half width of the 95 % interval over the mean, where the rule wanted one and there was enough to compute it.
     pub interval: Option<f64>,
 }
 
 impl Window {
-    /// Starts a window at `now`; `size` is the payload of one operation in bytes.
-    pub(crate) fn begin(rule: step::Window, size: u64, now: Nanoseconds) -> Self {
+    /// Starts a window at `now`; `size` is the payload of one operation.
+    pub(crate) fn begin(rule: step::Window, size: Bytes, now: Nanoseconds) -> Self {
         let mut window = Self::ready(rule, size);
         window.start(now);
         window
     }
 
     /// A window with its memory, to be started by [`start`](Self::start).
-    pub(crate) fn ready(rule: step::Window, size: u64) -> Self {
+    pub(crate) fn ready(rule: step::Window, size: Bytes) -> Self {
         let (zero, slices) = (Nanoseconds::ZERO, Slices::new(Nanoseconds::ZERO));
         Self { rule, size, started: zero, operations: 0, slices, mark: zero, running: true, interval: None }
     }
@@ -116,12 +120,12 @@ impl Window {
 
     /// Ends the window; `last` is when the last operation completed.
     pub(crate) fn finish(self, last: Nanoseconds) -> Tally {
-        let slices = self.slices.finish(last).into_iter().map(|operations| operations * self.size).collect();
+        let slices = self.slices.finish(last).into_iter().map(|operations| self.size * operations).collect();
         Tally {
             started: self.started,
             elapsed: last - self.started,
             operations: self.operations,
-            bytes: self.operations * self.size,
+            bytes: self.size * self.operations,
             slices,
             interval: self.interval,
         }
@@ -155,7 +159,7 @@ mod tests {
 
     /// Runs a window on a made-up clock with one completion of `n(i)` operations per millisecond.
     fn run(rule: step::Window, n: impl Fn(u64) -> u64) -> Tally {
-        let mut window = Window::begin(rule, 8, Nanoseconds(7));
+        let mut window = Window::begin(rule, Bytes(8), Nanoseconds(7));
         let mut now = Nanoseconds(7);
         for i in 0.. {
             if !window.running() || window.operations >= window.quota() {
@@ -170,8 +174,8 @@ mod tests {
     #[test]
     fn a_duration_counts_the_whole_of_it() {
         let tally = run(step::Window::Duration(MS * 250), |_| 3);
-        assert_eq!((tally.elapsed, tally.operations, tally.bytes), (MS * 250, 750, 6_000));
-        assert_eq!(tally.slices, [99 * 3 * 8, 100 * 3 * 8]);
+        assert_eq!((tally.elapsed, tally.operations, tally.bytes), (MS * 250, 750, Bytes(6_000)));
+        assert_eq!(tally.slices, [99 * 3 * 8, 100 * 3 * 8].map(Bytes));
         assert_eq!(tally.interval, None);
     }
 
@@ -200,7 +204,7 @@ mod tests {
     proptest! {
         #[test]
         fn slices_never_hold_more_than_was_completed(gaps in prop::collection::vec((0..300 * MS.0, 0..9u64), 1..50)) {
-            let mut window = Window::begin(step::Window::Duration(MS * 1_000), 1, Nanoseconds::ZERO);
+            let mut window = Window::begin(step::Window::Duration(MS * 1_000), Bytes(1), Nanoseconds::ZERO);
             let mut now = Nanoseconds::ZERO;
             for (gap, n) in gaps {
                 now += Nanoseconds(gap);
@@ -208,7 +212,7 @@ mod tests {
             }
             let tally = window.finish(now);
             prop_assert_eq!(tally.slices.len() as u64, now / (MS * 100));
-            prop_assert!(tally.slices.iter().sum::<u64>() <= tally.bytes);
+            prop_assert!(tally.slices.iter().copied().sum::<Bytes>() <= tally.bytes);
         }
     }
 }

@@ -128,7 +128,7 @@ impl Bench {
     }
 
     fn poison(&mut self, ready: &Ready<'_>, slot: u64) {
-        let whole = ready.collective.size / ready.layout.width;
+        let whole = ready.collective.size.0 / ready.layout.width;
         poison(&mut self.memory.output_mut()[bytes(slot * whole, whole, ready.layout.width)]);
     }
 
@@ -139,7 +139,7 @@ impl Bench {
 
     #[inline]
     fn part(&mut self, ready: &Ready<'_>, part: &Part, slot: u64, control: &Control) -> Result<(), Failure> {
-        let start = (slot * ready.collective.size) as usize;
+        let start = (ready.collective.size * slot).as_usize();
         let mut sides = self.memory.sides(start + part.at.start..start + part.at.end);
         let width = ready.layout.width as usize;
         engine::play(&part.script, &mut sides, ready.kernel, width, self.wire.as_mut(), control)

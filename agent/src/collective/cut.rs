@@ -112,6 +112,7 @@ mod tests {
     use railgauge_wire::{
         group::CollectiveOptions,
         terms::{Datatype, Op},
+        unit::Bytes,
     };
 
     use super::*;
@@ -129,7 +130,7 @@ mod tests {
             env: [].into(),
             training: None,
         };
-        CollectiveSpec { op: Op::Broadcast, metric, size: 4, options, window, warm_up, verify: true, seed: 0 }
+        CollectiveSpec { op: Op::Broadcast, metric, size: Bytes(4), options, window, warm_up, verify: true, seed: 0 }
     }
 
     /// Batches, and the time they take, when one operation takes `took` nanoseconds and was believed to take `one`.

@@ -32,11 +32,11 @@ pub(crate) struct Layout {
 impl Layout {
     /// The layout of a collective in buffers of `capacity` bytes; `None` if its size does not divide or does not fit.
     pub(crate) fn new(collective: &CollectiveSpec, rank: u32, ranks: u32, capacity: u64) -> Option<Self> {
-        let width = u64::from(collective.options.datatype.bytes());
+        let width = collective.options.datatype.bytes().0;
         let count = collective.count(ranks).filter(|count| *count > 0)?;
-        let slots = capacity / collective.size;
+        let slots = capacity / collective.size.0;
         let in_place = collective.options.in_place;
-        let whole = collective.size / width;
+        let whole = collective.size.0 / width;
         (slots > 0).then_some(Self { op: collective.op, in_place, rank, ranks, count, whole, slots, width })
     }
 
@@ -107,7 +107,7 @@ mod tests {
         group::CollectiveOptions,
         step::Window,
         terms::{Datatype, TestMetric},
-        unit::Nanoseconds,
+        unit::{Bytes, Nanoseconds},
     };
 
     use super::*;
@@ -124,8 +124,16 @@ mod tests {
             training: None,
         };
         let (window, metric) = (Window::Iterations(20), TestMetric::Bandwidth);
-        let collective =
-            CollectiveSpec { op, metric, size, options, window, warm_up: Nanoseconds::ZERO, verify: true, seed: 1 };
+        let collective = CollectiveSpec {
+            op,
+            metric,
+            size: Bytes(size),
+            options,
+            window,
+            warm_up: Nanoseconds::ZERO,
+            verify: true,
+            seed: 1,
+        };
         Layout::new(&collective, rank, 4, 1024)
     }
 

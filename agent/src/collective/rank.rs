@@ -80,7 +80,7 @@ impl Rank {
             Transport::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
         };
         // After the port, which moves the thread: pages are taken near the port.
-        let memory = Memory::new(self.spec.max_size, self.spec.siblings, huge)?;
+        let memory = Memory::new(self.spec.max_size.0, self.spec.siblings, huge)?;
         let opened = port.opened().clone();
         self.state = State::Open { port, memory };
         Ok(MemberOpened {

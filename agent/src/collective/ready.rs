@@ -88,7 +88,7 @@ impl<'e> Ready<'e> {
             parts.push(Part { at: fits(at.start * layout.width)..fits(at.end * layout.width), ready: *ready, script });
         }
         if parts.is_empty() {
-            parts.push(Part { at: 0..fits(collective.size), ready: Nanoseconds::ZERO, script });
+            parts.push(Part { at: 0..collective.size.as_usize(), ready: Nanoseconds::ZERO, script });
         }
         let source = Source { datatype: options.datatype, reduction, ranks, key: collective.seed };
         Ok(Self { collective, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })

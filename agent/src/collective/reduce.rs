@@ -204,7 +204,7 @@ mod tests {
     fn every_kernel_makes_what_arithmetic_makes() {
         let numbers = |salt: u32| (0..300_u32).map(move |i| (i * 7 + salt) % 11).collect::<Vec<_>>();
         for datatype in Datatype::ALL {
-            let width = datatype.bytes() as usize;
+            let width = datatype.bytes().as_usize();
             let bytes = |numbers: &[u32]| -> Vec<u8> {
                 numbers.iter().flat_map(|n| bits(*datatype, f64::from(*n)).to_le_bytes()[..width].to_vec()).collect()
             };

@@ -8,6 +8,7 @@
 use railgauge_wire::{
     step::Checked,
     terms::{Datatype, Reduction},
+    unit::Bytes,
 };
 
 use crate::gpu::table::{given, largest_sum};
@@ -38,7 +39,7 @@ impl Table {
     /// What a part of a buffer holds.
     pub(crate) fn new(source: &Source, part: &Part) -> Self {
         let Source { datatype, reduction, ranks, key } = *source;
-        let width = datatype.bytes() as usize;
+        let width = datatype.bytes().as_usize();
         let numbers: Vec<[u8; 8]> = given(datatype, reduction).map(u64::to_le_bytes).collect();
         let kind = (reduction, largest_sum(datatype, reduction));
         let elements = part.count.min(PERIOD);
@@ -68,13 +69,13 @@ impl Table {
 
     /// Compares the part. The offset of the first wrong byte counts from its start.
     pub(crate) fn check(&self, found: &[u8]) -> Checked {
-        let mut checked = Checked { verified: found.len() as u64, ..Checked::default() };
+        let mut checked = Checked { verified: Bytes::of(found.len()), ..Checked::default() };
         let mut at = 0;
         for here in found.chunks(self.bytes.len().max(1)) {
             let piece = &self.bytes[..here.len()];
             if here != piece {
                 let differs = |(one, other): &(&u8, &u8)| one != other;
-                checked.wrong += here.iter().zip(piece).filter(differs).count() as u64;
+                checked.wrong += Bytes::of(here.iter().zip(piece).filter(differs).count());
                 let first = here.iter().zip(piece).position(|pair| differs(&pair)).map(|byte| (at + byte) as u64);
                 checked.first_wrong = checked.first_wrong.or(first);
             }
@@ -101,10 +102,13 @@ mod tests {
         let table = Table::new(&SOURCE, &part);
         let mut bytes = vec![0; part.count as usize * 4];
         table.fill(&mut bytes);
-        assert_eq!(table.check(&bytes), Checked { verified: bytes.len() as u64, wrong: 0, first_wrong: None });
+        assert_eq!(
+            table.check(&bytes),
+            Checked { verified: Bytes::of(bytes.len()), wrong: Bytes::ZERO, first_wrong: None }
+        );
         let later = Part { count: part.count - 600, offset: 65_600, ..part };
-        assert_eq!(Table::new(&SOURCE, &later).check(&bytes[2_400..]).wrong, 0);
-        assert!(Table::new(&SOURCE, &Part { offset: 65_001, ..part }).check(&bytes).wrong > 0);
+        assert_eq!(Table::new(&SOURCE, &later).check(&bytes[2_400..]).wrong, Bytes::ZERO);
+        assert!(Table::new(&SOURCE, &Part { offset: 65_001, ..part }).check(&bytes).wrong > Bytes::ZERO);
         bytes[400_001] ^= 1;
         assert_eq!(table.check(&bytes).first_wrong, Some(400_001));
         poison(&mut bytes[..8]);

@@ -8,7 +8,10 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{group::Training, unit::Nanoseconds};
+use railgauge_wire::{
+    group::Training,
+    unit::{Bytes, Nanoseconds},
+};
 
 /// Gradients that are reduced together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +24,7 @@ pub(crate) struct Bucket {
 
 /// The buckets of `count` gradients of `width` bytes, in order.
 pub(crate) fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket> {
-    let elements = |bytes: u64| (bytes / width).max(1);
+    let elements = |bytes: Bytes| (bytes.0 / width).max(1);
     let mut buckets = Vec::new();
     let (mut from, mut size) = (0, elements(training.first_bucket));
     while from < count {
@@ -39,15 +42,16 @@ mod tests {
 
     #[test]
     fn buckets_cover_all_gradients_and_fill_up_with_the_backward_pass() {
-        let training = Training { model: None, bucket: 100, first_bucket: 10, compute: Nanoseconds(1_000) };
+        let training =
+            Training { model: None, bucket: Bytes(100), first_bucket: Bytes(10), compute: Nanoseconds(1_000) };
         let found = buckets(75, 4, &training);
         let places: Vec<_> = found.iter().map(|bucket| bucket.at.clone()).collect();
         assert_eq!(places, [0..2, 2..27, 27..52, 52..75]);
         assert_eq!(found.iter().map(|bucket| bucket.ready).collect::<Vec<_>>(), [26, 360, 693, 1_000].map(Nanoseconds));
-        let small = buckets(3, 8, &Training { first_bucket: 1, bucket: 1, ..training.clone() });
+        let small = buckets(3, 8, &Training { first_bucket: Bytes(1), bucket: Bytes(1), ..training.clone() });
         assert_eq!(small.len(), 3);
         let huge = Training { compute: Nanoseconds::from_secs(3_600), ..training };
-        let last = buckets(1 << 40, 1, &Training { bucket: 1 << 39, ..huge.clone() }).pop().unwrap();
+        let last = buckets(1 << 40, 1, &Training { bucket: Bytes(1 << 39), ..huge.clone() }).pop().unwrap();
         assert_eq!(last.ready, huge.compute);
     }
 }

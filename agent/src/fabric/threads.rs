@@ -296,7 +296,7 @@ fn added(a: &Measurement, b: &Measurement) -> Measurement {
         bytes: a.bytes + b.bytes,
         moved: a.moved.zip(b.moved).map(|(a, b)| a + b),
         cpu: a.cpu + b.cpu,
-        slices: a.slices.iter().zip(&b.slices).map(|(a, b)| a + b).collect(),
+        slices: a.slices.iter().zip(&b.slices).map(|(a, b)| *a + *b).collect(),
         latency: None,
         interval: None,
         lanes: a.lanes.iter().chain(&b.lanes).copied().collect(),

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::facts::{HostFacts, Load, Traffic};
+use railgauge_wire::{
+    facts::{HostFacts, Load, Traffic},
+    unit::BitsPerSecond,
+};
 
 use crate::system::tree::Tree;
 
@@ -60,7 +63,10 @@ impl Look {
         let rate = |before: Option<&Bytes>, after: Option<&Bytes>| {
             let (before, after) = before.zip(after)?;
             let bits = |before: u64, after: u64| after.saturating_sub(before) as f64 * 8.0 / seconds;
-            Some(Traffic { received: bits(before.0, after.0), sent: bits(before.1, after.1) })
+            Some(Traffic {
+                received: BitsPerSecond(bits(before.0, after.0)),
+                sent: BitsPerSecond(bits(before.1, after.1)),
+            })
         };
         for interface in &mut facts.interfaces {
             interface.traffic = rate(self.interfaces.get(&interface.name), later.interfaces.get(&interface.name));

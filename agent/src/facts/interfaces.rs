@@ -5,7 +5,10 @@ use std::{
     net::IpAddr,
 };
 
-use railgauge_wire::facts::{Bond, Dcb, Ecn, Interface, Pause};
+use railgauge_wire::{
+    facts::{Bond, Dcb, Ecn, Interface, Pause},
+    unit::MegabitsPerSecond,
+};
 
 use crate::system::tree::Tree;
 use crate::system::{dcb, ethtool, interfaces::Address};
@@ -106,12 +109,12 @@ pub fn mtu(tree: &Tree, name: &str) -> Option<u32> {
 
 /// Speed in Mb/s; `None` where it is not known, and for interfaces with neither hardware nor another interface below
 /// them (veth, tun, dummy), which report a made-up one.
-pub fn speed(tree: &Tree, name: &str) -> Option<u64> {
+pub fn speed(tree: &Tree, name: &str) -> Option<MegabitsPerSecond> {
     let real = |entry: &String| entry == "device" || entry.starts_with("lower_");
     if !tree.names(format!("{CLASS}/{name}")).iter().any(real) {
         return None;
     }
     let speed: i64 = tree.value(format!("{CLASS}/{name}/speed"))?;
     // -1 is the kernel's word for unknown.
-    u64::try_from(speed).ok().filter(|speed| *speed > 0)
+    u64::try_from(speed).ok().filter(|speed| *speed > 0).map(MegabitsPerSecond)
 }

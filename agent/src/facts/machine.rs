@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use railgauge_wire::facts::{Cpu, HostFacts, HugePages, IOMMUS, LIMITS};
+use railgauge_wire::{
+    facts::{Cpu, HostFacts, HugePages, IOMMUS, LIMITS},
+    unit::Bytes,
+};
 
 use super::surroundings;
 use crate::system::tree::{Tree, list};
@@ -22,7 +25,7 @@ pub(crate) fn facts(tree: &Tree) -> HostFacts {
         huge_pages: huge_pages(tree),
         transparent_huge_pages: chosen(tree.text("sys/kernel/mm/transparent_hugepage/enabled")),
         numa_balancing: tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|value| value > 0),
-        memlock_bytes: limit(tree, "Max locked memory").filter(|_| !locks_all(tree)),
+        memlock_bytes: limit(tree, "Max locked memory").filter(|_| !locks_all(tree)).map(Bytes),
         open_files: limit(tree, "Max open files"),
         clock_source: tree.expected("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         tcp_ecn: tree.value("proc/sys/net/ipv4/tcp_ecn"),
@@ -68,25 +71,25 @@ fn boost(tree: &Tree) -> Option<bool> {
     flag("intel_pstate/no_turbo").map(|no| no == 0).or_else(|| flag("cpufreq/boost").map(|yes| yes == 1))
 }
 
-/// Size of the largest cache of the first processor, in bytes.
-pub(crate) fn last_level_cache(tree: &Tree) -> Option<u64> {
+/// Size of the largest cache of the first processor.
+pub(crate) fn last_level_cache(tree: &Tree) -> Option<Bytes> {
     let caches = "sys/devices/system/cpu/cpu0/cache";
     let sizes = tree.names(caches).into_iter().filter(|name| name.starts_with("index"));
     sizes.filter_map(|index| size(&tree.text(format!("{caches}/{index}/size"))?)).max()
 }
 
-/// `1024K` or `32M`, in bytes.
-fn size(text: &str) -> Option<u64> {
+/// `1024K` or `32M`.
+fn size(text: &str) -> Option<Bytes> {
     let (digits, factor) = match text.strip_suffix('K') {
         Some(digits) => (digits, 1 << 10),
         None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1 << 20)),
     };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
+    Bytes(digits.parse().ok()?).checked_mul(factor)
 }
 
-fn memory(tree: &Tree) -> Option<u64> {
+fn memory(tree: &Tree) -> Option<Bytes> {
     let total = field(&tree.expected("proc/meminfo")?, "MemTotal")?;
-    total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    Bytes(total.strip_suffix("kB")?.trim().parse().ok()?).checked_mul(1024)
 }
 
 /// Huge pages of every size the kernel has (kernel documentation: admin-guide/mm/hugetlbpage).
@@ -95,7 +98,11 @@ fn huge_pages(tree: &Tree) -> Vec<HugePages> {
     let one = |name: String| {
         let count = |file: &str| tree.value(format!("{SIZES}/{name}/{file}"));
         let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-        Some(HugePages { bytes: kib.checked_mul(1024)?, total: count("nr_hugepages")?, free: count("free_hugepages")? })
+        Some(HugePages {
+            bytes: Bytes(kib).checked_mul(1024)?,
+            total: count("nr_hugepages")?,
+            free: count("free_hugepages")?,
+        })
     };
     tree.names(SIZES).into_iter().filter_map(one).collect()
 }

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::facts::{Gid, RdmaDevice, RdmaPort};
+use railgauge_wire::{
+    facts::{Gid, RdmaDevice, RdmaPort},
+    unit::GigabitsPerSecond,
+};
 
 use super::pci;
 use crate::system::tree::Tree;
@@ -85,7 +88,7 @@ fn port(tree: &Tree, name: &str, number: u8, software: bool) -> RdmaPort {
     // "4: ACTIVE" and "5: LinkUp".
     let word = |file: &str| Some(after_colon(&tree.text(format!("{at}/{file}"))?));
     // "100 Gb/sec (4X EDR)". Emulations report a rate that says nothing.
-    let rate = || tree.text(format!("{at}/rate"))?.split_whitespace().next()?.parse::<f64>().ok();
+    let rate = || tree.text(format!("{at}/rate"))?.split_whitespace().next()?.parse().ok().map(GigabitsPerSecond);
     let gids = gids(tree, &at);
     let link_layer = tree.text(format!("{at}/link_layer"));
     let infiniband = link_layer.as_deref() == Some("InfiniBand");
@@ -99,7 +102,7 @@ fn port(tree: &Tree, name: &str, number: u8, software: bool) -> RdmaPort {
         traffic_class: tree.text(format!("{device}/tc/{number}/traffic_class")).and_then(|text| traffic_class(&text)),
         cm_tos: tree.value(format!("sys/kernel/config/rdma_cm/{name}/ports/{number}/default_roce_tos")),
         link_layer,
-        rate_gbps: (!software).then(rate).flatten().filter(|rate| rate.is_finite() && *rate > 0.0),
+        rate_gbps: (!software).then(rate).flatten().filter(|rate| rate.is_rate()),
         mtu: None,
         netdev: netdev(tree, &device, number, &gids),
         gids,

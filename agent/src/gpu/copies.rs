@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use railgauge_wire::{copies::Copies, failure::Failure, unit::Nanoseconds};
+use railgauge_wire::{
+    copies::Copies,
+    failure::Failure,
+    unit::{Bytes, GigabytesPerSecond, Nanoseconds},
+};
 
 use super::{Buffer, Device, Pinned, Stream};
 use crate::{bench::clock, memory::host};
@@ -42,7 +46,7 @@ pub fn measure(gpu: u32, peers: &[u32]) -> Result<Copies, Failure> {
     Ok(Copies { gpu, pci: device.pci().to_owned(), to_gpu, from_gpu, on_gpu, to_peers })
 }
 
-fn median(mut copy: impl FnMut() -> Result<(), Failure>, stream: &Stream) -> Result<f64, Failure> {
+fn median(mut copy: impl FnMut() -> Result<(), Failure>, stream: &Stream) -> Result<GigabytesPerSecond, Failure> {
     let mut times = [Nanoseconds::ZERO; TIMES];
     copy()?;
     stream.wait()?;
@@ -53,6 +57,5 @@ fn median(mut copy: impl FnMut() -> Result<(), Failure>, stream: &Stream) -> Res
         *time = (clock::now() - begin).max(Nanoseconds(1));
     }
     times.sort_unstable();
-    // Bytes per nanosecond are GB/s.
-    Ok(LENGTH as f64 / times[TIMES / 2].as_f64())
+    Ok(GigabytesPerSecond::of(Bytes(LENGTH), times[TIMES / 2]))
 }

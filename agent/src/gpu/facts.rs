@@ -8,7 +8,10 @@ use nvml_wrapper::{
     error::NvmlError,
     structs::device::FieldId,
 };
-use railgauge_wire::facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction};
+use railgauge_wire::{
+    facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction},
+    unit::{Bytes, MegabytesPerSecond},
+};
 use thiserror::Error;
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
@@ -66,7 +69,7 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
         cuda: None,
         pcie: device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok()),
         pcie_max: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
-        memory_bytes: device.memory_info().ok().map(|memory| memory.total),
+        memory_bytes: device.memory_info().ok().map(|memory| Bytes(memory.total)),
         ecc: device.is_ecc_enabled().ok().map(|state| state.currently_enabled),
         nvlinks: (!active.is_empty()).then(|| count(active.iter().filter(|active| **active))),
         nvlinks_total: (!active.is_empty()).then(|| count(active.iter())),
@@ -112,12 +115,12 @@ fn throttled(reasons: ThrottleReasons) -> Vec<String> {
 }
 
 /// The line rate of the NVLinks, from whichever field this driver fills.
-fn nvlink_rate(device: &Device<'_>) -> Option<u32> {
+fn nvlink_rate(device: &Device<'_>) -> Option<MegabytesPerSecond> {
     use nvml_wrapper::sys_exports::field_id::{
         NVML_FI_DEV_NVLINK_GET_SPEED, NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_SPEED_MBPS_L0,
     };
     let fields = [NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, NVML_FI_DEV_NVLINK_GET_SPEED, NVML_FI_DEV_NVLINK_SPEED_MBPS_L0];
-    fields.into_iter().find_map(|id| field(device, id).filter(|rate| *rate > 0))
+    fields.into_iter().find_map(|id| field(device, id).filter(|rate| *rate > 0)).map(MegabytesPerSecond)
 }
 
 /// A whole number among NVML's fields.

@@ -5,6 +5,7 @@ use std::ffi::{CString, c_char, c_void};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     step::{Checked, Pattern},
+    unit::Bytes,
 };
 
 use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, values::Values};
@@ -110,8 +111,8 @@ fn inside(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
 /// The buffer is too short, or the driver refuses.
 pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
     write(stream, buffer, at, pattern, qp, 0)?;
-    if fault::flips_bits() && pattern.size > 0 {
-        let (mut byte, at) = ([0], at + pattern.size / 2);
+    if fault::flips_bits() && !pattern.size.is_zero() {
+        let (mut byte, at) = ([0], at + pattern.size.0 / 2);
         stream.to_host(&mut byte, buffer, at)?;
         stream.wait()?;
         fault::flip_bit(&mut byte);
@@ -130,15 +131,15 @@ pub fn poison(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: 
 }
 
 fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, flip: u64) -> Result<(), Failure> {
-    inside(buffer, at, pattern.size)?;
+    inside(buffer, at, pattern.size.0)?;
     stream.device().enter()?;
     let arguments = &mut [
         Argument::Long(buffer.address() + at),
-        Argument::Long(pattern.size),
+        Argument::Long(pattern.size.0),
         Argument::Long(pattern::key(pattern, qp)),
         Argument::Long(flip),
     ];
-    launch(stream, stream.device().kernels()?.write_pattern, pattern.size.div_ceil(8), arguments)?;
+    launch(stream, stream.device().kernels()?.write_pattern, pattern.size.0.div_ceil(8), arguments)?;
     stream.wait()
 }
 
@@ -147,17 +148,17 @@ fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, 
 /// # Errors
 /// As [`fill`].
 pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
-    inside(buffer, at, pattern.size)?;
+    inside(buffer, at, pattern.size.0)?;
     let mut tally = Tally::new(stream)?;
     let arguments = &mut [
         Argument::Long(buffer.address() + at),
-        Argument::Long(pattern.size),
+        Argument::Long(pattern.size.0),
         Argument::Long(pattern::key(pattern, qp)),
         Argument::Long(tally.address()),
     ];
-    launch(stream, stream.device().kernels()?.check_pattern, pattern.size.div_ceil(8), arguments)?;
+    launch(stream, stream.device().kernels()?.check_pattern, pattern.size.0.div_ceil(8), arguments)?;
     let (wrong, first_wrong) = tally.read(stream)?;
-    Ok(Checked { verified: pattern.size, wrong, first_wrong })
+    Ok(Checked { verified: pattern.size, wrong: Bytes(wrong), first_wrong })
 }
 
 /// Writes what a part of a collective's buffer must hold. Does not wait.
@@ -184,8 +185,8 @@ pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
     let (wrong, first_wrong) = tally.read(stream)?;
     let width = 1 << values.shift();
     Ok(Checked {
-        verified: part.count * width,
-        wrong: wrong * width,
+        verified: Bytes(part.count * width),
+        wrong: Bytes(wrong * width),
         first_wrong: first_wrong.map(|at| at + part.at * width),
     })
 }

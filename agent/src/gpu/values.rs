@@ -54,7 +54,7 @@ impl Values {
 
     /// Base-2 logarithm of the width of an element.
     pub(super) fn shift(&self) -> u32 {
-        self.datatype.bytes().ilog2()
+        self.datatype.bytes().0.ilog2()
     }
 
     pub(super) fn ranks(&self) -> u32 {

@@ -106,21 +106,21 @@ unsafe impl Backing for Buffer {
     }
 
     fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-        let mut bytes = vec![0; pattern.size as usize];
+        let mut bytes = vec![0; pattern.size.as_usize()];
         pattern::fill(&mut bytes, pattern, qp);
         self.put(at, &bytes);
         Ok(())
     }
 
     fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
-        let mut bytes = vec![0; pattern.size as usize];
+        let mut bytes = vec![0; pattern.size.as_usize()];
         pattern::poison(&mut bytes, pattern, qp);
         self.put(at, &bytes);
         Ok(())
     }
 
     fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
-        let mut bytes = vec![0; pattern.size as usize];
+        let mut bytes = vec![0; pattern.size.as_usize()];
         self.get(at, &mut bytes);
         Ok(pattern::check(&bytes, pattern, qp))
     }
@@ -138,17 +138,22 @@ unsafe impl Backing for Buffer {
 
 #[cfg(test)]
 mod tests {
+    use railgauge_wire::unit::Bytes;
+
     use super::*;
 
     #[test]
     fn a_pattern_is_found_where_it_was_put_and_nowhere_else() {
         let buffer = Buffer::new(4096, false).unwrap();
-        let pattern = Pattern { size: 101, seed: 3, iteration: 1 };
+        let pattern = Pattern { size: Bytes(101), seed: 3, iteration: 1 };
         buffer.fill(512, &pattern, 2).unwrap();
-        assert_eq!(buffer.check(512, &pattern, 2).unwrap(), Checked { verified: 101, wrong: 0, first_wrong: None });
-        assert!(buffer.check(520, &pattern, 2).unwrap().wrong > 80);
+        assert_eq!(
+            buffer.check(512, &pattern, 2).unwrap(),
+            Checked { verified: Bytes(101), wrong: Bytes::ZERO, first_wrong: None }
+        );
+        assert!(buffer.check(520, &pattern, 2).unwrap().wrong > Bytes(80));
         buffer.poison(512, &pattern, 2).unwrap();
-        assert_eq!(buffer.check(512, &pattern, 2).unwrap().wrong, 101);
+        assert_eq!(buffer.check(512, &pattern, 2).unwrap().wrong, Bytes(101));
         assert_eq!(buffer.word(0).unwrap(), 0);
     }
 }

@@ -7,7 +7,10 @@
 //! The mixing is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! OOPSLA 2014): a bijection of 64 bits, so that two positions of one buffer never hold the same word.
 
-use railgauge_wire::step::{Checked, Pattern};
+use railgauge_wire::{
+    step::{Checked, Pattern},
+    unit::Bytes,
+};
 
 use crate::fault;
 
@@ -54,10 +57,10 @@ fn write(bytes: &mut [u8], key: u64, flip: u64) {
 pub fn check(bytes: &[u8], pattern: &Pattern, qp: u32) -> Checked {
     let key = key(pattern, qp);
     let (words, rest) = bytes.as_chunks::<8>();
-    let mut checked = Checked { verified: bytes.len() as u64, ..Checked::default() };
+    let mut checked = Checked { verified: Bytes::of(bytes.len()), ..Checked::default() };
     let mut compare = |at: u64, got: &[u8], wanted: [u8; 8]| {
         for (offset, _) in (at..).zip(got.iter().zip(wanted)).filter(|(_, (got, wanted))| **got != *wanted) {
-            checked.wrong += 1;
+            checked.wrong += Bytes(1);
             checked.first_wrong.get_or_insert(offset);
         }
     };
@@ -76,24 +79,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PATTERN: Pattern = Pattern { size: 0, seed: 7, iteration: 1 };
+    const PATTERN: Pattern = Pattern { size: Bytes::ZERO, seed: 7, iteration: 1 };
 
     proptest! {
         #[test]
         fn what_is_filled_is_right(size in 0..3_000usize, seed: u64, iteration: u64, qp: u32) {
-            let pattern = Pattern { size: size as u64, seed, iteration };
+            let pattern = Pattern { size: Bytes::of(size), seed, iteration };
             let mut bytes = vec![0; size];
             fill(&mut bytes, &pattern, qp);
-            let wanted = Checked { verified: size as u64, wrong: 0, first_wrong: None };
+            let wanted = Checked { verified: Bytes::of(size), wrong: Bytes::ZERO, first_wrong: None };
             prop_assert_eq!(check(&bytes, &pattern, qp), wanted);
         }
 
         #[test]
         fn every_poisoned_byte_is_wrong(size in 0..3_000usize, seed: u64) {
-            let pattern = Pattern { size: size as u64, seed, iteration: 0 };
+            let pattern = Pattern { size: Bytes::of(size), seed, iteration: 0 };
             let mut bytes = vec![0; size];
             poison(&mut bytes, &pattern, 3);
-            prop_assert_eq!(check(&bytes, &pattern, 3).wrong, size as u64);
+            prop_assert_eq!(check(&bytes, &pattern, 3).wrong, Bytes::of(size));
         }
 
         #[test]
@@ -102,7 +105,7 @@ mod tests {
             fill(&mut bytes, &PATTERN, 0);
             let at = at.index(size);
             bytes[at] ^= 1 << bit;
-            let wanted = Checked { verified: size as u64, wrong: 1, first_wrong: Some(at as u64) };
+            let wanted = Checked { verified: Bytes::of(size), wrong: Bytes(1), first_wrong: Some(at as u64) };
             prop_assert_eq!(check(&bytes, &PATTERN, 0), wanted);
         }
 
@@ -114,7 +117,7 @@ mod tests {
             fill(&mut bytes, &PATTERN, 0);
             let copy = bytes.clone();
             bytes[a * 8..][..8].copy_from_slice(&copy[b * 8..][..8]);
-            prop_assert!(check(&bytes, &PATTERN, 0).wrong > 0);
+            prop_assert!(check(&bytes, &PATTERN, 0).wrong > Bytes::ZERO);
         }
     }
 
@@ -129,7 +132,7 @@ mod tests {
             (PATTERN, 1),
             (Pattern { seed: 8, iteration: 0, ..PATTERN }, 2),
         ] {
-            assert!(check(&bytes, &pattern, qp).wrong > 4_000, "{pattern:?} {qp}");
+            assert!(check(&bytes, &pattern, qp).wrong > Bytes(4_000), "{pattern:?} {qp}");
         }
     }
 }

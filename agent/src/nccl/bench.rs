@@ -170,7 +170,7 @@ impl Bench {
     /// One operation in slot 0, on a result that was overwritten before.
     fn once(&self, layout: &Layout, collective: &CollectiveSpec) -> Result<(), Failure> {
         if !collective.options.in_place {
-            self.stream.set(&self.receive, 0xff, collective.size)?;
+            self.stream.set(&self.receive, 0xff, collective.size.0)?;
         }
         self.communicator.queue(&self.call(layout, collective, 0), &self.stream)?;
         self.settle()
@@ -312,7 +312,7 @@ impl Bench {
 
     fn poison(&self, layout: &Layout, collective: &CollectiveSpec, slot: u64) -> Result<(), Failure> {
         // From the start of the buffer to the end of the slot: simple, and every slot is written again.
-        let end = (slot + 1) * collective.size;
+        let end = (slot + 1) * collective.size.0;
         self.stream.set(&self.receive, 0xff, end.min(layout.extent()))?;
         self.stream.wait()
     }

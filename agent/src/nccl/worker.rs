@@ -22,6 +22,7 @@ use railgauge_wire::{
     frame,
     group::{MemberOpened, MemberSpec, Ticket},
     remedy,
+    unit::Bytes,
 };
 
 use super::{
@@ -209,7 +210,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     let stream = Stream::new(&device)?;
     // Both buffers at once, so that a lack of memory is known before anything moves.
     let (free, total) = device.memory()?;
-    if spec.max_size.saturating_mul(2) > free {
+    if spec.max_size.saturating_mul(2) > Bytes(free) {
         let cause = format!(
             "two buffers of {} bytes are wanted, and {free} of the GPU's {total} bytes are free",
             spec.max_size
@@ -218,7 +219,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     }
     let nccl = Nccl::open(spec.library.as_deref())?;
     let buffers =
-        [Buffer::new(&device, spec.max_size)?, Buffer::new(&device, spec.max_size)?, Buffer::new(&device, 8)?];
+        [Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(communicator::fresh_id(&nccl)?)) } else { None };
     let opened = MemberOpened {
         ticket: Ticket::Nccl { id: id.as_ref().map(|id| hex::encode(id.0)) },

@@ -7,7 +7,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{Agent, Outcome};
@@ -34,7 +34,7 @@ pub fn spec(role: Role, qps: u32, max_size: u64) -> LinkSpec {
         gpu_path: None,
         qps,
         threads: 1,
-        max_size,
+        max_size: Bytes(max_size),
         token: TOKEN.into(),
         knobs: Knobs::default(),
     }
@@ -90,20 +90,20 @@ impl Pair {
 
     /// Runs an initiator's step while the responder serves; both accounts.
     pub fn served(&mut self, op: Op, metric: TestMetric, size: u64, step: Step) -> (Outcome, Outcome) {
-        let serve = Step::Serve { op, metric, size };
+        let serve = Step::Serve { op, metric, size: Bytes(size) };
         assert_eq!(self.responder.ask(self::step(serve)), Ok(Answer::Done));
         let outcome = self.initiator.ask(self::step(step));
         (outcome, self.responder.ask(Ask::Stop { link: LINK }))
     }
 
     pub fn time(&mut self, timing: Timing) -> (Measurement, Measurement) {
-        let (near, far) = self.served(timing.op, timing.metric, timing.size, Step::Time(timing));
+        let (near, far) = self.served(timing.op, timing.metric, timing.size.0, Step::Time(timing));
         (measured(near), measured(far))
     }
 
     /// One verifying pass as the controller leads it.
     pub fn verify(&mut self, op: Op, size: u64, iteration: u64) -> Checked {
-        let pattern = Pattern { size, seed: 42, iteration };
+        let pattern = Pattern { size: Bytes(size), seed: 42, iteration };
         let (source, sink) = match op.pulls() {
             false => (&mut self.initiator, &mut self.responder),
             true => (&mut self.responder, &mut self.initiator),
@@ -126,5 +126,14 @@ pub fn step(step: Step) -> Ask {
 }
 
 pub fn timing(op: Op, metric: TestMetric, size: u64, window: Window) -> Timing {
-    Timing { op, metric, size, window, warm_up: Nanoseconds::ZERO, start_at: None, bidirectional: false, only: None }
+    Timing {
+        op,
+        metric,
+        size: Bytes(size),
+        window,
+        warm_up: Nanoseconds::ZERO,
+        start_at: None,
+        bidirectional: false,
+        only: None,
+    }
 }

@@ -10,7 +10,7 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 use serde::{Deserialize, Serialize};
 
@@ -186,8 +186,8 @@ pub struct LinkRecord {
     pub from_device: String,
     /// Device of the responder.
     pub to_device: String,
-    /// Smaller of both link rates in Gb/s; `None` where unknown.
-    pub rate_gbps: Option<f64>,
+    /// Smaller of both link rates; `None` where unknown.
+    pub rate_gbps: Option<GigabitsPerSecond>,
     /// Path MTU in use, in bytes.
     pub mtu: u32,
     /// Resolved settings of the initiator.

@@ -4,6 +4,7 @@
 //! the CRC-32 of all bytes of the line before `,"sum"`, so that no change of the file goes unseen; `n` counts the lines of a
 //! run from 1, so that a line that is gone is missed; `run` tells the lines of other runs.
 
+use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Line, VERSION};
@@ -31,7 +32,7 @@ pub struct Tail {
     /// What its lines call the run: drawn by chance when it began, so that two runs of one name are told apart.
     pub run: String,
     /// Bytes up to the end of the last line that was written whole; what follows was cut off by a crash.
-    pub length: u64,
+    pub length: Bytes,
     /// Whether that line lacks its newline.
     pub unended: bool,
     /// Number of the next line, from 1.
@@ -41,7 +42,7 @@ pub struct Tail {
 impl Tail {
     /// Before the first line of a run.
     pub const fn before(run: String) -> Self {
-        Self { run, length: 0, unended: false, next: 1 }
+        Self { run, length: Bytes::ZERO, unended: false, next: 1 }
     }
 
     /// Before the first line of a new run.

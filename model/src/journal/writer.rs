@@ -13,15 +13,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use railgauge_wire::unit::Bytes;
+
 use super::{
     event::Line,
     line::{self, Tail},
 };
 use crate::files;
 
-/// Room kept for the last lines, in bytes. A line with a latency distribution takes about 4 KiB, so this is enough
+/// Room kept for the last lines. A line with a latency distribution takes about 4 KiB, so this is enough
 /// for two thousand flows that end at once.
-const RESERVE: usize = 8 << 20;
+const RESERVE: Bytes = Bytes::from_mib(8);
 
 /// A journal that nobody else can write to as long as this lives. Nothing in it was changed.
 #[derive(Debug)]
@@ -74,18 +76,18 @@ impl Claim {
     /// There is no room for the reserve, or the journal cannot be written.
     pub fn go_on(self, tail: Tail, reserve: &Path) -> io::Result<Journal> {
         // Written, not only sized: a sparse file would reserve nothing.
-        let allocated = files::write(reserve, vec![0x55; RESERVE]).map_err(|error| {
-            let room = RESERVE >> 20;
+        let allocated = files::write(reserve, vec![0x55; RESERVE.as_usize()]).map_err(|error| {
+            let room = RESERVE / Bytes::from_mib(1);
             let cause = format!("{error}; a run starts only with {room} MiB to spare beside its journal");
             io::Error::new(error.kind(), cause)
         });
         let begun = allocated.and_then(|()| {
             let mut file = self.file;
-            file.set_len(tail.length)?;
+            file.set_len(tail.length.0)?;
             let mut length = tail.length;
             if tail.unended {
                 file.write_all(b"\n")?;
-                length += 1;
+                length += Bytes(1);
             }
             Ok(Journal { file, run: tail.run, length, next: tail.next, reserve: reserve.to_owned(), full: false })
         });
@@ -102,7 +104,7 @@ pub struct Journal {
     file: File,
     run: String,
     /// Length of the complete lines.
-    length: u64,
+    length: Bytes,
     /// Number of the next line.
     next: u64,
     reserve: PathBuf,
@@ -173,11 +175,11 @@ impl Journal {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.file.write_all(bytes) {
             Ok(()) => {
-                self.length += bytes.len() as u64;
+                self.length += Bytes::of(bytes.len());
                 Ok(())
             }
             Err(error) => {
-                self.file.set_len(self.length)?;
+                self.file.set_len(self.length.0)?;
                 Err(error)
             }
         }
@@ -213,7 +215,7 @@ mod tests {
         let claim = Claim::open(&path).unwrap();
         assert!(claim.is_written().unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), torn);
-        let tail = Tail { run: "r".into(), length: whole.len() as u64, unended: false, next: 2 };
+        let tail = Tail { run: "r".into(), length: Bytes::of(whole.len()), unended: false, next: 2 };
         let mut journal = claim.go_on(tail, &reserve).unwrap();
         journal.append(&line()).unwrap();
         drop(journal);
@@ -229,7 +231,7 @@ mod tests {
         let first = line::encode("r", 1, "x", &Event::Finished).unwrap();
         let cut = &first[..first.len() - 1];
         fs::write(&path, cut).unwrap();
-        let tail = Tail { run: "r".into(), length: cut.len() as u64, unended: true, next: 2 };
+        let tail = Tail { run: "r".into(), length: Bytes::of(cut.len()), unended: true, next: 2 };
         drop(Claim::open(&path).unwrap().go_on(tail, &reserve).unwrap());
         assert_eq!(fs::read(&path).unwrap(), first);
     }
@@ -255,7 +257,7 @@ mod tests {
         std::os::unix::fs::symlink(at("victim"), at(".reserve")).unwrap();
         let journal =
             Claim::create(&at("records.jsonl")).unwrap().go_on(Tail::before("r".into()), &at(".reserve")).unwrap();
-        assert_eq!(fs::symlink_metadata(at(".reserve")).unwrap().len(), RESERVE as u64);
+        assert_eq!(fs::symlink_metadata(at(".reserve")).unwrap().len(), RESERVE.0);
         drop(journal);
         assert_eq!(fs::read_to_string(at("victim")).unwrap(), "mine");
         // Nor is one in the place of the journal.

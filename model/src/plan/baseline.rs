@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::terms::{Carrier, Metric};
+use railgauge_wire::{
+    terms::{Carrier, Metric},
+    unit::Bytes,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -14,8 +17,8 @@ use super::{
 
 /// Version of the document. A reader refuses any other.
 pub const VERSION: u32 = 1;
-/// Largest document that is read, in bytes.
-const LARGEST: u64 = 64 << 20;
+/// Largest document that is read.
+const LARGEST: Bytes = Bytes::from_mib(64);
 
 /// Keys of `[baseline]`.
 pub static BASELINE: Section = Section {
@@ -77,8 +80,8 @@ pub struct Class {
     pub test: String,
     /// Metric.
     pub metric: Metric,
-    /// Message size in bytes.
-    pub size_bytes: u64,
+    /// Message size.
+    pub size_bytes: Bytes,
     /// Ranks of a collective; 2 for a pair.
     pub ranks: u32,
     /// Queue pairs, data type, reduction and environment where they are not the usual ones; empty otherwise.

@@ -11,6 +11,7 @@ use railgauge_wire::{
     terms::{
         Algorithm, Carrier, Datatype, Distance, GpuPath, Memory, Metric, Op, Reduction, Service, TestMetric, Transport,
     },
+    unit::{Bytes, GigabitsPerSecond},
 };
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +82,8 @@ pub struct Preflight {
 pub struct Wanted {
     /// MTU of the interfaces behind RDMA ports, in bytes.
     pub mtu: Option<u32>,
-    /// Rate of RDMA ports in Gb/s.
-    pub link_rate_gbps: Option<f64>,
+    /// Rate of RDMA ports.
+    pub link_rate_gbps: Option<GigabitsPerSecond>,
     /// RDMA ports of every host.
     pub rdma_ports: Option<usize>,
     /// GPUs of every host.
@@ -218,8 +219,8 @@ pub struct Test {
     pub memory: Memory,
     /// Required path of GPU memory.
     pub gpu_path: Option<GpuPath>,
-    /// Message sizes in bytes, rising, each once.
-    pub sizes: Vec<u64>,
+    /// Message sizes, rising, each once.
+    pub sizes: Vec<Bytes>,
     /// Queue pairs or streams: one set of cases for each.
     pub qps: Vec<u32>,
     /// Threads that the queue pairs of a link are divided among.
@@ -403,8 +404,8 @@ pub struct Expectation {
     /// The limit as the plan writes it; `None` for percentages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
-    /// Smallest and largest message size it is about, in bytes.
-    pub sizes: Option<(u64, u64)>,
+    /// Smallest and largest message size it is about.
+    pub sizes: Option<(Bytes, Bytes)>,
     /// Rails it is about; all if empty.
     pub rails: Vec<u32>,
     /// Group that both ends must belong to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::GigabitsPerSecond};
 
 use super::{
     checks,
@@ -109,7 +109,9 @@ pub fn read(top: &Table<'_>) -> Preflight {
         wanted: Wanted {
             mtu: table.whole("mtu").map(|at| at.value),
             link_rate_gbps: table
-                .parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))
+                .parsed("link_rate", |text| {
+                    quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| GigabitsPerSecond(rate))
+                })
                 .map(|at| at.value),
             rdma_ports: table.whole("rdma_ports").map(|at| at.value),
             gpus: table.whole("gpus").map(|at| at.value),

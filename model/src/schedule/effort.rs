@@ -5,7 +5,7 @@ use std::{ops::AddAssign, time::Duration};
 use railgauge_wire::{
     step::Window,
     terms::{Op, TestMetric},
-    unit::Nanoseconds,
+    unit::{GigabitsPerSecond, Nanoseconds},
 };
 
 use super::Cell;
@@ -83,7 +83,7 @@ impl Volume {
             Window::Iterations(_) => 0,
         };
         let one_cell = |cell: &Cell| {
-            let message = u128::from(cell.size) * u128::from(cell.qps);
+            let message = u128::from(cell.size.0) * u128::from(cell.qps);
             let iterations = match test.window {
                 Window::Iterations(count) => u128::from(count),
                 _ => 0,
@@ -112,14 +112,13 @@ impl Volume {
         self.flowing == 0
     }
 
-    /// An upper bound in bytes for links of `gbps` (1e9 bits per second, each direction); `None` if it takes a rate
-    /// and there is none.
-    pub fn at_most(self, gbps: Option<f64>) -> Option<u128> {
+    /// An upper bound in bytes for links of this rate in each direction; `None` if it takes a rate and there is none.
+    pub fn at_most(self, rate: Option<GigabitsPerSecond>) -> Option<u128> {
         if self.is_exact() {
             return Some(self.counted);
         }
         // Gb/s are bits per nanosecond.
-        Some(self.counted.saturating_add((gbps? / 8.0 * self.flowing as f64).ceil() as u128))
+        Some(self.counted.saturating_add((rate?.0 / 8.0 * self.flowing as f64).ceil() as u128))
     }
 }
 

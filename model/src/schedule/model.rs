@@ -5,6 +5,7 @@ use std::sync::Arc;
 use railgauge_wire::{
     group::CollectiveOptions,
     terms::{Memory, Op, Service, TestMetric, Transport},
+    unit::Bytes,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -108,8 +109,8 @@ pub struct Cell {
     pub service: Service,
     /// Where the data is.
     pub memory: Memory,
-    /// Message size in bytes.
-    pub size: u64,
+    /// Message size.
+    pub size: Bytes,
     /// Queue pairs or streams.
     pub qps: u32,
     /// Number of the only queue pair or stream of these that is used; all of them if `None`.
@@ -161,7 +162,7 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
     if let Some(collective) = &test.collective {
         return super::group::cells(test, collective);
     }
-    const ATOMIC: &[u64] = &[8];
+    const ATOMIC: &[Bytes] = &[Bytes(8)];
     let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
     let cell = |size, qps| Cell {
         op: test.op,

@@ -4,6 +4,7 @@ use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
     facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
     terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
+    unit::{Bytes, GigabitsPerSecond},
 };
 
 use super::{Ceiling, Group, Link, Pcie, Traffic, bandwidth, busbw, wire};
@@ -57,7 +58,7 @@ pub(crate) fn of_group(
         return None;
     }
     // Data is cut into messages by the algorithm: packets are full, as in one long message.
-    let stream = Cell { op: Op::Send, size: STREAM, ..cell.clone() };
+    let stream = Cell { op: Op::Send, size: Bytes(STREAM), ..cell.clone() };
     let (link, traffic) = described(record, from, to, &stream, false)?;
     let port = bandwidth(&link, &traffic)?.gbps;
     let halving = Algorithm::HalvingDoubling.word();
@@ -78,8 +79,8 @@ pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Optio
     if inside || bonded || record.software || record.link_layer == LinkLayer::Loopback {
         return None;
     }
-    let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(gigabits);
-    record.rate_gbps.or_else(speed)
+    let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from);
+    record.rate_gbps.or_else(speed).map(|rate| rate.0)
 }
 
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
@@ -104,7 +105,9 @@ fn described(
     bidirectional: bool,
 ) -> Option<(Link, Traffic)> {
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
-    let speed = || least(ends.each_ref().map(|end| end.interface.and_then(|found| found.speed_mbps))).map(gigabits);
+    let speed = || {
+        least(ends.each_ref().map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from)
+    };
     let rate_gbps = if record.software { speed() } else { record.rate_gbps.or_else(speed) };
     let interface_mtu = least(ends.each_ref().map(|end| end.interface.and_then(|found| found.mtu)));
     let mtu = match record.link_layer {
@@ -114,8 +117,16 @@ fn described(
     };
     let ipv6 = record.link_layer == LinkLayer::RoceV2 && ends[0].gid_is_ipv6(record);
     let [from_pcie, to_pcie] = ends.map(|end| end.slot().filter(|_| !record.software));
-    let link = Link { layer: record.link_layer, rate_gbps, mtu, ipv6, vlan: false, from_pcie, to_pcie };
-    Some((link, Traffic { op: cell.op, service: cell.service, size: cell.size, bidirectional }))
+    let link = Link {
+        layer: record.link_layer,
+        rate_gbps: rate_gbps.map(|rate| rate.0),
+        mtu,
+        ipv6,
+        vlan: false,
+        from_pcie,
+        to_pcie,
+    };
+    Some((link, Traffic { op: cell.op, service: cell.service, size: cell.size.0, bidirectional }))
 }
 
 /// What one host says of one end of a link. A device is named as in plans: an RDMA device, `mlx5_0:2` for its second
@@ -169,8 +180,4 @@ impl<'a> LinkEnd<'a> {
 fn least<T: PartialOrd>([a, b]: [Option<T>; 2]) -> Option<T> {
     let (a, b) = (a?, b?);
     Some(if b < a { b } else { a })
-}
-
-fn gigabits(megabits: u64) -> f64 {
-    megabits as f64 / 1000.0
 }

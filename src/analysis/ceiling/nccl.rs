@@ -10,6 +10,7 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{Gpu, HostFacts},
     terms::{Carrier, LinkLayer, Op, Service, TestMetric},
+    unit::GigabitsPerSecond,
 };
 
 use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM};
@@ -61,7 +62,7 @@ pub(crate) fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) 
 fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Option<f64> {
     let one = |name: &str| {
         let end = LinkEnd::find(facts, name);
-        let interface = end.interface.map(|found| (found.speed_mbps.map(|speed| speed as f64 / 1e3), found.mtu));
+        let interface = end.interface.map(|found| (found.speed_mbps.map(GigabitsPerSecond::from), found.mtu));
         let (rate_gbps, mtu) = match record.transport {
             Carrier::NcclIb => end.port.map(|port| (port.rate_gbps, port.mtu)),
             _ => interface,
@@ -69,7 +70,7 @@ fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Opt
         let pcie = end.slot();
         let link = Link {
             layer: record.link_layer,
-            rate_gbps,
+            rate_gbps: rate_gbps.map(|rate| rate.0),
             mtu: mtu?,
             // Longer addresses would only lower it.
             ipv6: false,
@@ -86,7 +87,7 @@ fn network(record: &LinkRecord, facts: Option<&HostFacts>, setting: &str) -> Opt
 /// What the NVLinks of a GPU carry in one direction, in Gb/s; `None` without any, and where NVML does not tell their rate.
 pub(crate) fn nvlink(gpu: &Gpu) -> Option<f64> {
     // Coding takes 2 of 66 bits of NVLink 2 and 3, and 1 of 17 of later ones: NVIDIA's data sheets say 25, 25 and 50 GB/s.
-    let each = match gpu.nvlink_mbps? {
+    let each = match gpu.nvlink_mbps?.0 {
         25_781 | 26_562 => 25.0,
         53_125 => 50.0,
         other => f64::from(other) / 1e3,

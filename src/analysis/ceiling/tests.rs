@@ -9,6 +9,7 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{Gid, Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
     terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
+    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, MegabytesPerSecond},
 };
 
 use super::{Group, Limit, Link, Pcie, RankHost, Traffic, bandwidth, busbw, of_case, of_nccl, wire};
@@ -198,7 +199,7 @@ fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gbps: Option<
         software: false,
         from_device: device.into(),
         to_device: device.into(),
-        rate_gbps,
+        rate_gbps: rate_gbps.map(GigabitsPerSecond),
         mtu: 4096,
         settings: BTreeMap::from([("gid_index".into(), "3".into())]),
     }
@@ -221,7 +222,7 @@ fn facts(hostname: &str, lanes: u32, gid: &str) -> HostFacts {
         interfaces: vec![Interface {
             name: "eth2".into(),
             mtu: Some(9000),
-            speed_mbps: Some(100_000),
+            speed_mbps: Some(MegabitsPerSecond(100_000)),
             ..Interface::default()
         }],
         ..HostFacts::default()
@@ -268,7 +269,12 @@ fn recorded_cases() {
 
 #[test]
 fn collectives_of_nccl_on_one_host() {
-    let gpu = Gpu { nvlinks: Some(18), nvlink_mbps: Some(26_562), pcie_max: Some((5, 16)), ..Gpu::default() };
+    let gpu = Gpu {
+        nvlinks: Some(18),
+        nvlink_mbps: Some(MegabytesPerSecond(26_562)),
+        pcie_max: Some((5, 16)),
+        ..Gpu::default()
+    };
     let host = |mut gpus: Vec<Gpu>| {
         (0..).zip(&mut gpus).for_each(|(index, gpu)| gpu.index = index);
         HostFacts { hostname: "a".into(), gpus, ..HostFacts::default() }
@@ -308,7 +314,12 @@ fn collectives_of_nccl_over_a_network() {
     let port = |name: &str, rate: f64| RdmaDevice {
         name: name.into(),
         pcie: Some((32.0, 16)),
-        ports: vec![RdmaPort { number: 1, rate_gbps: Some(rate), mtu: Some(4096), ..RdmaPort::default() }],
+        ports: vec![RdmaPort {
+            number: 1,
+            rate_gbps: Some(GigabitsPerSecond(rate)),
+            mtu: Some(4096),
+            ..RdmaPort::default()
+        }],
         ..RdmaDevice::default()
     };
     let host = |name: &str, rate: f64| HostFacts {
@@ -347,7 +358,7 @@ fn cell() -> Cell {
         transport: Transport::Verbs,
         service: Service::Rc,
         memory: Memory::Host,
-        size: 65536,
+        size: Bytes(65536),
         qps: 1,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 use serde::Serialize;
 
 use super::{Word, digits, judge::Judged, table::Collected};
@@ -37,7 +37,7 @@ pub struct Part {
     /// Metric.
     pub metric: Metric,
     /// Sizes in bytes at which cells changed.
-    pub sizes: Vec<u64>,
+    pub sizes: Vec<Bytes>,
     /// Sizes that the comparison has of this test and metric.
     pub of_sizes: usize,
     /// Cells that changed.
@@ -161,21 +161,21 @@ fn parts(collected: &Collected, judged: &[Judged], members: &[&Judged]) -> Vec<P
         let pair = &collected.subjects[cell.subject];
         ((pair.test.clone(), cell.metric), pair.cell.size)
     };
-    let mut sizes: BTreeMap<(String, Metric), Vec<u64>> = BTreeMap::new();
+    let mut sizes: BTreeMap<(String, Metric), Vec<Bytes>> = BTreeMap::new();
     for (of, size) in judged.iter().map(key) {
         sizes.entry(of).or_default().push(size);
     }
-    let mut parts: BTreeMap<(String, Metric), Vec<(u64, f64)>> = BTreeMap::new();
+    let mut parts: BTreeMap<(String, Metric), Vec<(Bytes, f64)>> = BTreeMap::new();
     for member in members {
         let (of, size) = key(member);
         parts.entry(of).or_default().push((size, member.cell.change.percent));
     }
-    let different = |mut list: Vec<u64>| {
+    let different = |mut list: Vec<Bytes>| {
         list.sort_unstable();
         list.dedup();
         list
     };
-    let part = |((test, metric), changed): ((String, Metric), Vec<(u64, f64)>)| {
+    let part = |((test, metric), changed): ((String, Metric), Vec<(Bytes, f64)>)| {
         let of_sizes = sizes.get(&(test.clone(), metric)).map_or(0, |list| different(list.clone()).len());
         let percents = || changed.iter().map(|(_, percent)| *percent);
         Part {

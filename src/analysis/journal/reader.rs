@@ -7,6 +7,7 @@ use railgauge_model::border::facts;
 use railgauge_model::journal::event::{Case, Event, Line, LinkRecord};
 use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
 use railgauge_model::plan::limits;
+use railgauge_wire::unit::Bytes;
 
 /// Takes lines one by one.
 pub(super) struct Reader<'p> {
@@ -56,13 +57,13 @@ impl<'p> Reader<'p> {
         self.number += 1;
         let is_ended = bytes.ends_with(b"\n");
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            self.tail.length += if is_ended { bytes.len() as u64 } else { 0 };
+            self.tail.length += if is_ended { Bytes::of(bytes.len()) } else { Bytes::ZERO };
             return Ok(());
         }
         let read = line::decode(bytes, self.run.as_deref());
         // What a crash cut off was never whole: whoever goes on takes it away.
         if is_ended || read.is_ok() {
-            self.tail.length += bytes.len() as u64;
+            self.tail.length += Bytes::of(bytes.len());
             self.tail.unended = !is_ended;
         }
         match read {

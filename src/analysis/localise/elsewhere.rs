@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_stats::robust::{Level, outlier_cut};
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::pick::{Picked, logarithm};
 use crate::analysis::{results::CaseResult, row::Row};
@@ -21,15 +21,15 @@ const FEWEST: usize = 3;
 pub(super) fn sizes<'r>(
     rows: &[(&'r CaseResult<'r>, &'r Row)],
     metric: Metric,
-    usual: (u64, u32),
+    usual: (Bytes, u32),
     least: f64,
 ) -> Vec<Picked<'r>> {
-    let mut cells: BTreeMap<(u64, u32), Picked<'r>> = BTreeMap::new();
+    let mut cells: BTreeMap<(Bytes, u32), Picked<'r>> = BTreeMap::new();
     for (result, row) in rows.iter().filter(|(_, row)| row.metric == metric) {
         cells.entry((row.size_bytes, row.qps)).or_default().push((result, row));
     }
     let looks = cells.values().map(Vec::len).sum();
-    let mut low: Vec<(usize, (u64, u32))> = cells
+    let mut low: Vec<(usize, (Bytes, u32))> = cells
         .iter()
         .filter(|(cell, _)| **cell != usual)
         .map(|(cell, picked)| (far_below(picked, looks, least), *cell))

@@ -29,7 +29,10 @@ use railgauge_stats::{
     Refusal,
     localise::{self, Evidence, Findings, Judgement, Level, Pair, Setting, Suspect},
 };
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 use serde::Serialize;
 
 use super::{
@@ -66,7 +69,7 @@ pub struct Localisation {
     /// Its unit.
     pub unit: String,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// Pairs or groups with a value that may be trusted.
     pub pairs: usize,
     /// Pairs without one: they were not judged.

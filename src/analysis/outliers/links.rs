@@ -11,7 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::schedule::Flow;
 use railgauge_stats::robust::{self, outlier_cut};
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 
 use super::{
     look::Look,
@@ -49,7 +52,7 @@ pub struct Link<'a> {
     /// Its row of the test's metric, where it has one.
     pub row: Option<&'a Row>,
     /// Variant and size.
-    pub cell: (String, u64),
+    pub cell: (String, Bytes),
     /// Its value, if it may be trusted.
     pub value: Option<f64>,
     /// What it is held against; `None` with fewer than three values.
@@ -91,7 +94,7 @@ pub(super) struct Setting<'s, 'a> {
 }
 
 /// Variant, size, stratum and class of the ceiling.
-type Key = (String, u64, usize, i64);
+type Key = (String, Bytes, usize, i64);
 
 /// Ceilings that differ by less than this are of one class: NICs of one rate.
 const SAME_CEILING: f64 = 0.02;
@@ -175,11 +178,11 @@ fn levels(
         let cell = (link.cell.0.clone(), link.cell.1, stratum(link), class(link));
         cells.entry(cell).or_default().push(link);
     }
-    let mut classes: BTreeMap<(&str, u64), BTreeSet<i64>> = BTreeMap::new();
+    let mut classes: BTreeMap<(&str, Bytes), BTreeSet<i64>> = BTreeMap::new();
     for (variant, size, _, class) in cells.keys() {
         classes.entry((variant, *size)).or_default().insert(*class);
     }
-    let mixed: BTreeSet<(String, u64)> = classes
+    let mixed: BTreeSet<(String, Bytes)> = classes
         .into_iter()
         .filter(|(_, classes)| classes.len() > 1)
         .map(|((variant, size), _)| (variant.to_owned(), size))

@@ -17,7 +17,10 @@ mod look;
 mod parts;
 
 use railgauge_model::{plan, schedule::Flow};
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 
 use super::{
     journal::Journal,
@@ -59,7 +62,7 @@ pub struct OfTest<'a> {
     pub worst: Vec<usize>,
     /// The cell that is shown large: that of the worst named part of this test, else that of the worst link, else the largest
     /// size of a bandwidth and the smallest of a latency. `None` without cases.
-    pub focus: Option<(String, u64)>,
+    pub focus: Option<(String, Bytes)>,
     /// Ends that are worse than the centre in the focus, the worst first.
     pub ends: Vec<NicDeviation>,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use railgauge_wire::unit::{Nanoseconds, NanosecondsF64};
+use railgauge_wire::unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsF64};
 use serde::Serialize;
 
 use crate::analysis::words::count;
@@ -13,7 +13,7 @@ use crate::analysis::words::count;
 #[allow(missing_docs, reason = "the fields are the numbers of the sentence that Display makes")]
 pub enum Contradiction {
     /// A rate that no link has.
-    LinkRate { rate: f64, most: f64 },
+    LinkRate { rate: GigabitsPerSecond, most: f64 },
     /// An MTU that no link of the kind has.
     Mtu { mtu: u32, most: u32 },
     /// An operation that took no time.
@@ -51,15 +51,15 @@ pub enum Contradiction {
     /// Another number of queue pairs or streams than the case has.
     Lanes { lanes: usize, wanted: usize },
     /// Queue pairs or streams that do not come to the whole.
-    BytesOfLanes { bytes: u64, lanes: usize, sum: u128 },
+    BytesOfLanes { bytes: Bytes, lanes: usize, sum: u128 },
     /// Slices of more than the whole.
-    BytesOfSlices { bytes: u64, sum: u128 },
+    BytesOfSlices { bytes: Bytes, sum: u128 },
     /// More slices than the window has room for.
     Slices { slices: usize, window: Nanoseconds },
     /// Less in the whole step than in its window.
-    Moved { bytes: u64, moved: u64 },
+    Moved { bytes: Bytes, moved: Bytes },
     /// More than any link carries in the time.
-    MovedTooMuch { moved: u64, time: NanosecondsF64, most: f64 },
+    MovedTooMuch { moved: Bytes, time: NanosecondsF64, most: f64 },
     /// Another number of operations than of times.
     Operations { operations: u64, times: u64 },
     /// Operations whose times are not the window.
@@ -71,17 +71,17 @@ pub enum Contradiction {
     /// CPU time in which so many operations cannot be done.
     LittleCpuTime { cpu: Nanoseconds, operations: u64 },
     /// Bytes that are not so many messages.
-    Size { bytes: u64, operations: u64, size: u64 },
+    Size { bytes: Bytes, operations: u64, size: Bytes },
     /// More verified than there is.
-    Verified { verified: u64, most: u128 },
+    Verified { verified: Bytes, most: u128 },
     /// Other bytes received than sent.
-    Received { sent: u64, host: String, received: u64 },
+    Received { sent: Bytes, host: String, received: Bytes },
     /// More than the link, or any link where its rate is not known, carries.
     TooFast { rate: f64, most: f64, of_any_link: bool },
     /// More at each rank than memory takes.
     FasterThanMemory { rate: f64, most: f64 },
     /// Ranks that do not come to the whole of what was verified.
-    VerifiedByRanks { verified: u64, wrong: u64, by_ranks: (u64, u64) },
+    VerifiedByRanks { verified: Bytes, wrong: Bytes, by_ranks: (Bytes, Bytes) },
     /// A mean that does not go with the window.
     MeanOfBatches { operations: u64, window: Nanoseconds, mean: NanosecondsF64, batches: u64 },
     /// Ranks that are missing.

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use railgauge_wire::{terms::Metric, unit::Nanoseconds};
+use railgauge_wire::{
+    terms::Metric,
+    unit::{Bytes, Nanoseconds},
+};
 use serde::Serialize;
 
 use super::Contradiction;
@@ -29,7 +32,7 @@ pub enum Lack {
         /// Operations that were completed.
         operations: u64,
         /// Payload bytes.
-        bytes: u64,
+        bytes: Bytes,
         /// Its length.
         elapsed: Nanoseconds,
     },

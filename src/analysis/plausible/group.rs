@@ -1,7 +1,7 @@
 //! What the ranks of a collective can say of one window.
 
 use railgauge_model::{journal::event::Sample, schedule::Flow};
-use railgauge_wire::{measure::Latency, step::Checked, terms::Op};
+use railgauge_wire::{measure::Latency, step::Checked, terms::Op, unit::Bytes};
 
 use super::{Contradiction, link::ANY_MEMORY};
 use crate::analysis::results::CaseResult;
@@ -13,7 +13,7 @@ const ROUNDING: f64 = 1.0;
 /// Bytes that all ranks of a group compare: what the operation leaves behind on each, before the window and after it. A
 /// reduction to one rank leaves it there alone, and one that is scattered leaves a part on each; everything else leaves
 /// the whole on every rank (nccl-tests, `doc/PERFORMANCE.md`).
-pub(crate) fn verified(op: Op, size: u64, ranks: u32) -> u64 {
+pub(crate) fn verified(op: Op, size: Bytes, ranks: u32) -> Bytes {
     let holders = if matches!(op, Op::Reduce | Op::ReduceScatter) { 1 } else { u64::from(ranks) };
     size.saturating_mul(holders).saturating_mul(2)
 }
@@ -22,21 +22,21 @@ pub(crate) fn verified(op: Op, size: u64, ranks: u32) -> u64 {
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let (cell, flow, measured) = (&result.case.cell, &result.case.flow, &sample.initiator);
     let mut found = ranks(flow, sample);
-    if measured.bytes != measured.operations.saturating_mul(cell.size) {
+    if measured.bytes != cell.size.saturating_mul(measured.operations) {
         let (bytes, operations) = (measured.bytes, measured.operations);
         found.push(Contradiction::Size { bytes, operations, size: cell.size });
     }
-    let gbps = measured.bytes as f64 * 8.0 / measured.elapsed.as_f64();
+    let gbps = measured.bytes.bits() / measured.elapsed.as_f64();
     if gbps > ANY_MEMORY {
         found.push(Contradiction::FasterThanMemory { rate: gbps, most: ANY_MEMORY });
     }
     let most = verified(cell.op, cell.size, flow.ranks());
     if sample.checked.verified > most {
-        found.push(Contradiction::Verified { verified: sample.checked.verified, most: most.into() });
+        found.push(Contradiction::Verified { verified: sample.checked.verified, most: most.0.into() });
     }
     let own: Option<Vec<Checked>> = sample.ranks.iter().map(|account| account.checked).collect();
     if let Some(own) = own.filter(|own| !own.is_empty()) {
-        let sum = |of: fn(&Checked) -> u64| own.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |of: fn(&Checked) -> Bytes| own.iter().map(of).fold(Bytes::ZERO, Bytes::saturating_add);
         let ranks = (sum(|checked| checked.verified), sum(|checked| checked.wrong));
         if ranks != (sample.checked.verified, sample.checked.wrong) {
             let Checked { verified, wrong, .. } = sample.checked;

@@ -21,7 +21,7 @@ const MOST_TCP: u32 = 1 << 24;
 /// Everything that no link is.
 pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    if let Some(rate) = link.rate_gbps.filter(|rate| !(rate.is_finite() && *rate > 0.0 && *rate <= ANY_PORT)) {
+    if let Some(rate) = link.rate_gbps.filter(|rate| !(rate.is_rate() && rate.0 <= ANY_PORT)) {
         found.push(Contradiction::LinkRate { rate, most: ANY_PORT });
     }
     let verbs = result.case.cell.transport == Transport::Verbs && link.transport != Carrier::Tcp;

@@ -31,9 +31,9 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
 /// Bytes that are not as many messages as the end counted.
 fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let cell = &result.case.cell;
-    let size = i128::from(cell.size);
+    let size = i128::from(cell.size.0);
     let off = |end: &&Measurement| {
-        let off = i128::from(end.bytes) - i128::from(end.operations) * size;
+        let off = i128::from(end.bytes.0) - i128::from(end.operations) * size;
         // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
         off.abs() > 2 * size * i128::from(cell.qps.max(1))
     };
@@ -49,9 +49,9 @@ fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
 /// filled in words of eight bytes.
 fn verified_too_much(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let cell = &result.case.cell;
-    let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.max(8));
+    let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.0.max(8));
     let verified = sample.checked.verified;
-    (u128::from(verified) > most).then_some(Contradiction::Verified { verified, most })
+    (u128::from(verified.0) > most).then_some(Contradiction::Verified { verified, most })
 }
 
 /// What the responder received, against what was sent: of one direction, where it counts. Both ends count one pass, and the
@@ -66,9 +66,9 @@ fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
         (Transport::Verbs, Service::Uc | Service::Ud) => RECEIVES,
         _ => 2,
     };
-    let slack = sent as f64 * COUNT_TOLERANCE + messages as f64 * cell.size as f64 * f64::from(cell.qps.max(1));
+    let slack = sent.as_f64() * COUNT_TOLERANCE + messages as f64 * cell.size.as_f64() * f64::from(cell.qps.max(1));
     let to = &result.case.flow.to.host;
-    (received.abs_diff(sent) as f64 > slack).then(|| Contradiction::Received { sent, host: to.to_string(), received })
+    (received.abs_diff(sent).as_f64() > slack).then(|| Contradiction::Received { sent, host: to.to_string(), received })
 }
 
 /// Ends that moved more in their window than the link carries, or than any does where its rate is not known. Of both directions each end counts its own.
@@ -77,7 +77,7 @@ fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<Contradi
         return Vec::new();
     }
     let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
-    let rates = ends.filter(|end| !end.elapsed.is_zero()).map(|end| end.bytes as f64 * 8.0 / end.elapsed.as_f64());
+    let rates = ends.filter(|end| !end.elapsed.is_zero()).map(|end| end.bytes.bits() / end.elapsed.as_f64());
     let above = rates.filter(|gbps| *gbps > rate * RATE_TOLERANCE);
     above.map(|gbps| Contradiction::TooFast { rate: gbps, most: rate, of_any_link: rate >= ANY_PORT }).collect()
 }

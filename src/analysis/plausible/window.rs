@@ -7,7 +7,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
     terms::{TestMetric, Transport},
-    unit::{Nanoseconds, NanosecondsF64},
+    unit::{Bytes, Nanoseconds, NanosecondsF64},
 };
 
 use super::{CLOCK_ALLOWANCE, CLOCK_TOLERANCE, Contradiction, link::ANY_PORT};
@@ -98,8 +98,8 @@ fn off_lanes(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradi
     if lanes > 0 && lanes != qps {
         return Some(Contradiction::Lanes { lanes, wanted: qps });
     }
-    let sum: u128 = measured.lanes.iter().map(|lane| u128::from(lane.bytes)).sum();
-    let off = !measured.lanes.is_empty() && sum.abs_diff(u128::from(measured.bytes)) > slack(result);
+    let sum: u128 = measured.lanes.iter().map(|lane| u128::from(lane.bytes.0)).sum();
+    let off = !measured.lanes.is_empty() && sum.abs_diff(u128::from(measured.bytes.0)) > slack(result);
     off.then_some(Contradiction::BytesOfLanes { bytes: measured.bytes, lanes, sum })
 }
 
@@ -107,14 +107,14 @@ fn off_lanes(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradi
 /// begins, and inside one when it ends.
 fn slack(result: &CaseResult<'_>) -> u128 {
     let cell = &result.case.cell;
-    2 * u128::from(cell.size) * u128::from(cell.qps.max(1))
+    2 * u128::from(cell.size.0) * u128::from(cell.qps.max(1))
 }
 
 /// Slices with more than the whole, or longer than it.
 fn off_slices(result: &CaseResult<'_>, end: &Measurement) -> Option<Contradiction> {
-    let sum: u128 = end.slices.iter().map(|bytes| u128::from(*bytes)).sum();
+    let sum: u128 = end.slices.iter().map(|bytes| u128::from(bytes.0)).sum();
     let told = end.slices.len() as u64;
-    if sum > u128::from(end.bytes) + slack(result) {
+    if sum > u128::from(end.bytes.0) + slack(result) {
         return Some(Contradiction::BytesOfSlices { bytes: end.bytes, sum });
     }
     // One more than there is room for: ends of threads are not the same moment.
@@ -130,7 +130,7 @@ fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> 
     }
     let time = sample.waited.map_or_else(|| limit(result), NanosecondsF64::from) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
     let most = ANY_PORT / 8.0 * time.0;
-    (moved as f64 > most).then_some(Contradiction::MovedTooMuch { moved, time, most })
+    (moved.as_f64() > most).then_some(Contradiction::MovedTooMuch { moved, time, most })
 }
 
 /// Operations of a latency that are not as many as their times, or whose times are not the window: one operation begins when
@@ -161,7 +161,7 @@ fn too_little_cpu(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradict
         return polls.then_some(Contradiction::NoCpuTime { window: measured.elapsed });
     }
     let least = match result.case.cell.transport {
-        Transport::Tcp => measured.bytes >> 20,
+        Transport::Tcp => measured.bytes / Bytes::from_mib(1),
         _ => measured.operations,
     };
     let (cpu, operations) = (measured.cpu, measured.operations);

@@ -5,6 +5,7 @@ use std::fmt;
 use railgauge_wire::{
     failure::Failure,
     terms::{Carrier, GpuPath, Transport},
+    unit::Bytes,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
@@ -40,7 +41,7 @@ pub enum Objection {
     /// The data was not verified although the plan asks for it.
     Unverified {
         /// Bytes that were, in the sample with the fewest.
-        verified_bytes: u64,
+        verified_bytes: Bytes,
     },
     /// A sample lacks a value.
     Absent(Absent),
@@ -133,7 +134,7 @@ impl fmt::Display for Objection {
             Self::Unverified { verified_bytes } => {
                 f.write_str("the data was not verified although the plan asks for it")?;
                 match verified_bytes {
-                    0 => Ok(()),
+                    &Bytes::ZERO => Ok(()),
                     verified => write!(f, ", but for {verified} B"),
                 }
             }

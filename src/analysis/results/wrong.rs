@@ -61,7 +61,7 @@ impl CaseResult<'_> {
     fn wrong_ranks(&self) -> Vec<WrongRank> {
         let mut ranks: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
         for account in self.samples.iter().flat_map(|(_, sample)| &sample.ranks) {
-            let wrong = account.checked.map_or(0, |checked| checked.wrong);
+            let wrong = account.checked.map_or(0, |checked| checked.wrong.0);
             if wrong > 0 {
                 let known = ranks.entry(account.rank).or_insert((&account.host, 0));
                 known.1 = known.1.saturating_add(wrong);

@@ -25,7 +25,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     step::Window,
     terms::Metric,
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{Bytes, Nanoseconds, NanosecondsI64},
 };
 pub use scattered::{Scattered, Stray};
 pub use scope::Subjects;
@@ -40,7 +40,7 @@ use super::{
 const ENOUGH: f64 = 0.5;
 
 /// What tells the cells of a round apart: message size and queue pairs.
-type Cell = (u64, u32);
+type Cell = (Bytes, u32);
 
 /// A NIC as the schedule knows it, and the round and cell it is looked at in.
 type Place<'a> = (&'a str, u32, Cell, &'a Port);
@@ -68,8 +68,8 @@ pub struct FlowShare {
     pub source: Port,
     /// Where they arrive.
     pub sink: Port,
-    /// Payload bytes of the whole step.
-    pub moved: u64,
+    /// Payload of the whole step.
+    pub moved: Bytes,
     /// Packets of the whole step, at least one per operation.
     pub packets: f64,
     /// Payload in Gb/s while all flows ran.
@@ -85,8 +85,8 @@ impl Pass {
         for flow in &self.flows {
             let (sends, receives) = (flow.source == *nic, flow.sink == *nic);
             // What an agent claims may be anything, and must not end the report.
-            load.sent = load.sent.saturating_add(if sends { flow.moved } else { 0 });
-            load.received = load.received.saturating_add(if receives { flow.moved } else { 0 });
+            load.sent = load.sent.saturating_add(if sends { flow.moved } else { Bytes::ZERO });
+            load.received = load.received.saturating_add(if receives { flow.moved } else { Bytes::ZERO });
             load.packets += if sends || receives { flow.packets } else { 0.0 };
         }
         load

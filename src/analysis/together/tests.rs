@@ -10,7 +10,7 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{HostFacts, RdmaDevice, RdmaPort},
     terms::{Carrier, GpuPath, LinkLayer},
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 
 use super::*;
@@ -70,7 +70,7 @@ fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
 }
 
 fn host(number: usize) -> HostUp {
-    let port = RdmaPort { number: 1, rate_gbps: Some(100.0), ..Default::default() };
+    let port = RdmaPort { number: 1, rate_gbps: Some(GigabitsPerSecond(100.0)), ..Default::default() };
     let device = RdmaDevice { name: "mlx5_0".into(), ports: vec![port], ..Default::default() };
     let facts = HostFacts { hostname: format!("h{number}"), rdma: vec![device], ..Default::default() };
     HostUp { facts, clock: None, wall: None }
@@ -84,7 +84,7 @@ fn link() -> LinkRecord {
         software: false,
         from_device: "mlx5_0".into(),
         to_device: "mlx5_0".into(),
-        rate_gbps: Some(100.0),
+        rate_gbps: Some(GigabitsPerSecond(100.0)),
         mtu: 4096,
         settings: BTreeMap::new(),
     }
@@ -99,9 +99,9 @@ fn sample(made: Made) -> Sample {
         started: Nanoseconds(at + made.late * MS),
         elapsed: Nanoseconds::from_secs(2),
         operations: bytes / 65536,
-        bytes,
-        moved: Some(bytes),
-        slices: vec![BYTES; 20],
+        bytes: Bytes(bytes),
+        moved: Some(Bytes(bytes)),
+        slices: vec![Bytes(BYTES); 20],
         ..Default::default()
     };
     let counters = [("netdev/tx_bytes".to_owned(), made.seen)].into();
@@ -166,7 +166,7 @@ fn fairness_is_one_over_n_for_a_flow_that_has_everything() {
         case: 0,
         source: Port::new("h0", 0),
         sink: Port::new("h1", 0),
-        moved: 0,
+        moved: Bytes::ZERO,
         packets: 1.0,
         gbps,
         slices: Vec::new(),
@@ -373,7 +373,7 @@ fn told(is_slow: impl Fn(&Case) -> bool) -> Verdict {
             let all = &mut sample.initiator;
             (all.bytes, all.operations) = (all.bytes / 5, all.operations / 5);
             all.moved = Some(all.bytes);
-            all.slices.iter_mut().for_each(|slice| *slice /= 5);
+            all.slices.iter_mut().for_each(|slice| *slice = *slice / 5);
         }
     }
     let results = results(&journal).unwrap();

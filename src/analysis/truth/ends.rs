@@ -38,12 +38,12 @@ fn busy(host: &str, device: &str, end: &LinkEnd<'_>) -> Option<Doubt> {
     let Traffic { received, sent } = port.traffic.or(end.interface.and_then(|interface| interface.traffic))?;
     // An emulated device makes its rate up.
     let rate = port.rate_gbps.filter(|_| end.device.is_some_and(|device| !device.software));
-    let most = rate.map_or(CARRIED_UNKNOWN, |gbps| gbps * 1e9 * CARRIED);
-    (received.max(sent) > most).then(|| Doubt::Busy {
+    let most = rate.map_or(CARRIED_UNKNOWN, |rate| rate.bits().0 * CARRIED);
+    (received.max(sent).0 > most).then(|| Doubt::Busy {
         host: host.to_owned(),
         device: device.to_owned(),
-        sent,
-        received,
+        sent: sent.0,
+        received: received.0,
     })
 }
 
@@ -52,6 +52,7 @@ mod tests {
     use railgauge_wire::{
         facts::{HostFacts, RdmaDevice, RdmaPort},
         terms::Op,
+        unit::{BitsPerSecond, GigabitsPerSecond},
     };
 
     use super::{
@@ -60,8 +61,14 @@ mod tests {
     };
 
     fn host(mtu: u32, gigabits: f64) -> HostFacts {
-        let traffic = Some(Traffic { received: 1e6, sent: gigabits * 1e9 });
-        let port = RdmaPort { number: 1, mtu: Some(mtu), rate_gbps: Some(400.0), traffic, ..RdmaPort::default() };
+        let traffic = Some(Traffic { received: BitsPerSecond(1e6), sent: GigabitsPerSecond(gigabits).bits() });
+        let port = RdmaPort {
+            number: 1,
+            mtu: Some(mtu),
+            rate_gbps: Some(GigabitsPerSecond(400.0)),
+            traffic,
+            ..RdmaPort::default()
+        };
         let device = RdmaDevice { name: "mlx5_0".into(), ports: vec![port], ..RdmaDevice::default() };
         HostFacts { rdma: vec![device], ..HostFacts::default() }
     }

@@ -2,6 +2,7 @@ use railgauge_model::schedule::{Cell, Flow, Port};
 use railgauge_wire::{
     measure::Measurement,
     terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
+    unit::{Bytes, GigabitsPerSecond},
 };
 
 use super::*;
@@ -13,7 +14,7 @@ pub(super) fn case(op: Op) -> Case {
         transport: Transport::Verbs,
         service: Service::Rc,
         memory: Memory::Host,
-        size: 65536,
+        size: Bytes(65536),
         qps: 1,
         only: None,
         manner: None,
@@ -30,7 +31,7 @@ pub(super) fn link() -> LinkRecord {
         software: false,
         from_device: "mlx5_0".into(),
         to_device: "mlx5_0".into(),
-        rate_gbps: Some(400.0),
+        rate_gbps: Some(GigabitsPerSecond(400.0)),
         mtu: 4096,
         settings: BTreeMap::new(),
     }
@@ -41,7 +42,12 @@ fn sample(from: &[(&str, u64)], to: &[(&str, u64)]) -> Sample {
     let counters = |list: &[(&str, u64)]| list.iter().map(|(n, d)| ((*n).to_owned(), *d)).collect();
     let bytes = 1 << 30;
     Sample {
-        initiator: Measurement { operations: bytes / 65536, bytes, moved: Some(bytes), ..Default::default() },
+        initiator: Measurement {
+            operations: bytes / 65536,
+            bytes: Bytes(bytes),
+            moved: Some(Bytes(bytes)),
+            ..Default::default()
+        },
         from_counters: counters(from),
         to_counters: counters(to),
         ..Sample::default()

@@ -33,6 +33,7 @@ use railgauge_wire::{
     failure::{self, Failure, Stage},
     remedy::Remedy,
     terms::Metric,
+    unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +123,7 @@ pub struct Offender {
     /// Rail of the initiator.
     pub rail: u32,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// Queue pairs or streams.
     pub qps: u32,
     /// Its value, in the verdict's unit.
@@ -231,7 +232,7 @@ pub struct Trouble {
     /// Operation.
     pub op: String,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// Queue pairs or streams.
     pub qps: u32,
     /// Initiator's host.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use railgauge_wire::unit::Bytes;
+
 use crate::analysis::{results::CaseResult, row::Row};
 
 /// Other links that must have been measured before one can be held against them. With two, the median is their mean,
@@ -9,7 +11,7 @@ use crate::analysis::{results::CaseResult, row::Row};
 pub(super) const AT_LEAST: usize = 3;
 
 /// What links must have in common to be peers: size, variant, ranks and rail.
-type Key = (u64, String, u32, u32);
+type Key = (Bytes, String, u32, u32);
 
 /// Trusted values of each cell and rail, rising.
 pub(super) struct Peers {

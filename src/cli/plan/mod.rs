@@ -9,6 +9,7 @@ use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
 use railgauge_model::schedule::{self, Inventory};
+use railgauge_wire::unit::GigabitsPerSecond;
 
 use self::preview::Preview;
 use crate::cli::{Common, Exit, Misuse, common::print};
@@ -20,7 +21,7 @@ pub(super) struct Args {
     plan: PathBuf,
     /// Rate of every link in Gb/s: gives upper bounds for the bytes
     #[arg(long, value_name = "GBPS", value_parser = rate)]
-    link_rate: Option<f64>,
+    link_rate: Option<GigabitsPerSecond>,
     /// Print everything as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -53,9 +54,9 @@ fn write_json(preview: &Preview<'_>) -> anyhow::Result<()> {
     }
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+fn rate(text: &str) -> Result<GigabitsPerSecond, String> {
+    match text.parse().map(GigabitsPerSecond) {
+        Ok(rate) if rate.is_rate() => Ok(rate),
         _ => Err("give a link rate in Gb/s above 0, such as 100".to_owned()),
     }
 }

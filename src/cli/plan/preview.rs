@@ -16,7 +16,7 @@ use railgauge_wire::{
     group::CollectiveOptions,
     step::Window,
     terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{self, GigabitsPerSecond, Nanoseconds},
 };
 use serde::Serialize;
 
@@ -29,8 +29,8 @@ pub(super) struct Preview<'a> {
     pub plan: &'a str,
     /// Its seed.
     pub seed: u64,
-    /// Rate of every link in Gb/s, as given with `--link-rate`.
-    pub link_rate_gbps: Option<f64>,
+    /// Rate of every link, as given with `--link-rate`.
+    pub link_rate_gbps: Option<GigabitsPerSecond>,
     /// Time assumed for one case beside warm-up and window.
     pub overhead_seconds: f64,
     /// Rounds of all tests, each counted once.
@@ -140,7 +140,7 @@ pub(super) struct TestPreview<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct CellPreview<'a> {
     /// Message size.
-    pub size_bytes: u64,
+    pub size_bytes: unit::Bytes,
     /// Queue pairs or streams.
     pub qps: u32,
     /// How a collective works on its data.
@@ -163,7 +163,7 @@ impl<'a> Preview<'a> {
         plan: &'a Plan,
         inventory: &Inventory,
         schedule: &'a Schedule,
-        link_rate_gbps: Option<f64>,
+        link_rate_gbps: Option<GigabitsPerSecond>,
     ) -> Self {
         let bytes = |load: Load| load.bytes(link_rate_gbps);
         let mut at_host: HashMap<&str, (u64, Load)> = HashMap::new();
@@ -273,7 +273,7 @@ impl Load {
         });
     }
 
-    fn bytes(self, link_rate_gbps: Option<f64>) -> Bytes {
+    fn bytes(self, link_rate_gbps: Option<GigabitsPerSecond>) -> Bytes {
         Bytes {
             exact: self.0.is_some_and(Volume::is_exact),
             at_most: self.0.and_then(|volume| volume.at_most(link_rate_gbps)),

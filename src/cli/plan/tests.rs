@@ -6,6 +6,7 @@ use railgauge_model::{
     plan::{self, Plan},
     schedule::{Inventory, schedule},
 };
+use railgauge_wire::unit::GigabitsPerSecond;
 
 use super::{preview::Preview, rate, text::text};
 
@@ -106,7 +107,7 @@ fn parsed(source: &str) -> Plan {
     }
 }
 
-fn with_preview<T>(source: &str, link_rate: Option<f64>, see: impl FnOnce(&Preview<'_>) -> T) -> T {
+fn with_preview<T>(source: &str, link_rate: Option<GigabitsPerSecond>, see: impl FnOnce(&Preview<'_>) -> T) -> T {
     let plan = parsed(source);
     let inventory = Inventory::of_plan(&plan);
     let schedule = schedule(&plan, &inventory).unwrap();
@@ -115,7 +116,7 @@ fn with_preview<T>(source: &str, link_rate: Option<f64>, see: impl FnOnce(&Previ
 
 #[test]
 fn text_of_a_small_plan() {
-    insta::assert_snapshot!(with_preview(SMALL, Some(100.0), text));
+    insta::assert_snapshot!(with_preview(SMALL, Some(GigabitsPerSecond(100.0)), text));
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn text_without_a_link_rate() {
 #[test]
 fn groups_of_collectives_are_no_pairs() {
     // Whatever the rate: what the hosts of a group send is not known, and must not look like nothing.
-    insta::assert_snapshot!(with_preview(COLLECTIVES, Some(100.0), text));
+    insta::assert_snapshot!(with_preview(COLLECTIVES, Some(GigabitsPerSecond(100.0)), text));
 }
 
 #[test]
@@ -138,7 +139,10 @@ fn text_of_a_large_plan_is_cut() {
 
 #[test]
 fn json_of_a_small_plan() {
-    insta::assert_json_snapshot!(with_preview(SMALL, Some(100.0), |preview| serde_json::to_value(preview).unwrap()));
+    insta::assert_json_snapshot!(with_preview(SMALL, Some(GigabitsPerSecond(100.0)), |preview| serde_json::to_value(
+        preview
+    )
+    .unwrap()));
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn json_is_complete() {
 
 #[test]
 fn link_rates() {
-    assert_eq!(rate("100"), Ok(100.0));
+    assert_eq!(rate("100"), Ok(GigabitsPerSecond(100.0)));
     for wrong in ["0", "-1", "nan", "inf", "fast", "100 Gb/s"] {
         assert!(rate(wrong).is_err(), "{wrong}");
     }

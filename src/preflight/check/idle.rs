@@ -35,7 +35,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     for port in scene.ports() {
         let Some((traffic, rate)) = traffic(&port).zip(port.port.rate_gbps) else { continue };
-        let share = traffic.received.max(traffic.sent) / (rate * 1e9);
+        let share = traffic.received.max(traffic.sent).0 / rate.bits().0;
         if share > CARRIED {
             let what = format!("{:.0} % of its rate is in use before anything is measured", 100.0 * share);
             let found_here = Found::host(Severity::Warning, port.host, what, remedy::WAIT_FOR_LINK);

@@ -1,7 +1,7 @@
 //! Limits on locked memory that are too small for the buffers.
 
 use railgauge_model::plan::model::Test;
-use railgauge_wire::facts::LIMITS;
+use railgauge_wire::{facts::LIMITS, unit::Bytes};
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
@@ -17,13 +17,13 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// What queues and their doorbells take, in bytes.
-const QUEUES: u64 = 1 << 20;
+/// What queues and their doorbells take.
+const QUEUES: Bytes = Bytes::from_mib(1);
 
 /// Registered memory is locked memory: two buffers for each queue pair, and what queues need.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let largest = |test: &Test| {
-        let size = test.sizes.iter().max().copied().unwrap_or(0);
+        let size = test.sizes.iter().max().copied().unwrap_or_default();
         size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2)
     };
     let verbs = scene.plan.tests.iter().filter(|test| test.transport == Transport::Verbs);
@@ -32,7 +32,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let remedy = remedy::LOCKED_MEMORY;
     let short = scene.hosts().filter_map(|(host, facts)| {
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
-        let (limit, needed) = (limit >> 10, needed >> 10);
+        let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
         Some(Found::host(Severity::Failure, host, what, remedy))
     });

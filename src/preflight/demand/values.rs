@@ -57,7 +57,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
     }
     if let Some(wanted) = *link_rate_gbps {
         let of = move |port: &Port<'_>| match port.port.rate_gbps {
-            Some(rate) => (format!("{rate} Gb/s"), met(rate >= wanted * (1.0 - RATE_TOLERANCE))),
+            Some(rate) => (format!("{rate} Gb/s"), met(rate.0 >= wanted.0 * (1.0 - RATE_TOLERANCE))),
             None => unread("not reported by the port"),
         };
         let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);

@@ -1,6 +1,7 @@
 //! Places and words of tick marks.
 
 use crate::analysis::words::size;
+use railgauge_wire::unit::Bytes;
 
 /// An axis: what it shows, from where to where, and its marks.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,9 +66,9 @@ pub(super) fn dates((first, last): (i64, i64), text: fn(i64) -> String) -> Axis 
 }
 
 /// Logarithms to base two of message sizes, with at most eight marks.
-pub(in crate::report) fn sizes(title: String, list: &[u64]) -> Axis {
-    let place = |bytes: u64| (bytes.max(1) as f64).log2();
-    let (low, high) = (list.iter().min().copied().unwrap_or(1), list.iter().max().copied().unwrap_or(2));
+pub(in crate::report) fn sizes(title: String, list: &[Bytes]) -> Axis {
+    let place = |bytes: Bytes| bytes.max(Bytes(1)).as_f64().log2();
+    let (low, high) = (list.iter().min().copied().unwrap_or(Bytes(1)), list.iter().max().copied().unwrap_or(Bytes(2)));
     let room = ((place(high) - place(low)) * 0.03).max(0.1);
     let every = list.len().div_ceil(8).max(1);
     // Counted from the largest, which is the one people look for.
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn many_sizes_are_thinned_from_the_largest() {
-        let list: Vec<u64> = (0..20).map(|n| 2 << n).collect();
+        let list: Vec<Bytes> = (0..20).map(|n| Bytes(2 << n)).collect();
         let axis = sizes(String::new(), &list);
         assert_eq!(axis.marks.len(), 7);
         assert_eq!(axis.marks.last().unwrap().1, "1 MiB");

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use railgauge_model::plan::model::Expectation;
+use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use super::{
@@ -297,7 +298,7 @@ pub(super) fn wanted<'j>(journal: &'j Journal, verdict: &Verdict) -> Option<&'j 
 }
 
 /// `64 B, 256 B, 1 KiB` or, where there are many, `64 B … 16 MiB (10 sizes)`.
-fn sizes(list: &[u64]) -> String {
+fn sizes(list: &[Bytes]) -> String {
     match list {
         [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),
         list => list.iter().map(|bytes| size(*bytes)).collect::<Vec<_>>().join(", "),

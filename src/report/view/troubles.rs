@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use super::{section::telling, sizes};
@@ -66,7 +67,7 @@ pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
 }
 
 /// A first case of a link, the sizes of all, and the counters that moved by host and name.
-type Collected<'t> = (&'t Trouble, Vec<u64>, BTreeMap<(&'t str, &'t str), u64>);
+type Collected<'t> = (&'t Trouble, Vec<Bytes>, BTreeMap<(&'t str, &'t str), u64>);
 
 fn links(cases: &[&Trouble]) -> Vec<TroubleLink> {
     let mut links: Vec<Collected<'_>> = Vec::new();

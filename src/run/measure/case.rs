@@ -6,7 +6,7 @@ use railgauge_model::{
     journal::event::{Case, Outcome, Sample},
     plan::{Plan, model::Test},
 };
-use railgauge_wire::{facts::HostFacts, failure::Failure, link::LinkId};
+use railgauge_wire::{facts::HostFacts, failure::Failure, link::LinkId, unit::Bytes};
 
 use super::super::links::{self, Link, Wanted};
 use crate::cluster::Agent;
@@ -50,7 +50,7 @@ pub(crate) struct PairCase {
     /// Number of the link, if it has to be opened.
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
-    pub max_size: u64,
+    pub max_size: Bytes,
 }
 
 impl PairCase {

@@ -24,7 +24,7 @@ const ATTRIBUTION: Duration = Duration::from_millis(1500);
 
 /// What a failure is if wrong bytes arrived before it: those are told, whatever came then.
 pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
-    if before.wrong == 0 {
+    if before.wrong.is_zero() {
         return failure;
     }
     let remedy = failure.remedy.clone();
@@ -207,17 +207,19 @@ pub(super) fn longest(window: Window) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use railgauge_wire::unit::Bytes;
+
     use super::*;
 
     #[test]
     fn wrong_bytes_are_told_whatever_comes_after_them() {
         let cut = Failure::new(Stage::Measure, Kind::Fabric, "cut").at("gpu1").remedy(remedy::LOOK_AT_CABLE);
-        let wrong = Checked { verified: 4096, wrong: 5, ..Checked::default() };
+        let wrong = Checked { verified: Bytes(4096), wrong: Bytes(5), ..Checked::default() };
         let told = corrupted(wrong, cut.clone());
         assert_eq!((told.stage, told.kind), (Stage::Verify, Kind::Corruption));
         assert_eq!(told.remedy, cut.remedy);
         assert!(told.cause.contains("5 of 4096") && told.cause.ends_with("gpu1: measure: cut"), "{told}");
         assert_eq!((told.host, told.peer), (None, None), "who noticed the cut corrupted nothing");
-        assert_eq!(corrupted(Checked { verified: 4096, ..Checked::default() }, cut.clone()), cut);
+        assert_eq!(corrupted(Checked { verified: Bytes(4096), ..Checked::default() }, cut.clone()), cut);
     }
 }

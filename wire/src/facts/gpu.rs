@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::PciFunction;
+use crate::unit::{Bytes, MegabytesPerSecond};
 
 /// Word of [`Gpu::throttled`] for a clock that is held down to keep the GPU within its power limit.
 pub const POWER_CAP: &str = "power cap";
@@ -33,8 +34,8 @@ pub struct Gpu {
     pub pcie_max: Option<(u32, u32)>,
     /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
+    /// Memory.
+    pub memory_bytes: Option<Bytes>,
     /// Whether memory errors are corrected.
     pub ecc: Option<bool>,
     /// NUMA node.
@@ -43,8 +44,8 @@ pub struct Gpu {
     pub nvlinks: Option<u32>,
     /// NVLink connections the GPU has, active or not.
     pub nvlinks_total: Option<u32>,
-    /// Line rate of each NVLink in one direction, in MB/s (1e6 bytes), coding included.
-    pub nvlink_mbps: Option<u32>,
+    /// Line rate of each NVLink in one direction, coding included.
+    pub nvlink_mbps: Option<MegabytesPerSecond>,
     /// Whether the driver stays loaded while nobody uses the GPU.
     pub persistence: Option<bool>,
     /// Whether it is split into instances (MIG).

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::unit::{BitsPerSecond, Bytes};
+
 /// The processor.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -18,15 +20,15 @@ pub struct Cpu {
     pub boost: Option<bool>,
     /// Whether cores run several threads.
     pub smt: Option<bool>,
-    /// Size of the last-level cache in bytes.
-    pub last_level_cache: Option<u64>,
+    /// Size of the last-level cache.
+    pub last_level_cache: Option<Bytes>,
 }
 
 /// Huge pages of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HugePages {
-    /// Size of a page in bytes.
-    pub bytes: u64,
+    /// Size of a page.
+    pub bytes: Bytes,
     /// Pages reserved.
     pub total: u64,
     /// Pages nobody uses.
@@ -55,13 +57,13 @@ pub struct Load {
     pub busy: Option<f64>,
 }
 
-/// Bits per second through a port or interface over the look at the host.
+/// Traffic through a port or interface over the look at the host.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Traffic {
     /// Received.
-    pub received: f64,
+    pub received: BitsPerSecond,
     /// Sent.
-    pub sent: f64,
+    pub sent: BitsPerSecond,
 }
 
 /// A message of the NVIDIA driver in the kernel's log: an Xid.

@@ -18,6 +18,8 @@ pub use network::{Bond, Dcb, Ecn, Interface, Pause};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
 pub use rdma::{Gid, RdmaDevice, RdmaPort};
 
+use crate::unit::Bytes;
+
 /// Kernel modules that agents look for: those that some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
 pub const MODULES: [&str; 22] = [
     "bnxt_re",
@@ -69,16 +71,16 @@ pub struct HostFacts {
     pub surroundings: Surroundings,
     /// Processor.
     pub cpu: Cpu,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
+    /// Memory.
+    pub memory_bytes: Option<Bytes>,
     /// Huge pages, by size.
     pub huge_pages: Vec<HugePages>,
     /// Whether the kernel makes huge pages by itself: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
     /// Whether the kernel moves memory between NUMA nodes by itself.
     pub numa_balancing: Option<bool>,
-    /// Locked-memory limit in bytes; `None` if unlimited, or if the agent may pass it (`CAP_IPC_LOCK`).
-    pub memlock_bytes: Option<u64>,
+    /// Locked-memory limit; `None` if unlimited, or if the agent may pass it (`CAP_IPC_LOCK`).
+    pub memlock_bytes: Option<Bytes>,
     /// Limit on open files; `None` if unlimited.
     pub open_files: Option<u64>,
     /// Clock source of the kernel, such as `tsc`.

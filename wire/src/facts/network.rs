@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Traffic;
+use crate::unit::MegabitsPerSecond;
 
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -16,8 +17,8 @@ pub struct Interface {
     pub mtu: Option<u32>,
     /// Operational state (`up`, `down`, …).
     pub state: Option<String>,
-    /// Speed in Mb/s; `None` where unknown, and for virtual interfaces (veth, bridges, …): their number limits nothing.
-    pub speed_mbps: Option<u64>,
+    /// Speed; `None` where unknown, and for virtual interfaces (veth, bridges, …): their number limits nothing.
+    pub speed_mbps: Option<MegabitsPerSecond>,
     /// Addresses, without prefix lengths.
     pub addresses: Vec<String>,
     /// Networks of its IPv4 addresses, such as `10.77.0.0/24`.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{PciFunction, Traffic};
+use crate::unit::GigabitsPerSecond;
 
 /// An RDMA device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -48,8 +49,8 @@ pub struct RdmaPort {
     pub physical: Option<String>,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// Rate in Gb/s; `None` where the device does not know it.
-    pub rate_gbps: Option<f64>,
+    /// Rate; `None` where the device does not know it.
+    pub rate_gbps: Option<GigabitsPerSecond>,
     /// Active RDMA MTU in bytes.
     pub mtu: Option<u32>,
     /// Local identifier on an InfiniBand fabric; 0 until a subnet manager has given one.

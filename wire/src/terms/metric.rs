@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Op;
 use crate::{
     measure::{Latency, Measurement},
-    unit::Nanoseconds,
+    unit::{Bytes, GigabytesPerSecond, Nanoseconds},
 };
 
 words! {
@@ -41,7 +41,7 @@ macro_rules! metrics {
 metrics! {
     /// Payload bits per second of one flow.
     Bandwidth = "bandwidth": About {
-        title: "Bandwidth", has_ceiling: true, ..rate("Gb/s", |end| end.bytes as f64 * 8.0)
+        title: "Bandwidth", has_ceiling: true, ..rate("Gb/s", |end| end.bytes.bits())
     },
     /// Operations per second.
     MessageRate = "message_rate": About {
@@ -79,10 +79,10 @@ metrics! {
         title: "Bus bandwidth",
         name: "bus bandwidth",
         has_ceiling: true,
-        ..collective("GB/s", Better::Higher, Family::Group, Collective::busbw)
+        ..collective("GB/s", Better::Higher, Family::Group, |group| Some(group.busbw()?.0))
     },
     /// Algorithm bandwidth of a collective: size over time.
-    Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, Collective::algbw),
+    Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, |group| Some(group.algbw()?.0)),
     /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
     StepTime = "step_time": step(|group| Some(group.time?.microseconds())),
     /// What of [`Metric::StepTime`] is communication that the backward pass did not hide.
@@ -144,7 +144,7 @@ pub enum Reads {
     /// A number of the distribution of single operations, in microseconds.
     Latency(fn(&Latency) -> f64),
     /// What one end spent on so many payload bytes of the initiator; `None` where that end counts none.
-    Spent(Side, fn(&Measurement, u64) -> Option<f64>),
+    Spent(Side, fn(&Measurement, Bytes) -> Option<f64>),
     /// Something of a collective; `None` where the sample does not hold it.
     Collective(fn(&Collective) -> Option<f64>),
     /// A sum over the flows of a round: no sample holds it by itself.
@@ -167,8 +167,8 @@ pub struct Collective {
     pub op: Op,
     /// Ranks that take part.
     pub ranks: u32,
-    /// Size in bytes, as nccl-tests counts it.
-    pub size: u64,
+    /// Size, as nccl-tests counts it.
+    pub size: Bytes,
     /// Median time of the slowest rank.
     pub time: Option<Nanoseconds>,
     /// Time of the backward pass of a training step.
@@ -178,15 +178,14 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// Size over time, in GB/s.
-    fn algbw(&self) -> Option<f64> {
-        // Bytes per nanosecond are GB/s.
-        Some(self.size as f64 / self.time?.as_f64())
+    /// Size over time.
+    fn algbw(&self) -> Option<GigabytesPerSecond> {
+        Some(GigabytesPerSecond::of(self.size, self.time?))
     }
 
-    /// The same by nccl-tests' factor, in GB/s.
-    fn busbw(&self) -> Option<f64> {
-        Some(self.algbw()? * self.op.bus_factor(self.ranks)?)
+    /// The same by nccl-tests' factor.
+    fn busbw(&self) -> Option<GigabytesPerSecond> {
+        Some(GigabytesPerSecond(self.algbw()?.0 * self.op.bus_factor(self.ranks)?))
     }
 }
 
@@ -235,14 +234,14 @@ const fn step(read: fn(&Collective) -> Option<f64>) -> About {
     collective("µs", Better::Lower, Family::Step, read)
 }
 
-const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, u64) -> Option<f64>) -> About {
+const fn spent(unit: &'static str, side: Side, read: fn(&Measurement, Bytes) -> Option<f64>) -> About {
     About { unit, family: Family::Flow, reads: Reads::Spent(side, read), is_optional: true, ..LATENCY }
 }
 
 /// Seconds of CPU time per GiB of payload.
-fn cpu_per_gib(end: &Measurement, bytes: u64) -> Option<f64> {
+fn cpu_per_gib(end: &Measurement, bytes: Bytes) -> Option<f64> {
     // Clocks of threads count nanoseconds: none at all is no reading.
-    (bytes > 0 && !end.cpu.is_zero()).then(|| end.cpu.seconds() / (bytes as f64 / f64::from(1 << 30)))
+    (!bytes.is_zero() && !end.cpu.is_zero()).then(|| end.cpu.seconds() / bytes.gib())
 }
 
 impl Metric {

@@ -43,6 +43,13 @@ macro_rules! amount {
                 Self(self.0.saturating_sub(other.0))
             }
 
+            /// By how much the larger one is larger.
+            #[inline]
+            #[must_use]
+            pub const fn abs_diff(self, other: Self) -> Self {
+                Self(self.0.abs_diff(other.0))
+            }
+
             /// This many times as much, [`Self::MAX`] where it is larger than that.
             #[inline]
             #[must_use]

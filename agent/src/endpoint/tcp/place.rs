@@ -10,6 +10,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkSpec,
     remedy,
+    unit::GigabitsPerSecond,
 };
 
 use crate::{
@@ -51,9 +52,9 @@ pub(crate) fn mtu(device: &str) -> u32 {
     known::mtu(&Tree::new("/"), device).unwrap_or(0)
 }
 
-/// Link rate of an interface in Gb/s, where the kernel knows it.
-pub(crate) fn rate(device: &str) -> Option<f64> {
-    known::speed(&Tree::new("/"), device).map(|megabits| megabits as f64 / 1000.0)
+/// Link rate of an interface, where the kernel knows it.
+pub(crate) fn rate(device: &str) -> Option<GigabitsPerSecond> {
+    known::speed(&Tree::new("/"), device).map(GigabitsPerSecond::from)
 }
 
 /// Chooses the place: the address asked for, else the interface's, else the default route's interface's, else that of
@@ -156,6 +157,7 @@ mod tests {
     use railgauge_wire::{
         link::{Knobs, Role},
         terms::{Memory, Service, Transport},
+        unit::Bytes,
     };
 
     fn host() -> Vec<Address> {
@@ -185,7 +187,7 @@ mod tests {
             gpu_path: None,
             qps: 1,
             threads: 1,
-            max_size: 1,
+            max_size: Bytes(1),
             token: String::new(),
             knobs: Knobs::default(),
         };

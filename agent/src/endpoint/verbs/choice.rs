@@ -7,6 +7,7 @@ use railgauge_wire::{
     link::LinkSpec,
     remedy,
     terms::LinkLayer,
+    unit::GigabitsPerSecond,
 };
 
 use crate::verbs::{
@@ -31,7 +32,7 @@ pub(crate) struct Choice {
     /// Whether the device is an emulation in software.
     pub software: bool,
     /// Link rate in Gb/s; never of a software device, which invents one.
-    pub rate_gbps: Option<f64>,
+    pub rate_gbps: Option<GigabitsPerSecond>,
 }
 
 impl Choice {
@@ -132,11 +133,11 @@ fn read(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// Gb/s from sysfs' `100 Gb/sec (4X EDR)`.
-fn rate(device: &str, port: u8) -> Option<f64> {
+/// From sysfs' `100 Gb/sec (4X EDR)`.
+fn rate(device: &str, port: u8) -> Option<GigabitsPerSecond> {
     let text = read(&sysfs(device, &format!("ports/{port}/rate")))?;
     let (number, rest) = text.split_once(' ')?;
-    (rest.starts_with("Gb/sec")).then(|| number.parse().ok()).flatten()
+    (rest.starts_with("Gb/sec")).then(|| number.parse().ok().map(GigabitsPerSecond)).flatten()
 }
 
 #[cfg(test)]

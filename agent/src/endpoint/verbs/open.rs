@@ -46,7 +46,7 @@ pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
         gid_type: choice.gid.map(|gid| gid.kind.word().to_owned()).unwrap_or_default(),
         mtu: settings.mtu,
         address: 0,
-        length: 0,
+        length: railgauge_wire::unit::Bytes::ZERO,
         rkey: 0,
         ordered_rkey: None,
         control: None,

@@ -266,7 +266,7 @@ mod tests {
             gpu_path: None,
             qps: 1,
             threads: 1,
-            max_size: 1 << 20,
+            max_size: railgauge_wire::unit::Bytes::from_mib(1),
             token: String::new(),
             knobs,
         };

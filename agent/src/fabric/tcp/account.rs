@@ -7,7 +7,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Lane, Measurement},
     terms::TestMetric,
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{
@@ -32,8 +32,11 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let bytes = flows.iter().map(|flow| flow.bytes).sum();
     let cpu = flows.iter().map(|flow| flow.cpu).sum();
     let lanes = flows.iter().map(|flow| Lane { bytes: flow.bytes, source_port: None }).collect();
-    let slices = flows.into_iter().filter_map(|flow| flow.slices).map(|slices| slices.finish(last));
-    let slices = slices.reduce(|sum, more| added(&sum, &more)).unwrap_or_default();
+    let slices = flows
+        .into_iter()
+        .filter_map(|flow| flow.slices)
+        .map(|slices| slices.finish(last).into_iter().map(Bytes).collect());
+    let slices = slices.reduce(|sum: Vec<Bytes>, more| added(&sum, &more)).unwrap_or_default();
     let operations = operations(shared, bytes);
     Ok(Measurement {
         started,
@@ -62,7 +65,7 @@ pub(super) fn measurement(
     if record.theirs.is_some() {
         complete(shared, &sources)?;
     }
-    let sent: u64 = sources.iter().map(|flow| flow.bytes).sum();
+    let sent: Bytes = sources.iter().map(|flow| flow.bytes).sum();
     let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum();
     let theirs = record.theirs.unwrap_or_default();
     if theirs.bytes != sent {
@@ -102,8 +105,8 @@ fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
     }
 }
 
-fn operations(shared: &Shared<'_>, bytes: u64) -> u64 {
-    bytes.checked_div(shared.pass.size).unwrap_or(0)
+fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
+    bytes.0.checked_div(shared.pass.size.0).unwrap_or(0)
 }
 
 /// What each stream carried in both directions; an end that received nothing has no lanes.
@@ -111,12 +114,12 @@ fn both_ways(theirs: Vec<Lane>, ours: &[Lane]) -> Vec<Lane> {
     if theirs.is_empty() {
         return ours.to_vec();
     }
-    let back = |stream: usize| ours.get(stream).map_or(0, |lane| lane.bytes);
+    let back = |stream: usize| ours.get(stream).map_or(Bytes::ZERO, |lane| lane.bytes);
     theirs.into_iter().enumerate().map(|(i, lane)| Lane { bytes: lane.bytes + back(i), ..lane }).collect()
 }
 
 /// Sum of two series that begin together; where only one goes on, its values stand.
-fn added(one: &[u64], other: &[u64]) -> Vec<u64> {
-    let at = |series: &[u64], i: usize| series.get(i).copied().unwrap_or(0);
+fn added(one: &[Bytes], other: &[Bytes]) -> Vec<Bytes> {
+    let at = |series: &[Bytes], i: usize| series.get(i).copied().unwrap_or_default();
     (0..one.len().max(other.len())).map(|i| at(one, i) + at(other, i)).collect()
 }

@@ -127,7 +127,7 @@ fn start_threads<'scope, 'env: 'scope>(
             false => begin(scope, shared, &shared.sinks, 0, move || ping::echo(shared, socket, bytes, stage)),
         };
     }
-    let size = shared.pass.size as usize;
+    let size = shared.pass.size.as_usize();
     let none: &mut [Bytes] = &mut [];
     let (out, into) = match (sends, receives) {
         (true, true) => (front, back),
@@ -226,7 +226,7 @@ impl Conductor<'_, '_> {
         let started = clock::now();
         self.record.started = Some(started);
         if self.shared.pass.metric == TestMetric::Bandwidth {
-            self.window = Some(Window::begin(rule, 1, started));
+            self.window = Some(Window::begin(rule, railgauge_wire::unit::Bytes(1), started));
         }
         if self.receives {
             self.channel.say(&Signal::Start)?;
@@ -301,7 +301,7 @@ impl Conductor<'_, '_> {
             Signal::Halt if self.sends => self.shared.halt.store(true, Ordering::Relaxed),
             Signal::Sent(bytes) if self.receives => {
                 for (lane, bytes) in self.shared.lanes.iter().zip(bytes) {
-                    lane.total.store(bytes + 1, Ordering::Release);
+                    lane.total.store(bytes.0 + 1, Ordering::Release);
                 }
                 self.channel.say(&Signal::Counted)?;
             }

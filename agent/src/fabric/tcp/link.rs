@@ -14,7 +14,7 @@ use railgauge_wire::{
     remedy,
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{self, Nanoseconds},
 };
 use socket2::SockRef;
 
@@ -68,7 +68,7 @@ fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
 /// # Errors
 /// The address, the interface, the memory or a setting is not to be had.
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
-    if spec.qps == 0 || spec.qps > STREAMS || spec.max_size == 0 {
+    if spec.qps == 0 || spec.qps > STREAMS || spec.max_size.is_zero() {
         let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
         let remedy = remedy::STREAMS_IN_RANGE.with([("most", STREAMS.to_string())]);
         return Err(refused(Kind::Configuration, cause).remedy(remedy));
@@ -106,12 +106,12 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
 
 fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, Failure> {
     let length = match spec.knobs.footprint.unwrap_or_default() {
-        Footprint::Cache => spec.max_size.max(RECEIVE as u64),
+        Footprint::Cache => spec.max_size.0.max(RECEIVE as u64),
         Footprint::Dram => {
             let cache = machine::last_level_cache(&Tree::new("/")).ok_or_else(|| {
                 refused(Kind::Unsupported, "footprint = \"dram\": this kernel does not report the size of the cache")
             })?;
-            (4 * cache / u64::from(spec.qps)).max(spec.max_size).max(RECEIVE as u64)
+            (cache * 4 / u64::from(spec.qps)).max(spec.max_size).0.max(RECEIVE as u64)
         }
     };
     (0..spec.qps).map(|_| Bytes::new(length, spec.knobs.huge_pages == Some(true), device)).collect()
@@ -231,13 +231,13 @@ impl Tcp {
         Ok(Stepped::Checked(sum))
     }
 
-    fn fits(&self, size: u64) -> Result<usize, Failure> {
+    fn fits(&self, size: unit::Bytes) -> Result<usize, Failure> {
         let cause = || format!("messages of {size} bytes do not fit a link opened for 1 to {}", self.spec.max_size);
-        let fits = (1..=self.spec.max_size).contains(&size).then(|| usize::try_from(size).ok()).flatten();
+        let fits = (unit::Bytes(1)..=self.spec.max_size).contains(&size).then(|| size.as_usize());
         fits.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, cause()))
     }
 
-    fn pass(&self, op: Op, metric: TestMetric, size: u64, purpose: Purpose) -> Result<Pass, Failure> {
+    fn pass(&self, op: Op, metric: TestMetric, size: unit::Bytes, purpose: Purpose) -> Result<Pass, Failure> {
         self.fits(size)?;
         if !Transport::Tcp.carries(op) {
             let cause = format!("there is no {op} over TCP");
@@ -282,7 +282,7 @@ impl Tcp {
             return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
         }
         let pass = Pass { bidirectional: timing.bidirectional, only: timing.only, ..pass };
-        let mut warmed = 0;
+        let mut warmed = unit::Bytes::ZERO;
         if timing.warm_up > Nanoseconds::ZERO {
             let warm = Pass { purpose: Purpose::WarmUp, ..pass };
             warmed = self.conduct(warm, Part::Lead(Window::Duration(timing.warm_up), None), control)?.bytes;
@@ -302,9 +302,9 @@ impl Tcp {
     }
 
     /// Takes part in whatever passes the initiator begins, until stopped.
-    fn serve(&mut self, op: Op, metric: TestMetric, size: u64, control: &Control) -> Result<Stepped, Failure> {
+    fn serve(&mut self, op: Op, metric: TestMetric, size: unit::Bytes, control: &Control) -> Result<Stepped, Failure> {
         self.pass(op, metric, size, Purpose::Measure)?;
-        let (mut account, mut moved) = (None, 0);
+        let (mut account, mut moved) = (None, unit::Bytes::ZERO);
         let mut ready = false;
         loop {
             let Some(channel) = self.channel.as_mut().filter(|_| self.broken.is_none()) else {

@@ -73,7 +73,7 @@ impl Bytes {
     /// The GPU fails.
     pub(super) fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
-            Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
+            Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size.as_usize()], pattern, qp),
             Self::Staged(_, stage) => kernels::fill(&stage.stream, &stage.there, 0, pattern, qp)?,
         }
         Ok(())
@@ -85,7 +85,7 @@ impl Bytes {
     /// The GPU fails.
     pub(super) fn poison(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
-            Self::Host(buffer) => pattern::poison(&mut buffer.bytes_mut()[..pattern.size as usize], pattern, qp),
+            Self::Host(buffer) => pattern::poison(&mut buffer.bytes_mut()[..pattern.size.as_usize()], pattern, qp),
             Self::Staged(_, stage) => kernels::poison(&stage.stream, &stage.there, 0, pattern, qp)?,
         }
         Ok(())
@@ -97,7 +97,7 @@ impl Bytes {
     /// The GPU fails.
     pub(super) fn check(&self, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
         match self {
-            Self::Host(buffer) => Ok(pattern::check(&buffer.bytes()[..pattern.size as usize], pattern, qp)),
+            Self::Host(buffer) => Ok(pattern::check(&buffer.bytes()[..pattern.size.as_usize()], pattern, qp)),
             Self::Staged(_, stage) => kernels::check(&stage.stream, &stage.there, 0, pattern, qp),
         }
     }

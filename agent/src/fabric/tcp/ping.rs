@@ -8,7 +8,7 @@ use std::{net::TcpStream, sync::atomic::Ordering};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     terms::Op,
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{
@@ -24,7 +24,7 @@ const REQUEST: usize = 8;
 
 /// Bytes that go there, and bytes that come back.
 fn there_and_back(pass: &Pass) -> (usize, usize) {
-    let size = pass.size as usize;
+    let size = pass.size.as_usize();
     if pass.op == Op::Read { (REQUEST, size) } else { (size, size) }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn ping(
         }
     }
     let cpu = cpu::thread() - before;
-    let bytes = recorder.samples() * there as u64;
+    let bytes = Bytes::of(there) * recorder.samples();
     let trips = if shared.pass.op == Op::Read { 1 } else { 2 };
     let latency = Some((window.finish(last), recorder.finish(trips)));
     Ok(Flow { bytes, first, last, cpu, slices: None, latency })
@@ -100,7 +100,7 @@ pub(super) fn echo(
                 let cpu = cpu::thread() - before;
                 let last = clock::now();
                 return Ok(Flow {
-                    bytes: received - 1,
+                    bytes: Bytes(received - 1),
                     first: first.unwrap_or_default().min(last),
                     last,
                     cpu,

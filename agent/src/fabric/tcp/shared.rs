@@ -7,7 +7,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Latency,
     remedy, step,
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::signal::Pass;
@@ -61,8 +61,8 @@ pub(super) struct Team {
 /// What one thread did.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// Payload bytes.
-    pub bytes: u64,
+    /// Payload.
+    pub bytes: Bytes,
     /// First and last moment, on the agent's clock.
     pub first: Nanoseconds,
     pub last: Nanoseconds,
@@ -163,8 +163,8 @@ impl Team {
         flows.into_iter().map(|(_, flow)| flow).collect()
     }
 
-    /// Payload bytes of each stream.
-    pub(super) fn bytes(&self) -> Vec<u64> {
+    /// Payload of each stream.
+    pub(super) fn bytes(&self) -> Vec<Bytes> {
         let mut bytes: Vec<_> = self.flows.lock().iter().map(|(number, flow)| (*number, flow.bytes)).collect();
         bytes.sort_unstable();
         bytes.into_iter().map(|(_, bytes)| bytes).collect()

@@ -13,6 +13,7 @@ use railgauge_wire::{
     measure::Measurement,
     remedy,
     terms::{Op, TestMetric},
+    unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +24,8 @@ pub(super) struct Pass {
     pub op: Op,
     /// Bandwidth or latency.
     pub metric: TestMetric,
-    /// Message size in bytes.
-    pub size: u64,
+    /// Message size.
+    pub size: Bytes,
     /// Both directions at once.
     pub bidirectional: bool,
     /// The only stream that carries payload; all of them if `None`.
@@ -59,8 +60,8 @@ pub(super) enum Signal {
     Start,
     /// I → R: its sources shall end.
     Halt,
-    /// Source → sink: payload bytes sent, by stream. Nothing more but one final byte will come.
-    Sent(Vec<u64>),
+    /// Source → sink: payload sent, by stream. Nothing more but one final byte will come.
+    Sent(Vec<Bytes>),
     /// Sink → source: the totals are known; a final byte on every stream wakes the sink's threads.
     Counted,
     /// Sink → source: every byte has arrived; the sink's account.

@@ -5,7 +5,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use railgauge_wire::{failure::Failure, unit::Nanoseconds};
+use railgauge_wire::{
+    failure::Failure,
+    unit::{Bytes, Nanoseconds},
+};
 
 use super::{
     memory::Bounce,
@@ -29,7 +32,7 @@ pub(super) fn run(
 ) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, number, shared);
     let lane = &shared.lanes[number];
-    let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size);
+    let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size.0);
     let region = keep.map_or(buffer.len(), |size| size as usize);
     let before = cpu::thread();
     let (mut received, mut at, mut last) = (0u64, 0, Nanoseconds::ZERO);
@@ -59,7 +62,7 @@ pub(super) fn run(
         if done {
             let first = Nanoseconds(shared.origin.load(Ordering::Relaxed));
             let cpu = cpu::thread() - before;
-            return Ok(Flow { bytes: received - 1, first, last: last.max(first), cpu, slices, latency: None });
+            return Ok(Flow { bytes: Bytes(received - 1), first, last: last.max(first), cpu, slices, latency: None });
         }
     }
 }

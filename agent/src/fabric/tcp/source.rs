@@ -25,7 +25,7 @@ pub(super) fn run(
     mut stage: Option<&mut Bounce>,
 ) -> Result<Flow, Failure> {
     let mut stream = Stream::new(socket, number, shared);
-    let size = shared.pass.size as usize;
+    let size = shared.pass.size.as_usize();
     let stride = size.next_multiple_of(64);
     let idle = shared.pass.only.is_some_and(|only| only as usize != number);
     let quota = if idle { 0 } else { shared.pass.quota.unwrap_or(u64::MAX) };
@@ -48,7 +48,7 @@ pub(super) fn run(
     // Also pushes out what was held back to fill a segment.
     set_nodelay(socket, true);
     let cpu = cpu::thread() - before;
-    Ok(Flow { bytes: messages * size as u64, first, last: clock::now(), cpu, ..Flow::default() })
+    Ok(Flow { bytes: shared.pass.size * messages, first, last: clock::now(), cpu, ..Flow::default() })
 }
 
 fn set_nodelay(socket: &TcpStream, on: bool) {

@@ -1,7 +1,7 @@
 use railgauge_wire::{
     link::{Knobs, Role},
     terms::{Memory, Op, Service, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::*;
@@ -19,7 +19,7 @@ fn spec(qps: u32, threads: u32) -> LinkSpec {
         gpu_path: None,
         qps,
         threads,
-        max_size: 65_536,
+        max_size: Bytes::from_kib(64),
         token: String::new(),
         knobs: Knobs { flow_label: Some(100), core: Some(4), ..Knobs::default() },
     }
@@ -44,17 +44,17 @@ fn windows_are_laid_end_to_end_and_never_on_top_of_one_another() {
         started: Nanoseconds(100),
         elapsed: Nanoseconds(1_000),
         operations: 10,
-        bytes: 640,
-        moved: Some(700),
+        bytes: Bytes(640),
+        moved: Some(Bytes(700)),
         cpu: Nanoseconds(900),
-        slices: vec![1, 2, 3],
+        slices: [1, 2, 3].map(Bytes).into(),
         ..Measurement::default()
     };
-    let late = Measurement { started: Nanoseconds(300), slices: vec![10, 20], ..one.clone() };
+    let late = Measurement { started: Nanoseconds(300), slices: [10, 20].map(Bytes).into(), ..one.clone() };
     let both = added(&one, &late);
     assert_eq!([both.started, both.elapsed, both.cpu], [100, 1_200, 1_800].map(Nanoseconds));
-    assert_eq!((both.operations, both.bytes, both.moved), (20, 1_280, Some(1_400)));
-    assert_eq!(both.slices, [11, 22]);
+    assert_eq!((both.operations, both.bytes, both.moved), (20, Bytes(1_280), Some(Bytes(1_400))));
+    assert_eq!(both.slices, [11, 22].map(Bytes));
     let idle = Measurement { elapsed: Nanoseconds(9_000), cpu: Nanoseconds(5), ..Measurement::default() };
     let (before, after) = (added(&idle, &one), added(&one, &idle));
     assert_eq!([before.started, after.elapsed, after.cpu], [100, 1_000, 905].map(Nanoseconds));
@@ -67,7 +67,7 @@ fn timed(metric: TestMetric, window: Window, only: Option<u32>) -> Step {
     Step::Time(Timing {
         op,
         metric,
-        size: 64,
+        size: Bytes(64),
         window,
         warm_up: Nanoseconds::ZERO,
         start_at: None,

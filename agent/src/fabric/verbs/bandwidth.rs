@@ -6,7 +6,7 @@ use railgauge_wire::{
     remedy,
     step::{Timing, Window},
     terms::{Op, Service},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{
@@ -32,7 +32,7 @@ impl VerbsEnd {
     /// # Errors
     /// The fabric, the peer or the deadline; or atomics that do not add up.
     pub(crate) fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
-        let Timing { op, size, bidirectional, only, .. } = *timing;
+        let Timing { op, size: Bytes(size), bidirectional, only, .. } = *timing;
         let takes = op.takes_receives();
         let heard = takes || bidirectional;
         let pairs = self.connection.pairs.len();
@@ -55,7 +55,7 @@ impl VerbsEnd {
             let phase = if bidirectional { Phase::BothWays } else { Phase::Stream };
             self.progress.announcer.announce(phase, &mut self.connection.mailbox, control)?;
         }
-        let mut moved = 0;
+        let mut moved = Bytes::ZERO;
         if timing.warm_up > Nanoseconds::ZERO {
             let arrived = self.arrived();
             let (warm, _) = self.pass(timing, Window::Duration(timing.warm_up), control)?;
@@ -74,7 +74,7 @@ impl VerbsEnd {
         let (arrived, used) = (self.arrived(), cpu::thread());
         let (tally, mut messages) = self.pass(timing, timing.window, control)?;
         let mut measurement = tally.measurement(cpu::thread() - used);
-        measurement.moved = Some(moved + measurement.operations * size);
+        measurement.moved = Some(moved + Bytes(measurement.operations * size));
         if heard {
             if lossy {
                 self.wait_for_stragglers(arrived.iter().sum::<u64>() + measurement.operations, control)?;
@@ -117,7 +117,7 @@ impl VerbsEnd {
 
     /// Streams once, over all queue pairs or the only one that is wanted; also returns the messages of each.
     fn pass(&mut self, timing: &Timing, rule: Window, control: &Control) -> Result<(Tally, Vec<u64>), Failure> {
-        let Timing { op, size, bidirectional, only, .. } = *timing;
+        let Timing { op, size: Bytes(size), bidirectional, only, .. } = *timing;
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
         let how = How { rule, size, depth: self.resources.settings.pace(size).depth, only: only.map(|i| i as usize) };
@@ -183,7 +183,7 @@ impl VerbsEnd {
 fn delivered(measurement: &mut Measurement, arrived: u64) {
     let sent = measurement.operations.max(1);
     let arrived = arrived.min(sent);
-    let part = |bytes: u64| (u128::from(bytes) * u128::from(arrived) / u128::from(sent)) as u64;
+    let part = |bytes: Bytes| Bytes((u128::from(bytes.0) * u128::from(arrived) / u128::from(sent)) as u64);
     measurement.bytes = part(measurement.bytes);
     measurement.slices.iter_mut().for_each(|bytes| *bytes = part(*bytes));
     measurement.operations = arrived;
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn what_was_lost_does_not_count() {
         let mut measurement =
-            Measurement { operations: 100, bytes: 6400, slices: vec![3200, 3200], ..Measurement::default() };
+            Measurement { operations: 100, bytes: Bytes(6400), slices: vec![Bytes(3200); 2], ..Measurement::default() };
         delivered(&mut measurement, 75);
-        assert_eq!((measurement.operations, measurement.bytes), (75, 4800));
-        assert_eq!(measurement.slices, [2400, 2400]);
+        assert_eq!((measurement.operations, measurement.bytes), (75, Bytes(4800)));
+        assert_eq!(measurement.slices, [Bytes(2400); 2]);
     }
 }

@@ -35,7 +35,7 @@ impl VerbsEnd {
         if self.resources.settings.joining == Joining::RdmaCm {
             self.connect_all(peer, control)?;
             self.connection.mailbox.address_to(&mailbox);
-            let area = Layout::area_of(peer.length, self.connection.pairs.len());
+            let area = Layout::area_of(peer.length.0, self.connection.pairs.len());
             let mtu = self.resources.settings.mtu.min(peer.mtu);
             self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses: Vec::new(), mtu });
             return Ok(());
@@ -63,7 +63,7 @@ impl VerbsEnd {
         } else {
             Vec::new()
         };
-        let area = Layout::area_of(peer.length, self.connection.pairs.len());
+        let area = Layout::area_of(peer.length.0, self.connection.pairs.len());
         self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses, mtu });
         Ok(())
     }

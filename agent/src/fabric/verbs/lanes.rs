@@ -4,6 +4,7 @@ use railgauge_wire::{
     link::Joining,
     measure::{Lane, SourcePort},
     terms::{LinkLayer, Service},
+    unit::Bytes,
 };
 
 use super::end::VerbsEnd;
@@ -16,7 +17,8 @@ const LABEL: u64 = 0xf_ffff;
 impl VerbsEnd {
     /// Messages by queue pair as lanes, each message of `size` bytes.
     pub(crate) fn lanes(&self, messages: &[u64], size: u64) -> Vec<Lane> {
-        let lane = |(i, messages): (usize, &u64)| Lane { bytes: messages * size, source_port: self.source_port(i) };
+        let lane =
+            |(i, messages): (usize, &u64)| Lane { bytes: Bytes(messages * size), source_port: self.source_port(i) };
         messages.iter().enumerate().map(lane).collect()
     }
 

@@ -38,11 +38,11 @@ impl VerbsEnd {
             // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
             std::thread::sleep(QUIET.into());
         }
-        let mut sends = self.latency_sends(op, timing.size)?;
+        let mut sends = self.latency_sends(op, timing.size.0)?;
         let mut waiter = self.waiter(control, Stage::Measure).undisturbed();
         let measured = match op {
             Op::Write => {
-                let (outgoing, incoming) = self.flags(timing.size)?;
+                let (outgoing, incoming) = self.flags(timing.size.0)?;
                 let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
                 self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
                 play(&mut side, &mut waiter, timing, control, 2)
@@ -51,7 +51,7 @@ impl VerbsEnd {
                 self.post_receives()?;
                 self.drain()?;
                 self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
-                let stage = self.stage(op, timing.size);
+                let stage = self.stage(op, timing.size.0);
                 let mut side = self.by_receive(&mut sends, stage);
                 play(&mut side, &mut waiter, timing, control, 2)
             }
@@ -66,7 +66,7 @@ impl VerbsEnd {
                 self.no_strays()?;
             }
         }
-        measured.map(|measurement| Measurement { moved: Some(sends.posted() * timing.size), ..measurement })
+        measured.map(|measurement| Measurement { moved: Some(timing.size * sends.posted()), ..measurement })
     }
 
     /// `Err` if more messages arrive than were asked for. A straggler of an earlier pass that the peer took for a ping

@@ -73,9 +73,9 @@ impl Link for VerbsEnd {
                 Stepped::Done
             }
             Step::Check(pattern) => Stepped::Checked(self.check(pattern)?),
-            Step::Serve { op, metric, size } => Stepped::Measured(Box::new(self.serve(*op, *metric, *size, control)?)),
+            Step::Serve { op, metric, size } => Stepped::Measured(Box::new(self.serve(*op, *metric, size.0, control)?)),
             Step::Time(timing) => {
-                self.supports(timing.op, timing.size)?;
+                self.supports(timing.op, timing.size.0)?;
                 Stepped::Measured(Box::new(match timing.metric {
                     TestMetric::Bandwidth => self.bandwidth(timing, control)?,
                     TestMetric::Latency => self.latency(timing, control)?,

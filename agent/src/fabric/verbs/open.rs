@@ -7,6 +7,7 @@ use railgauge_wire::{
     link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, VerbsEndpoint},
     remedy,
     terms::{Carrier, GpuPath, Memory, Service},
+    unit,
 };
 
 use super::{
@@ -64,12 +65,12 @@ impl VerbsEnd {
         let datagrams = spec.service == Service::Ud;
         let cache = match settings.footprint {
             Footprint::Cache => 0,
-            Footprint::Dram => machine::last_level_cache(&Tree::new("/")).ok_or_else(|| {
+            Footprint::Dram => machine::last_level_cache(&Tree::new("/")).map(|size| size.0).ok_or_else(|| {
                 let cause = "the size of the last-level cache cannot be read, so nothing says what lies beyond it";
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::CACHE_FOOTPRINT)
             })?,
         };
-        let layout = Layout::new(spec.qps, spec.max_size, settings.footprint, cache, datagrams);
+        let layout = Layout::new(spec.qps, spec.max_size.0, settings.footprint, cache, datagrams);
         let Bytes { region, ordered, path, scatters, notes: of_memory } =
             memory::take(spec, &domain, &settings, limits.atomics, layout.length())?;
         if let Some(manager) = &manager {
@@ -165,7 +166,7 @@ impl VerbsEnd {
                 .collect(),
             psns: self.connection.psns[..self.resources.layout.qps as usize].to_vec(),
             address: self.resources.region.address(),
-            length: self.resources.region.length() as u64,
+            length: unit::Bytes::of(self.resources.region.length()),
             rkey: self.resources.region.remote_key(),
             ordered_rkey: self.resources.in_order.then(|| self.resources.ordered.remote_key()),
             control: Some(self.connection.mailbox.endpoint(control_psn)),

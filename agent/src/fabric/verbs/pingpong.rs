@@ -6,6 +6,7 @@
 use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window as Rule,
+    unit::Bytes,
 };
 
 use super::{stage::Stage as Copies, waiter::Waiter};
@@ -233,7 +234,7 @@ impl PingPongSide for ByCompletion<'_> {
 pub fn serve_first(
     side: &mut impl PingPongSide,
     waiter: &mut Waiter,
-    (rule, size): (Rule, u64),
+    (rule, size): (Rule, Bytes),
     recorder: &mut Recorder,
 ) -> Result<Tally, Failure> {
     let mut window = Window::ready(rule, size);
@@ -333,7 +334,7 @@ mod tests {
         let control = Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_secs(60));
         for rule in [Rule::Iterations(1), Rule::Iterations(7), Rule::Duration(Nanoseconds::from_millis(2))] {
             let (mut waiter, mut recorder) = (Waiter::polling(&control, Stage::Measure), Recorder::new());
-            let tally = serve_first(&mut ThirdLook::default(), &mut waiter, (rule, 8), &mut recorder).unwrap();
+            let tally = serve_first(&mut ThirdLook::default(), &mut waiter, (rule, Bytes(8)), &mut recorder).unwrap();
             let latency = recorder.finish(1);
             let sum = Nanoseconds((latency.mean.0 * latency.samples as f64).round() as u64);
             assert_eq!((latency.samples, sum), (tally.operations, tally.elapsed), "{rule:?}");

@@ -10,7 +10,7 @@ use railgauge_wire::{
     measure::Measurement,
     step::Window as Rule,
     terms::{Op, TestMetric},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{
@@ -257,7 +257,7 @@ struct Count {
 impl Count {
     fn begin(&mut self, size: u64) {
         let now = clock::now();
-        self.window = Some(Window::begin(Rule::Iterations(u64::MAX), size, now));
+        self.window = Some(Window::begin(Rule::Iterations(u64::MAX), Bytes(size), now));
         (self.cpu, self.last) = (cpu::thread(), now);
     }
 

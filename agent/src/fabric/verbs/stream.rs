@@ -7,7 +7,7 @@
 use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window as Rule,
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::waiter::Waiter;
@@ -107,7 +107,7 @@ pub fn stream(
     let depth = u64::from(how.depth);
     let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the measured queue pair", errno);
     let (mut idle, mut wanted) = (0u32, true);
-    let mut window = Window::begin(rule, size, clock::now());
+    let mut window = Window::begin(rule, Bytes(size), clock::now());
     let mut last = clock::now();
     let all = window.quota();
     let quota = |flow: usize| if only.is_none_or(|only| only == flow) { all } else { 0 };

@@ -23,7 +23,7 @@ use crate::{
 
 impl VerbsEnd {
     fn fits(&self, pattern: &Pattern) -> Result<(), Failure> {
-        if pattern.size > self.resources.layout.max_size {
+        if pattern.size.0 > self.resources.layout.max_size {
             let cause =
                 format!("{} bytes to verify on a link opened for {}", pattern.size, self.resources.layout.max_size);
             return Err(Failure::new(Stage::Verify, Kind::Internal, cause));
@@ -90,13 +90,13 @@ impl VerbsEnd {
     /// # Errors
     /// Not supported, or the fabric, the peer or the deadline.
     pub(crate) fn transfer(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
-        self.supports(op, pattern.size)?;
+        self.supports(op, pattern.size.0)?;
         if op.is_atomic() {
             return self.transfer_atomic(op, pattern, control);
         }
         let batches = Batches { list: 1, signal_every: 1, inline: 0 };
         let mut flows = (0..self.connection.pairs.len())
-            .map(|i| self.sends(i, op, pattern.size, Walk::default(), batches))
+            .map(|i| self.sends(i, op, pattern.size.0, Walk::default(), batches))
             .collect::<Result<Vec<_>, _>>()?;
         if !op.takes_receives() {
             return self.move_once(&mut flows, control);
@@ -107,7 +107,7 @@ impl VerbsEnd {
             control.check(Stage::Verify)?;
             std::thread::yield_now();
         }
-        if let Some(stage) = self.stage(op, pattern.size) {
+        if let Some(stage) = self.stage(op, pattern.size.0) {
             (0..flows.len()).try_for_each(|i| stage.fetch(i, 1))?;
         }
         let moved = self.move_once(&mut flows, control);

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use railgauge_wire::{
     facts::Gid,
     failure::{Failure, Kind, Stage},
+    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond},
 };
 
 use super::*;
@@ -110,8 +111,8 @@ fn a_roce_host() {
     assert_eq!(facts.unreadable, unreadable);
     assert_eq!((facts.hostname.as_str(), facts.os.as_deref()), ("gpu001", Some("Ubuntu 24.04.1 LTS")));
     assert_eq!((facts.cpu.threads, facts.cpu.numa_nodes), (224, 2));
-    assert_eq!(facts.cpu.last_level_cache, Some(107_520 << 10));
-    assert_eq!((facts.memory_bytes, facts.memlock_bytes), (Some(2_113_518_428 << 10), Some(65_536)));
+    assert_eq!(facts.cpu.last_level_cache, Some(Bytes::from_kib(107_520)));
+    assert_eq!((facts.memory_bytes, facts.memlock_bytes), (Some(Bytes::from_kib(2_113_518_428)), Some(Bytes(65_536))));
     let device = &facts.rdma[0];
     assert_eq!((device.driver.as_deref(), device.software), (Some("mlx5_core"), false));
     assert_eq!((device.pci.as_deref(), device.numa), (Some("0000:18:00.0"), Some(0)));
@@ -119,11 +120,11 @@ fn a_roce_host() {
     let port = &device.ports[0];
     assert_eq!((port.state.as_deref(), port.physical.as_deref()), (Some("ACTIVE"), Some("LinkUp")));
     assert_eq!(port.mtu, Some(4096));
-    assert_eq!((port.rate_gbps, port.netdev.as_deref()), (Some(400.0), Some("ens1np0")));
+    assert_eq!((port.rate_gbps, port.netdev.as_deref()), (Some(GigabitsPerSecond(400.0)), Some("ens1np0")));
     assert_eq!(port.gids.iter().map(|gid| gid.index).collect::<Vec<_>>(), [0, 3]);
     assert_eq!(port.gids[1].kind.as_deref(), Some("RoCE v2"));
     let speeds: Vec<_> = facts.interfaces.iter().map(|i| (i.name.as_str(), i.speed_mbps, i.mtu)).collect();
-    assert_eq!(speeds, [("ens1np0", Some(400_000), Some(9000)), ("veth0", None, None)]);
+    assert_eq!(speeds, [("ens1np0", Some(MegabitsPerSecond(400_000)), Some(9000)), ("veth0", None, None)]);
 }
 
 #[test]

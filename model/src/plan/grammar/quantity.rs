@@ -4,7 +4,10 @@
 
 use std::ops::Range;
 
-use railgauge_wire::{terms::Metric, unit::Nanoseconds};
+use railgauge_wire::{
+    terms::Metric,
+    unit::{Bytes, Nanoseconds},
+};
 
 use super::wrong::{Wrong, nearest};
 use crate::plan::model::Written;
@@ -32,14 +35,14 @@ pub const TIMES: &[(&str, u128)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Largest message that is measured, in bytes: 64 GiB.
-pub const LARGEST: u64 = 64 << 30;
+/// Largest message that is measured.
+pub const LARGEST: Bytes = Bytes::from_gib(64);
 
-/// A size in bytes, from 1 to [`LARGEST`].
+/// A size, from 1 byte to [`LARGEST`].
 ///
 /// # Errors
 /// No number, no known unit, not whole bytes, or out of range.
-pub fn size(text: &str) -> Result<u64, Wrong> {
+pub fn size(text: &str) -> Result<Bytes, Wrong> {
     let help = "sizes are bytes: \"64\", \"4KiB\", \"8MiB\", \"1GiB\" (binary) or \"4kB\", \"8MB\", \"1GB\" (decimal)";
     let (number, unit, at) = split(text, help)?;
     // perftest and nccl-tests write `8M` for what is 8 MiB here.
@@ -59,9 +62,9 @@ pub fn size(text: &str) -> Result<u64, Wrong> {
 ///
 /// # Errors
 /// Out of range.
-pub fn in_bounds(bytes: i128, text: &str) -> Result<u64, Wrong> {
-    match u64::try_from(bytes) {
-        Ok(bytes @ 1..=LARGEST) => Ok(bytes),
+pub fn in_bounds(bytes: i128, text: &str) -> Result<Bytes, Wrong> {
+    match u64::try_from(bytes).map(Bytes) {
+        Ok(size) if (Bytes(1)..=LARGEST).contains(&size) => Ok(size),
         _ if bytes < 1 => {
             Err(Wrong::new(0..text.len(), format!("a size of {text} bytes"), "the smallest size is 1 byte"))
         }
@@ -241,9 +244,9 @@ mod tests {
             ("1.5KiB", 1536),
             ("8MiB", 8 << 20),
             ("1GB", 1_000_000_000),
-            ("64GiB", LARGEST),
+            ("64GiB", LARGEST.0),
         ] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
+            assert_eq!(size(text), Ok(Bytes(bytes)), "{text}");
         }
         for text in ["", "0", "-1", "1.5B", "1..2", ".5KiB", "5.", "8M", "64kb", "65GiB", "1180591620717411303424", "x"]
         {

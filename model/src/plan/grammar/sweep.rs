@@ -1,5 +1,7 @@
 //! Message sizes: `"64..8MiB x2"`, `"4KiB..64KiB +4KiB"`, or one size.
 
+use railgauge_wire::unit::Bytes;
+
 use super::{quantity::size, wrong::Wrong};
 
 /// Sizes one test may have.
@@ -7,12 +9,12 @@ pub const MOST: usize = 1000;
 
 const HELP: &str = "a sweep is FIRST..LAST and a step: \"64..8MiB x2\" doubles, \"4KiB..64KiB +4KiB\" adds";
 
-/// The sizes a text stands for, in bytes, rising, each once. The first is always among them; the last only if the
+/// The sizes a text stands for, rising, each once. The first is always among them; the last only if the
 /// steps hit it.
 ///
 /// # Errors
 /// The text is neither a size nor a sweep, is reversed, or has more than [`MOST`] sizes.
-pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
+pub fn sweep(text: &str) -> Result<Vec<Bytes>, Wrong> {
     let Some(dots) = text.find("..") else {
         return Ok(vec![part(text, 0..text.len())?]);
     };
@@ -29,7 +31,7 @@ pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
     }
     let step = text[dots + 2 + step_at..].trim();
     let step_at = text.trim_end().len() - step.len();
-    let sizes: Vec<u64> = if let Some(factor) = step.strip_prefix('x').or_else(|| step.strip_prefix('×')) {
+    let sizes: Vec<Bytes> = if let Some(factor) = step.strip_prefix('x').or_else(|| step.strip_prefix('×')) {
         let factor: u64 = factor.trim().parse().ok().filter(|factor| *factor >= 2).ok_or_else(|| {
             Wrong::new(
                 step_at..text.len(),
@@ -46,7 +48,7 @@ pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
             let help = format!("a test has at most {MOST} sizes: use a larger step");
             return Err(Wrong::new(0..text.len(), format!("the sweep `{text}` has {count} sizes"), help));
         }
-        (0..count).map(|index| first + index * step).collect()
+        (0..count).map(|index| first + step * index).collect()
     } else {
         return Err(Wrong::new(step_at..text.len(), format!("`{step}` is not a step"), HELP));
     };
@@ -57,7 +59,7 @@ pub fn sweep(text: &str) -> Result<Vec<u64>, Wrong> {
 ///
 /// # Errors
 /// Not sizes, or reversed.
-pub fn range(text: &str) -> Result<(u64, u64), Wrong> {
+pub fn range(text: &str) -> Result<(Bytes, Bytes), Wrong> {
     let Some(dots) = text.find("..") else {
         return part(text, 0..text.len()).map(|size| (size, size));
     };
@@ -74,7 +76,7 @@ pub fn range(text: &str) -> Result<(u64, u64), Wrong> {
 }
 
 /// The size in these bytes of a text, spaces around it left out.
-fn part(text: &str, at: std::ops::Range<usize>) -> Result<u64, Wrong> {
+fn part(text: &str, at: std::ops::Range<usize>) -> Result<Bytes, Wrong> {
     let piece = &text[at.clone()];
     let offset = at.start + (piece.len() - piece.trim_start().len());
     size(piece.trim()).map_err(|wrong| wrong.shifted(offset))
@@ -87,12 +89,12 @@ mod tests {
 
     #[test]
     fn sweeps_are_what_they_say() {
-        assert_eq!(sweep("64..1KiB x2").unwrap(), [64, 128, 256, 512, 1024]);
-        assert_eq!(sweep("1 KiB .. 4 KiB + 1 KiB").unwrap(), [1024, 2048, 3072, 4096]);
-        assert_eq!(sweep("3..10 x2").unwrap(), [3, 6]);
-        assert_eq!(sweep("8").unwrap(), [8]);
-        assert_eq!(sweep("8..8x2").unwrap(), [8]);
-        assert_eq!(range("64KiB..1MiB").unwrap(), (65_536, 1_048_576));
+        assert_eq!(sweep("64..1KiB x2").unwrap(), [64, 128, 256, 512, 1024].map(Bytes));
+        assert_eq!(sweep("1 KiB .. 4 KiB + 1 KiB").unwrap(), [1024, 2048, 3072, 4096].map(Bytes));
+        assert_eq!(sweep("3..10 x2").unwrap(), [3, 6].map(Bytes));
+        assert_eq!(sweep("8").unwrap(), [Bytes(8)]);
+        assert_eq!(sweep("8..8x2").unwrap(), [Bytes(8)]);
+        assert_eq!(range("64KiB..1MiB").unwrap(), (Bytes(65_536), Bytes(1_048_576)));
         for text in [
             "",
             "..",
@@ -126,10 +128,10 @@ mod tests {
         fn factors_stay_inside_and_multiply(first in 1_u64..100_000, more in 0_u64..1_000_000, factor in 2_u64..10) {
             let last = first + more;
             let sizes = sweep(&format!("{first}..{last} x{factor}")).unwrap();
-            prop_assert_eq!(sizes[0], first);
+            prop_assert_eq!(sizes[0], Bytes(first));
             prop_assert!(sizes.windows(2).all(|pair| pair[1] == pair[0] * factor));
             let end = sizes[sizes.len() - 1];
-            prop_assert!(end <= last && end * factor > last);
+            prop_assert!(end <= Bytes(last) && end * factor > Bytes(last));
         }
 
         #[test]
@@ -137,7 +139,7 @@ mod tests {
             let last = first + step * (count - 1) + odd % step;
             let sizes = sweep(&format!("{first}..{last} +{step}")).unwrap();
             prop_assert_eq!(sizes.len() as u64, count);
-            prop_assert!(sizes.windows(2).all(|pair| pair[1] == pair[0] + step));
+            prop_assert!(sizes.windows(2).all(|pair| pair[1] == pair[0] + Bytes(step)));
         }
     }
 }

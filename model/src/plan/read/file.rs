@@ -2,8 +2,10 @@
 
 use std::{fs::File, io::Read, path::Path};
 
-/// Largest plan or host file that is read, in bytes: 1 MiB, some ten thousand lines.
-pub const LARGEST: u64 = 1 << 20;
+use railgauge_wire::unit::Bytes;
+
+/// Largest plan or host file that is read: some ten thousand lines.
+pub const LARGEST: Bytes = Bytes::from_mib(1);
 
 /// Why a file cannot be read; reads well behind a noun.
 #[derive(Debug, thiserror::Error)]
@@ -15,8 +17,8 @@ pub enum Fault {
     #[error("cannot be read: it is {0}, not a file")]
     NoFile(&'static str),
     /// More than what is read of such a file.
-    #[error("is larger than {} MiB", .0 >> 20)]
-    TooLarge(u64),
+    #[error("is larger than {} MiB", .0.0 >> 20)]
+    TooLarge(Bytes),
     /// The byte at this offset does not start a character.
     #[error("is not UTF-8: byte {at} (line {line}) does not start a character")]
     NotText {
@@ -27,7 +29,7 @@ pub enum Fault {
     },
 }
 
-/// The text of a file of at most [`LARGEST`] bytes.
+/// The text of a file of at most [`LARGEST`].
 ///
 /// # Errors
 /// It is not there, not readable, not a file, too large or not UTF-8.
@@ -35,22 +37,22 @@ pub fn read(path: &Path) -> Result<String, Fault> {
     read_up_to(path, LARGEST)
 }
 
-/// The text of a file of at most `largest` bytes.
+/// The text of a file of at most `largest`.
 ///
 /// # Errors
 /// It is not there, not readable, not a file, too large or not UTF-8.
-pub fn read_up_to(path: &Path, largest: u64) -> Result<String, Fault> {
+pub fn read_up_to(path: &Path, largest: Bytes) -> Result<String, Fault> {
     let about = std::fs::metadata(path)?;
     if about.is_dir() {
         return Err(Fault::NoFile("a directory"));
     }
-    if about.len() > largest {
+    if Bytes(about.len()) > largest {
         return Err(Fault::TooLarge(largest));
     }
     // A pipe such as <(generate) has no length: it is read up to the limit.
     let mut bytes = Vec::new();
-    File::open(path)?.take(largest + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > largest {
+    File::open(path)?.take(largest.0 + 1).read_to_end(&mut bytes)?;
+    if Bytes::of(bytes.len()) > largest {
         return Err(Fault::TooLarge(largest));
     }
     String::from_utf8(bytes).map_err(|error| {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::{Algorithm, Carrier, Datatype, Memory, Op, Reduction, Transport};
+use railgauge_wire::{
+    terms::{Algorithm, Carrier, Datatype, Memory, Op, Reduction, Transport},
+    unit::Bytes,
+};
 
 use super::{environments::environments, kind::Kind, members::Members, pattern, training};
 use crate::plan::{
@@ -58,7 +61,7 @@ pub fn read(
     test: &Table<'_>,
     kind: &Kind,
     members: Option<&Members<'_>>,
-    sizes: Option<&[u64]>,
+    sizes: Option<&[Bytes]>,
     gpus: &[u32],
 ) -> Option<Collective> {
     let op = kind.op.filter(|op| op.is_collective());
@@ -305,12 +308,12 @@ fn verifiable(test: &Table<'_>, collective: &Collective, members: Option<&Member
 }
 
 /// Says where a size does not divide into whole elements of every rank.
-fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[u64]>) {
+fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&Members<'_>>, sizes: Option<&[Bytes]>) {
     let (Some(sizes), Some(span)) = (sizes, test.written("sizes").or(Some(test.span.clone()))) else { return };
     for datatype in &collective.datatypes {
         for ranks in rank_counts(collective, members) {
             let parts = if op.is_divided() { ranks } else { 1 };
-            let unit = parts * u64::from(datatype.bytes());
+            let unit = datatype.bytes() * parts;
             if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
                 let message = match op.is_divided() {
                     true => format!("{size} bytes cannot be divided into {datatype} elements for {ranks} ranks"),

@@ -1,6 +1,9 @@
 //! `[[test.expect]]`: what is demanded of the results.
 
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
 
 use super::members::Members;
 use crate::plan::{
@@ -79,7 +82,7 @@ pub struct Subject<'a> {
     /// Metrics of the test.
     pub produces: Option<Vec<Metric>>,
     /// Sizes of the test, rising.
-    pub sizes: Option<&'a [u64]>,
+    pub sizes: Option<&'a [Bytes]>,
     /// Rails of the test.
     pub rails: Option<&'a Rails>,
     /// Pattern of the test.
@@ -181,7 +184,7 @@ fn limit(table: &Table<'_>, metric: Option<&At<Metric>>, subject: &Subject<'_>) 
     }
 }
 
-fn sizes(table: &Table<'_>, subject: &Subject<'_>) -> Option<(u64, u64)> {
+fn sizes(table: &Table<'_>, subject: &Subject<'_>) -> Option<(Bytes, Bytes)> {
     let raw = table.raw("sizes")?;
     let range = match raw.value.as_integer() {
         Some(_) => super::sizes::number(table, &raw.value, &raw.span).map(|size| (size, size)),
@@ -191,7 +194,7 @@ fn sizes(table: &Table<'_>, subject: &Subject<'_>) -> Option<(u64, u64)> {
     if let Some(all) = subject.sizes
         && !all.iter().any(|size| (first..=last).contains(size))
     {
-        let (low, high) = (all.first().copied().unwrap_or(0), all.last().copied().unwrap_or(0));
+        let (low, high) = (all.first().copied().unwrap_or_default(), all.last().copied().unwrap_or_default());
         let mistake = Mistake::at(raw.span, "no size of the test is in this range");
         table.book.add(mistake.help(format!("its sizes are from {low} to {high} bytes")));
     }

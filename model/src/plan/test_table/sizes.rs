@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use railgauge_wire::terms::{Op, Service, TestMetric, Transport};
+use railgauge_wire::{
+    terms::{Op, Service, TestMetric, Transport},
+    unit::Bytes,
+};
 use toml::de::DeValue;
 
 use super::kind::Kind;
@@ -15,13 +18,13 @@ use crate::plan::{
     read::{Table, texts_of},
 };
 
-/// Largest RDMA message in bytes: 2^31 (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).
-const LARGEST_VERBS: u64 = 1 << 31;
-/// Largest datagram in bytes: the largest path MTU.
-const LARGEST_DATAGRAM: u64 = 4096;
+/// Largest RDMA message: 2^31 bytes (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).
+const LARGEST_VERBS: Bytes = Bytes::from_gib(2);
+/// Largest datagram: the largest path MTU.
+const LARGEST_DATAGRAM: Bytes = Bytes(4096);
 
 /// A size written as a number; `None` after saying what is wrong.
-pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Option<u64> {
+pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Option<Bytes> {
     let integer = value.as_integer()?;
     // What does not fit is too large, or too small if it is negative.
     let sign = if integer.as_str().starts_with('-') { i128::MIN } else { i128::MAX };
@@ -36,18 +39,18 @@ pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Op
     }
 }
 
-/// Sizes of a test in bytes, rising, each once; `None` after saying what is wrong.
-pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
+/// Sizes of a test, rising, each once; `None` after saying what is wrong.
+pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     let atomic = kind.op.is_some_and(Op::is_atomic);
     let Some(raw) = test.raw("sizes").filter(|raw| raw.own || !atomic) else {
-        let preset = if atomic || kind.metric == Some(TestMetric::Latency) { 8 } else { 65_536 };
+        let preset = if atomic || kind.metric == Some(TestMetric::Latency) { Bytes(8) } else { Bytes::from_kib(64) };
         return test.written("sizes").is_none().then(|| vec![preset]);
     };
     let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {
         DeValue::Array(list) => list.iter().map(|value| (value.get_ref(), value.span())).collect(),
         one => vec![(one, raw.span.clone())],
     };
-    let mut sizes: Vec<(u64, Range<usize>)> = Vec::new();
+    let mut sizes: Vec<(Bytes, Range<usize>)> = Vec::new();
     let mut sound = true;
     for (value, span) in elements {
         if sizes.len() > sweep::MOST {
@@ -87,7 +90,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
     if sizes.len() > sweep::MOST {
         add("the test has more than 1000 sizes".into(), "use larger steps or fewer sweeps");
         sound = false;
-    } else if atomic && sizes.iter().any(|(size, _)| *size != 8) {
+    } else if atomic && sizes.iter().any(|(size, _)| *size != Bytes(8)) {
         add("atomics always use 8 bytes".into(), "leave `sizes` out");
     } else if kind.transport == Some(Transport::Verbs)
         && kind.service == Some(Service::Ud)

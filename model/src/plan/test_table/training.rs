@@ -3,6 +3,7 @@
 use railgauge_wire::{
     group::Training,
     terms::{Datatype, Op, TestMetric},
+    unit::Bytes,
 };
 use toml::de::DeValue;
 
@@ -45,8 +46,8 @@ pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) 
     None
 }
 
-/// The bytes of all gradients: those of `model`, or `sizes`; `None` after saying what is wrong.
-pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
+/// The size of all gradients: those of `model`, or `sizes`; `None` after saying what is wrong.
+pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     if kind.metric != Some(TestMetric::Step) {
         return sizes::read(test, kind);
     }
@@ -69,7 +70,7 @@ pub fn bytes(test: &Table<'_>, kind: &Kind) -> Option<Vec<u64>> {
         return None;
     };
     let parameters = MODELS.iter().find(|(name, _)| *name == model.value).map(|(_, parameters)| *parameters)?;
-    Some(vec![parameters * u64::from(datatype.bytes())])
+    Some(vec![datatype.bytes() * parameters])
 }
 
 /// The datatypes as far as they are words; what is wrong with them is said where the collective is read.
@@ -113,7 +114,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Training> {
 mod tests {
     use std::path::Path;
 
-    use railgauge_wire::unit::Nanoseconds;
+    use railgauge_wire::unit::{Bytes, Nanoseconds};
 
     use crate::plan::{Mistakes, Plan, parse};
 
@@ -129,15 +130,15 @@ mod tests {
         let plan =
             read("op = \"all_reduce\"\nmodel = \"llama-3-8b\"\ndatatype = \"bf16\"\ncompute = \"900ms\"\n").unwrap();
         let test = &plan.tests[0];
-        assert_eq!(test.sizes, [16_060_522_496]);
+        assert_eq!(test.sizes, [Bytes(16_060_522_496)]);
         let training = test.collective.as_ref().unwrap().training.as_ref().unwrap();
         assert_eq!(
             (training.bucket, training.first_bucket, training.compute),
-            (25 << 20, 1 << 20, Nanoseconds::from_millis(900))
+            (Bytes::from_mib(25), Bytes::from_mib(1), Nanoseconds::from_millis(900))
         );
         let sizes =
             read("op = \"all_reduce\"\nsizes = [\"1MiB\", \"8MiB\"]\nbucket = \"2MiB\"\ncompute = \"0s\"\n").unwrap();
-        assert_eq!(sizes.tests[0].sizes, [1 << 20, 8 << 20]);
+        assert_eq!(sizes.tests[0].sizes, [Bytes::from_mib(1), Bytes::from_mib(8)]);
     }
 
     #[test]

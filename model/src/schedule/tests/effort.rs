@@ -5,7 +5,7 @@ use std::time::Duration;
 use railgauge_wire::{
     step::Window,
     terms::{Op, TestMetric},
-    unit::Nanoseconds,
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
 };
 
 use super::{plan, scheduled};
@@ -37,7 +37,7 @@ fn a_window_of_a_duration_is_bounded_by_the_rate() {
     assert!(!volume.is_exact());
     assert_eq!(volume.at_most(None), None);
     // 45 s of 8 Gb/s are 45 GB.
-    assert_eq!(volume.at_most(Some(8.0)), Some(45_000_000_000 + 6 * ONCE));
+    assert_eq!(volume.at_most(Some(GigabitsPerSecond(8.0))), Some(45_000_000_000 + 6 * ONCE));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn iterations_are_exact_without_a_warm_up() {
         test.warm_up = Duration::from_secs(1);
     });
     assert_eq!(warm.at_most(None), None);
-    assert_eq!(warm.at_most(Some(8.0)), Some(1002 * ONCE + 6_000_000_000));
+    assert_eq!(warm.at_most(Some(GigabitsPerSecond(8.0))), Some(1002 * ONCE + 6_000_000_000));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn adaptive_windows_have_a_range() {
     assert_eq!(time.times(u64::MAX).at_least, Duration::from_nanos(u64::MAX));
     let (_, absurd) = effort(|test| {
         test.window = Window::Iterations(u64::MAX);
-        test.sizes = vec![u64::MAX];
+        test.sizes = vec![Bytes::MAX];
         test.repeats = 1000;
     });
     assert_eq!(absurd.counted, u128::MAX);

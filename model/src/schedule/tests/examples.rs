@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::terms::{Op, Transport};
+use railgauge_wire::{
+    terms::{Op, Transport},
+    unit::Bytes,
+};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{
@@ -185,7 +188,7 @@ fn a_run_has_so_many_measurements_and_no_more() {
     plan.tests.push(second);
     assert!(with(&plan, 32).unwrap_err().contains("test `second`"));
     // A plan that nobody read, as that of a journal, may say anything.
-    plan.tests[0].sizes = (1..300_000).collect();
+    plan.tests[0].sizes = (1..300_000).map(Bytes).collect();
     plan.tests[0].qps = (1..3_000).collect();
     assert!(with(&plan, 1).unwrap_err().contains("test `t`"));
 }
@@ -195,7 +198,10 @@ fn cases_are_numbered_round_by_round_cell_by_cell() {
     let schedule = scheduled(&plan(Pattern::Tournament, Rails::Aligned, &[2; 4], 0));
     let cells = &schedule.cells[0];
     assert_eq!(cells.len(), 6);
-    assert_eq!((cells[0].qps, cells[0].size, cells[2].size, cells[3].qps, cells[3].size), (1, 64, 65536, 4, 64));
+    assert_eq!(
+        (cells[0].qps, cells[0].size, cells[2].size, cells[3].qps, cells[3].size),
+        (1, Bytes(64), Bytes(65536), 4, Bytes(64))
+    );
     let cases: Vec<CaseIndex> = schedule.cases().collect();
     assert_eq!(cases.len() as u64, schedule.case_count());
     assert_eq!(cases.len(), 3 * 6 * 4);

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, time::Duration};
 use railgauge_wire::{
     step::Window,
     terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{Flow, Inventory, Port, Schedule, schedule};
@@ -45,7 +45,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         service: Service::Rc,
         memory: Memory::Host,
         gpu_path: None,
-        sizes: vec![64, 4096, 65536],
+        sizes: [64, 4096, 65536].map(Bytes).into(),
         qps: vec![1, 4],
         threads: 1,
         bidirectional: false,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use super::Blamed;
@@ -91,7 +92,7 @@ impl fmt::Display for OfCases {
             Self::Measured { of, verified_bytes } => {
                 write!(f, "{} measured", count(*of, "case"))?;
                 match verified_bytes {
-                    Some(bytes) => write!(f, "; {} verified, 0 bytes wrong", amount(*bytes)),
+                    Some(bytes) => write!(f, "; {} verified, 0 bytes wrong", amount(Bytes(*bytes))),
                     None => Ok(()),
                 }
             }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use railgauge_model::plan::model::Expectation;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 use serde::Serialize;
 
 use super::{Blamed, Place};
@@ -96,7 +96,7 @@ pub enum OfExpectation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Scope {
     /// Smallest and largest message size in bytes; `None` for all.
-    pub sizes: Option<(u64, u64)>,
+    pub sizes: Option<(Bytes, Bytes)>,
     /// Rails; all if empty.
     pub rails: Vec<u32>,
     /// Group that both ends must belong to.

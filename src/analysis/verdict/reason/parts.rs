@@ -3,6 +3,7 @@
 use std::fmt;
 
 use railgauge_model::plan::hostlist;
+use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use crate::analysis::{
@@ -82,7 +83,7 @@ pub struct Apart {
     /// The link or group, in words.
     pub link: String,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
     /// By how much its value differs from the centre of its peers, in percent of that.
     pub change_percent: Option<f64>,
 }

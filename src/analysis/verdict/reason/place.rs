@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use crate::analysis::{results::CaseResult, row::Row, together, words::size};
@@ -24,7 +25,7 @@ pub struct Place {
     /// Rail of the responder.
     pub dst_rail: u32,
     /// Message size in bytes.
-    pub size_bytes: u64,
+    pub size_bytes: Bytes,
 }
 
 impl Place {

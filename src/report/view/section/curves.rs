@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Metric, TestMetric};
+use railgauge_wire::{
+    terms::{Metric, TestMetric},
+    unit::Bytes,
+};
 
 use super::{Block, Data, Figure, headline};
 use crate::{
@@ -26,8 +29,8 @@ const UNLIKE: f64 = 1.01;
 
 /// One size of a metric over message sizes: the median of all links, how far they spread, the worst link, and the ceiling.
 struct Point {
-    /// Message size in bytes.
-    size: u64,
+    /// Message size.
+    size: Bytes,
     /// Smallest, 5th percentile, median, 95th percentile and largest value over the links.
     quantiles: [f64; 5],
     /// Whether the links are enough for the percentiles among these.
@@ -61,7 +64,7 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
     let most = of.clone().map(|spread| spread.measured).max().unwrap_or(0);
     // One link among two is not the worst of anything.
     let outlier = worst(data, variant).filter(|_| metric == headline(data.test) && most > 2);
-    let value = |size: u64| {
+    let value = |size: Bytes| {
         let flow = &outlier?.result.case.flow;
         let here = |link: &&Link<'_>| (data.variant(link.result), link.cell.1) == (variant, size);
         data.out.links.iter().filter(here).find(|link| link.result.case.flow == *flow)?.value
@@ -122,10 +125,10 @@ fn curve(metric: Metric, points: &[Point]) -> Result<String, String> {
     let title = format!("{}, {unit}", metric.word().replace('_', " "));
     let logarithmic = unit == "µs" && most > 30.0 * least;
     let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
-    let list: Vec<u64> = points.iter().map(|point| point.size).collect();
+    let list: Vec<Bytes> = points.iter().map(|point| point.size).collect();
     let x = sizes("message size".to_owned(), &list);
     let up = |value: f64| if logarithmic { value.max(1e-9).log10() } else { value };
-    let across = |bytes: u64| (bytes.max(1) as f64).log2();
+    let across = |bytes: Bytes| bytes.max(Bytes(1)).as_f64().log2();
 
     let line = |pick: &dyn Fn(&Point) -> Option<f64>| -> Places {
         points.iter().filter_map(|point| Some((across(point.size), up(pick(point)?)))).collect()

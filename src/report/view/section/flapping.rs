@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
-use railgauge_wire::{measure::SLICE, terms::TestMetric};
+use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
 
 use super::{
     Block, Data, Figure,
@@ -73,10 +73,9 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     let mut links: BTreeMap<_, Window<'_>> = BTreeMap::new();
     for result in &data.results {
         for (repeat, sample) in &result.samples {
-            let rates: Vec<f64> =
-                sample.initiator.slices.iter().map(|bytes| *bytes as f64 * 8.0 / SLICE.as_f64()).collect();
+            let rates: Vec<f64> = sample.initiator.slices.iter().map(|bytes| bytes.bits() / SLICE.as_f64()).collect();
             let Ok(median) = median(&rates) else { continue };
-            let messages = median * SLICE.as_f64() / 8.0 / result.case.cell.size.max(1) as f64;
+            let messages = median * SLICE.as_f64() / 8.0 / result.case.cell.size.max(Bytes(1)).as_f64();
             if rates.len() < AT_LEAST || messages < MESSAGES {
                 coarse += 1;
                 continue;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::Better;
+use railgauge_wire::{terms::Better, unit::Bytes};
 
 use super::{
     Data, standing,
@@ -93,7 +93,7 @@ pub(super) fn hosts(data: &Data<'_>) -> Option<Table> {
     (!ends.is_empty()).then(|| Table { rows: rows.collect(), columns })
 }
 
-pub(super) fn by_rail(data: &Data<'_>, panels: &BTreeMap<u32, Vec<&Link<'_>>>, focus: (u32, u64)) -> Option<Table> {
+pub(super) fn by_rail(data: &Data<'_>, panels: &BTreeMap<u32, Vec<&Link<'_>>>, focus: (u32, Bytes)) -> Option<Table> {
     if panels.len() < 2 {
         return None;
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::schedule::{Flow, Port};
-use railgauge_wire::terms::Better;
+use railgauge_wire::{terms::Better, unit::Bytes};
 use serde::Serialize;
 
 use super::{
@@ -63,7 +63,7 @@ const AT_LEAST: usize = 3;
 const BLOCKS: (usize, usize) = (40, 160);
 
 /// Links by variant and size, then by rail.
-type Cells<'l, 'a> = BTreeMap<(u32, u64), BTreeMap<u32, Vec<&'l Link<'a>>>>;
+type Cells<'l, 'a> = BTreeMap<(u32, Bytes), BTreeMap<u32, Vec<&'l Link<'a>>>>;
 
 /// The matrix of a test; `None` where it has too few links.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
@@ -90,7 +90,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
     let focus = (data.variant(focus.result), focus.cell.1);
     let outlined = outlined(data);
     let axes = axes(data, links, crossed);
-    let label = |cell: (u32, u64), rail: u32| {
+    let label = |cell: (u32, Bytes), rail: u32| {
         let words = data.cell_words(cell);
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
@@ -267,7 +267,7 @@ fn legend(data: &Data<'_>, here: &[&Link<'_>]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, u64)) -> String {
+fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String {
     let shown = data.cell_words(focus);
     let flows = data.out.flows();
     let mut words = Vec::new();

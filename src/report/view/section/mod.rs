@@ -14,7 +14,7 @@ mod words;
 use std::collections::HashMap;
 
 use railgauge_model::plan::{self, model::Test};
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 use serde::Serialize;
 
 use crate::{
@@ -170,7 +170,7 @@ impl Data<'_> {
     }
 
     /// Whether every trusted value of a metric in a cell is one that its samples carry.
-    fn carried(&self, metric: Metric, (variant, bytes): (u32, u64)) -> bool {
+    fn carried(&self, metric: Metric, (variant, bytes): (u32, Bytes)) -> bool {
         let here =
             self.results.iter().filter(|result| (self.variant(result), result.case.cell.size) == (variant, bytes));
         let trusted = here.filter(|result| matches!(result.state, State::Measured | State::Short));
@@ -178,7 +178,7 @@ impl Data<'_> {
     }
 
     /// `64 KiB, 4 queue pairs`.
-    fn cell_words(&self, (variant, bytes): (u32, u64)) -> String {
+    fn cell_words(&self, (variant, bytes): (u32, Bytes)) -> String {
         match self.variant_words(variant) {
             "" => size(bytes),
             words => format!("{}, {words}", size(bytes)),

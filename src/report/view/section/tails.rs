@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     terms::{Metric, TestMetric},
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 
 use super::{Block, Data, Figure};
@@ -31,7 +31,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
         return Ok(None);
     }
     let sizes = || data.results.iter().map(|result| result.case.cell.size);
-    let mut ends: Vec<u64> = [sizes().min(), sizes().max()].into_iter().flatten().collect();
+    let mut ends: Vec<Bytes> = [sizes().min(), sizes().max()].into_iter().flatten().collect();
     ends.dedup();
     let mut figures = Vec::new();
     for variant in data.own_variants() {
@@ -42,7 +42,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     Ok((!figures.is_empty()).then(|| Block { heading: "Tails", figures, ..Block::default() }))
 }
 
-fn figure(data: &Data<'_>, variant: u32, bytes: u64) -> Result<Option<Figure>, String> {
+fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>, String> {
     let trusted = |result: &&&CaseResult<'_>| {
         let cell = (data.variant(result), result.case.cell.size);
         cell == (variant, bytes) && matches!(result.state, State::Measured | State::Short)

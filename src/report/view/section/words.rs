@@ -7,6 +7,7 @@ use railgauge_model::{
 use railgauge_wire::{
     group::Training,
     terms::{Op, TestMetric, Transport},
+    unit::Bytes,
 };
 
 use crate::{
@@ -150,5 +151,5 @@ pub(super) fn verified(test: &Test, results: &[&CaseResult<'_>]) -> String {
         .map(|result| result.checked())
         .fold((0_u64, 0_u64), |(v, w), (verified, wrong)| (v.saturating_add(verified), w.saturating_add(wrong)));
     let cases = results.iter().filter(|result| result.checked().0 > 0).count();
-    format!("{} compared in {}, {wrong} bytes wrong.", amount(verified), count(cases, "case"))
+    format!("{} compared in {}, {wrong} bytes wrong.", amount(Bytes(verified)), count(cases, "case"))
 }

@@ -14,7 +14,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     remedy,
     terms::Transport,
-    unit::Nanoseconds,
+    unit::{Bytes, Nanoseconds},
 };
 use tokio::task::JoinSet;
 
@@ -150,9 +150,9 @@ async fn open(
     }
 }
 
-/// The largest size of a test, in bytes.
-fn largest(test: &Test) -> u64 {
-    test.sizes.iter().copied().max().unwrap_or(8)
+/// The largest size of a test.
+fn largest(test: &Test) -> Bytes {
+    test.sizes.iter().copied().max().unwrap_or(Bytes(8))
 }
 
 async fn open_and_join(
@@ -313,7 +313,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
     let initiator = railgauge_wire::measure::Measurement {
         elapsed: slowest.iter().copied().sum(),
         operations,
-        bytes: operations.saturating_mul(cell.size),
+        bytes: cell.size.saturating_mul(operations),
         cpu: accounts.iter().map(|account| account.cpu).max().unwrap_or_default(),
         latency: Some(times::distribution(&slowest, batch)),
         ..Default::default()

@@ -8,6 +8,7 @@ use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
     remedy,
+    unit::Bytes,
 };
 
 /// A rank's place.
@@ -21,11 +22,11 @@ pub(super) struct Placed<'m> {
     pub gpu: Option<u32>,
 }
 
-/// Checks every rank that has a GPU, where the host knows its GPUs and CUDA's numbers for them. `max_size` is the largest size of the test, in bytes.
+/// Checks every rank that has a GPU, where the host knows its GPUs and CUDA's numbers for them. `max_size` is the largest size of the test.
 ///
 /// # Errors
 /// A GPU does not exist, has two ranks, or is too small for a rank's two buffers.
-pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: u64) -> Result<(), Failure> {
+pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: Bytes) -> Result<(), Failure> {
     let mut seen: BTreeMap<&str, &Port> = BTreeMap::new();
     for Placed { port, facts, gpu } in ranks.filter(|rank| knows_gpus(rank.facts)) {
         let Some(gpu) = gpu else { continue };
@@ -69,10 +70,11 @@ mod tests {
     use super::*;
 
     /// Ranks on the hosts and GPUs named, each host with two GPUs of 1 GiB; hosts with the same letter are one machine.
-    fn checked(ranks: &[(&str, u32, u32)], max_size: u64) -> Result<(), Failure> {
+    fn checked(ranks: &[(&str, u32, u32)], max_size: Bytes) -> Result<(), Failure> {
         let facts = |host: &str| {
             let uuid = |index| Some(format!("GPU-{}-{index}", &host[..1]));
-            let gpu = |index| Gpu { index, uuid: uuid(index), memory_bytes: Some(1 << 30), ..Gpu::default() };
+            let gpu =
+                |index| Gpu { index, uuid: uuid(index), memory_bytes: Some(Bytes::from_gib(1)), ..Gpu::default() };
             HostFacts { gpus: (0..2).map(gpu).collect(), ..HostFacts::default() }
         };
         let all: Vec<(Port, HostFacts, u32)> =
@@ -82,13 +84,13 @@ mod tests {
 
     #[test]
     fn every_rank_has_a_gpu_of_its_own() {
-        assert_eq!(checked(&[("a1", 0, 0), ("a1", 1, 1), ("b1", 0, 0)], 1 << 29), Ok(()));
+        assert_eq!(checked(&[("a1", 0, 0), ("a1", 1, 1), ("b1", 0, 0)], Bytes(1 << 29)), Ok(()));
         for (ranks, host, words) in [
             (&[("a1", 0, 0), ("a1", 1, 2)][..], "a1", "rank 1 wants GPU 2, and the host has 2"),
             (&[("a1", 0, 0), ("a2", 0, 0)], "a2", "rank 0 and rank 0 of a1 are on one GPU (GPU-a-0)"),
             (&[("a1", 0, 1), ("a1", 1, 1)], "a1", "rank 1 and rank 0 of a1 are on one GPU (GPU-a-1)"),
         ] {
-            let failure = checked(ranks, 8).unwrap_err();
+            let failure = checked(ranks, Bytes(8)).unwrap_err();
             assert_eq!(failure.host.as_deref(), Some(host));
             assert!(failure.cause.contains(words) && failure.remedy.is_some(), "{failure}");
         }
@@ -96,14 +98,14 @@ mod tests {
 
     #[test]
     fn buffers_that_cannot_fit_are_refused() {
-        let failure = checked(&[("a1", 0, 0), ("a1", 1, 1)], (1 << 29) + 8).unwrap_err();
+        let failure = checked(&[("a1", 0, 0), ("a1", 1, 1)], Bytes((1 << 29) + 8)).unwrap_err();
         assert!(failure.cause.contains("two buffers of 536870920 bytes, and GPU 0 has 1073741824"), "{failure}");
     }
 
     #[test]
     fn a_host_that_does_not_know_its_gpus_is_left_to_its_agent() {
         let (port, facts) = (Port::new("a", 0), HostFacts::default());
-        assert_eq!(check([Placed { port: &port, facts: &facts, gpu: Some(9) }].into_iter(), 8), Ok(()));
+        assert_eq!(check([Placed { port: &port, facts: &facts, gpu: Some(9) }].into_iter(), Bytes(8)), Ok(()));
     }
 
     #[test]
@@ -117,7 +119,7 @@ mod tests {
         };
         let ports = [Port::new("a1", 0), Port::new("a2", 0)];
         let checked = |facts: &[HostFacts; 2], gpu| {
-            check(ports.iter().zip(facts).map(|(port, facts)| Placed { port, facts, gpu: Some(gpu) }), 8)
+            check(ports.iter().zip(facts).map(|(port, facts)| Placed { port, facts, gpu: Some(gpu) }), Bytes(8))
         };
         // Two agents of one machine, each with its own GPU: both call it 0.
         let apart = [one("0", [Some(0), None]), one("1", [None, Some(0)])];
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn hosts_that_see_some_gpus_only_may_be_one_machine() {
-        let gpu = Gpu { uuid: Some("GPU-1".into()), memory_bytes: Some(1 << 30), ..Gpu::default() };
+        let gpu = Gpu { uuid: Some("GPU-1".into()), memory_bytes: Some(Bytes::from_gib(1)), ..Gpu::default() };
         let one = |visible: &str| HostFacts {
             gpus: vec![gpu.clone()],
             cuda_visible: Some(visible.to_owned()),
@@ -141,6 +143,6 @@ mod tests {
         };
         let (ports, facts) = ([Port::new("a1", 0), Port::new("a2", 0)], [one("0"), one("1")]);
         let ranks = ports.iter().zip(&facts).map(|(port, facts)| Placed { port, facts, gpu: Some(0) });
-        assert_eq!(check(ranks, 8), Ok(()));
+        assert_eq!(check(ranks, Bytes(8)), Ok(()));
     }
 }

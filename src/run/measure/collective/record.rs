@@ -8,6 +8,7 @@ use railgauge_wire::{
     group::{Carried, CollectiveMeasurement},
     remedy,
     terms::{Carrier, GpuPath, LinkLayer},
+    unit::GigabitsPerSecond,
 };
 
 use super::{Group, Member};
@@ -66,7 +67,7 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
         settings.insert("algorithm".into(), algorithm.to_string());
     }
     let opened = || group.members.iter().filter_map(|member| member.opened.as_ref());
-    let rates: Option<Vec<f64>> = opened().map(|opened| opened.rate_gbps).collect();
+    let rates: Option<Vec<GigabitsPerSecond>> = opened().map(|opened| opened.rate_gbps).collect();
     let device = |member: &Member| member.opened.as_ref().map_or_else(String::new, |opened| opened.device.clone());
     Ok(LinkRecord {
         transport: carried.transport,
@@ -75,7 +76,7 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
         software: opened().any(|opened| opened.software),
         from_device: device(first),
         to_device: group.members.last().map(device).unwrap_or_default(),
-        rate_gbps: rates.and_then(|rates| rates.into_iter().reduce(f64::min)),
+        rate_gbps: rates.and_then(|rates| rates.into_iter().reduce(GigabitsPerSecond::min)),
         mtu: opened().map(|opened| opened.mtu).min().unwrap_or(0),
         settings,
     })
