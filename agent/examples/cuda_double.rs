@@ -31,6 +31,9 @@ const NOT_SUPPORTED: Status = 801;
 /// Alignment of device memory: that of dma-bufs.
 const GRANULE: usize = 65_536;
 
+/// Elements of a table of the values of collectives.
+const NUMBERS: usize = 128;
+
 const KERNELS: [&CStr; 4] = [c"write_pattern", c"check_pattern", c"write_values", c"check_values"];
 
 /// Lengths of what is allocated, by address.
@@ -171,8 +174,17 @@ driver! {
                 let tally = slice::from_raw_parts_mut(argument(3) as *mut u64, 2);
                 check_pattern(slice::from_raw_parts(at, length), argument(2), tally);
             }
-            // Nobody has collectives without a GPU.
-            _ => return NOT_SUPPORTED,
+            _ => {
+                let word = |i: usize| (*arguments.add(i)).cast::<u32>().read_unaligned();
+                let shift = word(5);
+                let made = Made { key: argument(4), offset: argument(3), words: [6, 7, 8, 9, 10, 11].map(word) };
+                let elements = slice::from_raw_parts_mut(at, length << shift).chunks_exact_mut(1 << shift);
+                let table = slice::from_raw_parts(argument(2) as *const [u8; 8], NUMBERS);
+                match function.addr() {
+                    3 => write_values(elements, &made, table),
+                    _ => check_values(elements, &made, table, slice::from_raw_parts_mut(argument(12) as *mut u64, 2)),
+                }
+            }
         }
         SUCCESS
     }
@@ -188,12 +200,17 @@ driver! {
     cuGetErrorString(_status: Status, to: *mut *const c_char) { answer(to, c"said by a double".as_ptr()) }
 }
 
-/// Byte `i` of the pattern: SplitMix64 over the words, written anew from kernels.ptx.
-fn byte(key: u64, i: usize) -> u8 {
-    let mut word = key.wrapping_add((i as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+/// Word `i` of the pattern: SplitMix64, written anew from kernels.ptx.
+fn word(key: u64, i: u64) -> u64 {
+    let mut word = key.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (word ^ (word >> 31)).to_le_bytes()[i % 8]
+    word ^ (word >> 31)
+}
+
+/// Byte `i` of the pattern.
+fn byte(key: u64, i: usize) -> u8 {
+    word(key, i as u64 / 8).to_le_bytes()[i % 8]
 }
 
 fn write_pattern(bytes: &mut [u8], key: u64, flip: u64) {
@@ -206,5 +223,56 @@ fn check_pattern(bytes: &[u8], key: u64, tally: &mut [u64]) {
     for (i, _) in bytes.iter().enumerate().filter(|(i, got)| **got != byte(key, *i)) {
         tally[0] += 1;
         tally[1] = tally[1].min(i as u64);
+    }
+}
+
+/// What a kernel for the values of collectives is told: ranks, cap, most, mode, first and many are its words.
+struct Made {
+    key: u64,
+    offset: u64,
+    words: [u32; 6],
+}
+
+impl Made {
+    /// The number that element `i` holds: the reduction of what `many` ranks from `first` on give, written anew from
+    /// `value` of kernels.ptx.
+    fn number(&self, i: usize) -> usize {
+        let [ranks, cap, most, mode, first, many] = self.words;
+        let hash = word(self.key, self.offset + i as u64);
+        let (low, high) = ((hash & 0x7fff_ffff) as u32, (hash >> 32) as u32);
+        let one = |rank: u32| {
+            let turn = low.wrapping_add(rank) % ranks;
+            match mode {
+                0 if turn < most => high.wrapping_add(rank * 7) % (cap + 1),
+                0 => 0,
+                1 => 1 + u32::from(turn < 6),
+                _ => high.wrapping_add(rank * 37) & 127,
+            }
+        };
+        let given = (first..first + many).map(one);
+        let number = match mode {
+            0 => given.sum(),
+            1 => given.product(),
+            2 => given.min().unwrap_or(0),
+            _ => given.max().unwrap_or(0),
+        };
+        number as usize
+    }
+}
+
+fn write_values(elements: slice::ChunksExactMut<'_, u8>, made: &Made, table: &[[u8; 8]]) {
+    for (i, element) in elements.enumerate() {
+        let width = element.len();
+        element.copy_from_slice(&table[made.number(i)][..width]);
+    }
+}
+
+fn check_values(elements: slice::ChunksExactMut<'_, u8>, made: &Made, table: &[[u8; 8]], tally: &mut [u64]) {
+    for (i, element) in elements.enumerate() {
+        let width = element.len();
+        if element[..] != table[made.number(i)][..width] {
+            tally[0] += 1;
+            tally[1] = tally[1].min((i * width) as u64);
+        }
     }
 }

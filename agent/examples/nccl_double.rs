@@ -1,20 +1,54 @@
-//! A double of NCCL for tests on hosts without a GPU: it tells its version, `NCCL_DOUBLE_VERSION` (22803), and can do nothing.
+//! A double of NCCL for tests on hosts without a GPU. Never part of the product. It tells its version,
+//! `NCCL_DOUBLE_VERSION` (22803), and can do nothing else by itself.
+//!
 //! With `NCCL_DOUBLE_STOP` it makes an id, and the group of that id never comes together: the rank of this number stops its
-//! process, the others wait for it as those of NCCL do. Never part of the product.
+//! process, the others wait for it as those of NCCL do.
+//!
+//! With `NCCL_DOUBLE_GROUP` groups come together over the loopback interface, if every rank brings the same 128 bytes of an
+//! id, and reduce what lies in the memory of `cuda_double`: sums of `float`, maxima of `uint64_t`. As NCCL does, it takes
+//! ranks for those of one host by `NCCL_HOSTID`, or else by the host's name, and writes to `NCCL_DEBUG_FILE` what
+//! NCCL 2.28.3 wrote between two hosts by sockets, and on one host. `NCCL_DOUBLE_FAULT=RANK:SIGNAL:CALL` sends a signal to the
+//! process of a rank in its all-reduce of this number.
 #![allow(non_snake_case, missing_docs, reason = "the names are NCCL's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NCCL's")]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::{
+    collections::BTreeMap,
+    ffi::{c_char, c_int, c_void},
+    fs::OpenOptions,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
+const SUCCESS: c_int = 0;
 /// `ncclInternalError`.
 const INTERNAL: c_int = 3;
+/// `ncclInvalidArgument`.
+const INVALID: c_int = 4;
+/// `ncclRemoteError`: a rank died, or its network did.
+const REMOTE: c_int = 6;
+
+/// `ncclUint64` and `ncclMax`, `ncclFloat32` and `ncclSum`.
+const LARGEST: (c_int, c_int) = (5, 2);
+const SUM: (c_int, c_int) = (7, 0);
+
+/// Bytes of an `ncclUniqueId`.
+const ID: usize = 128;
+
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> c_int {
-    let told = std::env::var("NCCL_DOUBLE_VERSION").ok().and_then(|text| text.parse().ok()).unwrap_or(22_803);
+    let told = setting("NCCL_DOUBLE_VERSION").and_then(|text| text.parse().ok()).unwrap_or(22_803);
     // SAFETY: the caller gives a place for the number, as `nccl.h` demands.
     unsafe { version.write(told) };
-    0
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]
@@ -22,35 +56,243 @@ pub extern "C" fn ncclGetErrorString(_status: c_int) -> *const c_char {
     c"said by a double".as_ptr()
 }
 
-/// The rank that stops.
+/// The rank that stops before there is a group.
 fn stops() -> Option<c_int> {
-    std::env::var("NCCL_DOUBLE_STOP").ok()?.parse().ok()
+    setting("NCCL_DOUBLE_STOP")?.parse().ok()
+}
+
+/// Where the others reach the rank that made an id, by that id.
+static LISTENERS: Mutex<BTreeMap<[u8; ID], TcpListener>> = Mutex::new(BTreeMap::new());
+
+/// A new id: a port of this host, and bytes that nobody else has.
+fn fresh_id() -> io::Result<[u8; ID]> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut id = [0; ID];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut id)?;
+    id[..2].copy_from_slice(&listener.local_addr()?.port().to_le_bytes());
+    if let Ok(mut listeners) = LISTENERS.lock() {
+        listeners.insert(id, listener);
+    }
+    Ok(id)
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclGetUniqueId(id: *mut [u8; 128]) -> c_int {
-    if stops().is_none() {
-        return INTERNAL;
-    }
+pub unsafe extern "C" fn ncclGetUniqueId(to: *mut [u8; ID]) -> c_int {
+    let id = match (stops(), setting("NCCL_DOUBLE_GROUP")) {
+        (Some(_), _) => [7; ID],
+        (None, Some(_)) => match fresh_id() {
+            Ok(id) => id,
+            Err(_) => return INTERNAL,
+        },
+        (None, None) => return INTERNAL,
+    };
     // SAFETY: the caller gives a place for an `ncclUniqueId`, which has 128 bytes.
-    unsafe { id.write([7; 128]) };
-    0
+    unsafe { to.write(id) };
+    SUCCESS
 }
 
 /// `ncclUniqueId`, which travels by value.
 #[repr(C)]
-pub struct UniqueId([u8; 128]);
+pub struct UniqueId([u8; ID]);
+
+/// A communicator: the first rank has a stream to every other, in the order of their ranks, and every other has one to it.
+pub struct Communicator {
+    rank: c_int,
+    streams: Vec<TcpStream>,
+    /// All-reduces so far.
+    calls: AtomicU64,
+}
+
+/// What NCCL takes for the name of this rank's host.
+fn host() -> String {
+    let name = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    setting("NCCL_HOSTID").unwrap_or_else(name)
+}
+
+fn write_text(mut to: &TcpStream, text: &str) -> io::Result<()> {
+    let length = u32::try_from(text.len()).map_err(io::Error::other)?;
+    to.write_all(&length.to_le_bytes())?;
+    to.write_all(text.as_bytes())
+}
+
+fn read_text(mut from: &TcpStream) -> io::Result<String> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let mut text = vec![0; u32::from_le_bytes(length) as usize];
+    from.read_exact(&mut text)?;
+    String::from_utf8(text).map_err(io::Error::other)
+}
+
+/// The rank that made the id waits for the others, and tells all of them the names of all hosts.
+fn gather(listener: &TcpListener, id: &[u8; ID], ranks: c_int) -> io::Result<(Vec<TcpStream>, Vec<String>)> {
+    let mut others = BTreeMap::new();
+    for _ in 1..ranks {
+        let (mut stream, _) = listener.accept()?;
+        let (mut theirs, mut rank) = ([0; ID], [0; 4]);
+        stream.read_exact(&mut theirs)?;
+        stream.read_exact(&mut rank)?;
+        if theirs != *id {
+            return Err(io::Error::other("another group's id"));
+        }
+        let host = read_text(&stream)?;
+        others.insert(c_int::from_le_bytes(rank), (stream, host));
+    }
+    let mut hosts = vec![host()];
+    hosts.extend(others.values().map(|(_, host)| host.clone()));
+    let streams: Vec<TcpStream> = others.into_values().map(|(stream, _)| stream).collect();
+    for stream in &streams {
+        write_text(stream, &hosts.join("\n"))?;
+    }
+    Ok((streams, hosts))
+}
+
+/// Any other rank goes where the id says.
+fn join(id: &[u8; ID], rank: c_int) -> io::Result<(Vec<TcpStream>, Vec<String>)> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, u16::from_le_bytes([id[0], id[1]])))?;
+    stream.write_all(id)?;
+    stream.write_all(&rank.to_le_bytes())?;
+    write_text(&stream, &host())?;
+    let hosts = read_text(&stream)?.split('\n').map(str::to_owned).collect();
+    Ok((vec![stream], hosts))
+}
+
+/// What NCCL says of a ring, in its log.
+fn log(rank: usize, hosts: &[String]) -> io::Result<()> {
+    let Some(path) = setting("NCCL_DEBUG_FILE") else { return Ok(()) };
+    let mut log = OpenOptions::new().append(true).create(true).open(path)?;
+    let mut say = |text: &str| writeln!(log, "vm:1:1 [0] NCCL INFO {text}");
+    say("NET/Socket : Using [0]lo:127.0.0.1<0>")?;
+    say("2 coll channels, 2 collnet channels, 0 nvls channels, 2 p2p channels, 2 p2p channels per peer")?;
+    let (next, before) = ((rank + 1) % hosts.len(), (rank + hosts.len() - 1) % hosts.len());
+    for channel in 0..2 {
+        if hosts[before] != hosts[rank] {
+            say(&format!("Channel 0{channel}/0 : {before}[0] -> {rank}[0] [receive] via NET/Socket/0"))?;
+        }
+        let how = if hosts[next] == hosts[rank] { "via P2P/CUMEM" } else { "[send] via NET/Socket/0" };
+        say(&format!("Channel 0{channel}/0 : {rank}[0] -> {next}[0] {how}"))?;
+    }
+    Ok(())
+}
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ncclCommInitRank(_comm: *mut *mut c_void, _ranks: c_int, _id: UniqueId, rank: c_int) -> c_int {
-    let Some(stops) = stops() else { return INTERNAL };
-    if stops == rank {
-        // SAFETY: no memory is touched; all threads of this process stop.
-        unsafe { libc::raise(libc::SIGSTOP) };
+pub unsafe extern "C" fn ncclCommInitRank(
+    to: *mut *mut Communicator,
+    ranks: c_int,
+    id: UniqueId,
+    rank: c_int,
+) -> c_int {
+    if let Some(stops) = stops() {
+        if stops == rank {
+            // SAFETY: no memory is touched; all threads of this process stop.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        }
+        loop {
+            std::thread::park();
+        }
     }
-    loop {
-        std::thread::park();
+    let listener = LISTENERS.lock().ok().and_then(|mut listeners| listeners.remove(&id.0));
+    let group = match &listener {
+        Some(listener) => gather(listener, &id.0, ranks),
+        None => join(&id.0, rank),
+    };
+    let Ok((streams, hosts)) = group else { return REMOTE };
+    if log(usize::try_from(rank).unwrap_or(0), &hosts).is_err() {
+        return INTERNAL;
     }
+    let communicator = Box::new(Communicator { rank, streams, calls: AtomicU64::new(0) });
+    // SAFETY: the caller gives a place for the communicator, as `nccl.h` demands.
+    unsafe { to.write(Box::into_raw(communicator)) };
+    SUCCESS
+}
+
+/// Sends the signal of `NCCL_DOUBLE_FAULT` to this process, if it is this rank's turn.
+fn fail(rank: c_int, call: u64) {
+    let text = setting("NCCL_DOUBLE_FAULT").unwrap_or_default();
+    let numbers: Vec<i64> = text.split(':').filter_map(|number| number.parse().ok()).collect();
+    if let [of, signal, at] = *numbers
+        && (i64::from(rank), i64::try_from(call).ok()) == (of, Some(at))
+    {
+        // SAFETY: no memory is touched.
+        unsafe { libc::raise(signal as c_int) };
+    }
+}
+
+/// Adds the elements of `from` to those of `to`.
+fn reduce(to: &mut [u8], from: &[u8], how: (c_int, c_int)) {
+    if how == SUM {
+        for (to, from) in to.as_chunks_mut::<4>().0.iter_mut().zip(from.as_chunks::<4>().0) {
+            *to = (f32::from_le_bytes(*to) + f32::from_le_bytes(*from)).to_le_bytes();
+        }
+    } else {
+        for (to, from) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.as_chunks::<8>().0) {
+            *to = u64::from_le_bytes(*to).max(u64::from_le_bytes(*from)).to_le_bytes();
+        }
+    }
+}
+
+/// The first rank reduces what the others send it, and sends them the result.
+fn all_reduce(communicator: &Communicator, mine: &mut [u8], how: (c_int, c_int)) -> io::Result<()> {
+    if communicator.rank != 0 {
+        let mut first = communicator.streams.first().ok_or_else(|| io::Error::other("no stream"))?;
+        first.write_all(mine)?;
+        return first.read_exact(mine);
+    }
+    let mut theirs = vec![0; mine.len()];
+    for mut stream in &communicator.streams {
+        stream.read_exact(&mut theirs)?;
+        reduce(mine, &theirs, how);
+    }
+    communicator.streams.iter().try_for_each(|mut stream| stream.write_all(mine))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclAllReduce(
+    from: *const u8,
+    to: *mut u8,
+    count: usize,
+    datatype: c_int,
+    operation: c_int,
+    communicator: *const Communicator,
+    _stream: *mut c_void,
+) -> c_int {
+    let how = (datatype, operation);
+    let width = match how {
+        SUM => 4,
+        LARGEST => 8,
+        _ => return INVALID,
+    };
+    // SAFETY: a communicator of `ncclCommInitRank`, and buffers of `count` elements in host memory, where `cuda_double`
+    // has all memory; the two are the same or do not overlap.
+    let (communicator, mine) = unsafe {
+        to.copy_from(from, count * width);
+        (&*communicator, std::slice::from_raw_parts_mut(to, count * width))
+    };
+    fail(communicator.rank, communicator.calls.fetch_add(1, Ordering::Relaxed));
+    all_reduce(communicator, mine, how).map_or(REMOTE, |()| SUCCESS)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclCommGetAsyncError(_communicator: *const Communicator, to: *mut c_int) -> c_int {
+    // SAFETY: the caller gives a place for the error, as `nccl.h` demands.
+    unsafe { to.write(SUCCESS) };
+    SUCCESS
+}
+
+/// Ends what another thread waits for. What this communicator holds stays until the process ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclCommAbort(communicator: *const Communicator) -> c_int {
+    // SAFETY: a communicator of `ncclCommInitRank` that nobody destroyed.
+    for stream in unsafe { &(*communicator).streams } {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclCommDestroy(communicator: *mut Communicator) -> c_int {
+    // SAFETY: a communicator of `ncclCommInitRank`, destroyed once.
+    drop(unsafe { Box::from_raw(communicator) });
+    SUCCESS
 }
 
 macro_rules! unable {
@@ -65,6 +307,6 @@ macro_rules! unable {
 }
 
 unable! {
-    ncclCommAbort ncclCommDestroy ncclCommGetAsyncError ncclAllReduce ncclBroadcast
-    ncclReduce ncclAllGather ncclReduceScatter ncclSend ncclRecv ncclRedOpCreatePreMulSum ncclGroupStart ncclGroupEnd
+    ncclBroadcast ncclReduce ncclAllGather ncclReduceScatter ncclSend ncclRecv ncclRedOpCreatePreMulSum ncclGroupStart
+    ncclGroupEnd
 }

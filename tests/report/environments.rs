@@ -65,6 +65,8 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         p50: Nanoseconds(p50),
         max: Nanoseconds(p50),
         checked: None,
+        carried: None,
+        nics: Vec::new(),
     };
     Ok(Sample {
         initiator: Measurement {

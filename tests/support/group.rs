@@ -41,6 +41,8 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         p50: Nanoseconds(time),
         max: Nanoseconds(time),
         checked: None,
+        carried: None,
+        nics: Vec::new(),
     };
     // Of these two all ranks together hold the size once, of the others every rank holds all of it.
     let held = if matches!(case.cell.op, Op::Reduce | Op::ReduceScatter) { size } else { size * ranks };

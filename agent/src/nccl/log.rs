@@ -55,7 +55,7 @@ pub fn read(text: &str) -> Option<Carried> {
     let link_layer = match transport {
         Carrier::NcclIb => Some(networks.layer(&connections).unwrap_or(LinkLayer::Unknown)),
         Carrier::NcclPlugin => Some(LinkLayer::Unknown),
-        Carrier::NcclSocket if networks.loopback() => Some(LinkLayer::Loopback),
+        Carrier::NcclSocket if networks.loopback(&connections) => Some(LinkLayer::Loopback),
         Carrier::NcclSocket => Some(LinkLayer::Ethernet),
         _ => None,
     };

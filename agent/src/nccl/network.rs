@@ -128,9 +128,10 @@ impl Networks {
         if layers.len() == 1 { layers.first().copied().flatten() } else { None }
     }
 
-    /// Whether sockets go through the loopback of one host.
-    pub(super) fn loopback(&self) -> bool {
-        self.sockets.get(&0).is_some_and(|entry| entry.names == ["lo"])
+    /// Whether all sockets that the connections use go through the loopback interface.
+    pub(super) fn loopback(&self, connections: &[Connection<'_>]) -> bool {
+        let sockets: Vec<_> = connections.iter().filter(|connection| connection.net == Net::Socket).copied().collect();
+        self.names(&sockets).is_some_and(|names| names == ["lo"])
     }
 }
 
@@ -238,6 +239,10 @@ mod tests {
     fn sockets_have_interfaces() {
         let (found, _) = used("x NET/Socket : Using [0]eth2:10.0.0.1<0> [1]eth3:10.0.1.1<0>", &["NET/Socket/1"]);
         assert_eq!(found, names(&["eth3"]));
-        assert!(Networks::read("x NET/Socket : Using [0]lo:127.0.0.1<0>").loopback());
+        let loopback = |list: &str, path| Networks::read(list).loopback(&[Connection::parse(path).unwrap()]);
+        assert!(loopback("x NET/Socket : Using [0]lo:127.0.0.1<0>", "NET/Socket/0"));
+        // What is listed and not used does not count.
+        let both = "x NET/Socket : Using [0]lo:127.0.0.1<0> [1]eth0:10.0.0.1<0>";
+        assert!(loopback(both, "NET/Socket/0") && !loopback(both, "NET/Socket/1"));
     }
 }

@@ -270,4 +270,10 @@ pub struct RankAccount {
     /// Bytes that it verified, and how many were wrong; `None` in runs of versions that kept the sum only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
+    /// What carried its bytes, where it has evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carrier>,
+    /// Devices or interfaces its connections to other hosts use, as plans name them, where NCCL's log tells them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nics: Vec<String>,
 }

@@ -27,6 +27,9 @@ fn ranks(data: &Data<'_>) -> Option<Table> {
     let trusted = |result: &&&CaseResult<'_>| {
         result.case.cell.size == largest && matches!(result.state, State::Measured | State::Short)
     };
+    let samples = || data.results.iter().filter(trusted).flat_map(|result| &result.samples);
+    // Only of NCCL, whose choice it is.
+    let uses_nics = samples().any(|(_, sample)| sample.ranks.iter().any(|rank| !rank.nics.is_empty()));
     let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
     for result in data.results.iter().filter(trusted) {
         for (repeat, sample) in &result.samples {
@@ -34,30 +37,28 @@ fn ranks(data: &Data<'_>) -> Option<Table> {
             let Ok(centre) = median(&times) else { continue };
             for (rank, time) in sample.ranks.iter().zip(&times) {
                 let over = 100.0 * (time / centre - 1.0);
-                let row = vec![
-                    rank.rank.to_string(),
-                    rank.host.clone(),
-                    rank.device.clone(),
+                let mut row = vec![rank.rank.to_string(), rank.host.clone(), rank.device.clone()];
+                row.extend(uses_nics.then(|| rank.nics.join(", ")));
+                row.extend([
                     data.cell_words((data.variant(result), largest)),
                     (repeat + 1).to_string(),
                     number(rank.p50.microseconds()),
                     number(rank.max.microseconds()),
                     change(over),
-                ];
+                ]);
                 rows.push((over, row));
             }
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let columns = vec![
-        number_column("rank", ""),
-        text_column("host"),
-        text_column("device"),
+    let mut columns = vec![number_column("rank", ""), text_column("host"), text_column("device")];
+    columns.extend(uses_nics.then(|| text_column("interfaces")));
+    columns.extend([
         text_column("at"),
         number_column("repeat", ""),
         number_column("median time", "µs"),
         number_column("longest", "µs"),
         number_column("against its group's median", ""),
-    ];
+    ]);
     (!rows.is_empty()).then(|| Table { columns, rows: rows.into_iter().take(LISTED).map(|(_, row)| row).collect() })
 }

@@ -276,7 +276,14 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
     .await?;
     let waited = asked.elapsed().into();
     let record = record(group, &accounts)?;
-    if let Some(wanted) = test.collective.as_ref().and_then(|c| c.carried_by).filter(|w| *w != record.transport) {
+    let demand = test.collective.as_ref().and_then(|collective| collective.carried_by);
+    if let (Some(wanted), Some(silent)) = (demand, accounts.iter().position(|account| account.carried.is_none())) {
+        let cause =
+            format!("the plan demands {wanted}, and the log of rank {silent} does not say what carried its bytes");
+        let host = &group.members[silent].port.host;
+        return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).at(host).remedy(remedy::NCCL_LOG));
+    }
+    if let Some(wanted) = demand.filter(|wanted| *wanted != record.transport) {
         let cause = format!("the plan demands {wanted}, and {} carried the bytes", record.transport);
         group.record = Some(record);
         return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::NCCL_CHOICE));
@@ -307,6 +314,8 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
             p50: own.p50,
             max: own.max,
             checked: Some(account.checked),
+            carried: account.carried.as_ref().map(|carried| carried.transport),
+            nics: account.carried.as_ref().map(|carried| carried.nics.clone()).unwrap_or_default(),
         }
     });
     let operations = slowest.len() as u64 * batch;

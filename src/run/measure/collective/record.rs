@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use railgauge_model::journal::event::{COLLNET, LinkRecord};
 use railgauge_wire::{
+    facts::HostFacts,
     failure::{Failure, Kind, Stage},
     group::{Carried, CollectiveMeasurement},
     remedy,
@@ -34,7 +35,10 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
         let gpu = opened.and_then(|pci| member.facts.gpus.iter().find(|gpu| gpu.pci.as_ref() == Some(pci)));
         gpu.and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0)
     });
-    let link_layer = carried.link_layer.unwrap_or(match carried.transport {
+    let sockets = carried.transport == Carrier::NcclSocket
+        && within_one_stack(group.members.iter().map(|member| &*member.facts).zip(accounts));
+    let named = if sockets { Some(LinkLayer::Loopback) } else { carried.link_layer };
+    let link_layer = named.unwrap_or(match carried.transport {
         Carrier::NcclP2p if nvlink => LinkLayer::Nvlink,
         Carrier::NcclP2p => LinkLayer::Pcie,
         Carrier::NcclSocket => LinkLayer::Ethernet,
@@ -82,6 +86,28 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
     })
 }
 
+/// Whether sockets end where they begin: every address of the interfaces in use is one of every rank's host, as it is of
+/// several agents on one machine. The kernel then passes the bytes on by itself, and no interface sees them, whichever
+/// NCCL says that it uses. `false` where a rank's interfaces or their addresses are not known.
+fn within_one_stack<'a>(ranks: impl Iterator<Item = (&'a HostFacts, &'a CollectiveMeasurement)> + Clone) -> bool {
+    let mut used = BTreeSet::new();
+    for (facts, account) in ranks.clone() {
+        let nics = account.carried.as_ref().map(|carried| carried.nics.as_slice()).unwrap_or_default();
+        for name in nics {
+            match facts.interface(name) {
+                Some(interface) if !interface.addresses.is_empty() => used.extend(&interface.addresses),
+                _ => return false,
+            }
+        }
+        if nics.is_empty() {
+            return false;
+        }
+    }
+    let has = |facts: &HostFacts, address: &String| facts.interfaces.iter().any(|own| own.addresses.contains(address));
+    let everywhere = ranks.map(|(facts, _)| facts).all(|facts| used.iter().all(|address| has(facts, address)));
+    everywhere && !used.is_empty()
+}
+
 /// What the ranks of a host use to reach other hosts, by the library's log; `None` where it does not say for one of them.
 fn nics_of(group: &Group, accounts: &[CollectiveMeasurement], host: &str) -> Option<String> {
     let mut names = BTreeSet::new();
@@ -93,4 +119,49 @@ fn nics_of(group: &Group, accounts: &[CollectiveMeasurement], host: &str) -> Opt
         names.extend(carried.nics.iter().map(String::as_str));
     }
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use railgauge_wire::facts::Interface;
+
+    use super::*;
+
+    /// A host with an address on its `eth0`, and a rank of it that uses this interface.
+    fn rank(address: &str, uses: &[&str]) -> (HostFacts, CollectiveMeasurement) {
+        let interface = |name: &str, address: &str| Interface {
+            name: name.to_owned(),
+            addresses: vec![address.to_owned()],
+            ..Interface::default()
+        };
+        let interfaces = vec![interface("eth0", address), interface("lo", "127.0.0.1")];
+        let carried = Carried {
+            transport: Carrier::NcclSocket,
+            link_layer: Some(LinkLayer::Ethernet),
+            gpu_path: GpuPath::Staged,
+            evidence: BTreeMap::new(),
+            networked: true,
+            collnet: false,
+            channels: BTreeMap::new(),
+            nics: uses.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let account = CollectiveMeasurement { carried: Some(carried), ..CollectiveMeasurement::default() };
+        (HostFacts { interfaces, ..HostFacts::default() }, account)
+    }
+
+    fn one_stack(ranks: &[(HostFacts, CollectiveMeasurement)]) -> bool {
+        within_one_stack(ranks.iter().map(|(facts, account)| (facts, account)))
+    }
+
+    #[test]
+    fn sockets_of_one_machine_never_leave_it() {
+        assert!(one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &["eth0"])]));
+        assert!(one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &["lo"])]));
+        assert!(!one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.2", &["eth0"])]));
+        // What is not known is no loopback.
+        assert!(!one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &[])]));
+        assert!(!one_stack(&[rank("10.0.0.1", &["eth0"]), rank("10.0.0.1", &["eth7"])]));
+    }
 }
