@@ -24,6 +24,9 @@ pub struct Interface {
     pub networks: Vec<String>,
     /// Interface it is bonded into, or its own mode if it is a bond.
     pub bond: Option<Bond>,
+    /// Its members, if it is a bond.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<BondMember>,
     /// Name and version of its driver.
     pub driver: Option<(String, String)>,
     /// Global pause frames.
@@ -46,6 +49,32 @@ pub enum Bond {
     Member(String),
     /// It is a bond of this mode.
     Master(String),
+}
+
+/// A member of a bond (kernel Documentation/networking/bonding.rst, and drivers/net/bonding/bond_sysfs_slave.c).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BondMember {
+    /// Name of its interface.
+    pub name: String,
+    /// Its link as the bond watches it (`mii_status`): `up`, `down`, …
+    pub link: Option<String>,
+    /// Whether the bond uses it (`state`): `active` or `backup`.
+    pub state: Option<String>,
+    /// Speed in Mb/s.
+    pub speed_mbps: Option<u64>,
+}
+
+impl BondMember {
+    /// Whether its link is up; what the bond does not tell is.
+    pub fn is_up(&self) -> bool {
+        self.link.as_deref().is_none_or(|link| link == "up")
+    }
+
+    /// Whether it carries traffic.
+    pub fn carries(&self) -> bool {
+        self.is_up() && self.state.as_deref() != Some("backup")
+    }
 }
 
 /// Global pause frames (IEEE 802.3x).
