@@ -41,6 +41,18 @@ pub struct Interface {
     pub traffic: Option<Traffic>,
 }
 
+impl Interface {
+    /// Speeds in Gb/s of the members that carry traffic, the fastest first; `None` for an interface that is no bond, and
+    /// where a speed is not known. One connection uses one of them, but for `balance-rr`.
+    pub fn member_rates(&self) -> Option<Vec<f64>> {
+        let carrying = self.members.iter().filter(|member| member.carries());
+        let mut rates: Vec<f64> =
+            carrying.map(|member| Some(member.speed_mbps? as f64 / 1e3)).collect::<Option<_>>()?;
+        rates.sort_by(|a, b| b.total_cmp(a));
+        (!self.members.is_empty()).then_some(rates)
+    }
+}
+
 /// An interface's part in a bond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
