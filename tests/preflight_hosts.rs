@@ -73,6 +73,127 @@ fn healthy_clusters_give_no_alarm() {
     assert_eq!(judge(&planned(4, &[WRITE, LATENCY, NCCL].concat()), &four("roce8")), []);
 }
 
+/// Real NICs of other makers, bonds and virtual functions, as they should be.
+#[test]
+fn healthy_hosts_of_other_devices_give_no_alarm() {
+    for name in ["bond", "bnxt", "irdma", "ionic", "vf", "softroce-old", "unused"] {
+        let cluster = four(name);
+        let found = judge(&planned(4, &[WRITE, LATENCY].concat()), &cluster);
+        assert!(serious(&found).is_empty(), "{name}: {:#?}", serious(&found));
+        assert_eq!(drift(&cluster.facts), [], "{name}");
+    }
+}
+
+#[test]
+fn a_bond_with_a_member_down_is_named_with_it() {
+    let cluster = cluster(vec![host("bond"), host("bond-degraded"), host("bond"), host("bond")]);
+    let found = judge(&planned(4, WRITE), &cluster);
+    assert!(serious(&found).iter().all(|finding| finding.hosts == ["n2"]), "{:#?}", serious(&found));
+    let what: Vec<(&str, &str)> =
+        serious(&found).iter().map(|finding| (finding.check.as_str(), finding.what.as_str())).collect();
+    assert_eq!(
+        what,
+        [
+            ("bond", "mlx5_bond_0: eth1 of bond0 (802.3ad) is down: 1 of 2 members carry traffic"),
+            // Settings of Ethernet are read from the members.
+            ("ecn", "mlx5_bond_0: eth0 of bond0: ECN notification is off for priority 4, which has PFC"),
+            ("ecn", "mlx5_bond_0: eth0 of bond0: ECN reaction is off for priority 4, which has PFC"),
+            ("link-rate", "mlx5_bond_0: the link runs at 200 Gb/s, others have 400 Gb/s"),
+            ("pfc", "mlx5_bond_0: eth0 of bond0: PFC is on for priority 4, others have priority 3"),
+        ]
+    );
+}
+
+/// The plan names no devices.
+#[test]
+fn ports_that_no_run_uses_are_no_failure() {
+    let found = judge(&planned(4, WRITE), &four("unused"));
+    assert!(serious(&found).is_empty(), "{:#?}", serious(&found));
+    let told: Vec<&str> =
+        found.iter().filter(|finding| finding.check == "port-state").map(|finding| finding.what.as_str()).collect();
+    assert_eq!(told, ["mlx5_4: the port is DOWN, physically Disabled, as on most hosts: no test uses it"]);
+    // One that is down on one host only was meant to be used.
+    let mut hosts = vec![host("unused"); 4];
+    hosts[2].rdma[0].ports[0].state = Some("DOWN".into());
+    let found = judge(&planned(4, WRITE), &cluster(hosts));
+    let names: Vec<(&str, &[String])> =
+        serious(&found).iter().map(|finding| (finding.check.as_str(), finding.hosts.as_slice())).collect();
+    assert_eq!(names, [("port-state", ["n3".to_owned()].as_slice())]);
+    // One that the plan names is used.
+    let named = "[[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\n";
+    let text = format!(
+        "name = \"t\"\nlaunch = {{ via = \"local\" }}\n[hosts]\nnames = [\"n[1-4]\"]\ndevices = [\"mlx5_0\", \"mlx5_4\"]\n{named}"
+    );
+    let plan = plan::parse("t.toml", &text, Path::new(".")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+    let found = judge(&plan, &four("unused"));
+    assert!(
+        found.iter().any(|finding| finding.check == "port-state" && finding.severity == Severity::Failure),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn mtus_of_ipoib_are_nothing_to_verbs() {
+    let mut hosts = vec![host("infiniband"); 4];
+    for interface in &mut hosts[1].interfaces {
+        interface.mtu = Some(2044);
+    }
+    let found = judge(&planned(4, WRITE), &cluster(hosts));
+    assert!(serious(&found).is_empty(), "{:#?}", serious(&found));
+}
+
+#[test]
+fn saturated_counters_are_named_with_their_remedy() {
+    let found = judge(&planned(4, WRITE), &four("saturated"));
+    let of_check: Vec<&Finding> = found.iter().filter(|finding| finding.check == "saturated-counters").collect();
+    let what: Vec<&str> = of_check.iter().map(|finding| finding.what.as_str()).collect();
+    assert_eq!(
+        what,
+        [
+            "mlx5_1: counters/link_downed, counters/port_xmit_discards have reached the largest value",
+            "mlx5_2: counters/local_link_integrity_errors has reached the largest value",
+        ]
+    );
+    assert!(of_check[0].remedy.text().contains("perfquery -C mlx5_1 -P 1 -R"), "{}", of_check[0].remedy.text());
+}
+
+/// GPU and NIC share a switch: what the root port does with traffic of others is nothing to them.
+#[test]
+fn redirection_counts_only_between_gpu_and_nic() {
+    let with = |place: usize| {
+        let mut hosts = vec![host("roce8"); 4];
+        hosts[0].rdma[0].function.bridges[place].acs = Some(vec!["request redirect".into()]);
+        let found = judge(&planned(4, NCCL), &cluster(hosts));
+        found.iter().filter(|finding| finding.check == "acs").map(|finding| finding.what.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(with(0), Vec::<String>::new());
+    assert_eq!(
+        with(2),
+        ["mlx5_0: ACS redirects on the bridge 0000:17:01.0 between it and the GPUs (request redirect)"]
+    );
+    // The GPU's own port of the switch.
+    let mut hosts = vec![host("roce8"); 4];
+    hosts[0].gpus[0].function.bridges[2].acs = Some(vec!["upstream forwarding".into()]);
+    let found = judge(&planned(4, NCCL), &cluster(hosts));
+    assert!(found.iter().any(|finding| finding.what.contains("0000:17:00.0 between it and the GPUs")), "{found:#?}");
+}
+
+/// A buffer is registered once; twice where the polled byte needs a key of its own.
+#[test]
+fn locked_memory_is_asked_for_as_it_is_registered() {
+    let short = |tests: &str| {
+        let mut hosts = vec![host("infiniband"); 4];
+        // Two buffers of 8 MiB and the queues.
+        hosts[0].memlock_bytes = Some((2 * 8 << 20) + (1 << 20));
+        let found = judge(&planned(4, tests), &cluster(hosts));
+        found.iter().any(|finding| finding.check == "locked-memory")
+    };
+    let sizes = "sizes = [\"8MiB\"]\n";
+    assert!(!short(&format!("{WRITE}{sizes}knobs = {{ relaxed_ordering = true }}\n")));
+    assert!(!short(&format!("{LATENCY}{sizes}")));
+    assert!(short(&format!("{LATENCY}{sizes}knobs = {{ relaxed_ordering = true }}\n")));
+}
+
 #[test]
 fn every_fault_of_a_broken_host_is_found_and_named() {
     let mut cluster = cluster(vec![host("roce8"), host("roce8"), host("broken"), host("roce8")]);

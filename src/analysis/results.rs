@@ -17,6 +17,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use super::truth::Uncounted;
 pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
 pub use wrong::{WrongBytes, WrongRank};
 
@@ -55,6 +56,8 @@ pub struct CaseResult<'a> {
     pub part: Option<Part>,
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<Doubt>,
+    /// Ends whose bytes on the wire were not compared with the payload, each reason once.
+    pub uncounted: Vec<Uncounted>,
     /// What its samples lack, or say and cannot be true.
     pub lacks: Implausible,
     /// What to make of it.
@@ -350,7 +353,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
         .collect();
     together::join(&mut results);
     for result in &mut results {
-        result.doubts = doubts(journal, result);
+        (result.doubts, result.uncounted) = doubts(journal, result);
         result.lacks = plausible::lacks(result, &journal.hosts);
         result.state = state(result);
     }
@@ -411,13 +414,15 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         not_run,
         part: None,
         doubts: Vec::new(),
+        uncounted: Vec::new(),
         lacks: Implausible::default(),
         state: State::Measured,
     }
 }
 
-/// What speaks against the samples of a case.
-fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<Doubt> {
+/// What speaks against the samples of a case, and what could not be looked at.
+fn doubts(journal: &Journal, result: &CaseResult<'_>) -> (Vec<Doubt>, Vec<Uncounted>) {
+    let mut uncounted = Vec::new();
     let CaseResult { case, test, link, samples, part, .. } = result;
     let facts = |host: &str| journal.hosts.get(host).map(|host| &host.facts);
     let ends = (facts(&case.flow.from.host), facts(&case.flow.to.host));
@@ -443,9 +448,12 @@ fn doubts(journal: &Journal, result: &CaseResult<'_>) -> Vec<Doubt> {
             (None, _) => truth::alone(case, link, sample),
         };
         found.extend(truth::doubts(case, test.bidirectional, link, ends, sample, &loads));
+        uncounted.extend(truth::uncounted(case, test.bidirectional, link, ends, sample, &loads));
     }
     plausible::in_order(&mut found);
-    found
+    uncounted.sort();
+    uncounted.dedup();
+    (found, uncounted)
 }
 
 fn state(result: &CaseResult<'_>) -> State {

@@ -6,9 +6,15 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::{Case, LinkRecord, Sample};
-use railgauge_wire::{facts::HostFacts, terms::TestMetric, unit::Bytes};
+use railgauge_wire::{
+    drivers::{LOSSES, MEMBERS, of_member},
+    facts::HostFacts,
+    terms::TestMetric,
+    unit::Bytes,
+};
 
 mod arrival;
+mod counted;
 mod doubt;
 mod ends;
 
@@ -28,32 +34,6 @@ const LOSS_TOLERANCE: f64 = 1e-3;
 /// Losses that may always happen, whatever their share.
 const LOSS_ALLOWANCE: u64 = 3;
 
-/// Counters that grow when a packet was lost or came again, by the end of their names.
-///
-/// Names: kernel `drivers/infiniband/hw/mlx5/counters.c`, `drivers/infiniband/sw/rxe/rxe_hw_counters.c`, and
-/// `Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst`. `out_of_sequence` is not among them:
-/// with adaptive routing it grows on a healthy fabric.
-const LOSSES: &[(&str, &str)] = &[
-    ("hw_counters/packet_seq_err", "packets arrived out of order and were asked for again"),
-    ("hw_counters/implied_nak_seq_err", "answers were lost"),
-    ("hw_counters/local_ack_timeout_err", "acknowledgements did not come in time"),
-    ("hw_counters/roce_adp_retrans", "packets were sent again"),
-    ("hw_counters/completer_retry_err", "packets were sent again"),
-    ("hw_counters/rcvd_seq_err", "the peer reported a gap in the packets"),
-    ("hw_counters/out_of_seq_request", "requests arrived out of order"),
-    ("hw_counters/duplicate_request", "requests arrived twice"),
-    ("hw_counters/rnr_nak_retry_err", "the receiver was not ready"),
-    ("hw_counters/rcvd_rnr_err", "the receiver was not ready"),
-    ("hw_counters/send_rnr_err", "the receiver was not ready"),
-    ("counters/port_xmit_discards", "the port dropped packets"),
-    ("ethtool/rx_discards_phy", "the port dropped arriving packets"),
-    ("ethtool/tx_discards_phy", "the port dropped leaving packets"),
-    ("ethtool/rx_crc_errors_phy", "packets arrived damaged"),
-    ("ethtool/rx_symbol_err_phy", "packets arrived damaged"),
-    ("netdev/rx_crc_errors", "packets arrived damaged"),
-    ("tcp/RetransSegs", "segments were sent again"),
-];
-
 /// What one event is enough of, and the counters of it: they count the same events, and the first that moved is told.
 const BREAKS: &[(&str, &[&str])] = &[
     (
@@ -68,7 +48,13 @@ const BREAKS: &[(&str, &[&str])] = &[
     ("the link recovered from an error", &["counters/link_error_recovery"]),
     (
         "a transport retry limit was reached",
-        &["hw_counters/retry_exceeded_err", "hw_counters/req_transport_retries_exceeded"],
+        &[
+            "hw_counters/retry_exceeded_err",
+            "hw_counters/req_transport_retries_exceeded",
+            // bnxt_re and ionic.
+            "hw_counters/max_retry_exceeded",
+            "hw_counters/req_tx_retry_excd_err",
+        ],
     ),
     ("a pause storm was cut off", &["ethtool/tx_pause_storm_error_events"]),
 ];
@@ -76,6 +62,8 @@ const BREAKS: &[(&str, &[&str])] = &[
 /// The facts of both ends, where they are known.
 pub(super) type Ends<'a> = (Option<&'a HostFacts>, Option<&'a HostFacts>);
 
+pub use counted::Uncounted;
+use counted::{Counted, End, Way};
 pub(super) use doubt::Doubt;
 pub(super) use ends::known_before;
 
@@ -114,22 +102,51 @@ pub(super) fn doubts(
         (&case.flow.to.host, &sample.to_counters, loads.1.packets),
     ];
     for (host, counters, packets) in sides {
-        for (meaning, names) in BREAKS {
-            if let Some((name, times)) = names.iter().find_map(|name| Some((name, counters.get(*name)?))) {
-                let (host, counter, times) = (host.to_string(), *name, *times);
-                found.push(Doubt::Event { host, counter, times, meaning });
+        for place in places(counters) {
+            for (meaning, names) in BREAKS {
+                let moved = |name: &&str| Some((format!("{place}{name}"), *counters.get(&format!("{place}{name}"))?));
+                if let Some((counter, times)) =
+                    names.iter().find_map(|name| moved(name).filter(|(_, times)| *times > 0))
+                {
+                    found.push(Doubt::Event { host: host.to_string(), counter, times, meaning });
+                }
             }
-        }
-        for (name, meaning) in LOSSES {
-            let times = counters.get(*name).copied().unwrap_or(0);
-            if times > LOSS_ALLOWANCE && times as f64 > LOSS_TOLERANCE * packets {
-                found.push(Doubt::Loss { host: host.to_string(), counter: name, times, packets, meaning });
+            for (name, meaning) in LOSSES {
+                let counter = format!("{place}{name}");
+                let times = counters.get(&counter).copied().unwrap_or(0);
+                if times > LOSS_ALLOWANCE && times as f64 > LOSS_TOLERANCE * packets {
+                    found.push(Doubt::Loss { host: host.to_string(), counter, times, packets, meaning });
+                }
             }
         }
     }
     found.extend(arrival::missing(case, sample));
-    found.extend(foreign_bytes(case, bidirectional, link, ends, sample, loads));
+    found.extend(wire(case, bidirectional, link, ends, sample, loads).0);
     found
+}
+
+/// Ends of a sample whose bytes on the wire were not compared with the payload, and why.
+pub(super) fn uncounted(
+    case: &Case,
+    bidirectional: bool,
+    link: &LinkRecord,
+    ends: Ends<'_>,
+    sample: &Sample,
+    loads: &(Load, Load),
+) -> Vec<Uncounted> {
+    wire(case, bidirectional, link, ends, sample, loads).1
+}
+
+/// What comes before the names of counters: nothing, and each member of a bond.
+fn places(counters: &BTreeMap<String, u64>) -> Vec<String> {
+    let mut places = vec![String::new()];
+    for (member, _) in counters.keys().filter_map(|name| of_member(name)) {
+        let place = format!("{MEMBERS}{member}/");
+        if places.last() != Some(&place) {
+            places.push(place);
+        }
+    }
+    places
 }
 
 /// What the run noted while it measured a sample.
@@ -151,99 +168,89 @@ pub(super) fn packets(link: &LinkRecord, sample: &Sample) -> f64 {
 
 /// The bytes the sending NIC counted must be the payload with its headers: more is foreign traffic or packets sent
 /// again, less means that something else carried the payload. What the receiving NIC counted must not be more either:
-/// a stranger that sends to it takes its rate without the sender seeing it.
-fn foreign_bytes(
+/// a stranger that sends to it takes its rate without the sender seeing it. Where nothing counted them that is known to, that is
+/// said instead.
+fn wire(
     case: &Case,
     bidirectional: bool,
     link: &LinkRecord,
     (from, to): Ends<'_>,
     sample: &Sample,
     loads: &(Load, Load),
-) -> Vec<Doubt> {
+) -> (Vec<Doubt>, Vec<Uncounted>) {
     if sample.initiator.moved.is_none()
         || case.cell.metric != TestMetric::Bandwidth
         || bidirectional
         || case.cell.op.is_atomic()
     {
-        return Vec::new();
+        return Default::default();
     }
-    let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else { return Vec::new() };
-    let mut ends =
-        [(&case.flow.from.host, &sample.from_counters, loads.0), (&case.flow.to.host, &sample.to_counters, loads.1)];
+    let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else {
+        return Default::default();
+    };
+    let end = |host, device, facts, counters| End { host, device, facts, counters };
+    let mut ends = [
+        (end(&*case.flow.from.host, &*link.from_device, from, &sample.from_counters), loads.0),
+        (end(&*case.flow.to.host, &*link.to_device, to, &sample.to_counters), loads.1),
+    ];
     if case.cell.op.pulls() {
         ends.reverse();
     }
-    let [(source, at_source, out), (sink, at_sink, inward)] = ends;
-    let sent = Passed {
-        host: source,
-        way: "sent",
-        seen: bytes_of(at_source, "counters/port_xmit_data", "netdev/tx_bytes"),
-        payload: out.sent,
-        other_way: out.received,
-    };
-    let received = Passed {
-        host: sink,
-        way: "received",
-        seen: bytes_of(at_sink, "counters/port_rcv_data", "netdev/rx_bytes"),
-        payload: inward.received,
-        other_way: inward.sent,
-    };
-    let missing = sent.missing();
-    let foreign = [sent, received].into_iter().filter_map(|passed| passed.foreign(efficiency, link.mtu));
-    foreign.chain(missing).collect()
+    let [(source, out), (sink, inward)] = &ends;
+    let sides = [(source, Way::Sent, out.sent, out.received), (sink, Way::Received, inward.received, inward.sent)];
+    let (mut found, mut missing, mut unchecked) = (Vec::new(), None, Vec::new());
+    for (end, way, payload, other_way) in sides.into_iter().filter(|(.., payload, _)| *payload >= WIRE_MINIMUM) {
+        match end.counted(link, way) {
+            Ok(seen) => {
+                let passed = Passed { host: end.host, way, seen, payload: payload.as_f64(), other_way };
+                found.extend(passed.foreign(efficiency, link.mtu));
+                missing = missing.or_else(|| passed.missing().filter(|_| way == Way::Sent));
+            }
+            Err(why) => unchecked.push(why),
+        }
+    }
+    found.extend(missing);
+    (found, unchecked)
 }
 
 /// What one NIC counted in one direction, and what it should have.
 struct Passed<'a> {
     host: &'a str,
-    way: &'static str,
-    /// Name of the counter, and bytes.
-    seen: Option<(&'static str, u64)>,
+    way: Way,
+    seen: Counted,
     /// Payload bytes of all flows in this direction, and in the other.
-    payload: Bytes,
+    payload: f64,
     other_way: Bytes,
 }
 
 impl Passed<'_> {
-    fn seen(&self) -> Option<(&'static str, f64)> {
-        self.seen.filter(|_| self.payload >= WIRE_MINIMUM).map(|(name, bytes)| (name, bytes as f64))
-    }
-
     /// More than the payload with its headers.
     fn foreign(&self, efficiency: f64, mtu: u32) -> Option<Doubt> {
-        let (counter, seen) = self.seen()?;
-        let whole = self.payload.as_f64() / efficiency;
+        let seen = self.seen.bytes as f64;
+        let whole = self.payload / efficiency;
         // What goes the other way on the same NIC is acknowledged, at most packet by packet.
         let acknowledged = self.other_way.as_f64() / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
         (seen > whole * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| Doubt::ForeignBytes {
             host: self.host.to_owned(),
-            way: self.way,
+            way: self.way.word(),
             seen,
-            payload: self.payload.as_f64(),
+            payload: self.payload,
             with_headers: whole,
-            counter,
+            counter: self.seen.counter.clone(),
         })
     }
 
     /// Less than the payload.
     fn missing(&self) -> Option<Doubt> {
-        let (counter, seen) = self.seen()?;
-        let payload = self.payload.as_f64();
-        (seen < payload * 0.999).then(|| Doubt::OtherWay {
+        let seen = self.seen.bytes as f64;
+        (seen < self.payload * 0.999).then(|| Doubt::OtherWay {
             host: self.host.to_owned(),
-            way: self.way,
+            way: self.way.word(),
             seen,
-            payload,
-            counter,
+            payload: self.payload,
+            counter: self.seen.counter.clone(),
         })
     }
-}
-
-/// Bytes that passed a NIC in one direction, from the counter that is closest to the wire: `words` counts words of four
-/// bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
-fn bytes_of(counters: &BTreeMap<String, u64>, words: &'static str, bytes: &'static str) -> Option<(&'static str, u64)> {
-    let of_words = counters.get(words).map(|count| (words, count.saturating_mul(4)));
-    of_words.or_else(|| counters.get(bytes).map(|count| (bytes, *count)))
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! What checks look at: the plan, and every host's facts with the devices that the plan uses.
 
+use std::fmt;
+
 use railgauge_model::plan::{
     Plan,
     model::{Test, Wanted},
 };
 use railgauge_wire::{
     facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
+    remedy::Remedy,
     terms::{Carrier, GpuPath, Memory, Transport},
 };
 
-use super::Cluster;
+use super::{Cluster, Severity, finding::Found};
 
 /// A plan and its hosts.
 pub(super) struct Scene<'a> {
@@ -19,6 +22,8 @@ pub(super) struct Scene<'a> {
     pub cluster: &'a Cluster,
     /// Every RDMA port the plan uses.
     ports: Vec<Port<'a>>,
+    /// RDMA ports that the plan could use and a run of it does not.
+    unused: Vec<Port<'a>>,
     /// Whether everything is looked at, also what no test uses.
     whole: bool,
 }
@@ -34,11 +39,37 @@ pub(super) struct Port<'a> {
     pub device: &'a RdmaDevice,
     /// The port.
     pub port: &'a RdmaPort,
-    /// The network interface behind it.
+    /// The network interface behind it, or that of a member.
     pub interface: Option<&'a Interface>,
+    /// The member of its bond that `interface` is, where it is looked at by members.
+    pub member: Option<&'a str>,
 }
 
-impl Port<'_> {
+impl<'a> Port<'a> {
+    /// Its physical ports: what is set on an interface of Ethernet is set on the members of a bond.
+    pub(super) fn wires(self) -> Vec<Self> {
+        if self.port.members.is_empty() {
+            return vec![self];
+        }
+        let of_member =
+            |name: &'a String| Self { interface: self.facts.interface(name), member: Some(name.as_str()), ..self };
+        self.port.members.iter().map(of_member).collect()
+    }
+
+    /// Something about it, with the member where it is looked at by members.
+    pub(super) fn found(&self, severity: Severity, what: impl fmt::Display, remedy: impl Into<Remedy>) -> Found {
+        Found::host(severity, self.host, self.told(what), remedy).device(self.name())
+    }
+
+    /// A value of it in words, with the member where it is looked at by members.
+    pub(super) fn told(&self, what: impl fmt::Display) -> String {
+        match (self.member, &self.port.netdev) {
+            (Some(member), Some(bond)) => format!("{member} of {bond}: {what}"),
+            (Some(member), None) => format!("{member}: {what}"),
+            (None, _) => what.to_string(),
+        }
+    }
+
     /// As plans name it: `mlx5_0`, `mlx5_0:2`.
     pub(super) fn name(&self) -> String {
         match self.port.number {
@@ -73,17 +104,28 @@ impl<'a> Scene<'a> {
     pub(super) fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
         let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl);
         let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
-        Self { plan, cluster, ports, whole: false }
+        let (ports, unused) = ports.into_iter().partition(|port| is_used(plan, cluster, port));
+        Self { plan, cluster, ports, unused, whole: false }
     }
 
     /// As if every device were used: for checks that the plan escalates, which are to look whatever its tests do.
     pub(super) fn whole(plan: &'a Plan, cluster: &'a Cluster) -> Self {
-        Self { plan, cluster, ports: all_ports(plan, cluster), whole: true }
+        Self { plan, cluster, ports: all_ports(plan, cluster), unused: Vec::new(), whole: true }
     }
 
     /// Every RDMA port the plan uses, by host.
     pub(super) fn ports(&self) -> impl Iterator<Item = Port<'a>> {
         self.ports.iter().copied()
+    }
+
+    /// Their physical ports: the members of a bond, else the ports themselves.
+    pub(super) fn wires(&self) -> impl Iterator<Item = Port<'a>> {
+        self.ports().flat_map(Port::wires)
+    }
+
+    /// RDMA ports that the plan could use and a run of it does not: down, and not only here.
+    pub(super) fn unused(&self) -> impl Iterator<Item = Port<'a>> {
+        self.unused.iter().copied()
     }
 
     /// The first ports of the devices the plan uses: one for each device.
@@ -136,20 +178,48 @@ impl<'a> Scene<'a> {
 }
 
 fn all_ports<'a>(plan: &Plan, cluster: &'a Cluster) -> Vec<Port<'a>> {
-    cluster.facts.iter().flat_map(|(host, facts)| ports_of_plan(plan, host, facts)).collect()
+    cluster.facts.iter().flat_map(|(host, facts)| nameable(plan, host, facts)).collect()
 }
 
-/// The ports of a host that the plan can use, whatever its tests use: those it names, else all.
-pub(super) fn ports_of_plan<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts) -> Vec<Port<'a>> {
-    let named = plan.hosts.iter().find(|known| known.name == host).map(|known| known.devices.as_slice());
-    ports_of(host, facts).filter(|port| is_named(port, named.unwrap_or_default())).collect()
+/// The ports of a host that a run of the plan uses, whatever its tests use: those it names, else all but those that are down
+/// on most hosts.
+pub(super) fn ports_of_plan<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts, cluster: &Cluster) -> Vec<Port<'a>> {
+    nameable(plan, host, facts).filter(|port| is_used(plan, cluster, port)).collect()
+}
+
+/// The ports that the plan names, else all.
+fn nameable<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts) -> impl Iterator<Item = Port<'a>> {
+    let named = names(plan, host);
+    ports_of(host, facts).filter(move |port| is_named(port, named))
+}
+
+fn names<'p>(plan: &'p Plan, host: &str) -> &'p [String] {
+    plan.hosts.iter().find(|known| known.name == host).map(|known| known.devices.as_slice()).unwrap_or_default()
+}
+
+/// Whether a run of the plan uses a port. Where the plan names none it takes the active ones. One that is down was meant to be
+/// used if this port is not down on most hosts.
+fn is_used(plan: &Plan, cluster: &Cluster, port: &Port<'_>) -> bool {
+    if !names(plan, port.host).is_empty() || !is_down(port.port) {
+        return true;
+    }
+    let fellow = |facts: &HostFacts| {
+        let device = facts.rdma.iter().find(|device| device.name == port.device.name)?;
+        device.ports.iter().find(|fellow| fellow.number == port.port.number).map(is_down)
+    };
+    let fellows: Vec<bool> = cluster.facts.values().filter_map(fellow).collect();
+    fellows.iter().filter(|down| **down).count() * 2 <= fellows.len()
+}
+
+fn is_down(port: &RdmaPort) -> bool {
+    port.state.as_deref().is_some_and(|state| state != "ACTIVE")
 }
 
 fn ports_of<'a>(host: &'a str, facts: &'a HostFacts) -> impl Iterator<Item = Port<'a>> {
     facts.rdma.iter().flat_map(move |device| {
         device.ports.iter().map(move |port| {
             let interface = port.netdev.as_deref().and_then(|name| facts.interface(name));
-            Port { host, facts, device, port, interface }
+            Port { host, facts, device, port, interface, member: None }
         })
     })
 }

@@ -20,12 +20,14 @@
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
 //! | [`natural`] | names in the order a person expects |
 //! | [`facts`] | what a host is |
+//! | [`drivers`] | what is known of RDMA drivers: rates, counters |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 //! | [`remedy`] | the table of what to do: ids, words, commands |
 //! | [`shell`] | words of a shell's command line |
 //! | [`unit`] | bytes, times and rates as types |
 
 pub mod copies;
+pub mod drivers;
 pub mod facts;
 pub mod failure;
 pub mod frame;

@@ -6,6 +6,7 @@
 //! | `hw_counters/` | `…/ports/P/hw_counters`, else `…/DEV/hw_counters`: names are the driver's |
 //! | `netdev/` | `/sys/class/net/IF/statistics`, and `carrier_down_count` of the folder above (since Linux 4.16) |
 //! | `ethtool/` | the driver's statistics of IF, as `ethtool -S` prints them |
+//! | `members/IF/…` | `netdev/` and `ethtool/` of each member, where the interface is a bond that the device drives by itself |
 //! | `tcp/` | `/proc/net/snmp` and `/proc/net/netstat`: of the whole network namespace, and only where the device is an interface |
 //!
 //! Hardware counters are cached by the kernel for `lifespan` milliseconds; this waits that long first, so that what is
@@ -14,6 +15,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_wire::{
+    drivers::MEMBERS,
     failure::{Failure, Kind, Stage},
     remedy,
 };
@@ -58,7 +60,11 @@ pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<Strin
             directory(tree, path, "hw_counters", &mut found);
         }
         directory(tree, &format!("{of_port}/counters"), "counters", &mut found);
-        rdma::netdev_of(tree, device, port)
+        let below = rdma::below(tree, device, port);
+        for member in &below.members {
+            of_interface(tree, member, &format!("{MEMBERS}{member}/"), &mut found);
+        }
+        below.netdev
     } else if tree.has(format!("sys/class/net/{device}")) {
         tcp(tree, &mut found);
         Some(device.to_owned())
@@ -66,18 +72,24 @@ pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<Strin
         return Err(unknown(format!("device or interface {device}")));
     };
     if let Some(interface) = interface {
-        directory(tree, &format!("sys/class/net/{interface}/statistics"), "netdev", &mut found);
-        // The kernel's own count of link breaks, which every driver has.
-        let breaks = tree.value::<u64>(format!("sys/class/net/{interface}/carrier_down_count"));
-        found.extend(breaks.map(|count| ("netdev/carrier_down_count".to_owned(), count)));
-        match ethtool::statistics(&interface) {
-            Ok(statistics) => {
-                found.extend(statistics.into_iter().map(|(name, value)| (format!("ethtool/{}", name.trim()), value)));
-            }
-            Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
-        }
+        of_interface(tree, &interface, "", &mut found);
     }
     Ok(found)
+}
+
+/// What an interface has counted, `prefix` before every name.
+fn of_interface(tree: &Tree, interface: &str, prefix: &str, into: &mut BTreeMap<String, u64>) {
+    directory(tree, &format!("sys/class/net/{interface}/statistics"), &format!("{prefix}netdev"), into);
+    // The kernel's own count of link breaks, which every driver has.
+    let breaks = tree.value::<u64>(format!("sys/class/net/{interface}/carrier_down_count"));
+    into.extend(breaks.map(|count| (format!("{prefix}netdev/carrier_down_count"), count)));
+    match ethtool::statistics(interface) {
+        Ok(statistics) => {
+            let named = |(name, value): (String, u64)| (format!("{prefix}ethtool/{}", name.trim()), value);
+            into.extend(statistics.into_iter().map(named));
+        }
+        Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
+    }
 }
 
 /// Every file of a directory that holds a number.
@@ -140,6 +152,40 @@ mod tests {
                 ("hw_counters/out_of_sequence", 4_294_967_295),
                 ("netdev/carrier_down_count", 2),
                 ("netdev/tx_bytes", 99)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_bond_has_the_counters_of_each_member() {
+        let root = tempfile::tempdir().unwrap();
+        let class = "sys/class/net";
+        for (path, text) in [
+            ("sys/class/infiniband/mlx5_bond_0/ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001\n"),
+            ("sys/class/infiniband/mlx5_bond_0/ports/1/gid_attrs/ndevs/0", "bond7\n"),
+            (&format!("{class}/bond7/bonding/mode"), "802.3ad 4\n"),
+            (&format!("{class}/bond7/bonding/slaves"), "nowhere0 nowhere1\n"),
+            (&format!("{class}/bond7/statistics/tx_bytes"), "30\n"),
+            (&format!("{class}/nowhere0/statistics/tx_bytes"), "10\n"),
+            (&format!("{class}/nowhere1/statistics/tx_bytes"), "20\n"),
+            (&format!("{class}/nowhere1/carrier_down_count"), "1\n"),
+        ] {
+            write(root.path(), path, text);
+        }
+        for (name, function) in [("infiniband/mlx5_bond_0", "0"), ("net/nowhere0", "0"), ("net/nowhere1", "1")] {
+            let place = root.path().join(format!("sys/devices/pci0000:b0/0000:b1:00.{function}"));
+            fs::create_dir_all(&place).unwrap();
+            std::os::unix::fs::symlink(place, root.path().join(format!("sys/class/{name}/device"))).unwrap();
+        }
+        let found = read(&Tree::new(root.path()), "mlx5_bond_0", 1).unwrap();
+        let found: Vec<_> = found.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("members/nowhere0/netdev/tx_bytes", 10),
+                ("members/nowhere1/netdev/carrier_down_count", 1),
+                ("members/nowhere1/netdev/tx_bytes", 20),
+                ("netdev/tx_bytes", 30)
             ]
         );
     }

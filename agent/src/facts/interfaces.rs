@@ -6,7 +6,7 @@ use std::{
 };
 
 use railgauge_wire::{
-    facts::{Bond, Dcb, Ecn, Interface, Pause},
+    facts::{Bond, BondMember, Dcb, Ecn, Interface, Pause},
     unit::MegabitsPerSecond,
 };
 
@@ -57,6 +57,7 @@ pub fn all(tree: &Tree, addresses: &[Address], answers: &BTreeMap<String, Answer
             addresses: mine().map(|address| address.ip.to_string()).collect(),
             networks: mine().filter_map(network).collect::<BTreeSet<_>>().into_iter().collect(),
             bond: bond(tree, &name),
+            members: bond_members(tree, &name),
             trust: tree.text(format!("{CLASS}/{name}/qos/trust")),
             ecn: ecn(tree, &name),
             driver,
@@ -83,12 +84,39 @@ fn bond(tree: &Tree, name: &str) -> Option<Bond> {
     if let Some(mode) = tree.text(format!("{CLASS}/{name}/bonding/mode")) {
         return Some(Bond::Master(mode.split_whitespace().next().unwrap_or_default().to_owned()));
     }
-    // Bridges have members too; only a bond's members have this folder.
+    master(tree, name).map(Bond::Member)
+}
+
+/// Whether an interface is a bond.
+pub(crate) fn is_bond(tree: &Tree, name: &str) -> bool {
+    tree.has(format!("{CLASS}/{name}/bonding/mode"))
+}
+
+/// The bond that an interface is a member of. Bridges have members too; only a bond's have this folder.
+pub(crate) fn master(tree: &Tree, name: &str) -> Option<String> {
     if !tree.has(format!("{CLASS}/{name}/bonding_slave")) {
         return None;
     }
     let master = tree.target(format!("{CLASS}/{name}/master"))?;
-    Some(Bond::Member(master.file_name()?.to_string_lossy().into_owned()))
+    Some(master.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Names of a bond's members; none of an interface that is no bond.
+pub(crate) fn members(tree: &Tree, bond: &str) -> Vec<String> {
+    let place = format!("{CLASS}/{bond}/bonding/slaves");
+    let names = if tree.has(&place) { tree.text(place) } else { None };
+    names.unwrap_or_default().split_whitespace().filter(|name| !name.contains('/')).map(str::to_owned).collect()
+}
+
+/// The members of a bond, and how the bond sees them.
+pub(crate) fn bond_members(tree: &Tree, bond: &str) -> Vec<BondMember> {
+    let one = |name: String| BondMember {
+        link: tree.text(format!("{CLASS}/{name}/bonding_slave/mii_status")),
+        state: tree.text(format!("{CLASS}/{name}/bonding_slave/state")),
+        speed_mbps: speed(tree, &name),
+        name,
+    };
+    members(tree, bond).into_iter().map(one).collect()
 }
 
 /// Congestion control of RoCE, in the files MLNX_OFED has for it: one switch for each priority.

@@ -1,17 +1,29 @@
 //! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband).
+//!
+//! | file | finds |
+//! | --- | --- |
+//! | `driver` | the kernel driver, and whether it is an emulation |
+//! | `interface` | the network interface behind a port, and the members of a bond |
+//! | `rate` | the rate of a port, where the driver's is not true |
+//! | `health` | counters that say nothing any more |
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::{
-    facts::{Gid, RdmaDevice, RdmaPort},
-    unit::GigabitsPerSecond,
-};
+use railgauge_wire::facts::{Gid, RdmaDevice, RdmaPort};
+
+mod driver;
+mod health;
+mod interface;
+mod rate;
+
+pub(crate) use interface::Below;
 
 use super::pci;
 use crate::system::tree::Tree;
+use rate::Rate;
 
 /// Directory of the devices.
 pub(crate) const CLASS: &str = "sys/class/infiniband";
@@ -23,31 +35,39 @@ pub(crate) fn devices(tree: &Tree) -> Vec<RdmaDevice> {
 
 /// PCI address of a device, in sysfs' spelling; emulations have none.
 pub(crate) fn address(tree: &Tree, name: &str) -> Option<String> {
-    let hardware = tree.target(format!("{CLASS}/{name}/device"))?;
-    pci::directory(&hardware)?.file_name().map(|name| name.to_string_lossy().into_owned())
+    function_of(tree, name)?.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// The PCI function below a device.
+pub(crate) fn function_of(tree: &Tree, name: &str) -> Option<PathBuf> {
+    pci::directory(&tree.target(format!("{CLASS}/{name}/device"))?)
 }
 
 fn device(tree: &Tree, name: String) -> RdmaDevice {
     let at = format!("{CLASS}/{name}");
-    let hardware = tree.target(format!("{at}/device"));
+    let emulation = driver::emulation(tree, &at);
+    // An emulation may show the device of the interface that it runs on (Soft-RoCE and siw on older kernels).
+    let hardware = tree.target(format!("{at}/device")).filter(|_| emulation.is_none());
     let pci = hardware.as_deref().and_then(pci::directory);
-    let driver = driver(tree, &at, pci.as_deref());
-    let software = is_software(driver.as_deref(), hardware.is_some());
+    let driver = emulation.map(str::to_owned).or_else(|| driver::of(tree, &at, pci.as_deref()));
+    let software = emulation.is_some() || hardware.is_none();
     let pcie = |which: &str| pci::link(tree, pci.as_deref()?, which);
     let numbers = tree.names(format!("{at}/ports")).into_iter().filter_map(|port| port.parse::<u8>().ok());
     let mut numbers: Vec<_> = numbers.collect();
     numbers.sort_unstable();
+    let numa = hardware.as_ref().and_then(|_| tree.value::<i64>(format!("{at}/device/numa_node")));
+    let about = About { name: &name, driver: driver.as_deref(), software };
     RdmaDevice {
         // "1: CA", "4: RNIC".
         kind: tree.text(format!("{at}/node_type")).map(|text| after_colon(&text)),
         firmware: tree.text(format!("{at}/fw_ver")).filter(|text| !text.is_empty()),
         board: tree.text(format!("{at}/board_id")).filter(|text| !text.is_empty()),
         guid: tree.text(format!("{at}/node_guid")),
-        numa: tree.value::<i64>(format!("{at}/device/numa_node")).and_then(|node| u32::try_from(node).ok()),
+        numa: numa.and_then(|node| u32::try_from(node).ok()),
         pcie: pcie("current"),
         pcie_max: pcie("max"),
         function: pci.as_deref().map(|place| pci::function(tree, place)).unwrap_or_default(),
-        ports: numbers.into_iter().map(|number| port(tree, &name, number, software)).collect(),
+        ports: numbers.into_iter().map(|number| port(tree, &about, number)).collect(),
         pci: pci.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
         driver,
         software,
@@ -55,41 +75,27 @@ fn device(tree: &Tree, name: String) -> RdmaDevice {
     }
 }
 
-/// The kernel driver. Emulations have no device below them; Soft-RoCE is the one with a `parent` attribute, and the
-/// only emulation of an iWARP device is siw.
-fn driver(tree: &Tree, at: &str, pci: Option<&Path>) -> Option<String> {
-    let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let linked = pci.and_then(|pci| tree.target(pci.join("driver")));
-    if let Some(linked) = linked.or_else(|| tree.target(format!("{at}/device/driver"))) {
-        return name(linked);
-    }
-    if tree.has(format!("{at}/device")) {
-        return None;
-    }
-    if tree.has(format!("{at}/parent")) {
-        return Some("rdma_rxe".into());
-    }
-    let iwarp = tree.text(format!("{at}/node_type")).is_some_and(|kind| kind.starts_with("4:"));
-    (iwarp && tree.has("sys/module/siw")).then(|| "siw".into())
-}
-
-/// Whether a device is an emulation: by its driver, or since there is nothing below it.
-fn is_software(driver: Option<&str>, has_hardware: bool) -> bool {
-    matches!(driver, Some("rdma_rxe" | "siw")) || !has_hardware
+/// What a port's facts need of its device.
+struct About<'a> {
+    name: &'a str,
+    driver: Option<&'a str>,
+    software: bool,
 }
 
 fn after_colon(text: &str) -> String {
     text.split_once(':').map_or(text, |(_, word)| word).trim().to_owned()
 }
 
-fn port(tree: &Tree, name: &str, number: u8, software: bool) -> RdmaPort {
+fn port(tree: &Tree, about: &About<'_>, number: u8) -> RdmaPort {
+    let name = about.name;
     let device = format!("{CLASS}/{name}");
     let at = format!("{device}/ports/{number}");
     // "4: ACTIVE" and "5: LinkUp".
     let word = |file: &str| Some(after_colon(&tree.text(format!("{at}/{file}"))?));
-    // "100 Gb/sec (4X EDR)". Emulations report a rate that says nothing.
-    let rate = || tree.text(format!("{at}/rate"))?.split_whitespace().next()?.parse().ok().map(GigabitsPerSecond);
     let gids = gids(tree, &at);
+    let below = interface::below(tree, name, number, &gids);
+    let rate = rate::of(tree, &at, about.driver.filter(|_| !about.software), &below);
+    let rate = if about.software { Rate::default() } else { rate };
     let link_layer = tree.text(format!("{at}/link_layer"));
     let infiniband = link_layer.as_deref() == Some("InfiniBand");
     RdmaPort {
@@ -102,9 +108,14 @@ fn port(tree: &Tree, name: &str, number: u8, software: bool) -> RdmaPort {
         traffic_class: tree.text(format!("{device}/tc/{number}/traffic_class")).and_then(|text| traffic_class(&text)),
         cm_tos: tree.value(format!("sys/kernel/config/rdma_cm/{name}/ports/{number}/default_roce_tos")),
         link_layer,
-        rate_gbps: (!software).then(rate).flatten().filter(|rate| rate.is_rate()),
+        rate_gbps: rate.gbps,
+        rate_source: rate.source,
+        verbs_rate_gbps: rate.verbs_gbps,
         mtu: None,
-        netdev: netdev(tree, &device, number, &gids),
+        saturated: health::saturated(tree, &at),
+        unreadable_counters: health::unreadable(tree, &device, &at, about.driver),
+        netdev: below.netdev,
+        members: below.members,
         gids,
         traffic: None,
     }
@@ -128,10 +139,9 @@ fn traffic_class(text: &str) -> Option<u32> {
     text.lines().find_map(|line| line.trim().strip_prefix("Global tclass=")?.trim().parse().ok())
 }
 
-/// The interface behind a port of a device.
-pub(crate) fn netdev_of(tree: &Tree, device: &str, number: u8) -> Option<String> {
-    let at = format!("{CLASS}/{device}");
-    netdev(tree, &at, number, &gids(tree, &format!("{at}/ports/{number}")))
+/// The interfaces behind a port of a device.
+pub(crate) fn below(tree: &Tree, device: &str, number: u8) -> Below {
+    interface::below(tree, device, number, &gids(tree, &format!("{CLASS}/{device}/ports/{number}")))
 }
 
 fn gids(tree: &Tree, port: &str) -> Vec<Gid> {
@@ -149,24 +159,4 @@ fn gids(tree: &Tree, port: &str) -> Vec<Gid> {
         })
     });
     set.collect()
-}
-
-/// The interface behind a port: what its GIDs say, else what hangs on the same device with the port's number.
-fn netdev(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> Option<String> {
-    if let Some(named) = gids.iter().find_map(|gid| gid.netdev.clone()) {
-        return Some(named);
-    }
-    let names = tree.names(format!("{device}/device/net"));
-    let port_of = |name: &String| {
-        let file = |file: &str| tree.text(format!("sys/class/net/{name}/{file}"));
-        let number = file("dev_port").and_then(|text| text.parse::<u32>().ok()).filter(|port| *port > 0);
-        // Drivers older than `dev_port` put the number into `dev_id`, in hexadecimal.
-        let older = || u32::from_str_radix(file("dev_id")?.trim_start_matches("0x"), 16).ok();
-        number.or_else(older).unwrap_or(0) + 1
-    };
-    match names.as_slice() {
-        [only] => Some(only.clone()),
-        _ => names.iter().find(|name| port_of(name) == u32::from(number)).cloned(),
-    }
-    .or_else(|| tree.text(format!("{device}/parent")).filter(|text| !text.is_empty()))
 }

@@ -45,6 +45,7 @@ macro_rules! checks {
             pfc = "pfc",
             port_state = "port-state",
             qos_trust = "qos-trust",
+            saturated = "saturated-counters",
             software_device = "software-device",
             subnet_manager = "subnet-manager",
             verbs_library = "verbs-library",

@@ -2,7 +2,7 @@
 
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
-    facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
+    facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort},
     terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
     unit::{Bytes, GigabitsPerSecond},
 };
@@ -24,7 +24,7 @@ pub(crate) fn of_case(
     if cell.metric != TestMetric::Bandwidth || (inside && record.from_device == record.to_device) {
         return None;
     }
-    let (link, traffic) = described(record, from, to, cell, bidirectional)?;
+    let (link, traffic) = described(record, from, to, cell, (bidirectional, Some(cell.qps)))?;
     bandwidth(&link, &traffic)
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn of_nic(record: &LinkRecord, facts: &HostFacts, device: &str, cell:
         rate_gbps: port.and_then(|port| port.rate_gbps),
         ..record.clone()
     };
-    let (mut link, traffic) = described(&record, Some(facts), Some(facts), cell, false)?;
+    let (mut link, traffic) = described(&record, Some(facts), Some(facts), cell, (false, None))?;
     // Both ends of this link are the NIC itself: the slot of the one that does not count is left out.
     let counts_from = sends != traffic.op.pulls();
     *(if counts_from { &mut link.to_pcie } else { &mut link.from_pcie }) = None;
@@ -59,28 +59,44 @@ pub(crate) fn of_group(
     }
     // Data is cut into messages by the algorithm: packets are full, as in one long message.
     let stream = Cell { op: Op::Send, size: Bytes(STREAM), ..cell.clone() };
-    let (link, traffic) = described(record, from, to, &stream, false)?;
+    let (link, traffic) = described(record, from, to, &stream, (false, None))?;
     let port = bandwidth(&link, &traffic)?.gbps;
     let halving = Algorithm::HalvingDoubling.word();
     let ring = record.settings.get("algorithm").is_some_and(|algorithm| algorithm != halving);
     busbw(cell.op, Group { ranks, hosts, nics, ring }, port)
 }
 
+/// The mode of a bond that spreads the packets of one connection over all members.
+const STRIPED: &str = "balance-rr";
+
 /// A message long enough to have no edges, in bytes.
 pub(super) const STREAM: u64 = 1 << 30;
 
-/// The rate of a link in Gb/s and direction that nothing which passes its wire can exceed: that of its slower port.
-/// `None` where it is not known, where the bytes stay in one host, where the device is emulated, and where a port is in a
-/// bond, whose members add up in ways the port does not tell.
+/// The rate of a link in Gb/s and direction that nothing which passes its wire can exceed: that of its slower port, of a bond
+/// that of all members that carry traffic. `None` where it is not known, where the bytes stay in one host, where the device is
+/// emulated, and for a bond of unknown members.
 pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
-    let bonded = ends.iter().any(|end| end.interface.is_some_and(|interface| interface.bond.is_some()));
-    if inside || bonded || record.software || record.link_layer == LinkLayer::Loopback {
+    let bonded = |end: &LinkEnd<'_>| end.interface.is_some_and(|interface| interface.bond.is_some());
+    let unknown = ends.iter().any(|end| bonded(end) && end.corrected(None).is_none());
+    if inside || unknown || record.software || record.link_layer == LinkLayer::Loopback {
         return None;
     }
+    rate(record, ends, None).map(|rate| rate.0)
+}
+
+/// The rate of a link, with so many queue pairs or streams; `None` of them stands for as many as can be. What the
+/// record has is what the drivers reported when the link was opened; the facts know where that is not true.
+fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Option<GigabitsPerSecond> {
     let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from);
-    record.rate_gbps.or_else(speed).map(|rate| rate.0)
+    if record.software {
+        return speed();
+    }
+    if ends.iter().all(|end| end.corrected(streams).is_none()) {
+        return record.rate_gbps.or_else(speed);
+    }
+    least(ends.map(|end| end.corrected(streams).or_else(|| end.reported())))
 }
 
 /// Payload bytes over bytes on the wire of a recorded case, in the direction that is busier. `None` where the link has
@@ -92,23 +108,20 @@ pub(crate) fn wire_efficiency(
     cell: &Cell,
     bidirectional: bool,
 ) -> Option<f64> {
-    let (link, traffic) = described(record, from, to, cell, bidirectional)?;
+    let (link, traffic) = described(record, from, to, cell, (bidirectional, None))?;
     wire::efficiency(&link, &traffic)
 }
 
-/// A recorded case in the words of this module. `None` for an iWARP link whose interfaces are not known.
+/// A recorded case in the words of this module, with so many queue pairs or streams (see [`rate`]). `None` for an iWARP link whose interfaces are not known.
 fn described(
     record: &LinkRecord,
     from: Option<&HostFacts>,
     to: Option<&HostFacts>,
     cell: &Cell,
-    bidirectional: bool,
+    (bidirectional, streams): (bool, Option<u32>),
 ) -> Option<(Link, Traffic)> {
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
-    let speed = || {
-        least(ends.each_ref().map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from)
-    };
-    let rate_gbps = if record.software { speed() } else { record.rate_gbps.or_else(speed) };
+    let rate_gbps = rate(record, ends, streams);
     let interface_mtu = least(ends.each_ref().map(|end| end.interface.and_then(|found| found.mtu)));
     let mtu = match record.link_layer {
         LinkLayer::Iwarp => interface_mtu?,
@@ -139,6 +152,8 @@ pub(crate) struct LinkEnd<'a> {
     pub port: Option<&'a RdmaPort>,
     /// The network interface below, or the one that was named.
     pub interface: Option<&'a Interface>,
+    /// The host.
+    pub facts: Option<&'a HostFacts>,
 }
 
 impl<'a> LinkEnd<'a> {
@@ -153,19 +168,46 @@ impl<'a> LinkEnd<'a> {
         if let Some(device) = facts.rdma.iter().find(|device| device.name == base) {
             let port = device.ports.iter().find(|port| port.number == number);
             let below = port.and_then(|port| port.netdev.as_deref()).and_then(interface);
-            return Self { device: Some(device), port, interface: below };
+            return Self { device: Some(device), port, interface: below, facts: Some(facts) };
         }
         // The slot of a plain interface is known if an RDMA device sits on the same one.
         let on = |device: &&RdmaDevice| {
             !device.software && device.ports.iter().any(|port| port.netdev.as_deref() == Some(name))
         };
-        Self { device: facts.rdma.iter().find(on), port: None, interface: interface(name) }
+        Self { device: facts.rdma.iter().find(on), port: None, interface: interface(name), facts: Some(facts) }
     }
 
-    /// The slot it is in.
+    /// The slot it is in. No packet is longer than the function's MaxPayload, neither those that it sends nor those that it
+    /// receives (PCI Express Base Specification, Max_Payload_Size).
     pub(super) fn slot(self) -> Option<Pcie> {
-        let (gigatransfers, lanes) = self.device?.pcie?;
-        Some(Pcie { gigatransfers, lanes, max_payload: None })
+        let device = self.device?;
+        let (gigatransfers, lanes) = device.pcie?;
+        Some(Pcie { gigatransfers, lanes, max_payload: device.function.max_payload })
+    }
+
+    /// Its rate where the facts know better than the driver: the interface's speed for a driver that loses it, and of a
+    /// bond that of the members which so many queue pairs or streams can use, one member for each.
+    fn corrected(self, streams: Option<u32>) -> Option<GigabitsPerSecond> {
+        let members = match (self.port, self.interface) {
+            (Some(port), _) => match port.rate_source? {
+                RateSource::Driver => return None,
+                RateSource::Interface => return port.rate_gbps,
+                RateSource::Members => self.facts?.member_rates(port)?,
+            },
+            (None, Some(interface)) => interface.member_rates()?,
+            (None, None) => return None,
+        };
+        let spread = self.interface.is_some_and(|interface| interface.bond == Some(Bond::Master(STRIPED.to_owned())));
+        let used = streams.filter(|_| !spread).map_or(members.len(), |streams| streams as usize);
+        Some(GigabitsPerSecond(members.iter().take(used).map(|rate| rate.0).sum())).filter(|rate| rate.0 > 0.0)
+    }
+
+    /// Its rate as it is reported.
+    fn reported(self) -> Option<GigabitsPerSecond> {
+        match self.port {
+            Some(port) => port.rate_gbps,
+            None => self.interface?.speed_mbps.map(GigabitsPerSecond::from),
+        }
     }
 
     /// Whether the GID in use is an IPv6 address; an IPv4 address is mapped into ::ffff:0:0/96 (RFC 4291).

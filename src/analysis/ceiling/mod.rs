@@ -13,6 +13,8 @@
 //! Formulas, sources and worked numbers are in `docs/ceilings.md`.
 
 mod case;
+#[cfg(test)]
+mod corrected;
 mod group;
 mod nccl;
 mod pcie;
@@ -47,7 +49,7 @@ pub(super) struct Link {
     pub to_pcie: Option<Pcie>,
 }
 
-/// What is sent over a link. The number of queue pairs or streams does not move a ceiling and is not asked for.
+/// What is sent over a link. The number of queue pairs or streams moves the rate of a bond and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Traffic {
     /// The operation. A collective has no ceiling here, see [`busbw`].

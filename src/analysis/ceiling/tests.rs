@@ -22,7 +22,7 @@ fn traffic(op: Op, size: u64) -> Traffic {
     Traffic { op, service: Service::Rc, size, bidirectional: false }
 }
 
-fn close(value: f64, expected: f64, tolerance: f64) {
+pub(super) fn close(value: f64, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance, "{value} is not {expected} ± {tolerance}");
 }
 
@@ -191,7 +191,7 @@ fn collectives() {
     assert_eq!(busbw(Op::Write, group, 400.0), None);
 }
 
-fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gbps: Option<f64>) -> LinkRecord {
+pub(super) fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gbps: Option<f64>) -> LinkRecord {
     LinkRecord {
         transport,
         link_layer: layer,
@@ -205,7 +205,7 @@ fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gbps: Option<
     }
 }
 
-fn facts(hostname: &str, lanes: u32, gid: &str) -> HostFacts {
+pub(super) fn facts(hostname: &str, lanes: u32, gid: &str) -> HostFacts {
     HostFacts {
         hostname: hostname.into(),
         rdma: vec![RdmaDevice {
@@ -349,7 +349,7 @@ fn collectives_of_nccl_over_a_network() {
     assert_eq!(of_nccl(&sharp, &seats(&b), &cell), None);
 }
 
-fn cell() -> Cell {
+pub(super) fn cell() -> Cell {
     Cell {
         only: None,
         manner: None,

@@ -104,7 +104,7 @@ fn sample(made: Made) -> Sample {
         slices: vec![Bytes(BYTES); 20],
         ..Default::default()
     };
-    let counters = [("netdev/tx_bytes".to_owned(), made.seen)].into();
+    let counters = [("counters/port_xmit_data".to_owned(), made.seen / 4)].into();
     Sample {
         initiator,
         from_counters: if made.seen > 0 { counters } else { BTreeMap::new() },

@@ -4,7 +4,10 @@
 //! (InfiniBand Architecture Specification, volume 1, 9.7.5.1.2, coalesced acknowledgements). What shows it are the two
 //! ends' own counts.
 
+use std::collections::BTreeMap;
+
 use railgauge_model::journal::event::{Case, Sample};
+use railgauge_wire::drivers::of_member;
 
 use super::{Doubt, LOSS_ALLOWANCE, LOSS_TOLERANCE, WIRE_TOLERANCE};
 
@@ -27,6 +30,11 @@ pub(super) fn missing(case: &Case, sample: &Sample) -> Vec<Doubt> {
     let to = (&*case.flow.to.host, &sample.to_counters);
     let mut found = Vec::new();
     for ((sender, at_sender), (receiver, at_receiver)) in [(from, to), (to, from)] {
+        // What a device in a bond counts may be one port's.
+        let bond = |counters: &BTreeMap<String, u64>| counters.keys().any(|name| of_member(name).is_some());
+        if bond(at_sender) || bond(at_receiver) {
+            continue;
+        }
         let counted = COUNTS.iter().find_map(|&(left, came, tolerance)| {
             Some((*at_sender.get(left)?, *at_receiver.get(came)?, left, came, tolerance))
         });

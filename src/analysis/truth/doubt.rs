@@ -20,7 +20,7 @@ pub enum Doubt {
         /// The host.
         host: String,
         /// Name of the counter.
-        counter: &'static str,
+        counter: String,
         /// By how much it moved.
         times: u64,
         /// What it counts.
@@ -31,7 +31,7 @@ pub enum Doubt {
         /// The host.
         host: String,
         /// Name of the counter.
-        counter: &'static str,
+        counter: String,
         /// By how much it moved.
         times: u64,
         /// Packets that the sample took, about.
@@ -65,7 +65,7 @@ pub enum Doubt {
         /// The payload with its headers.
         with_headers: f64,
         /// Name of the counter.
-        counter: &'static str,
+        counter: String,
     },
     /// A NIC counted less than the payload.
     OtherWay {
@@ -78,7 +78,7 @@ pub enum Doubt {
         /// Payload of all flows.
         payload: f64,
         /// Name of the counter.
-        counter: &'static str,
+        counter: String,
     },
     /// A NIC was busy before the run sent anything.
     Busy {

@@ -1,5 +1,6 @@
 use railgauge_model::schedule::{Cell, Flow, Port};
 use railgauge_wire::{
+    facts::{RdmaDevice, RdmaPort},
     measure::Measurement,
     terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
     unit::{Bytes, GigabitsPerSecond},
@@ -71,7 +72,10 @@ fn the_payload_with_its_headers_is_clean() {
 
 #[test]
 fn a_second_flow_on_the_nic_is_seen() {
-    let found = judged(Op::Write, &[("netdev/tx_bytes", (1 << 30) + (1 << 28))], &[]);
+    let (case, sample) = (case(Op::Write), sample(&[("netdev/tx_bytes", (1 << 30) + (1 << 28))], &[]));
+    let link = LinkRecord { software: true, ..link() };
+    let found = doubts(&case, false, &link, (None, None), &sample, &alone(&case, &link, &sample));
+    let found: Vec<String> = found.iter().map(Doubt::to_string).collect();
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("gpu01: its NIC sent 1280.0 MiB for 1024.0 MiB of payload"), "{}", found[0]);
 }
@@ -130,4 +134,127 @@ fn packets_that_did_not_arrive_are_seen_without_any_retransmission() {
     };
     assert_eq!(port(9_850), Vec::<String>::new());
     assert_eq!(port(9_700).len(), 1);
+}
+
+/// A host whose device has this driver.
+fn host(driver: &str) -> HostFacts {
+    let port = RdmaPort { number: 1, netdev: Some("eth2".into()), ..RdmaPort::default() };
+    let device =
+        RdmaDevice { name: "mlx5_0".into(), driver: Some(driver.into()), ports: vec![port], ..RdmaDevice::default() };
+    HostFacts { rdma: vec![device], ..HostFacts::default() }
+}
+
+/// What is doubted and what is not checked of a write, at two hosts.
+fn looked_at(from: &HostFacts, to: &HostFacts, sample: &Sample) -> (Vec<String>, Vec<String>) {
+    let (case, link, ends) = (case(Op::Write), link(), (Some(from), Some(to)));
+    let loads = alone(&case, &link, sample);
+    let found = doubts(&case, false, &link, ends, sample, &loads);
+    let unchecked = uncounted(&case, false, &link, ends, sample, &loads);
+    (found.iter().map(Doubt::to_string).collect(), unchecked.iter().map(Uncounted::to_string).collect())
+}
+
+/// 1 GiB with its headers.
+const WHOLE: u64 = (1 << 30) + (1 << 30) / 50;
+const NOTHING: (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+
+#[test]
+fn each_driver_has_its_byte_counters() {
+    for (driver, sent, received, unit) in [
+        ("mlx5_core", "counters/port_xmit_data", "counters/port_rcv_data", 4),
+        ("bnxt_en", "hw_counters/tx_bytes", "hw_counters/rx_bytes", 1),
+        ("ionic", "hw_counters/tx_rdma_ucast_bytes", "hw_counters/rx_rdma_ucast_bytes", 1),
+        ("ice", "hw_counters/ip4OutOctets", "hw_counters/ip4InOctets", 1),
+        ("erdma", "hw_counters/hw_tx_bytes_cnt", "hw_counters/hw_rx_bytes_cnt", 1),
+    ] {
+        let host = host(driver);
+        // The interface leaves RDMA out.
+        let counted = sample(&[(sent, WHOLE / unit), ("netdev/tx_bytes", 4096)], &[(received, WHOLE / unit)]);
+        assert_eq!(looked_at(&host, &host, &counted), NOTHING, "{driver}");
+        let lost = sample(&[(sent, WHOLE / unit / 2)], &[(received, WHOLE / unit)]);
+        let (found, _) = looked_at(&host, &host, &lost);
+        assert!(
+            matches!(&found[..], [one] if one.contains("the bytes took another way") && one.contains(sent)),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn what_nobody_counts_is_not_checked_and_said() {
+    // The interface's bytes without RDMA: not that the payload took another way.
+    let hosts = (host("qede"), host("mlx5_core"));
+    let counted = sample(&[("netdev/tx_bytes", 4096)], &[("counters/port_rcv_data", WHOLE / 4)]);
+    let (found, unchecked) = looked_at(&hosts.0, &hosts.1, &counted);
+    assert_eq!(found, Vec::<String>::new());
+    let words = "gpu01: bytes on the wire of mlx5_0 (qede) not checked: it has no counter that is known to count RDMA; its \
+                 interface's may leave RDMA out";
+    assert_eq!(unchecked, [words]);
+    // A counter that is frozen.
+    let counted =
+        sample(&[("counters/port_xmit_data", 0), ("netdev/tx_bytes", 4096)], &[("counters/port_rcv_data", WHOLE / 4)]);
+    let (found, unchecked) = looked_at(&hosts.1, &hosts.1, &counted);
+    assert_eq!(found, Vec::<String>::new());
+    let words = "gpu01: bytes on the wire of mlx5_0 (mlx5_core) not checked: counters/port_xmit_data stood still while payload \
+                 passed: it is a counter that does not count";
+    assert_eq!(unchecked, [words]);
+    // The next best one counts.
+    let counted = sample(
+        &[("counters/port_xmit_data", 0), ("ethtool/tx_bytes_phy", WHOLE)],
+        &[("counters/port_rcv_data", WHOLE / 4)],
+    );
+    assert_eq!(looked_at(&hosts.1, &hosts.1, &counted), NOTHING);
+    // One that is there and cannot be read.
+    let mut broken = host("mlx5_core");
+    let said = [("counters/port_xmit_data".to_owned(), "Invalid argument".to_owned())];
+    broken.rdma[0].ports[0].unreadable_counters = said.into();
+    let counted = sample(&[("netdev/tx_bytes", 4096)], &[("counters/port_rcv_data", WHOLE / 4)]);
+    let (found, unchecked) = looked_at(&broken, &hosts.1, &counted);
+    assert_eq!(found, Vec::<String>::new());
+    assert!(unchecked[0].ends_with("counters/port_xmit_data cannot be read: Invalid argument"), "{unchecked:?}");
+}
+
+#[test]
+fn a_bond_is_the_sum_of_its_members_and_each_is_named() {
+    let mut bond = host("mlx5_core");
+    bond.rdma[0].ports[0].members = vec!["eth0".into(), "eth1".into()];
+    let (zero, one) = ("members/eth0/ethtool/tx_bytes_phy", "members/eth1/ethtool/tx_bytes_phy");
+    let received = [("members/eth0/ethtool/rx_bytes_phy", WHOLE / 2), ("members/eth1/ethtool/rx_bytes_phy", WHOLE / 2)];
+    // The device itself counts one port.
+    let halves = [("counters/port_xmit_data", WHOLE / 8), (zero, WHOLE / 2), (one, WHOLE / 2)];
+    assert_eq!(looked_at(&bond, &bond, &sample(&halves, &received)), NOTHING);
+    // One queue pair uses one member.
+    assert_eq!(looked_at(&bond, &bond, &sample(&[(zero, 0), (one, WHOLE)], &received)), NOTHING);
+    let (found, unchecked) = looked_at(&bond, &bond, &sample(&[(one, WHOLE)], &received));
+    assert_eq!(found, Vec::<String>::new());
+    assert!(unchecked[0].ends_with("physical ports of its bond could be read (eth0)"), "{unchecked:?}");
+    let bad = [
+        halves.as_slice(),
+        &[("members/eth1/netdev/carrier_down_count", 1), ("members/eth0/ethtool/rx_discards_phy", 4000)],
+    ]
+    .concat();
+    let (found, _) = looked_at(&bond, &bond, &sample(&bad, &received));
+    let [discards, down] = &found[..] else { panic!("{found:?}") };
+    assert!(discards.contains("members/eth0/ethtool/rx_discards_phy +4000"), "{discards}");
+    assert_eq!(down, "gpu01: the link went down (members/eth1/netdev/carrier_down_count +1)");
+}
+
+#[test]
+fn losses_of_every_driver_are_seen() {
+    for name in [
+        "hw_counters/to_retransmits",
+        "hw_counters/seq_err_naks_rcvd",
+        "hw_counters/rnr_naks_rcvd",
+        "hw_counters/oos_drop_count",
+        "hw_counters/RetransSegs",
+        "hw_counters/ip4InDiscards",
+        "hw_counters/tx_rdma_ack_timeout",
+        "hw_counters/retrans_pkts",
+    ] {
+        let found = judged(Op::Write, &[(name, 2622)], &[]);
+        assert!(matches!(&found[..], [one] if one.starts_with("gpu01: ") && one.contains(name)), "{name}: {found:?}");
+    }
+    for name in ["hw_counters/max_retry_exceeded", "hw_counters/req_tx_retry_excd_err"] {
+        let found = judged(Op::Write, &[(name, 1)], &[]);
+        assert_eq!(found, [format!("gpu01: a transport retry limit was reached ({name} +1)")]);
+    }
 }

@@ -1,11 +1,16 @@
 //! Access control between GPUs and NICs.
 
-use railgauge_wire::remedy;
+use railgauge_wire::{
+    facts::{Bridge, Gpu},
+    remedy,
+};
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, at_address};
+use std::collections::BTreeMap;
+
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_address};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "ACS Control of every bridge above a NIC (configuration space, root only)",
+    reads: "ACS Control of every bridge between a NIC and the GPUs nearest to it (configuration space, root only)",
     meaning: "switches send traffic between GPU and NIC through the processor: GPUDirect loses most of its bandwidth",
     source: "PCI Express Base Specification, Access Control Services; NCCL user guide, troubleshooting, PCI Access Control Services",
     spoils: Spoils::GpuMemory,
@@ -26,11 +31,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     let mut found = Vec::new();
     for port in scene.devices().filter(|port| !port.facts.gpus.is_empty()) {
-        for bridge in &port.device.function.bridges {
+        for bridge in between(&port) {
             let redirects = bridge.acs.iter().flatten().any(|service| REDIRECTING.contains(&service.as_str()));
             if redirects {
                 let what = format!(
-                    "ACS redirects on the bridge {} above it ({})",
+                    "ACS redirects on the bridge {} between it and the GPUs ({})",
                     bridge.pci,
                     bridge.acs.as_ref().map(|on| on.join(", ")).unwrap_or_default()
                 );
@@ -40,4 +45,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// The bridges that traffic between a NIC and the GPUs nearest to it passes: those that are not above both. Where no GPU shares
+/// a bridge with it, the way leads through both root ports; where the bridges above the GPUs are not known, any of the NIC's may
+/// be on it.
+fn between<'a>(port: &Port<'a>) -> Vec<&'a Bridge> {
+    let own = &port.device.function.bridges;
+    let shared = |gpu: &Gpu| own.iter().zip(&gpu.function.bridges).take_while(|(a, b)| a.pci == b.pci).count();
+    let nearest = port.facts.gpus.iter().map(shared).max().unwrap_or(0);
+    let gpus = port.facts.gpus.iter().filter(|gpu| nearest > 0 && shared(gpu) == nearest);
+    let theirs = gpus.flat_map(|gpu| gpu.function.bridges.iter().skip(nearest));
+    let all: BTreeMap<&str, &Bridge> =
+        own.iter().skip(nearest).chain(theirs).map(|bridge| (bridge.pci.as_str(), bridge)).collect();
+    all.into_values().collect()
 }

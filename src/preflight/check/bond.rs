@@ -1,10 +1,13 @@
 //! Ports behind a bond.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::{facts::Bond, remedy};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
+use railgauge_wire::{
+    facts::{Bond, BondMember},
+    remedy,
+};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "/sys/class/net/*/bonding, /sys/class/net/*/master",
+    reads: "/sys/class/net/*/bonding, bonding_slave and master",
     meaning: "a hash decides which physical port a flow uses: two flows may share one port while the other is idle",
     source: "kernel Documentation/networking/bonding.rst",
     spoils: Spoils::Bandwidth,
@@ -13,14 +16,40 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
+/// The mode in which one member carries everything and the others wait.
+const ONE_AT_A_TIME: &str = "active-backup";
+
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let bonded = scene.ports().filter_map(|port| {
-        let words = match port.interface?.bond.as_ref()? {
-            Bond::Member(master) => format!("its interface is a member of {master}"),
-            Bond::Master(mode) => format!("its interface is a bond ({mode})"),
-        };
-        let remedy = remedy::SEVERAL_QUEUE_PAIRS;
-        Some(Found::host(Severity::Notice, port.host, words, remedy).device(port.name()))
-    });
-    bonded.collect()
+    scene.ports().flat_map(|port| of_port(&port)).collect()
+}
+
+fn of_port(port: &Port<'_>) -> Vec<Found> {
+    let Some(interface) = port.interface else { return Vec::new() };
+    let notice = |words| port.found(Severity::Notice, words, remedy::SEVERAL_QUEUE_PAIRS);
+    match &interface.bond {
+        None => Vec::new(),
+        Some(Bond::Member(master)) => vec![notice(format!("its interface is a member of {master}"))],
+        Some(Bond::Master(mode)) => {
+            let name = &interface.name;
+            let members: Vec<&str> = interface.members.iter().map(|member| member.name.as_str()).collect();
+            let all = if members.is_empty() { String::new() } else { format!(": {}", members.join(", ")) };
+            let mut found = vec![notice(format!("its interface is a bond ({mode}{all})"))];
+            let carrying = interface.members.iter().filter(|member| member.carries()).count();
+            let idle = |member: &&BondMember| !member.is_up() || (!member.carries() && mode != ONE_AT_A_TIME);
+            found.extend(interface.members.iter().filter(idle).map(|member| {
+                let state = match (member.is_up(), &member.link) {
+                    (false, Some(link)) => link.as_str(),
+                    _ => "not used by it",
+                };
+                let of = members.len();
+                let what =
+                    format!("{} of {name} ({mode}) is {state}: {carrying} of {of} members carry traffic", member.name);
+                let remedy = remedy::PORT_UP.with([("interface", &*member.name)]);
+                port.found(Severity::Warning, what, remedy).meaning(
+                    "the bond has the bandwidth of the members that are left, and nothing takes over if they fail",
+                )
+            }));
+            found
+        }
+    }
 }

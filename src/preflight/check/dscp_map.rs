@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let classes: BTreeSet<u8> = scene.plan.tests.iter().filter_map(|test| test.knobs.traffic_class).collect();
     let mut found = Vec::new();
-    for port in scene.ports().filter(|port| port.is_roce() && port.is_hardware()) {
+    for port in scene.wires().filter(|port| port.is_roce() && port.is_hardware()) {
         let Some(dcb) = port.interface.and_then(|interface| interface.dcb.as_ref()) else { continue };
         let Some(first) = dcb.pfc.first() else { continue };
         let interface = port.interface.map_or("INTERFACE", |interface| &interface.name);
@@ -39,7 +39,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let what = format!("traffic class {class} is DSCP {code}, {what}; PFC is on for priority {lossless}");
             let values = [("interface", interface), ("dscp", &code.to_string()), ("priority", &first.to_string())];
             let remedy = remedy::MAP_DSCP.with(values);
-            found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+            found.push(port.found(Severity::Warning, what, remedy));
         }
     }
     found

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    for port in scene.ports().filter(|port| port.is_roce() && port.is_hardware()) {
+    for port in scene.wires().filter(|port| port.is_roce() && port.is_hardware()) {
         let Some(interface) = port.interface else { continue };
         let Some((ecn, dcb)) = interface.ecn.as_ref().zip(interface.dcb.as_ref()) else { continue };
         for (point, file, on) in [("notification", "roce_np", &ecn.notifies), ("reaction", "roce_rp", &ecn.reacts)] {
@@ -30,7 +30,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let what = format!("ECN {point} is off for priority {priority}, which has PFC");
                 let values = [("interface", &*interface.name), ("file", file), ("priority", &priority.to_string())];
                 let remedy = remedy::ECN_ON.with(values);
-                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+                found.push(port.found(Severity::Warning, what, remedy));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "/sys/class/infiniband/*/ports/*/rate",
+    reads: "/sys/class/infiniband/*/ports/*/rate; the interface's speed for drivers that lose it, and of the members of a bond",
     meaning: "the link trained with fewer lanes or at a lower speed, which limits bandwidth on this rail",
     source: "kernel Documentation/ABI/stable/sysfs-class-infiniband",
     spoils: Spoils::Bandwidth,
@@ -16,15 +16,22 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let wanted = scene.wanted().link_rate_gbps;
-    let usual = Usual::of(wanted, scene.ports().filter_map(|port| port.port.rate_gbps));
+    let rates = || scene.ports().filter_map(|port| Some((port, port.port.rate_gbps?)));
+    let usual = Usual::of(wanted, rates().map(|(_, rate)| rate));
     let Some(usual) = usual else { return Vec::new() };
     let mut found = Vec::new();
     for port in scene.ports() {
         let say = |what, severity| Found::host(severity, port.host, what, remedy::LOOK_AT_CABLE).device(port.name());
         match port.port.rate_gbps {
             Some(rate) if rate < usual.value => {
-                let what = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
-                found.push(say(what, usual.severity(Severity::Warning)));
+                let other = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
+                // A rail of storage or of another network is as slow everywhere.
+                if !usual.wanted && fellows(&port, rates()) == Some(rate) {
+                    let what = format!("{other} and this one the same on every host");
+                    found.push(say(what, Severity::Notice));
+                } else {
+                    found.push(say(other, usual.severity(Severity::Warning)));
+                }
             }
             None if usual.wanted && port.is_hardware() => {
                 found.push(unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).device(port.name()));

@@ -5,7 +5,7 @@ use railgauge_wire::{facts::LIMITS, unit::Bytes};
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
-use railgauge_wire::terms::Transport;
+use railgauge_wire::terms::{Op, TestMetric, Transport};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/self/limits of the agent; the limit does not apply with CAP_IPC_LOCK (root)",
@@ -20,11 +20,15 @@ pub(super) const RULE: Rule = Rule {
 /// What queues and their doorbells take.
 const QUEUES: Bytes = Bytes::from_mib(1);
 
-/// Registered memory is locked memory: two buffers for each queue pair, and what queues need.
+/// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice
+/// where the latency of writes is wanted and relaxed ordering is asked for: the byte that is polled needs a key that keeps the
+/// order.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let largest = |test: &Test| {
         let size = test.sizes.iter().max().copied().unwrap_or_default();
-        size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2)
+        let polled = test.op == Op::Write && test.metric == TestMetric::Latency;
+        let keys = if polled && test.knobs.relaxed_ordering == Some(true) { 2 } else { 1 };
+        size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2 * keys)
     };
     let verbs = scene.plan.tests.iter().filter(|test| test.transport == Transport::Verbs);
     let Some(largest) = verbs.map(largest).max() else { return Vec::new() };

@@ -118,6 +118,16 @@ fn unread(host: &str, what: &str, wanted: &str) -> Found {
     Found::host(Severity::Warning, host, what, remedy::READ_AS_ROOT).meaning(UNKNOWN).unread()
 }
 
+/// The value that all ports of this name have, of two hosts at least: what the cluster is built like, and no fault of one host.
+fn fellows<'a, T: PartialEq>(port: &Port<'_>, all: impl Iterator<Item = (Port<'a>, T)>) -> Option<T> {
+    let of_name = |other: &Port<'_>| {
+        (&other.device.name, other.port.number, other.member) == (&port.device.name, port.port.number, port.member)
+    };
+    let mut values = all.filter(|(other, _)| of_name(other)).map(|(_, value)| value);
+    let (first, second) = (values.next()?, values.next()?);
+    (first == second && values.all(|value| value == first)).then_some(first)
+}
+
 /// A remedy about the interface of a port, with these values beside it.
 fn of_interface(remedy: Entry, port: &Port<'_>, beside: &[(&'static str, &str)]) -> Remedy {
     let interface = port.interface.map(|interface| ("interface", &*interface.name));

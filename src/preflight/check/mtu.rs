@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
@@ -18,8 +18,11 @@ pub(super) const RULE: Rule = Rule {
 /// smaller of both ends.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let wanted = scene.wanted().mtu;
-    let interfaces = || scene.ports().filter_map(|port| Some((port, port.interface?)));
-    let usual = Usual::of(wanted, interfaces().filter_map(|(_, interface)| interface.mtu));
+    // The MTU of IPoIB is nothing to verbs.
+    let matters = |port: &Port<'_>| wanted.is_some() || !port.is_infiniband();
+    let interfaces = || scene.wires().filter(matters).filter_map(|port| Some((port, port.interface?)));
+    let mtus = || interfaces().filter_map(|(port, interface)| Some((port, interface.mtu?)));
+    let usual = Usual::of(wanted, mtus().map(|(_, mtu)| mtu));
     let mut found = Vec::new();
     for (port, interface) in interfaces() {
         let name = &interface.name;
@@ -27,15 +30,17 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(mtu), Some(usual)) if mtu != usual.value => {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
-                let mtu = usual.value.to_string();
-                let remedy = remedy::MTU.with([("interface", name), ("mtu", &mtu)]);
-                found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
+                let remedy = remedy::MTU.with([("interface", name), ("mtu", &usual.value.to_string())]);
+                // A rail of storage or of another network is the same everywhere.
+                let elsewhere = !usual.wanted && fellows(&port, mtus()) == Some(mtu);
+                let severity = if elsewhere { Severity::Notice } else { usual.severity(Severity::Warning) };
+                let what = if elsewhere { format!("{what} and this one the same on every host") } else { what };
+                found.push(port.found(severity, what, remedy));
             }
             (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {
                 let active = port.port.mtu.unwrap_or(0);
                 let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
-                let remedy = remedy::RETRAIN_MTU;
-                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+                found.push(port.found(Severity::Warning, what, remedy::RETRAIN_MTU));
             }
             (None, Some(usual)) if usual.wanted => {
                 found.push(unread(port.host, "the MTU", &usual.value.to_string()).device(port.name()));

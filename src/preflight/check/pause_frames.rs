@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let ports = || scene.ports().filter(|port| port.is_roce() && port.is_hardware());
+    let ports = || scene.wires().filter(|port| port.is_roce() && port.is_hardware());
     let of = |port: &Port<'_>| port.interface?.pause.map(|pause| (pause.receive, pause.send));
     let usual = Usual::of(None, ports().filter_map(|port| of(&port)));
     let mut found = Vec::new();
@@ -25,7 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if pfc && pause != (false, false) {
             let what = format!("pause frames are {} although PFC is on", shown(&pause));
             let remedy = of_interface(remedy::PAUSE_OFF, &port, &[]);
-            found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+            found.push(port.found(Severity::Warning, what, remedy));
         } else if let Some(usual) = usual.as_ref().filter(|usual| usual.value != pause) {
             let what = format!("pause frames are {}, {}", shown(&pause), usual.words(|pause| shown(pause).to_owned()));
             let word = |on| if on { "on" } else { "off" };
@@ -34,7 +34,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 &port,
                 &[("rx", word(usual.value.0)), ("tx", word(usual.value.1))],
             );
-            found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+            found.push(port.found(Severity::Warning, what, remedy));
         }
     }
     found

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
 const SWITCHES: [&str; 8] = ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"];
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let ports = || scene.ports().filter(|port| port.is_roce() && port.is_hardware());
+    let ports = || scene.wires().filter(|port| port.is_roce() && port.is_hardware());
     let of = |port: &Port<'_>| port.interface?.dcb.as_ref().map(|dcb| dcb.pfc.clone());
     let wanted = scene.wanted().pfc_priority.clone();
     let usual = Usual::of(wanted, ports().filter_map(|port| of(&port)));
@@ -34,13 +34,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let switches: Vec<String> = (0..8).map(on).collect();
                 let values: Vec<_> = SWITCHES.into_iter().zip(switches.iter().map(String::as_str)).collect();
                 let remedy = of_interface(remedy::PFC_LIKE_OTHERS, &port, &values);
-                found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
+                found.push(port.found(usual.severity(Severity::Warning), what, remedy));
             }
             (Some(on), _) if on.is_empty() && !has_pause(&port) => {
                 let meaning = "RoCE on a lossy port depends on ECN alone; loss costs whole windows";
                 let remedy = remedy::FLOW_CONTROL;
                 let what = "neither PFC nor pause frames are on";
-                found.push(Found::host(Severity::Notice, port.host, what, remedy).device(port.name()).meaning(meaning));
+                found.push(port.found(Severity::Notice, what, remedy).meaning(meaning));
             }
             (None, Some(usual)) if usual.wanted => {
                 found.push(unread(port.host, "PFC", &shown(&usual.value)).device(port.name()));

@@ -16,9 +16,16 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    for port in scene.ports() {
+    let used = scene.ports().map(|port| (port, true));
+    for (port, used) in used.chain(scene.unused().map(|port| (port, false))) {
         let Some(state) = port.port.state.as_deref().filter(|state| *state != "ACTIVE") else { continue };
         let physical = port.port.physical.as_deref().map(|p| format!(", physically {p}")).unwrap_or_default();
+        if !used {
+            let what = format!("the port is {state}{physical}, as on most hosts: no test uses it");
+            let found_here = Found::host(Severity::Notice, port.host, what, remedy::MEANT).device(port.name());
+            found.push(found_here.meaning("nothing, if nobody meant to use it: the plan names no `devices`, and the run takes those that are active"));
+            continue;
+        }
         let remedy = match port.interface {
             Some(_) => of_interface(remedy::PORT_UP, &port, &[]),
             None => remedy::PORT_UP_INFINIBAND.into(),

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let ports = || scene.ports().filter(|port| port.is_roce() && port.is_hardware());
+    let ports = || scene.wires().filter(|port| port.is_roce() && port.is_hardware());
     let of = |port: &Port<'_>| port.interface?.trust.clone();
     let usual = Usual::of(scene.wanted().trust.clone(), ports().filter_map(|port| of(&port)));
     let mut found = Vec::new();
@@ -29,12 +29,12 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(trust), Some(usual)) if trust != usual.value => {
                 let what = format!("packets are classified by {trust}, {}", usual.words(Clone::clone));
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", &usual.value)]);
-                found.push(Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(port.name()));
+                found.push(port.found(usual.severity(Severity::Warning), what, remedy));
             }
             (Some(trust), _) if trust == "pcp" && mapped => {
                 let what = "packets are classified by pcp although DSCPs are mapped to priorities with PFC";
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", "dscp")]);
-                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(port.name()));
+                found.push(port.found(Severity::Warning, what, remedy));
             }
             (None, Some(usual)) if usual.wanted => {
                 found.push(unread(port.host, "the field it trusts", &usual.value).device(port.name()));

@@ -13,9 +13,10 @@ use crate::preflight::{
 pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> Option<String> {
     let facts = cluster.facts.get(host)?;
     let check = CHECKS.iter().find(|known| known.name == check)?;
-    let ports: Vec<Port<'_>> = ports_of_plan(plan, host, facts);
+    let ports: Vec<Port<'_>> = ports_of_plan(plan, host, facts, cluster);
     let untold = |what: &str| format!("the host does not report {what}");
-    let seen: Vec<Port<'_>> = ports.iter().copied().filter(|port| looks_at(check.rule.subject, port)).collect();
+    let looked = ports.iter().copied().filter(|port| looks_at(check.rule.subject, port));
+    let seen: Vec<Port<'_>> = looked.flat_map(Port::wires).collect();
     let unread = check.rule.needs.iter().find_map(|need| match need {
         Need::Host(known, what) => (!known(facts)).then(|| untold(what)),
         Need::Port(known, what) => seen.iter().any(|port| !known(port)).then(|| untold(what)),

@@ -47,7 +47,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             if facts.rdma.is_empty() {
                 return vec![interfaces(name, facts, &tcp(name), wanted)];
             }
-            of_ports(plan, name, facts, |port| match port.interface.map(|interface| interface.mtu) {
+            of_wires((plan, cluster), name, facts, |port| match port.interface.map(|interface| interface.mtu) {
                 Some(Some(mtu)) => (mtu.to_string(), equal(&mtu, &wanted)),
                 Some(None) => unread("not reported by the interface"),
                 None => unread("no interface behind the port"),
@@ -60,12 +60,12 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             Some(rate) => (format!("{rate} Gb/s"), met(rate.0 >= wanted.0 * (1.0 - RATE_TOLERANCE))),
             None => unread("not reported by the port"),
         };
-        let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
+        let read = move |name: &str, facts: &HostFacts| of_ports((plan, cluster), name, facts, of);
         want("link_rate", format!("{wanted} Gb/s"), "link-rate", Box::new(read));
     }
     if let Some(wanted) = *rdma_ports {
         let read = move |name: &str, facts: &HostFacts| {
-            let count = ports_of_plan(plan, name, facts).len();
+            let count = ports_of_plan(plan, name, facts, cluster).len();
             vec![whole(name, count.to_string(), equal(&count, &wanted))]
         };
         want("rdma_ports", wanted.to_string(), "device-count", Box::new(read));
@@ -83,7 +83,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             None if port.is_roce() => unread("not reported by the driver"),
             None => unread("not a RoCE port"),
         };
-        let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
+        let read = move |name: &str, facts: &HostFacts| of_wires((plan, cluster), name, facts, of);
         want("pfc_priority", listed(wanted), "pfc", Box::new(read));
     }
     if let Some(wanted) = trust {
@@ -92,7 +92,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             None if port.is_roce() => unread("not reported by the driver"),
             None => unread("not a RoCE port"),
         };
-        let read = move |name: &str, facts: &HostFacts| of_ports(plan, name, facts, of);
+        let read = move |name: &str, facts: &HostFacts| of_wires((plan, cluster), name, facts, of);
         want("trust", wanted.clone(), "qos-trust", Box::new(read));
     }
     if let Some(wanted) = *max_read_request {
@@ -100,7 +100,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             Some(bytes) => (format!("{bytes} B"), met(bytes >= wanted)),
             None => unread("only root can read it, and an emulated device has none"),
         };
-        let read = move |name: &str, facts: &HostFacts| of_devices(plan, name, facts, of);
+        let read = move |name: &str, facts: &HostFacts| of_devices((plan, cluster), name, facts, of);
         want("max_read_request", format!("{wanted} B"), "max-read-request", Box::new(read));
     }
     for (selector, version) in firmware {
@@ -151,7 +151,7 @@ pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requiremen
             Some(mode) => (mode.to_owned(), met(mode == wanted)),
             None => unread("not reported by the host"),
         };
-        let read = move |name: &str, facts: &HostFacts| of_devices(plan, name, facts, of);
+        let read = move |name: &str, facts: &HostFacts| of_devices((plan, cluster), name, facts, of);
         want("iommu", wanted.clone(), "iommu", Box::new(read));
     }
     all
@@ -182,20 +182,55 @@ fn without(host: &str) -> Vec<Holding> {
     vec![whole(host, "no RDMA port".to_owned(), Held::Unmet)]
 }
 
-/// Every port that the plan can use.
-fn of_ports(plan: &Plan, host: &str, facts: &HostFacts, of: impl Fn(&Port<'_>) -> (String, Held)) -> Vec<Holding> {
+/// The plan, and the hosts among which a port is one of its.
+type Within<'a> = (&'a Plan, &'a Cluster);
+
+/// Every port that a run of the plan uses.
+fn of_ports(
+    within: Within<'_>,
+    host: &str,
+    facts: &HostFacts,
+    of: impl Fn(&Port<'_>) -> (String, Held),
+) -> Vec<Holding> {
+    of_each(within, host, facts, |port| vec![port], of)
+}
+
+/// Every physical port of those: the members of a bond, else the ports themselves.
+fn of_wires(
+    within: Within<'_>,
+    host: &str,
+    facts: &HostFacts,
+    of: impl Fn(&Port<'_>) -> (String, Held),
+) -> Vec<Holding> {
+    of_each(within, host, facts, Port::wires, of)
+}
+
+fn of_each<'a>(
+    (plan, cluster): Within<'_>,
+    host: &'a str,
+    facts: &'a HostFacts,
+    parts: impl Fn(Port<'a>) -> Vec<Port<'a>>,
+    of: impl Fn(&Port<'_>) -> (String, Held),
+) -> Vec<Holding> {
     let one = |port: Port<'_>| {
         let (seen, state) = of(&port);
+        let seen = port.told(seen);
         Holding { host: host.to_owned(), device: Some(port.name()), seen, state, silent: false }
     };
-    let all: Vec<Holding> = ports_of_plan(plan, host, facts).into_iter().map(one).collect();
+    let ports = ports_of_plan(plan, host, facts, cluster).into_iter();
+    let all: Vec<Holding> = ports.flat_map(parts).map(one).collect();
     if all.is_empty() { without(host) } else { all }
 }
 
 /// The first port of every device that the plan can use.
-fn of_devices(plan: &Plan, host: &str, facts: &HostFacts, of: impl Fn(&Port<'_>) -> (String, Held)) -> Vec<Holding> {
+fn of_devices(
+    (plan, cluster): Within<'_>,
+    host: &str,
+    facts: &HostFacts,
+    of: impl Fn(&Port<'_>) -> (String, Held),
+) -> Vec<Holding> {
     let mut known: BTreeSet<&str> = BTreeSet::new();
-    let ports = ports_of_plan(plan, host, facts);
+    let ports = ports_of_plan(plan, host, facts, cluster);
     let one = |port: &Port<'_>| {
         let (seen, state) = of(port);
         Holding { host: host.to_owned(), device: Some(port.device.name.clone()), seen, state, silent: false }
@@ -269,7 +304,7 @@ fn firmware_of(
 ) -> Vec<Holding> {
     let wanted = &plan.preflight.wanted.firmware;
     let mut known: BTreeSet<&str> = BTreeSet::new();
-    let ports = ports_of_plan(plan, host, facts);
+    let ports = ports_of_plan(plan, host, facts, cluster);
     let first: Vec<&Port<'_>> = ports.iter().filter(|port| known.insert(&port.device.name)).collect();
     let of_entry = first.iter().filter(|port| selected(port, wanted) == Some(selector));
     let one = |port: &&Port<'_>| {
@@ -288,7 +323,7 @@ fn firmware_of(
     }
     let none_of_its_own = first.iter().all(|port| selected(port, wanted).is_none());
     let anywhere = cluster.facts.iter().any(|(name, facts)| {
-        ports_of_plan(plan, name, facts).iter().any(|port| selected(port, wanted) == Some(selector))
+        ports_of_plan(plan, name, facts, cluster).iter().any(|port| selected(port, wanted) == Some(selector))
     });
     if none_of_its_own || !anywhere {
         vec![nothing(host, &format!("no device here has the name, board or driver {selector}"))]

@@ -216,7 +216,7 @@ fn facts_of(host: &HostFacts) -> Vec<(String, String)> {
         ("PCIe link", device(|d| d.pcie.map(|(speed, width)| format!("{speed} GT/s x{width}")))),
         ("link layer", port(|p| p.link_layer.clone())),
         ("port state", port(|p| p.state.clone())),
-        ("port rate", port(|p| p.rate_gbps.map(|rate| format!("{rate} Gb/s")))),
+        ("port rate", port(rate)),
         ("RDMA MTU", port(|p| p.mtu.map(|mtu| mtu.to_string()))),
     ]);
     let facts = facts.into_iter().filter_map(|(fact, value)| Some((fact.to_owned(), value?)));
@@ -298,13 +298,22 @@ fn device(device: &RdmaDevice) -> Vec<String> {
         let name = if several { format!("{}:{}", device.name, port.number) } else { device.name.clone() };
         let words = shared.clone().into_iter().chain([
             port.link_layer.clone(),
-            port.rate_gbps.map(|rate| format!("{rate} Gb/s")),
+            rate(port),
             port.mtu.map(|mtu| format!("MTU {mtu}")),
             port.state.clone(),
         ]);
         format!("{name}: {}", join(words))
     };
     device.ports.iter().map(port).collect()
+}
+
+/// The rate that is reckoned with, and the driver's where that is another one.
+fn rate(port: &RdmaPort) -> Option<String> {
+    let other = port.verbs_rate_gbps.filter(|said| port.rate_gbps != Some(*said));
+    match (port.rate_gbps, port.rate_source.zip(other)) {
+        (Some(rate), Some((source, said))) => Some(format!("{rate} Gb/s ({}; it reports {said})", source.why())),
+        (rate, _) => rate.map(|rate| format!("{rate} Gb/s")),
+    }
 }
 
 /// `GPU 0: NVIDIA H200, driver 580.95.05, CUDA 13.0, PCIe gen 5 x16`.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use railgauge_wire::{
+    drivers::{counts_bytes, of_member},
     message::{Answer, Ask},
     terms::LinkLayer,
 };
@@ -67,12 +68,14 @@ async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
     }
 }
 
-/// What was counted in between, zeros and per-queue statistics left out.
+/// What was counted in between, zeros and per-queue statistics left out. The zeros of byte counters stay: while payload passes,
+/// they tell that the counter does not count.
 pub(crate) fn difference(before: &Counters, after: &Counters) -> Counters {
     let moved = |(name, now): (&String, &u64)| {
         let then = *before.get(name)?;
         let delta = since(then, *now)?;
-        (delta > 0 && !per_queue(name)).then(|| (name.clone(), delta))
+        let plain = of_member(name).map_or(name.as_str(), |(_, plain)| plain);
+        ((delta > 0 || counts_bytes(plain)) && !per_queue(plain)).then(|| (name.clone(), delta))
     };
     after.iter().filter_map(moved).collect()
 }
@@ -112,8 +115,21 @@ mod tests {
     }
 
     #[test]
+    fn byte_counters_that_stand_still_are_kept() {
+        let still =
+            [("counters/port_xmit_data", 7), ("members/eth1/ethtool/tx_bytes_phy", 9), ("netdev/tx_packets", 4)];
+        let found = difference(&counters(&still), &counters(&still));
+        assert_eq!(found, counters(&[("counters/port_xmit_data", 0), ("members/eth1/ethtool/tx_bytes_phy", 0)]));
+    }
+
+    #[test]
     fn queues_are_left_out_and_priorities_kept() {
         assert!(per_queue("ethtool/rx12_packets") && per_queue("ethtool/tx_queue_0_bytes"));
+        let queue = [("members/eth1/ethtool/rx12_packets", 0)];
+        assert_eq!(
+            difference(&counters(&queue), &counters(&[("members/eth1/ethtool/rx12_packets", 5)])),
+            Counters::new()
+        );
         assert!(!per_queue("ethtool/rx_prio3_pause") && !per_queue("hw_counters/rx0"));
     }
 }

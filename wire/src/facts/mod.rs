@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 
 pub use gpu::{Gpu, GpuDistance, MemoryFaults, POWER_CAP};
 pub use machine::{Cpu, HugePages, Load, Surroundings, Traffic, Xid};
-pub use network::{Bond, Dcb, Ecn, Interface, Pause};
+pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Pause};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
-pub use rdma::{Gid, RdmaDevice, RdmaPort};
+pub use rdma::{Gid, RateSource, RdmaDevice, RdmaPort};
 
-use crate::unit::Bytes;
+use crate::unit::{Bytes, GigabitsPerSecond};
 
 /// Kernel modules that agents look for: those that some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
 pub const MODULES: [&str; 22] = [
@@ -115,6 +115,17 @@ impl HostFacts {
     /// The network interface of this name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.name == name)
+    }
+
+    /// Speeds of the members of a port's bond that carry traffic, the fastest first; `None` for a port of no bond,
+    /// and where a speed is not known. One queue pair uses one of them.
+    pub fn member_rates(&self, port: &RdmaPort) -> Option<Vec<GigabitsPerSecond>> {
+        if port.members.is_empty() {
+            return None;
+        }
+        let bond = self.interface(port.netdev.as_deref()?)?;
+        let carrying = bond.members.iter().filter(|member| port.members.contains(&member.name) && member.carries());
+        network::rates(carrying)
     }
 
     /// Whether CUDA's numbers of the GPUs are known: the driver told them, or nothing hides or reorders GPUs.

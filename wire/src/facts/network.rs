@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Traffic;
-use crate::unit::MegabitsPerSecond;
+use crate::unit::{GigabitsPerSecond, MegabitsPerSecond};
 
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Interface {
     pub networks: Vec<String>,
     /// Interface it is bonded into, or its own mode if it is a bond.
     pub bond: Option<Bond>,
+    /// Its members, if it is a bond.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<BondMember>,
     /// Name and version of its driver.
     pub driver: Option<(String, String)>,
     /// Global pause frames.
@@ -39,6 +42,23 @@ pub struct Interface {
     pub traffic: Option<Traffic>,
 }
 
+impl Interface {
+    /// Speeds of the members that carry traffic, the fastest first; `None` for an interface that is no bond, and
+    /// where a speed is not known. One connection uses one of them, but for `balance-rr`.
+    pub fn member_rates(&self) -> Option<Vec<GigabitsPerSecond>> {
+        let carrying = self.members.iter().filter(|member| member.carries());
+        rates(carrying).filter(|_| !self.members.is_empty())
+    }
+}
+
+/// Speeds of members of a bond, the fastest first; `None` where one is not known.
+pub(super) fn rates<'a>(members: impl Iterator<Item = &'a BondMember>) -> Option<Vec<GigabitsPerSecond>> {
+    let mut rates: Vec<_> =
+        members.map(|member| Some(GigabitsPerSecond::from(member.speed_mbps?))).collect::<Option<_>>()?;
+    rates.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Some(rates)
+}
+
 /// An interface's part in a bond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -47,6 +67,32 @@ pub enum Bond {
     Member(String),
     /// It is a bond of this mode.
     Master(String),
+}
+
+/// A member of a bond (kernel Documentation/networking/bonding.rst, and drivers/net/bonding/bond_sysfs_slave.c).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BondMember {
+    /// Name of its interface.
+    pub name: String,
+    /// Its link as the bond watches it (`mii_status`): `up`, `down`, …
+    pub link: Option<String>,
+    /// Whether the bond uses it (`state`): `active` or `backup`.
+    pub state: Option<String>,
+    /// Speed.
+    pub speed_mbps: Option<MegabitsPerSecond>,
+}
+
+impl BondMember {
+    /// Whether its link is up; what the bond does not tell is.
+    pub fn is_up(&self) -> bool {
+        self.link.as_deref().is_none_or(|link| link == "up")
+    }
+
+    /// Whether it carries traffic.
+    pub fn carries(&self) -> bool {
+        self.is_up() && self.state.as_deref() != Some("backup")
+    }
 }
 
 /// Global pause frames (IEEE 802.3x).

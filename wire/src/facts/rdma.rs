@@ -1,5 +1,7 @@
 //! RDMA devices.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{PciFunction, Traffic};
@@ -49,8 +51,14 @@ pub struct RdmaPort {
     pub physical: Option<String>,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// Rate; `None` where the device does not know it.
+    /// Rate that is reckoned with; `None` where nobody knows it. Of a bond the sum of the members that carry traffic.
     pub rate_gbps: Option<GigabitsPerSecond>,
+    /// Where `rate_gbps` is from, and so why it may differ from `verbs_rate_gbps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_source: Option<RateSource>,
+    /// Rate that the driver reports (`rate` in sysfs), true or not; `None` for software and where it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbs_rate_gbps: Option<GigabitsPerSecond>,
     /// Active RDMA MTU in bytes.
     pub mtu: Option<u32>,
     /// Local identifier on an InfiniBand fabric; 0 until a subnet manager has given one.
@@ -65,10 +73,44 @@ pub struct RdmaPort {
     pub cm_tos: Option<u32>,
     /// Network interface behind the port.
     pub netdev: Option<String>,
+    /// Interfaces of the physical ports below, where `netdev` is a bond that the device drives by itself (`mlx5_bond_0`);
+    /// empty for all others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
+    /// Counters that have reached their largest value and stay there: nothing that happens since can be seen in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub saturated: Vec<String>,
+    /// Byte counters of the driver that are there and cannot be read: name and error.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreadable_counters: BTreeMap<String, String>,
     /// GID table, set entries only.
     pub gids: Vec<Gid>,
     /// Traffic through it while the agent collected facts.
     pub traffic: Option<Traffic>,
+}
+
+/// Where the rate of a port is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateSource {
+    /// What the driver reports.
+    Driver,
+    /// The speed of the network interface: the driver's rate is made of it in steps that end too early
+    /// ([`RateOrigin::InterfaceInSteps`](crate::drivers::RateOrigin)), or is the same for all devices.
+    Interface,
+    /// The speeds of the members of the bond that carry traffic: the driver reports that of one.
+    Members,
+}
+
+impl RateSource {
+    /// Why this source is used, in words.
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::Driver => "as the driver reports",
+            Self::Interface => "the interface's speed: this driver's rates are known to be wrong",
+            Self::Members => "the members of the bond that carry traffic: the driver reports the rate of one",
+        }
+    }
 }
 
 /// An entry of a GID table.

@@ -3,13 +3,28 @@
 use std::path::Path;
 
 use railgauge_wire::{
-    facts::{Bridge, PciErrors, Sriov},
+    facts::{BondMember, Bridge, PciErrors, RateSource, RdmaPort, Sriov},
     terms::Distance,
 };
 
 use super::{fixture::unpack, *};
 
-const HOSTS: [&str; 5] = ["roce8", "infiniband", "erdma", "softroce", "broken"];
+const HOSTS: [&str; 14] = [
+    "roce8",
+    "infiniband",
+    "erdma",
+    "softroce",
+    "broken",
+    "bond",
+    "bond-degraded",
+    "bnxt",
+    "irdma",
+    "ionic",
+    "vf",
+    "saturated",
+    "unused",
+    "softroce-old",
+];
 
 /// With `UPDATE_FACTS=1` the documents are written instead of compared.
 #[test]
@@ -93,6 +108,105 @@ fn a_broken_host_is_read_to_the_end() {
     assert_eq!(facts.cpu.governor.as_deref(), Some("performance, powersave"));
     let acs = facts.rdma[0].function.bridges[2].acs.clone().unwrap();
     assert!(acs.contains(&"request redirect".to_owned()), "{acs:?}");
+}
+
+fn port(host: &str) -> RdmaPort {
+    unpack(host).facts().rdma.remove(0).ports.remove(0)
+}
+
+#[test]
+fn a_bond_that_the_device_drives_has_its_members() {
+    let facts = unpack("bond.host").facts();
+    let port = &facts.rdma[0].ports[0];
+    assert_eq!(
+        (port.netdev.as_deref(), port.members.as_slice()),
+        (Some("bond0"), ["eth0", "eth1"].map(Into::into).as_slice())
+    );
+    assert_eq!((port.rate_gbps, port.rate_source), (Some(GigabitsPerSecond(400.0)), Some(RateSource::Members)));
+    assert_eq!(
+        (port.verbs_rate_gbps, facts.member_rates(port)),
+        (Some(GigabitsPerSecond(200.0)), Some(vec![GigabitsPerSecond(200.0); 2]))
+    );
+    let degraded = unpack("bond-degraded.host").facts();
+    let port = &degraded.rdma[0].ports[0];
+    assert_eq!((port.rate_gbps, port.members.len()), (Some(GigabitsPerSecond(200.0)), 2));
+    assert_eq!(degraded.member_rates(port), Some(vec![GigabitsPerSecond(200.0)]));
+    let down = &degraded.interface("bond0").unwrap().members[1];
+    let (link, state) = (Some("down".into()), Some("backup".into()));
+    assert_eq!(*down, BondMember { name: "eth1".into(), link, state, speed_mbps: None });
+    assert!(!down.is_up() && !down.carries());
+}
+
+/// Each port with its RDMA device: the bond is the kernel's alone.
+#[test]
+fn a_bond_of_two_devices_has_one_member_for_each() {
+    let mut host = unpack("bond.host");
+    host.line("sys/class/infiniband/mlx5_1/device -> sys/bus/pci/devices/0000:b1:00.1");
+    host.line("sys/class/infiniband/mlx5_1/ports/1/rate = 200 Gb/sec (4X HDR)");
+    host.line("sys/class/infiniband/mlx5_1/ports/1/gids/3 = 0000:0000:0000:0000:0000:ffff:0a64:0001");
+    host.line("sys/class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/3 = bond0");
+    let ports: Vec<_> = host.facts().rdma.into_iter().map(|mut device| device.ports.remove(0)).collect();
+    assert_eq!(ports.iter().map(|port| port.members.join(" ")).collect::<Vec<_>>(), ["eth1", "eth0"]);
+    assert!(
+        ports.iter().all(
+            |port| port.rate_gbps == Some(GigabitsPerSecond(200.0)) && port.rate_source == Some(RateSource::Driver)
+        )
+    );
+}
+
+#[test]
+fn rates_that_a_driver_makes_of_the_interfaces_are_the_interfaces() {
+    for (host, verbs, speed) in [("bnxt.host", 100.0, 400.0), ("irdma.host", 100.0, 50.0), ("ionic.host", 100.0, 400.0)]
+    {
+        let port = port(host);
+        assert_eq!(
+            (port.verbs_rate_gbps, port.rate_gbps),
+            (Some(GigabitsPerSecond(verbs)), Some(GigabitsPerSecond(speed))),
+            "{host}"
+        );
+        assert_eq!(port.rate_source, Some(RateSource::Interface), "{host}");
+    }
+    let known = port("infiniband.host");
+    assert_eq!((known.rate_gbps, known.rate_source), (Some(GigabitsPerSecond(400.0)), Some(RateSource::Driver)));
+    // Nobody knows the speed: what the driver says of it is the least there is.
+    let mut host = unpack("bnxt.host");
+    host.line("sys/class/net/ens1/speed = -1");
+    host.line("sys/class/infiniband/bnxt_re0/ports/1/rate = 2.5 Gb/sec (1X SDR)");
+    let port = host.facts().rdma.remove(0).ports.remove(0);
+    assert_eq!((port.rate_gbps, port.rate_source, port.verbs_rate_gbps), (None, None, Some(GigabitsPerSecond(2.5))));
+}
+
+#[test]
+fn counters_that_cannot_be_read_or_do_not_move_any_more_are_named() {
+    let unreadable = port("vf.host").unreadable_counters;
+    assert_eq!(unreadable["counters/port_xmit_data"], "holds \"N/A (no PMA)\"");
+    assert!(port("infiniband.host").unreadable_counters.is_empty());
+    let saturated: Vec<_> =
+        unpack("saturated.host").facts().rdma.into_iter().map(|device| device.ports[0].saturated.join(" ")).collect();
+    let of_two = "counters/link_downed counters/port_xmit_discards";
+    assert_eq!(saturated, ["", of_two, "counters/local_link_integrity_errors", ""]);
+}
+
+#[test]
+fn an_emulation_is_one_whatever_device_it_shows() {
+    let device = unpack("softroce-old.host").facts().rdma.remove(0);
+    assert_eq!((device.driver.as_deref(), device.software, device.pci), (Some("rdma_rxe"), true, None));
+    assert_eq!(device.ports[0].rate_gbps, None);
+    // siw over the same NIC: an iWARP device on a function whose driver knows no iWARP.
+    let mut host = unpack("softroce-old.host");
+    std::fs::remove_file(host.root.path().join("sys/class/infiniband/rxe0/parent")).unwrap();
+    host.line("sys/class/infiniband/rxe0/node_type = 4: RNIC");
+    host.line("sys/module/siw/refcnt = 1");
+    let device = host.facts().rdma.remove(0);
+    assert_eq!((device.driver.as_deref(), device.software), (Some("siw"), true));
+}
+
+#[test]
+fn a_virtual_function_is_read() {
+    let facts = unpack("vf.host").facts();
+    let device = &facts.rdma[0];
+    assert_eq!((device.function.sriov.as_ref(), device.pcie, device.numa), (Some(&Sriov::Virtual), None, None));
+    assert_eq!((device.ports[0].lid, device.ports[0].rate_gbps), (Some(0x1c), Some(GigabitsPerSecond(400.0))));
 }
 
 proptest! {

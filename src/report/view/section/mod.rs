@@ -61,6 +61,7 @@ declare! {
     flapping,
     ranks,
     counters,
+    unchecked,
 }
 
 /// One test.

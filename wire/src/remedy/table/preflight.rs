@@ -83,6 +83,9 @@ remedies! {
     RESEAT_GPU = "reseat-gpu",
         "reseat the GPU or its riser; {0} and {1} show the link",
         look "nvidia-smi -q -d PERFORMANCE", look "lspci -vv";
+    RESET_COUNTERS = "reset-counters",
+        "{0} sets the port's counters to zero (root)",
+        change "perfquery -C {device} -P {port} -R";
     RESET_GPU = "reset-gpu", "drain the host and reset the GPU: {0}", change "nvidia-smi -r -i {index}";
     RETRAIN_MTU = "retrain-mtu",
         "take the port down and up again; {0} shows max_mtu and active_mtu",

@@ -1,0 +1,106 @@
+//! Ceilings of links whose rate is not what the driver reports.
+
+use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
+use railgauge_wire::{
+    facts::{Bond, BondMember, HostFacts, Interface, RateSource, RdmaPort},
+    terms::{Carrier, LinkLayer},
+    unit::{GigabitsPerSecond, MegabitsPerSecond},
+};
+
+use super::{
+    of_case, of_nic,
+    tests::{cell, close, facts, record},
+    wire_rate,
+};
+
+const MAPPED: &str = "0000:0000:0000:0000:0000:ffff:0a00:0001";
+
+fn of(record: &LinkRecord, a: &HostFacts, b: &HostFacts, qps: u32) -> f64 {
+    of_case(record, Some(a), Some(b), &Cell { qps, ..cell() }, false).unwrap().gbps
+}
+
+/// A host whose port is a bond of two members of 200 Gb/s.
+fn bond(name: &str, links: [&str; 2]) -> HostFacts {
+    let member = |(at, link): (usize, &str)| BondMember {
+        name: format!("eth{at}"),
+        link: Some(link.into()),
+        state: Some(if link == "up" { "active" } else { "backup" }.into()),
+        speed_mbps: (link == "up").then_some(MegabitsPerSecond(200_000)),
+    };
+    let members: Vec<BondMember> = links.into_iter().enumerate().map(|(at, link)| member((at, link))).collect();
+    let mut host = facts(name, 16, MAPPED);
+    let rate = 200.0 * members.iter().filter(|member| member.carries()).count() as f64;
+    host.rdma[0].pcie = Some((32.0, 16));
+    host.rdma[0].ports[0] = RdmaPort {
+        netdev: Some("bond0".into()),
+        members: members.iter().map(|member| member.name.clone()).collect(),
+        rate_gbps: Some(GigabitsPerSecond(rate)),
+        verbs_rate_gbps: Some(GigabitsPerSecond(200.0)),
+        rate_source: Some(RateSource::Members),
+        ..host.rdma[0].ports[0].clone()
+    };
+    let bond = Some(Bond::Master("802.3ad".into()));
+    host.interfaces.push(Interface { name: "bond0".into(), mtu: Some(9000), bond, members, ..Interface::default() });
+    host
+}
+
+/// As seen publicly: a rate of 200, 183 Gb/s with one queue pair, 372 with eight.
+#[test]
+fn one_queue_pair_uses_one_member_of_a_bond() {
+    let record = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(200.0));
+    let (a, b) = (bond("a", ["up", "up"]), bond("b", ["up", "up"]));
+    close(of(&record, &a, &b, 1), 196.0, 0.05);
+    close(of(&record, &a, &b, 2), 392.1, 0.1);
+    close(of(&record, &a, &b, 8), 392.1, 0.1);
+    // The end with a member down holds all queue pairs back.
+    let degraded = bond("b", ["up", "down"]);
+    close(of(&record, &a, &degraded, 8), 196.0, 0.05);
+    // What a NIC carries of all flows together, and what nothing can exceed.
+    close(of_nic(&record, &a, "mlx5_0", &cell(), true).unwrap(), 392.1, 0.1);
+    close(wire_rate(&record, Some(&a), Some(&b)).unwrap(), 400.0, 1e-9);
+    close(wire_rate(&record, Some(&a), Some(&degraded)).unwrap(), 200.0, 1e-9);
+}
+
+#[test]
+fn a_stream_uses_one_member_unless_packets_are_spread() {
+    let tcp = record("bond0", LinkLayer::Ethernet, Carrier::Tcp, Some(400.0));
+    let (a, b) = (bond("a", ["up", "up"]), bond("b", ["up", "up"]));
+    close(of(&tcp, &a, &b, 1), 198.0, 0.05);
+    close(of(&tcp, &a, &b, 4), 396.0, 0.05);
+    let spread = |mut host: HostFacts| {
+        host.interfaces.last_mut().unwrap().bond = Some(Bond::Master("balance-rr".into()));
+        host
+    };
+    close(of(&tcp, &spread(a), &spread(b), 1), 396.0, 0.05);
+}
+
+/// bnxt of 400 Gb/s that says 100, irdma of 50 that says 100.
+#[test]
+fn the_interfaces_speed_counts_where_the_drivers_rate_is_made_of_it() {
+    let with = |name: &str, verbs: f64, speed: f64| {
+        let mut host = facts(name, 16, MAPPED);
+        host.rdma[0].pcie = Some((32.0, 16));
+        let port = &mut host.rdma[0].ports[0];
+        (port.verbs_rate_gbps, port.rate_gbps) = (Some(GigabitsPerSecond(verbs)), Some(GigabitsPerSecond(speed)));
+        port.rate_source = Some(RateSource::Interface);
+        host
+    };
+    let said = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(100.0));
+    close(of(&said, &with("a", 100.0, 400.0), &with("b", 100.0, 400.0), 1), 392.1, 0.1);
+    close(of(&said, &with("a", 100.0, 50.0), &with("b", 100.0, 50.0), 1), 49.0, 0.05);
+    // The other end's driver tells the truth.
+    let mut other = with("b", 200.0, 200.0);
+    other.rdma[0].ports[0].rate_source = Some(RateSource::Driver);
+    close(of(&said, &with("a", 100.0, 400.0), &other, 1), 196.0, 0.05);
+    close(wire_rate(&said, Some(&with("a", 100.0, 400.0)), Some(&other)).unwrap(), 200.0, 1e-9);
+}
+
+#[test]
+fn a_known_payload_lowers_what_a_slot_lets_through() {
+    let record = record("mlx5_0", LinkLayer::RoceV2, Carrier::VerbsRc, Some(400.0));
+    let (a, mut b) = (facts("a", 16, MAPPED), facts("b", 16, MAPPED));
+    // 252.1 × 512 / 536, and × 256 / 280 at the end that stores.
+    close(of(&record, &a, &b, 1), 240.8, 0.05);
+    b.rdma[0].function.max_payload = Some(256);
+    close(of(&record, &a, &b, 1), 230.5, 0.05);
+}

@@ -1,0 +1,230 @@
+//! What is known of RDMA drivers from their sources: whether the rate of their ports is true, what counts bytes of RDMA, what
+//! counts losses. Nothing here was compared with a NIC by us; a driver that is not listed gets no assumption in its favour.
+
+/// Where the rate of a port in sysfs comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateOrigin {
+    /// From the device.
+    Device,
+    /// From the speed of the network interface, by the kernel's `ib_get_eth_speed` (drivers/infiniband/core/verbs.c). It
+    /// knows steps only: in older kernels everything above 40 Gb/s becomes 100 and an unknown speed 2.5, and later ones end
+    /// at 400 where the driver does not tell its lanes.
+    InterfaceInSteps,
+    /// From nowhere: the driver has one for all devices.
+    Constant,
+}
+
+/// Counters whose sum is what passed a port, in and out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteCounter {
+    /// Those of what leaves, as the agent names them; those that a device has are added.
+    pub sent: &'static [&'static str],
+    /// Those of what arrives.
+    pub received: &'static [&'static str],
+    /// Bytes of one count.
+    pub unit: u64,
+}
+
+/// The port's own counters, in words of four bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband).
+const PORT: ByteCounter =
+    ByteCounter { sent: &["counters/port_xmit_data"], received: &["counters/port_rcv_data"], unit: 4 };
+/// A physical port of mlx5, all that passes it (kernel
+/// Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst, physical port counters).
+pub const PHYSICAL: ByteCounter =
+    ByteCounter { sent: &["ethtool/tx_bytes_phy"], received: &["ethtool/rx_bytes_phy"], unit: 1 };
+/// A network interface.
+pub const INTERFACE: ByteCounter = ByteCounter { sent: &["netdev/tx_bytes"], received: &["netdev/rx_bytes"], unit: 1 };
+/// bnxt_re and EFA.
+const TX_BYTES: ByteCounter =
+    ByteCounter { sent: &["hw_counters/tx_bytes"], received: &["hw_counters/rx_bytes"], unit: 1 };
+
+/// A driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Driver {
+    /// Its names: those of the RDMA driver, and of the driver of the PCI function, which is what sysfs shows.
+    pub names: &'static [&'static str],
+    /// Where the rate of its ports comes from.
+    pub rate: RateOrigin,
+    /// What counts the bytes of RDMA, the best first.
+    pub bytes: &'static [ByteCounter],
+    /// Whether the network interface counts the bytes of RDMA too: only where the driver sends them through it.
+    pub interface_counts: bool,
+}
+
+/// Every driver that something is known of.
+pub const DRIVERS: &[Driver] = &[
+    // mlx5/main.c and mlx5/mad.c; the interface leaves RDMA out (counters.rst: `rx_vport_rdma_unicast_bytes` beside it).
+    device(&["mlx5_core", "mlx5_ib"], RateOrigin::Device, &[PORT, PHYSICAL]),
+    device(&["mlx4_core", "mlx4_ib"], RateOrigin::Device, &[PORT]),
+    device(&["hfi1", "qib", "ib_qib"], RateOrigin::Device, &[PORT]),
+    // bnxt_re/hw_counters.c; the port's counters are there since 2025 only (`bnxt_re_assign_pma_port_ext_counters`).
+    device(&["bnxt_en", "bnxt_re"], RateOrigin::InterfaceInSteps, &[TX_BYTES, PORT]),
+    // irdma/verbs.c, `irdma_hw_stat_names`: octets of IP packets, of either version.
+    device(
+        &["irdma", "ice", "i40e", "idpf", "i40iw"],
+        RateOrigin::InterfaceInSteps,
+        &[ByteCounter {
+            sent: &["hw_counters/ip4OutOctets", "hw_counters/ip6OutOctets"],
+            received: &["hw_counters/ip4InOctets", "hw_counters/ip6InOctets"],
+            unit: 1,
+        }],
+    ),
+    // ionic/ionic_ibdev.c and ionic/ionic_hw_stats.c; the names are the firmware's.
+    device(
+        &["ionic", "ionic_rdma"],
+        RateOrigin::InterfaceInSteps,
+        &[ByteCounter {
+            sent: &["hw_counters/tx_rdma_ucast_bytes"],
+            received: &["hw_counters/rx_rdma_ucast_bytes"],
+            unit: 1,
+        }],
+    ),
+    // efa/efa_verbs.c: 4X EDR for all devices in older kernels.
+    device(&["efa"], RateOrigin::Constant, &[TX_BYTES]),
+    // erdma/erdma_verbs.c; the driver outside the kernel has the prefix `hw_`.
+    device(
+        &["erdma"],
+        RateOrigin::InterfaceInSteps,
+        &[
+            ByteCounter { sent: &["hw_counters/tx_bytes_cnt"], received: &["hw_counters/rx_bytes_cnt"], unit: 1 },
+            ByteCounter { sent: &["hw_counters/hw_tx_bytes_cnt"], received: &["hw_counters/hw_rx_bytes_cnt"], unit: 1 },
+        ],
+    ),
+    // qedr/verbs.c, hns/hns_roce_main.c, cxgb4/provider.c: none of them counts bytes.
+    device(&["qede", "qedr"], RateOrigin::InterfaceInSteps, &[]),
+    device(&["hns3", "hns_roce_hw_v2"], RateOrigin::InterfaceInSteps, &[]),
+    device(&["cxgb4", "iw_cxgb4"], RateOrigin::InterfaceInSteps, &[]),
+    // mana/main.c: 4X EDR for all devices.
+    device(&["mana", "mana_ib"], RateOrigin::Constant, &[]),
+    // rxe/rxe_net.c and siw/siw_qp_tx.c: packets and sockets of the interface.
+    software(&["rdma_rxe"]),
+    software(&["siw"]),
+];
+
+const fn device(names: &'static [&'static str], rate: RateOrigin, bytes: &'static [ByteCounter]) -> Driver {
+    Driver { names, rate, bytes, interface_counts: false }
+}
+
+const fn software(names: &'static [&'static str]) -> Driver {
+    Driver { names, rate: RateOrigin::InterfaceInSteps, bytes: &[INTERFACE], interface_counts: true }
+}
+
+/// What is known of a driver, by any of its names.
+pub fn known(name: &str) -> Option<&'static Driver> {
+    DRIVERS.iter().find(|driver| driver.names.contains(&name))
+}
+
+/// What may count the bytes of RDMA at a device of this driver, the best first; the port's own counters where nothing is
+/// known of the driver.
+pub fn byte_counters(driver: Option<&str>) -> &'static [ByteCounter] {
+    driver.and_then(known).map_or(&[PORT], |driver| driver.bytes)
+}
+
+/// Whether a counter is one that counts bytes of some driver's ports: its standing still says something, too.
+pub fn counts_bytes(name: &str) -> bool {
+    let all = DRIVERS.iter().flat_map(|driver| driver.bytes).chain([&INTERFACE]);
+    all.flat_map(|counter| counter.sent.iter().chain(counter.received)).any(|known| *known == name)
+}
+
+/// What comes before the name of a counter of a bond's member: `members/eth0/ethtool/tx_bytes_phy`.
+pub const MEMBERS: &str = "members/";
+
+/// The member of a bond that a counter is of, and its name without that.
+pub fn of_member(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(MEMBERS)?.split_once('/')
+}
+
+/// Widths in bits of the port's error counters (InfiniBand Architecture Specification, volume 1, 16.1.3.5, PortCounters;
+/// kernel drivers/infiniband/core/sysfs.c). They stop at their largest value.
+pub const WIDTHS: &[(&str, u32)] = &[
+    ("symbol_error", 16),
+    ("link_error_recovery", 8),
+    ("link_downed", 8),
+    ("port_rcv_errors", 16),
+    ("port_rcv_remote_physical_errors", 16),
+    ("port_rcv_switch_relay_errors", 16),
+    ("port_xmit_discards", 16),
+    ("port_xmit_constraint_errors", 8),
+    ("port_rcv_constraint_errors", 8),
+    ("local_link_integrity_errors", 4),
+    ("excessive_buffer_overrun_errors", 4),
+    ("VL15_dropped", 16),
+];
+
+/// Counters that grow when a packet was lost or came again, and what they count. `out_of_sequence` is not among them: with
+/// adaptive routing it grows on a healthy fabric.
+pub const LOSSES: &[(&str, &str)] = &[
+    // Kernel drivers/infiniband/hw/mlx5/counters.c; newer ones of bnxt_re take some of these names.
+    ("hw_counters/packet_seq_err", "packets arrived out of order and were asked for again"),
+    ("hw_counters/implied_nak_seq_err", "answers were lost"),
+    ("hw_counters/local_ack_timeout_err", "acknowledgements did not come in time"),
+    ("hw_counters/roce_adp_retrans", "packets were sent again"),
+    ("hw_counters/duplicate_request", "requests arrived twice"),
+    ("hw_counters/rnr_nak_retry_err", "the receiver was not ready"),
+    // Kernel drivers/infiniband/sw/rxe/rxe_hw_counters.c.
+    ("hw_counters/completer_retry_err", "packets were sent again"),
+    ("hw_counters/rcvd_seq_err", "the peer reported a gap in the packets"),
+    ("hw_counters/out_of_seq_request", "requests arrived out of order"),
+    ("hw_counters/rcvd_rnr_err", "the receiver was not ready"),
+    ("hw_counters/send_rnr_err", "the receiver was not ready"),
+    // Kernel drivers/infiniband/hw/bnxt_re/hw_counters.c; `missin_resp` and `rx_roce_drops` in older ones.
+    ("hw_counters/to_retransmits", "acknowledgements did not come in time"),
+    ("hw_counters/seq_err_naks_rcvd", "the peer reported a gap in the packets"),
+    ("hw_counters/rnr_naks_rcvd", "the receiver was not ready"),
+    ("hw_counters/missing_resp", "answers were lost"),
+    ("hw_counters/missin_resp", "answers were lost"),
+    ("hw_counters/dup_req", "requests arrived twice"),
+    ("hw_counters/oos_drop_count", "packets arrived out of order and were dropped"),
+    ("hw_counters/rx_roce_errors", "packets arrived damaged"),
+    ("hw_counters/rx_roce_drops", "the port dropped arriving packets"),
+    ("hw_counters/rx_roce_discards", "the port dropped arriving packets"),
+    ("hw_counters/tx_roce_discards", "the port dropped leaving packets"),
+    // Kernel drivers/infiniband/hw/irdma/verbs.c, `irdma_hw_stat_names`; the prefix `tcp` in some kernels only.
+    ("hw_counters/RetransSegs", "segments were sent again"),
+    ("hw_counters/tcpRetransSegs", "segments were sent again"),
+    ("hw_counters/ip4InDiscards", "the port dropped arriving packets"),
+    ("hw_counters/ip6InDiscards", "the port dropped arriving packets"),
+    // Firmware of Pensando, shown by drivers/infiniband/hw/ionic/ionic_hw_stats.c.
+    ("hw_counters/tx_rdma_retx_pkts", "packets were sent again"),
+    ("hw_counters/tx_rdma_ack_timeout", "acknowledgements did not come in time"),
+    ("hw_counters/req_rx_pkt_seq_err", "the peer reported a gap in the packets"),
+    // Kernel drivers/infiniband/hw/efa/efa_verbs.c, `EFA_DEFINE_PORT_STATS`.
+    ("hw_counters/retrans_pkts", "packets were sent again"),
+    ("hw_counters/retrans_timeout_events", "acknowledgements did not come in time"),
+    ("hw_counters/rx_drops", "the port dropped arriving packets"),
+    // Kernel drivers/infiniband/hw/erdma/erdma_verbs.c.
+    ("hw_counters/rx_disable_drop_cnt", "the port dropped arriving packets"),
+    ("hw_counters/hw_rx_disable_drop_cnt", "the port dropped arriving packets"),
+    // The port and its interface: kernel Documentation/ABI/stable/sysfs-class-infiniband; mlx5/counters.rst.
+    ("counters/port_xmit_discards", "the port dropped packets"),
+    ("ethtool/rx_discards_phy", "the port dropped arriving packets"),
+    ("ethtool/tx_discards_phy", "the port dropped leaving packets"),
+    ("ethtool/rx_crc_errors_phy", "packets arrived damaged"),
+    ("ethtool/rx_symbol_err_phy", "packets arrived damaged"),
+    ("netdev/rx_crc_errors", "packets arrived damaged"),
+    ("tcp/RetransSegs", "segments were sent again"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_of_one_driver_and_counters_in_one_row() {
+        let names: Vec<&str> = DRIVERS.iter().flat_map(|driver| driver.names).copied().collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        let losses: BTreeSet<&str> = LOSSES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(losses.len(), LOSSES.len());
+        assert!(DRIVERS.iter().all(|driver| driver.interface_counts == driver.bytes.contains(&INTERFACE)));
+    }
+
+    #[test]
+    fn members_have_their_own_counters() {
+        assert_eq!(of_member("members/eth0/ethtool/tx_bytes_phy"), Some(("eth0", "ethtool/tx_bytes_phy")));
+        assert_eq!(of_member("ethtool/tx_bytes_phy"), None);
+        assert!(counts_bytes("hw_counters/ip6OutOctets") && counts_bytes("netdev/rx_bytes"));
+        assert!(!counts_bytes("hw_counters/to_retransmits"));
+    }
+}
