@@ -5,7 +5,8 @@ use railgauge_wire::{
     facts::RateSource,
 };
 
-use super::{super::interfaces, Below};
+use super::super::interfaces;
+use super::Below;
 use crate::system::tree::Tree;
 
 /// What a driver that knows no speed reports: the narrowest and slowest there is.
