@@ -8,8 +8,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "wire/src",
         &[
-            "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "facts", "link", "step",
-            "group", "frame", "message",
+            "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "link",
+            "step", "group", "frame", "message",
         ],
     ),
     ("stats/src", STATS),

@@ -19,7 +19,7 @@ pub(super) fn saturated(tree: &Tree, port: &str) -> Vec<String> {
 /// answer with an error, or with words on older kernels (drivers/infiniband/core/sysfs.c, `show_pma_counter`).
 pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&str>) -> BTreeMap<String, String> {
     let names = byte_counters(driver).iter().flat_map(|counter| counter.sent.iter().chain(counter.received));
-    let one = |name: &&str| {
+    let one = |name: &&'static str| {
         let places = [format!("{port}/{name}"), format!("{device}/{name}")];
         let place = places.into_iter().find(|place| tree.has(place))?;
         let mut text = String::new();
@@ -30,5 +30,5 @@ pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&
         };
         Some(((*name).to_owned(), why))
     };
-    names.filter_map(|name| one(&name)).collect()
+    names.filter_map(one).collect()
 }

@@ -2,7 +2,8 @@
 
 use railgauge_wire::facts::Gid;
 
-use super::{super::interfaces, CLASS, function_of};
+use super::super::interfaces;
+use super::{CLASS, function_of};
 use crate::{facts::pci, system::tree::Tree};
 
 /// What is below a port.

@@ -6,7 +6,8 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
-use super::{super::interfaces, Below};
+use super::super::interfaces;
+use super::Below;
 use crate::system::tree::Tree;
 
 /// What a driver that knows no speed reports: the narrowest and slowest there is.
