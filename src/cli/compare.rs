@@ -60,8 +60,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Err(Misuse(format!("--margin {margin}: must be more than 0 and less than 100 percent")).into());
     }
     args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
-    let before = history::run_directories(&args.before).map_err(Misuse)?;
-    let after = history::run_directories(&args.after).map_err(Misuse)?;
+    let before = history::run_directories(&args.before).map_err(|none| Misuse(none.to_string()))?;
+    let after = history::run_directories(&args.after).map_err(|none| Misuse(none.to_string()))?;
     let real: HashSet<PathBuf> = after.iter().map(|run| history::real(run)).collect();
     if let Some(both) = before.iter().find(|run| real.contains(&history::real(run))) {
         return Err(Misuse(format!("{} is on both sides", path_text(both))).into());
