@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate",
@@ -24,10 +24,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match port.port.rate_gbps {
             Some(rate) if rate < usual.value => {
                 let what = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
-                found.push(say(what, usual.severity(Severity::Warning)));
+                let compared = Compared::with_usual("link_rate", rate, &usual).unit("Gb/s");
+                found.push(say(what, usual.severity(Severity::Warning)).compared(compared));
             }
             None if usual.wanted && port.is_hardware() => {
-                found.push(unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).device(port.name()));
+                let compared = Compared::unread("link_rate", usual.value).unit("Gb/s");
+                let unread = unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).compared(compared);
+                found.push(unread.device(port.name()));
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 use railgauge_model::plan::model::Test;
 use railgauge_wire::facts::LIMITS;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::Transport;
 
@@ -32,9 +32,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let remedy = remedy::LOCKED_MEMORY;
     let short = scene.hosts().filter_map(|(host, facts)| {
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
+        // In KiB as the sentence has them, so that equal sentences are one finding.
         let (limit, needed) = (limit >> 10, needed >> 10);
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
-        Some(Found::host(Severity::Failure, host, what, remedy))
+        let compared = Compared::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
+        Some(Found::host(Severity::Failure, host, what, remedy).compared(compared))
     });
     short.collect()
 }

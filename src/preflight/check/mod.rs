@@ -8,6 +8,7 @@ use railgauge_wire::{
 };
 
 use super::{
+    compared::{Compared, Value, WantedBy},
     finding::{Found, Severity, UNKNOWN},
     scene::{Port, Scene},
     usual::Usual,
