@@ -3,7 +3,7 @@
 use railgauge_wire::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
-use super::compared::Compared;
+use super::observed::Observation;
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Finding {
     pub what: String,
     /// The value it is about, as seen and as wanted; `None` where it is not about one value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compared: Option<Compared>,
+    pub observed: Option<Observation>,
     /// What it means for the numbers.
     pub meaning: String,
     /// What to do, with the commands where there are some.
@@ -68,7 +68,7 @@ pub struct Found {
     pub(super) host: String,
     pub(super) device: Option<String>,
     pub(super) what: String,
-    pub(super) compared: Option<Compared>,
+    pub(super) observed: Option<Observation>,
     pub(super) meaning: Option<&'static str>,
     pub(super) remedy: Remedy,
 }
@@ -83,7 +83,7 @@ impl Found {
             host: host.to_owned(),
             device: None,
             what,
-            compared: None,
+            observed: None,
             meaning: None,
             remedy,
         }
@@ -98,8 +98,8 @@ impl Found {
 
     /// Says which value it is about.
     #[must_use]
-    pub fn compared(mut self, compared: Compared) -> Self {
-        self.compared = Some(compared);
+    pub fn observed(mut self, observed: Observation) -> Self {
+        self.observed = Some(observed);
         self
     }
 

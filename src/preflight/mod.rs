@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`finding`] | what a check found, and how serious it is |
-//! | `compared` | the value it is about, as seen and as wanted, for programs |
+//! | `observed` | the value it is about, as seen and as wanted, for programs |
 //! | `scene`, `usual` | what checks look at, and what values are compared with |
 //! | `check/` | one file per check: what it reads, what it means for the numbers, the remedy, the source |
 //! | [`demand`] | what the plan wants, answered for every host: the verdicts of preflight |
@@ -15,11 +15,11 @@
 
 mod check;
 mod comparable;
-mod compared;
 pub mod demand;
 pub mod drift;
 pub mod finding;
 mod judge;
+mod observed;
 mod scene;
 mod usual;
 
@@ -29,11 +29,11 @@ use railgauge_wire::{facts::HostFacts, unit::NanosecondsI64};
 
 pub use check::{CHECKS, Check, Rule, Spoils, Subject};
 pub use comparable::{Comparable, FactOf, comparable, software};
-pub use compared::{Compared, Decimal, Value, WantedBy};
 pub use demand::{Demand, Departure, Departures, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};
 pub use judge::judge;
+pub use observed::{Decimal, Observation, Value, WantedBy};
 
 /// What is known of the hosts that answered.
 #[derive(Debug, Clone, Default)]

@@ -436,7 +436,7 @@ fn a_module_that_agents_do_not_look_for_is_not_called_unloaded() {
 /// What programs get beside the sentence.
 #[test]
 fn findings_carry_the_values_they_compare() {
-    let json = |found: &Finding| serde_json::to_value(&found.compared).expect("values are JSON");
+    let json = |found: &Finding| serde_json::to_value(&found.observed).expect("values are JSON");
     let small = cluster(|facts| facts.interfaces[0].mtu = Some(1500));
     let of = |wanted_by| serde_json::json!({"fact": "mtu", "unit": "B", "seen": 1500, "wanted": 9000, "wanted_by": wanted_by});
     assert_eq!(json(&one(&small)), of("others"));
@@ -459,6 +459,6 @@ fn findings_carry_the_values_they_compare() {
         json(&found),
         serde_json::json!({"fact": "pcie_width", "unit": "lanes", "seen": 8, "wanted": 16, "wanted_by": "check"})
     );
-    let read: Option<Compared> = serde_json::from_value(json(&found)).expect("it reads what it writes");
-    assert_eq!(read, found.compared);
+    let read: Option<Observation> = serde_json::from_value(json(&found)).expect("it reads what it writes");
+    assert_eq!(read, found.observed);
 }

@@ -1,6 +1,6 @@
 //! Clocks that are slow to read.
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
 
@@ -25,7 +25,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let source = facts.clock_source.as_deref().filter(|source| SLOW.contains(source))?;
         let remedy = remedy::CLOCK_SOURCE;
         let found = Found::host(Severity::Notice, host, format!("the kernel's clock source is {source}"), remedy);
-        Some(found.compared(Compared::seen("clock_source", source)))
+        Some(found.observed(Observation::seen("clock_source", source)))
     });
     slow.collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -35,13 +35,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     let what = format!("firmware {version}, {}", usual.words(Clone::clone));
                     found.push(
                         Found::host(usual.severity(Severity::Warning), port.host, what, remedy)
-.device(&device.name)
-.compared(Compared::with_usual("firmware", version.clone(), &usual)),
+                            .device(&device.name)
+                            .observed(Observation::with_usual("firmware", version.clone(), &usual)),
                     );
                 }
                 (None, Some(usual)) if usual.wanted => {
-                    let compared = Compared::unread("firmware", usual.value.clone());
-                    let unread = unread(port.host, "the firmware's version", &usual.value).compared(compared);
+                    let observed = Observation::unread("firmware", usual.value.clone());
+                    let unread = unread(port.host, "the firmware's version", &usual.value).observed(observed);
                     found.push(unread.device(&device.name));
                 }
                 _ => {}

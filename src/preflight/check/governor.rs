@@ -1,6 +1,6 @@
 //! Processors that save power.
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
 
@@ -26,18 +26,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match (facts.cpu.governor.as_deref(), wanted) {
             (Some(governor), Some(wanted)) if governor != wanted => {
                 let what = format!("the frequency governor is {governor}, the plan requires {wanted}");
-                let compared = Compared::seen("governor", governor).wanted(wanted, WantedBy::Plan);
-                found.push(Found::host(Severity::Failure, host, what, remedy).compared(compared));
+                let observed = Observation::seen("governor", governor).wanted(wanted, WantedBy::Plan);
+                found.push(Found::host(Severity::Failure, host, what, remedy).observed(observed));
             }
             (Some(governor), None) if governor != BEST => {
                 let severity = if latency { Severity::Warning } else { Severity::Notice };
-                let compared = Compared::seen("governor", governor).wanted(BEST, WantedBy::Check);
+                let observed = Observation::seen("governor", governor).wanted(BEST, WantedBy::Check);
                 let what = format!("the frequency governor is {governor}");
-                found.push(Found::host(severity, host, what, remedy).compared(compared));
+                found.push(Found::host(severity, host, what, remedy).observed(observed));
             }
             (None, Some(wanted)) => {
-                let compared = Compared::unread("governor", wanted);
-                found.push(unread(host, "the frequency governor", wanted).compared(compared));
+                let observed = Observation::unread("governor", wanted);
+                found.push(unread(host, "the frequency governor", wanted).observed(observed));
             }
             _ => {}
         }

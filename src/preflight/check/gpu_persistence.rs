@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -21,7 +21,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         .map(|(host, gpu)| {
             Found::host(Severity::Notice, host, "persistence mode is off", remedy)
                 .device(format!("GPU {}", gpu.index))
-                .compared(Compared::seen("persistence", false).wanted(true, WantedBy::Check))
+                .observed(Observation::seen("persistence", false).wanted(true, WantedBy::Check))
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -32,7 +32,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let place = gpu.map_or_else(|| format!("PCI {pci}"), |gpu| format!("GPU {}", gpu.index));
             let what = format!("Xid {code}, {count} times since boot: {text}");
             let xid = Found::host(severity, host, what, remedy::XID).device(place);
-            found.push(xid.compared(Compared::seen("xid", code)));
+            found.push(xid.observed(Observation::seen("xid", code)));
         }
     }
     found

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Observation, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/mm/hugepages/*/free_hugepages",
@@ -21,8 +21,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let short = scene.hosts().filter(|(_, facts)| facts.huge_pages.iter().all(|pages| pages.free == 0));
     let remedy = remedy::HUGE_PAGES;
     let one = |host| {
-        let compared = Compared::seen("huge_pages.free", 0_u32);
-        Found::host(Severity::Failure, host, "no free huge pages", remedy).compared(compared)
+        let observed = Observation::seen("huge_pages.free", 0_u32);
+        Found::host(Severity::Failure, host, "no free huge pages", remedy).observed(observed)
     };
     short.map(|(host, _)| one(host)).collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::{facts::IOMMUS, remedy};
 
-use super::{Compared, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
@@ -24,17 +24,17 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         match (mode, wanted) {
             (Some(mode), Some(wanted)) if mode != wanted => {
-                let compared = Compared::seen("iommu", mode).wanted(wanted, WantedBy::Plan);
+                let observed = Observation::seen("iommu", mode).wanted(wanted, WantedBy::Plan);
                 let what = format!("the IOMMU's mode is {mode}, the plan requires {wanted}");
-                found.push(say(Severity::Failure, what).compared(compared));
+                found.push(say(Severity::Failure, what).observed(observed));
             }
             (Some(mode @ "translated"), None) => {
-                let compared = Compared::seen("iommu", mode).wanted("passthrough", WantedBy::Check);
-                found.push(say(serious, "the IOMMU translates its addresses".into()).compared(compared));
+                let observed = Observation::seen("iommu", mode).wanted("passthrough", WantedBy::Check);
+                found.push(say(serious, "the IOMMU translates its addresses".into()).observed(observed));
             }
             (None, Some(wanted)) => {
-                let compared = Compared::unread("iommu", wanted);
-                found.push(unread(port.host, "the IOMMU's mode", wanted).compared(compared).device(&port.device.name));
+                let observed = Observation::unread("iommu", wanted);
+                found.push(unread(port.host, "the IOMMU's mode", wanted).observed(observed).device(&port.device.name));
             }
             _ => {}
         }

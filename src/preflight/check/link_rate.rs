@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate",
@@ -24,12 +24,12 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match port.port.rate_gbps {
             Some(rate) if rate < usual.value => {
                 let what = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
-                let compared = Compared::with_usual("link_rate", rate, &usual).unit("Gb/s");
-                found.push(say(what, usual.severity(Severity::Warning)).compared(compared));
+                let observed = Observation::with_usual("link_rate", rate, &usual).unit("Gb/s");
+                found.push(say(what, usual.severity(Severity::Warning)).observed(observed));
             }
             None if usual.wanted && port.is_hardware() => {
-                let compared = Compared::unread("link_rate", usual.value).unit("Gb/s");
-                let unread = unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).compared(compared);
+                let observed = Observation::unread("link_rate", usual.value).unit("Gb/s");
+                let unread = unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).observed(observed);
                 found.push(unread.device(port.name()));
             }
             _ => {}

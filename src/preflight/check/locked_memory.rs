@@ -3,7 +3,7 @@
 use railgauge_model::plan::model::Test;
 use railgauge_wire::facts::LIMITS;
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::Transport;
 
@@ -35,8 +35,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         // In KiB as the sentence has them, so that equal sentences are one finding.
         let (limit, needed) = (limit >> 10, needed >> 10);
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
-        let compared = Compared::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
-        Some(Found::host(Severity::Failure, host, what, remedy).compared(compared))
+        let observed = Observation::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
+        Some(Found::host(Severity::Failure, host, what, remedy).observed(observed))
     });
     short.collect()
 }

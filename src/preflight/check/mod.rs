@@ -8,8 +8,8 @@ use railgauge_wire::{
 };
 
 use super::{
-    compared::{Compared, Value, WantedBy},
     finding::{Found, Severity, UNKNOWN},
+    observed::{Observation, Value, WantedBy},
     scene::{Port, Scene},
     usual::Usual,
 };

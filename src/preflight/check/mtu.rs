@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
@@ -27,24 +27,24 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(mtu), Some(usual)) if mtu != usual.value => {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
-                let compared = Compared::with_usual("mtu", mtu, usual).unit("B");
+                let observed = Observation::with_usual("mtu", mtu, usual).unit("B");
                 let mtu = usual.value.to_string();
                 let remedy = remedy::MTU.with([("interface", name), ("mtu", &mtu)]);
                 let other = Found::host(usual.severity(Severity::Warning), port.host, what, remedy);
-found.push(other.device(port.name()).compared(compared));
+                found.push(other.device(port.name()).observed(observed));
             }
             (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {
                 let active = port.port.mtu.unwrap_or(0);
                 let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
                 let remedy = remedy::RETRAIN_MTU;
-                let compared = Compared::seen("rdma_mtu", active).unit("B").wanted(fits(mtu), WantedBy::Check);
-let small = Found::host(Severity::Warning, port.host, what, remedy);
-found.push(small.device(port.name()).compared(compared));
+                let observed = Observation::seen("rdma_mtu", active).unit("B").wanted(fits(mtu), WantedBy::Check);
+                let small = Found::host(Severity::Warning, port.host, what, remedy);
+                found.push(small.device(port.name()).observed(observed));
             }
             (None, Some(usual)) if usual.wanted => {
-                let compared = Compared::unread("mtu", usual.value).unit("B");
-let unread = unread(port.host, "the MTU", &usual.value.to_string()).compared(compared);
-found.push(unread.device(port.name()));
+                let observed = Observation::unread("mtu", usual.value).unit("B");
+                let unread = unread(port.host, "the MTU", &usual.value.to_string()).observed(observed);
+                found.push(unread.device(port.name()));
             }
             _ => {}
         }
@@ -70,7 +70,7 @@ fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
         let what = format!("RDMA MTU {active}, {}", usual.words(u32::to_string));
         Found::host(Severity::Warning, port.host, what, remedy::MTU_OF_PARTITION)
             .device(port.name())
-            .compared(Compared::with_usual("rdma_mtu", active, &usual).unit("B"))
+            .observed(Observation::with_usual("rdma_mtu", active, &usual).unit("B"))
     };
     small.map(one).collect()
 }

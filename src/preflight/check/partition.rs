@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/pkeys",
@@ -22,7 +22,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let what = format!("partitions {}, {}", port.port.partitions.join(", "), usual.words(|list| list.join(", ")));
         Found::host(Severity::Warning, port.host, what, remedy::ALIGN_PARTITIONS)
             .device(port.name())
-            .compared(Compared::with_usual("partitions", port.port.partitions.clone(), &usual))
+            .observed(Observation::with_usual("partitions", port.port.partitions.clone(), &usual))
     };
     odd.map(one).collect()
 }

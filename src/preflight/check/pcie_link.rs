@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",
@@ -20,13 +20,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let device = port.device;
         let say = |what, address: Option<&str>, now: (f64, u32), best: (f64, u32)| {
             // What differs: the speed, or else the width.
-            let compared = if now.0 < best.0 {
-                Compared::seen("pcie_speed", now.0).unit("GT/s").wanted(best.0, WantedBy::Check)
+            let observed = if now.0 < best.0 {
+                Observation::seen("pcie_speed", now.0).unit("GT/s").wanted(best.0, WantedBy::Check)
             } else {
-                Compared::seen("pcie_width", now.1).unit("lanes").wanted(best.1, WantedBy::Check)
+                Observation::seen("pcie_width", now.1).unit("lanes").wanted(best.1, WantedBy::Check)
             };
             let remedy = at_address(remedy::RESEAT_CARD, address);
-            Found::host(Severity::Warning, port.host, what, remedy).device(&device.name).compared(compared)
+            Found::host(Severity::Warning, port.host, what, remedy).device(&device.name).observed(observed)
         };
         if let Some((now, best)) =
             device.pcie.zip(device.pcie_max).filter(|(now, best)| now.0 < best.0 || now.1 < best.1)

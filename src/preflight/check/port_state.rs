@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, WantedBy, of_interface};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, of_interface};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/state and phys_state",
@@ -26,7 +26,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         found.push(
             Found::host(Severity::Failure, port.host, format!("the port is {state}{physical}"), remedy)
                 .device(port.name())
-                .compared(Compared::seen("state", state).wanted("ACTIVE", WantedBy::Check)),
+                .observed(Observation::seen("state", state).wanted("ACTIVE", WantedBy::Check)),
         );
     }
     found

@@ -1,6 +1,6 @@
 //! Kernels and modules that are not those of the others.
 
-use super::{Compared, Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, Value};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, Value};
 use railgauge_wire::{
     facts::{HostFacts, MODULES as LOOKED_AT},
     remedy,
@@ -23,9 +23,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     if let Some(usual) = Usual::of(scene.wanted().kernel.clone(), kernels()) {
         for (host, facts) in scene.hosts().filter(|(_, facts)| facts.kernel != usual.value) {
             let what = format!("kernel {}, {}", facts.kernel, usual.words(Clone::clone));
-            let compared = Compared::with_usual("kernel", facts.kernel.clone(), &usual);
-let other = Found::host(usual.severity(Severity::Notice), host, what, remedy::SAME_KERNEL);
-found.push(other.compared(compared));
+            let observed = Observation::with_usual("kernel", facts.kernel.clone(), &usual);
+            let other = Found::host(usual.severity(Severity::Notice), host, what, remedy::SAME_KERNEL);
+            found.push(other.observed(observed));
         }
     }
     let mut names: BTreeSet<&str> =
@@ -47,9 +47,9 @@ found.push(other.compared(compared));
                 Some(version) => Value::from(version),
             };
             let usual_value = Usual { value: value(&usual.value), wanted: usual.wanted };
-            let compared = Compared::with_usual(format!("modules.{name}"), value(&of(facts)), &usual_value);
+            let observed = Observation::with_usual(format!("modules.{name}"), value(&of(facts)), &usual_value);
             let remedy = remedy::SAME_MODULE.with([("module", name)]);
-            found.push(Found::host(usual.severity(Severity::Notice), host, what, remedy).compared(compared));
+            found.push(Found::host(usual.severity(Severity::Notice), host, what, remedy).observed(observed));
         }
     }
     found

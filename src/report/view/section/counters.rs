@@ -6,10 +6,7 @@ use super::{
     Block, Data,
     table::{Table, number_column, text_column},
 };
-use crate::{
-    analysis::results::CaseResult,
-    report::chart::ChartError,
-};
+use crate::{analysis::results::CaseResult, report::chart::ChartError};
 
 /// Parts of the names of counters worth a look, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
 const TELLING: [&str; 23] = [

@@ -14,8 +14,7 @@ use crate::{
         words::{count, number, size},
     },
     report::chart::{
-        ChartError,
-        Tip,
+        ChartError, Tip,
         layers::{Layer, Places, layers},
         theme::{INNER, LIMIT, MAIN, OUTER, WORST},
         ticks::{decades, from_zero, sizes},

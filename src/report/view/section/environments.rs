@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     analysis::{
-    environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
-    results::CaseResult,
-    words::{between, change, count, number, share, size},
-},
+        environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
+        results::CaseResult,
+        words::{between, change, count, number, share, size},
+    },
     report::chart::ChartError,
 };
 

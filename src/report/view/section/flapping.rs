@@ -16,8 +16,7 @@ use crate::{
         words::{brief, count, number, percent_of, share, size, spread, were},
     },
     report::chart::{
-        ChartError,
-        Tip,
+        ChartError, Tip,
         layers::{Layer, layers},
         theme::{LIMIT, WORST},
         ticks::{Axis, from_zero},

@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{
     analysis::{
-    results::{CaseResult, State},
-    words::{change, number},
-},
+        results::{CaseResult, State},
+        words::{change, number},
+    },
     report::chart::ChartError,
 };
 

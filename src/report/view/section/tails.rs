@@ -15,8 +15,7 @@ use crate::{
         words::{count, number},
     },
     report::chart::{
-        ChartError,
-        Tip,
+        ChartError, Tip,
         layers::{Layer, Places, layers},
         theme::{MAIN, WORST},
         ticks::{decades, nine, nines},

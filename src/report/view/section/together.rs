@@ -17,8 +17,7 @@ use crate::{
         words::{count, number, percent_of, short},
     },
     report::chart::{
-        ChartError,
-        Tip,
+        ChartError, Tip,
         layers::{Layer, Places, layers},
         theme::{MAIN, WORST},
         ticks::{Axis, from_zero},

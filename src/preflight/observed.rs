@@ -8,7 +8,7 @@ use super::usual::Usual;
 
 /// A value that a host has, and the one it should have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Compared {
+pub struct Observation {
     /// Which value: the key of `[preflight]` where there is one (`mtu`), else its name in `facts.json` (`memlock_bytes`).
     pub fact: String,
     /// Its unit, where it has one: `B`, `Gb/s`, `GT/s`, `lanes`, `s`, `%`.
@@ -76,7 +76,7 @@ impl PartialEq for Decimal {
 
 impl Eq for Decimal {}
 
-impl Compared {
+impl Observation {
     /// A value that is not as it should be, whatever that is.
     pub(super) fn seen(fact: impl Into<String>, seen: impl Into<Value>) -> Self {
         Self { fact: fact.into(), unit: None, seen: Some(seen.into()), wanted: None, wanted_by: None }
