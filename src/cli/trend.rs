@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Follow this metric; repeat for more [default: bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
-    /// Accept the levels from this day on, with an optional reason: 2026-11-21 or "2026-11-21 new switches"
+    /// Accept the values from this day on as normal, with an optional reason: 2026-11-21 or "2026-11-21 new switches"
     #[arg(long, value_name = "DATE", value_parser = epoch)]
     epoch: Vec<(i64, String)>,
     /// The page to write [default: reports/trend-<UTC time>.html]
