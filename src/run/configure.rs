@@ -71,11 +71,11 @@ type Failed = (String, CommandError);
 /// What the plan's commands have made of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
-    standing: Option<Standing>,
+    standing: Option<AppliedChange>,
 }
 
 #[derive(Debug)]
-struct Standing {
+struct AppliedChange {
     /// Position of the test in the plan.
     test: usize,
     /// Whether all of it is in place.
@@ -88,7 +88,7 @@ impl Configuration {
     /// What an earlier process left: the change of this test, which may be half done, or none.
     pub(super) fn left(plan: &Plan, test: Option<&str>) -> Self {
         let standing = plan.tests.iter().enumerate().find(|(_, known)| Some(known.name.as_str()) == test);
-        let standing = standing.map(|(index, test)| Standing {
+        let standing = standing.map(|(index, test)| AppliedChange {
             test: index,
             whole: false,
             hosts: plan.hosts.iter().filter(|host| test.hosts.contains(&host.name)).cloned().collect(),
@@ -121,7 +121,7 @@ impl Configuration {
         }
         let up = |host: &&Host| plan.tests[test].hosts.contains(&host.name) && hosts.agents.contains_key(&host.name);
         let hosts_up = plan.hosts.iter().filter(up).cloned().collect();
-        let standing = self.standing.insert(Standing { test, whole: false, hosts: hosts_up });
+        let standing = self.standing.insert(AppliedChange { test, whole: false, hosts: hosts_up });
         let Err(failure) = change(plan, standing, false, hosts, spine).await else {
             standing.whole = true;
             return Ok(());
@@ -145,7 +145,13 @@ impl Configuration {
 }
 
 /// Runs the command of one direction wherever it belongs.
-async fn change(plan: &Plan, standing: &Standing, undo: bool, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+async fn change(
+    plan: &Plan,
+    standing: &AppliedChange,
+    undo: bool,
+    hosts: &Hosts,
+    spine: &Spine,
+) -> Result<(), Failure> {
     let test = &plan.tests[standing.test];
     let Some(configure) = &test.configure else { return Ok(()) };
     let words = if undo { &configure.undo } else { &configure.apply };
