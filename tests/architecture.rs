@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[path = "architecture/errors.rs"]
+mod errors;
 #[path = "architecture/floors.rs"]
 mod floors;
 #[path = "architecture/remedies.rs"]

@@ -20,7 +20,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     facts::HostFacts,
-    unit::{Nanoseconds, NanosecondsI64},
+    unit::{Bytes, Nanoseconds, NanosecondsI64},
 };
 
 fn host(name: &str) -> HostFacts {
@@ -184,7 +184,7 @@ fn locked_memory_is_asked_for_as_it_is_registered() {
     let short = |tests: &str| {
         let mut hosts = vec![host("infiniband"); 4];
         // Two buffers of 8 MiB and the queues.
-        hosts[0].memlock_bytes = Some((2 * 8 << 20) + (1 << 20));
+        hosts[0].memlock_bytes = Some(Bytes((2 * 8 << 20) + (1 << 20)));
         let found = judge(&planned(4, tests), &cluster(hosts));
         found.iter().any(|finding| finding.check == "locked-memory")
     };

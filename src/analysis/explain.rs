@@ -182,11 +182,11 @@ fn by_flow(links: &[&Link<'_>]) -> Vec<f64> {
 }
 
 /// What sets values apart that cannot be compared: size, queue pairs, environment.
-type Cell<'a> = (Bytes, u32, &'a str);
+type LinkCell<'a> = (Bytes, u32, &'a str);
 
 /// The median of each cell, of values that may be trusted.
-fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<Cell<'a>, f64> {
-    let mut all: BTreeMap<Cell<'a>, Vec<f64>> = BTreeMap::new();
+fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeMap<LinkCell<'a>, f64> {
+    let mut all: BTreeMap<LinkCell<'a>, Vec<f64>> = BTreeMap::new();
     for row in links.iter().filter(|link| link.value.is_some()).filter_map(|link| link.row) {
         if let Some(value) = value(row) {
             all.entry((row.size_bytes, row.qps, &row.env)).or_default().push(value);

@@ -1,5 +1,6 @@
 //! What came of every planned case: its samples, and why it must not be trusted where it must not.
 
+mod mismatch;
 mod objection;
 mod wrong;
 
@@ -18,6 +19,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 pub use super::truth::Uncounted;
+pub use mismatch::Mismatch;
 pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
 pub use wrong::{WrongBytes, WrongRank};
 
@@ -274,26 +276,22 @@ pub fn of_host(host: &str, failure: &Failure) -> String {
 ///
 /// # Errors
 /// The journal names a test, case or repeat that the plan or the journal does not have: they do not belong together.
-pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, String> {
+pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, Mismatch> {
     let known = (journal.cases.len() + journal.further.len()) as u64;
     if let Some(attempt) = journal.tries.iter().find(|attempt| attempt.case >= known) {
-        return Err(format!("the journal holds an outcome of case {}, which was never planned", attempt.case));
+        return Err(Mismatch::UnplannedCase { case: attempt.case });
     }
     let tests = tests(journal);
     if let Some(case) = journal.cases.iter().find(|case| !tests.contains_key(case.test.as_str())) {
-        let test = &case.test;
-        return Err(format!(
-            "the journal holds test `{test}`, which the plan does not have: they are not of the same run"
-        ));
+        return Err(Mismatch::UnknownTest { test: case.test.clone() });
     }
-    if let Some(words) = unasked_repeat(journal, &tests) {
-        return Err(words);
+    if let Some(repeat) = unasked_repeat(journal, &tests) {
+        return Err(repeat);
     }
     let is_of = |case: &Case, test: &Test| measures(case, test) && case.cell.only.is_none();
     let foreign = |case: &&Case| tests.get(case.test.as_str()).is_some_and(|test| !is_of(case, test));
     if let Some(case) = journal.cases.iter().find(foreign) {
-        let (id, test) = (case.id, &case.test);
-        return Err(format!("case {id} of the journal measures what test `{test}` of the plan does not"));
+        return Err(Mismatch::ForeignCase { case: case.id, test: case.test.clone() });
     }
     Ok(joined(journal, &journal.cases, |test| test.repeats))
 }
@@ -313,7 +311,7 @@ pub(super) fn measures_on_any(case: &Case, test: &Test) -> bool {
 }
 
 /// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.
-fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<String> {
+fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<Mismatch> {
     let repeats = |case: u64| {
         let planned = usize::try_from(case).ok().and_then(|at| journal.cases.get(at));
         planned.map_or(Some(1), |case| Some(tests.get(case.test.as_str())?.repeats))
@@ -321,8 +319,7 @@ fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<St
     let attempt =
         journal.tries.iter().find(|attempt| repeats(attempt.case).is_some_and(|all| attempt.repeat >= all))?;
     let (case, repeat) = (attempt.case, u64::from(attempt.repeat) + 1);
-    let all = count(repeats(case).unwrap_or_default() as usize, "repeat");
-    Some(format!("the journal holds repeat {repeat} of case {case}, whose test has {all}"))
+    Some(Mismatch::UnaskedRepeat { case, repeat, repeats: repeats(case).unwrap_or_default() })
 }
 
 /// Joins the further cases and their tries, in the order of the cases. They are no part of any test.

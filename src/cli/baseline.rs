@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.output.as_deref().map_or(Ok(()), only_baselines)?;
     let mut directories = Vec::new();
     for word in &args.runs {
-        directories.extend(history::run_directories(word).map_err(Misuse)?);
+        directories.extend(history::run_directories(word).map_err(|none| Misuse(none.to_string()))?);
     }
     let directories = history::each_once(directories);
     let metrics = if args.metric.is_empty() { Metric::ALL } else { &args.metric };

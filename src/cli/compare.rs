@@ -21,12 +21,12 @@ use crate::{
 /// The exit codes in words, for `compare --help`.
 const HELP: &str = "\
 Exit codes:
-    0  every cell is improved or equivalent, both sides have all of them, and no run after lacks a value
+    0  every cell improved or is equivalent; both sides have every cell, and no run after lacks a value
     1  a cell regressed
     2  a side names no run, or the command line is wrong
-    3  inconclusive: none regressed, but for some cell neither a change nor its absence is shown (too few runs, too
-       noisy, single runs far off, or an order of the runs that cannot carry it), or values are missing: in a run
-       after, or on one side altogether
+    3  inconclusive: no cell regressed, but for some cell the runs do not show whether it changed (too few runs, too
+       much noise, single runs far off, or an order of the runs that cannot exclude drift), or values are missing:
+       in a run after, or on one whole side
     4  a run cannot be read, or the page cannot be written";
 
 /// Arguments of `compare`.
@@ -60,8 +60,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Err(Misuse(format!("--margin {margin}: must be more than 0 and less than 100 percent")).into());
     }
     args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
-    let before = history::run_directories(&args.before).map_err(Misuse)?;
-    let after = history::run_directories(&args.after).map_err(Misuse)?;
+    let before = history::run_directories(&args.before).map_err(|none| Misuse(none.to_string()))?;
+    let after = history::run_directories(&args.after).map_err(|none| Misuse(none.to_string()))?;
     let real: HashSet<PathBuf> = after.iter().map(|run| history::real(run)).collect();
     if let Some(both) = before.iter().find(|run| real.contains(&history::real(run))) {
         return Err(Misuse(format!("{} is on both sides", path_text(both))).into());

@@ -44,7 +44,7 @@ enum Command {
     Report(report::Args),
     /// Compare two sets of runs: improved, regressed, equivalent, or not enough data
     Compare(compare::Args),
-    /// Follow nightly runs: what changed, when, what changed together, and what is still bad
+    /// Find changes over nightly runs: when they happened, which belong together, and which remain
     Trend(trend::Args),
     /// Connect, collect facts and check every host's configuration; sends no test traffic
     Preflight(preflight::Args),

@@ -148,6 +148,7 @@ mod tests {
             unread: false,
             devices: Vec::new(),
             hosts: vec!["gpu01".into(), "gpu02".into()],
+            observed: None,
             what: "MTU is 1500, others 9000".into(),
             meaning: "smaller packets".into(),
             remedy: remedy::MTU.with([("interface", "eth1"), ("mtu", "9000")]),

@@ -1,6 +1,7 @@
 //! `railgauge run PLAN`: the main job.
 
 use std::{
+    error::Error,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -73,7 +74,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let path = directory.journal();
         let follow_up: FollowUp = Arc::new(move || match identity.is_at(&path) {
             true => follow_up(&path),
-            false => Err("the run's directory was moved or replaced".to_owned()),
+            false => Err("the run's directory was moved or replaced".into()),
         });
         execute::execute(Arc::new(plan), &directory, past, binary, follow_up, &spine).await
     });
@@ -116,8 +117,8 @@ fn begun(directory: &Directory, claim: Claim, tail: Tail) -> anyhow::Result<Jour
 }
 
 /// What analysis wants to be measured beside what the journal holds.
-fn follow_up(path: &Path) -> Result<Vec<Case>, String> {
-    let journal = journal::read(path).map_err(|error| error.to_string())?;
+fn follow_up(path: &Path) -> Result<Vec<Case>, Box<dyn Error + Send + Sync>> {
+    let journal = journal::read(path)?;
     let results = results(&journal)?;
     let rows = rows(&journal, &results);
     Ok(localise::further(&journal, &results, &rows))

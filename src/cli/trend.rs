@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Follow this metric; repeat for more [default: bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
-    /// Accept the levels from this day on, with an optional reason: 2026-11-21 or "2026-11-21 new switches"
+    /// Accept the values from this day on as normal, with an optional reason: 2026-11-21 or "2026-11-21 new switches"
     #[arg(long, value_name = "DATE", value_parser = epoch)]
     epoch: Vec<(i64, String)>,
     /// The page to write [default: reports/trend-<UTC time>.html]
@@ -47,7 +47,7 @@ fn epoch(said: &str) -> Result<(i64, String), String> {
         return Err(format!("`{date}` is not a date; write it as 2026-11-21, then a space and the reason"));
     }
     let what = text::printable(what.trim());
-    let day = day(date).map_err(|why| text::printable(&why))?;
+    let day = day(date).map_err(|error| text::printable(&error.to_string()))?;
     Ok((day, if what.is_empty() { "declared".to_owned() } else { what }))
 }
 
@@ -67,7 +67,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         let (day, today) = (date(*day), date(tomorrow - 1));
         return Err(Misuse(format!("--epoch {day}: that day is in the future, today is {today}")).into());
     }
-    let runs = history::run_directories(&args.runs).map_err(Misuse)?;
+    let runs = history::run_directories(&args.runs).map_err(|none| Misuse(none.to_string()))?;
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let mut collected = History::until(now);
     history::read_all(&runs, metrics, |directory, run| match run {

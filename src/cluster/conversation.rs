@@ -31,12 +31,12 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 /// The controller's end of one conversation.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    state: Mutex<State>,
+    state: Mutex<ConversationState>,
     lost: watch::Sender<Option<Gone>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ConversationState {
     next: u64,
     waiting: HashMap<u64, Waiting>,
     /// Frames towards the writer; `None` once hung up.
@@ -47,7 +47,7 @@ impl Conversation {
     /// A conversation and the frames its writer has to send.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
-        let state = State { next: 1, waiting: HashMap::new(), frames: Some(frames) };
+        let state = ConversationState { next: 1, waiting: HashMap::new(), frames: Some(frames) };
         (Self { state: Mutex::new(state), lost: watch::Sender::new(None) }, to_write)
     }
 

@@ -169,8 +169,8 @@ pub(crate) async fn start(
     let found = probe(&*way, launch, binary).await?;
     let image = binary.image(&found.machine).map_err(lasting)?;
     let (file, directory) = match found.place {
-        Place::InPlace => (image.path.display().to_string(), None),
-        Place::Directory { path, have } => {
+        AgentPlace::InPlace => (image.path.display().to_string(), None),
+        AgentPlace::Directory { path, have } => {
             if !have {
                 progress.to(Stage::Deploy, "sending the agent");
                 store(&*way, &path, image).await?;
@@ -209,13 +209,13 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
 }
 
 /// What a look at a host found.
-struct Found {
+struct Probed {
     machine: Machine,
-    place: Place,
+    place: AgentPlace,
 }
 
 /// Where the agent is to run.
-enum Place {
+enum AgentPlace {
     /// From the controller's own file, which the host sees too.
     InPlace,
     /// From the agent's directory, in which it is already, or not yet.
@@ -223,7 +223,7 @@ enum Place {
 }
 
 /// Looks at a host: its architecture, the agent's directory, whether the agent is there.
-async fn probe(way: &dyn Connection, launch: &Launch, binary: &AgentBinary) -> Result<Found, Trouble> {
+async fn probe(way: &dyn Connection, launch: &Launch, binary: &AgentBinary) -> Result<Probed, Trouble> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
         format!("{}={}={path}", image.machine, image.hash)
@@ -266,17 +266,19 @@ async fn probe(way: &dyn Connection, launch: &Launch, binary: &AgentBinary) -> R
                 );
             }
             ("machine", found) => *found = Some((Machine::of_uname(rest), None)),
-            ("in-place", Some((_, place))) => *place = Some(Place::InPlace),
-            ("directory", Some((_, place))) => *place = Some(Place::Directory { path: rest.to_owned(), have: false }),
-            ("have", Some((_, Some(Place::Directory { have, .. })))) => *have = true,
+            ("in-place", Some((_, place))) => *place = Some(AgentPlace::InPlace),
+            ("directory", Some((_, place))) => {
+                *place = Some(AgentPlace::Directory { path: rest.to_owned(), have: false })
+            }
+            ("have", Some((_, Some(AgentPlace::Directory { have, .. })))) => *have = true,
             _ => {}
         }
     }
     match found {
-        Some((machine, Some(place))) => Ok(Found { machine, place }),
+        Some((machine, Some(place))) => Ok(Probed { machine, place }),
         Some((machine, None)) if binary.image(&machine).is_err() => {
             // `image` says it best; nothing was written to this host.
-            Ok(Found { machine, place: Place::InPlace })
+            Ok(Probed { machine, place: AgentPlace::InPlace })
         }
         _ => Err(explain::script(&output, "the look at the host failed", way)),
     }

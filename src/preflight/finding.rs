@@ -3,6 +3,8 @@
 use railgauge_wire::remedy::Remedy;
 use serde::{Deserialize, Serialize};
 
+use super::observed::Observation;
+
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -47,6 +49,9 @@ pub struct Finding {
     pub devices: Vec<String>,
     /// What was found: values and where they stand.
     pub what: String,
+    /// The value it is about, as seen and as wanted; `None` where it is not about one value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observation>,
     /// What it means for the numbers.
     pub meaning: String,
     /// What to do, with the commands where there are some.
@@ -63,6 +68,7 @@ pub struct Found {
     pub(super) host: String,
     pub(super) device: Option<String>,
     pub(super) what: String,
+    pub(super) observed: Option<Observation>,
     pub(super) meaning: Option<&'static str>,
     pub(super) remedy: Remedy,
 }
@@ -71,13 +77,29 @@ impl Found {
     /// Something about a host, and what to do.
     pub fn host(severity: Severity, host: &str, what: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
         let (what, remedy) = (what.into(), remedy.into());
-        Self { severity, unread: false, host: host.to_owned(), device: None, what, meaning: None, remedy }
+        Self {
+            severity,
+            unread: false,
+            host: host.to_owned(),
+            device: None,
+            what,
+            observed: None,
+            meaning: None,
+            remedy,
+        }
     }
 
     /// Says that it is about one device.
     #[must_use]
     pub fn device(mut self, name: impl Into<String>) -> Self {
         self.device = Some(name.into());
+        self
+    }
+
+    /// Says which value it is about.
+    #[must_use]
+    pub fn observed(mut self, observed: Observation) -> Self {
+        self.observed = Some(observed);
         self
     }
 

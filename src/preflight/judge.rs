@@ -6,7 +6,7 @@ use railgauge_model::plan::{Plan, hostlist, model::Preflight};
 use railgauge_wire::{natural, remedy::Remedy};
 
 use super::{
-    CHECKS, Check, Cluster, Finding, Severity,
+    CHECKS, Check, Cluster, Finding, Observation, Severity,
     demand::{demands, unsaid},
     finding::Found,
     scene::Scene,
@@ -34,20 +34,20 @@ pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
 }
 
 /// What makes two findings one.
-type FindingKey = (Severity, bool, String, String, Remedy);
+type FindingKey = (Severity, bool, String, Option<Observation>, String, Remedy);
 
 /// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
     let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
-    for Found { severity, unread, host, device, what, meaning, remedy } in found {
-        let said = (severity, unread, what, meaning.unwrap_or(check.rule.meaning).to_owned(), remedy);
+    for Found { severity, unread, host, device, what, observed, meaning, remedy } in found {
+        let said = (severity, unread, what, observed, meaning.unwrap_or(check.rule.meaning).to_owned(), remedy);
         hosts.entry((said, device)).or_default().insert(host);
     }
     let mut devices: BTreeMap<(FindingKey, BTreeSet<String>), Vec<String>> = BTreeMap::new();
     for ((said, device), hosts) in hosts {
         devices.entry((said, hosts)).or_default().extend(device);
     }
-    let finding = |(((severity, unread, what, meaning, remedy), hosts), mut devices): (
+    let finding = |(((severity, unread, what, observed, meaning, remedy), hosts), mut devices): (
         (FindingKey, BTreeSet<String>),
         Vec<String>,
     )| {
@@ -69,6 +69,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
             hosts: hosts.into_iter().collect(),
             what: if devices.is_empty() { what } else { format!("{place}: {what}") },
             devices,
+            observed,
             meaning,
             remedy,
             source: check.rule.source.to_owned(),

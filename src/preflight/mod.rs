@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`finding`] | what a check found, and how serious it is |
+//! | `observed` | the value it is about, as seen and as wanted, for programs |
 //! | `scene`, `usual` | what checks look at, and what values are compared with |
 //! | `check/` | one file per check: what it reads, what it means for the numbers, the remedy, the source |
 //! | [`demand`] | what the plan wants, answered for every host: the verdicts of preflight |
@@ -18,6 +19,7 @@ pub mod demand;
 pub mod drift;
 pub mod finding;
 mod judge;
+mod observed;
 mod scene;
 mod usual;
 
@@ -31,6 +33,7 @@ pub use demand::{Demand, Departure, Departures, Held, Holding, demands};
 pub use drift::{Change, Drift, between, drift};
 pub use finding::{Finding, Severity};
 pub use judge::judge;
+pub use observed::{Decimal, Observation, Value, WantedBy};
 
 /// What is known of the hosts that answered.
 #[derive(Debug, Clone, Default)]

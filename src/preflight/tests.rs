@@ -432,3 +432,33 @@ fn an_escalated_check_looks_also_at_what_no_test_uses() {
 fn a_module_that_agents_do_not_look_for_is_not_called_unloaded() {
     assert_eq!(demand("modules = { overlay = \"*\" }", |_| {}).held(), Held::Unread);
 }
+
+/// What programs get beside the sentence.
+#[test]
+fn findings_carry_the_values_they_compare() {
+    let json = |found: &Finding| serde_json::to_value(&found.observed).expect("values are JSON");
+    let small = cluster(|facts| facts.interfaces[0].mtu = Some(1500));
+    let of = |wanted_by| serde_json::json!({"fact": "mtu", "unit": "B", "seen": 1500, "wanted": 9000, "wanted_by": wanted_by});
+    assert_eq!(json(&one(&small)), of("others"));
+    assert_eq!(json(&one_of(&planned("[preflight]\nmtu = 9000\n"), &small)), of("plan"));
+    let limited = cluster(|facts| facts.memlock_bytes = Some(Bytes(64 << 10)));
+    let found = one_of(&planned("sizes = [\"1 MiB\"]\n"), &limited);
+    assert_eq!(
+        json(&found),
+        serde_json::json!({"fact": "memlock", "unit": "KiB", "seen": 64, "wanted": 3072, "wanted_by": "check"})
+    );
+    let blind = cluster(|facts| facts.rdma[0].firmware = None);
+    let found = one_of(&planned("[preflight]\nfirmware = { mlx5_core = \"28.43.1014\" }\n"), &blind);
+    assert_eq!(
+        json(&found),
+        serde_json::json!({"fact": "firmware", "seen": null, "wanted": "28.43.1014", "wanted_by": "plan"})
+    );
+    let narrow = cluster(|facts| facts.rdma[0].pcie = Some((32.0, 8)));
+    let found = one(&narrow);
+    assert_eq!(
+        json(&found),
+        serde_json::json!({"fact": "pcie_width", "unit": "lanes", "seen": 8, "wanted": 16, "wanted_by": "check"})
+    );
+    let read: Option<Observation> = serde_json::from_value(json(&found)).expect("it reads what it writes");
+    assert_eq!(read, found.observed);
+}

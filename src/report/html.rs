@@ -14,19 +14,23 @@ const TEMPLATES: [(&str, &str); 5] = [
     ("trend.html", include_str!("../../templates/trend.html")),
 ];
 
+/// Why a page could not be made. Every one is a mistake of ours.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:#}")]
+pub struct PageError(#[from] minijinja::Error);
+
 /// The page of a view by one of the templates.
 ///
 /// # Errors
-/// The template asks for something the view does not have, in words.
-pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, String> {
+/// The template asks for something the view does not have.
+pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, PageError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
-    let words = |error: minijinja::Error| format!("{error:#}");
     for (name, text) in TEMPLATES {
-        environment.add_template(name, text).map_err(words)?;
+        environment.add_template(name, text)?;
     }
-    let template = environment.get_template(template).map_err(words)?;
-    template.render(context! { v => Serde(view), css => include_str!("../../templates/report.css") }).map_err(words)
+    let template = environment.get_template(template)?;
+    Ok(template.render(context! { v => Serde(view), css => include_str!("../../templates/report.css") })?)
 }

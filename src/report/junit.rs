@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 use railgauge_model::plan::model::Limit;
 
 use super::view::{self, View};
@@ -15,11 +15,16 @@ use crate::analysis::{
     words::size,
 };
 
+/// Why the document could not be made: a mistake of ours.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct JunitError(#[from] SerializeError);
+
 /// The document. Times come from the journal, so that the same records give the same bytes.
 ///
 /// # Errors
-/// The XML cannot be written, in words.
-pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> Result<String, String> {
+/// The XML cannot be written.
+pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> Result<String, JunitError> {
     let mut report = Report::new(format!("railgauge {}", verdicts.plan));
     if let Some(duration) = duration(journal) {
         report.set_time(duration);
@@ -50,7 +55,7 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         }
         report.add_test_suite(suite);
     }
-    report.to_string().map_err(|error| error.to_string())
+    Ok(report.to_string()?)
 }
 
 fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase {

@@ -11,6 +11,7 @@
 
 mod chart;
 pub mod compare;
+mod error;
 mod html;
 mod junit;
 pub mod text;
@@ -18,4 +19,5 @@ pub mod trend;
 pub mod view;
 mod write;
 
-pub use write::{Drawn, ReportError, Written, draw, write};
+pub use error::{DrawError, ReportError};
+pub use write::{Drawn, Written, draw, write};

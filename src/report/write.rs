@@ -1,61 +1,23 @@
 //! Draws a run directory again.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use railgauge_model::directory::{FRAME, JOURNAL, JUNIT, PAGE, VERDICTS};
-use railgauge_model::{border::text::path_text, files};
+use railgauge_model::files;
 
 use super::{
-    html, junit,
+    ReportError, html, junit,
     view::{self, View},
 };
 use crate::analysis::{
     compare::interleaved,
-    frame::{self, Frame, FrameError},
-    journal::{self, Journal, JournalError},
+    frame::{self, Frame},
+    journal::{self, Journal},
     outliers::outliers,
     results::{further, results},
     rows::rows,
     verdict::{Sums, Verdicts, verdicts},
 };
-
-/// Why a report cannot be drawn.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// The journal cannot be read.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The journal contradicts itself.
-    #[error("{}: {cause}", path_text(path))]
-    Contradiction {
-        /// The journal.
-        path: PathBuf,
-        /// In words.
-        cause: String,
-    },
-    /// The frame cannot be built or written.
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    /// A file of the report cannot be written.
-    #[error("{}: cannot be written: {cause}; the file that was there before is untouched", path_text(path))]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        cause: io::Error,
-    },
-    /// The page, a chart or a document cannot be built: a mistake of ours.
-    #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
-    Drawing {
-        /// What was being drawn.
-        what: String,
-        /// What went wrong.
-        cause: String,
-    },
-}
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,11 +61,11 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
     let whole = journal.unhealed().next().is_none() && journal.contradicted().is_none();
     verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
-    text_file(&run.join(JUNIT), &junit::document(&verdicts, &view, &journal).map_err(|e| drawing(JUNIT, e))?)?;
+    text_file(&run.join(JUNIT), &junit::document(&verdicts, &view, &journal).map_err(ReportError::drawing(JUNIT))?)?;
     let page = run.join(PAGE);
-    text_file(&page, &html::page("report.html", &view).map_err(|e| drawing(PAGE, e))?)?;
+    text_file(&page, &html::page("report.html", &view).map_err(ReportError::drawing(PAGE))?)?;
     // Last: it says how the run ended, which is not so where one of the others could not be written.
-    let json = verdicts.json().map_err(|e| drawing(VERDICTS, e.to_string()))?;
+    let json = verdicts.json().map_err(ReportError::drawing(VERDICTS))?;
     text_file(&run.join(VERDICTS), &json)?;
     Ok(Written { verdicts, view, page })
 }
@@ -113,23 +75,18 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
 /// # Errors
 /// The journal contradicts itself.
 pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
-    let results = results(journal).map_err(|cause| ReportError::Contradiction { path: path.to_owned(), cause })?;
+    let results = results(journal).map_err(|cause| ReportError::Mismatch { path: path.to_owned(), cause })?;
     let mut all = rows(journal, &results);
     let tested = all.len();
     // The frame has the settling of suspects too; nothing else of the report counts it among the tests.
     all.extend(rows(journal, &further(journal)));
     let rows = &all[..tested];
-    let turns = interleaved(journal, &results).map_err(|cause| drawing("the comparison of tests in turn", cause))?;
+    let turns = interleaved(journal, &results).map_err(ReportError::drawing("the comparison of tests in turn"))?;
     let verdicts = verdicts(journal, &results, rows, turns);
     let frame = frame::frame(&all)?;
     let outliers = outliers(journal, &results, rows, &verdicts.localisation);
     let view = view::view(journal, &results, rows, &frame, &verdicts, &outliers)?;
     Ok(Drawn { frame, verdicts, view })
-}
-
-/// A mistake of ours.
-pub(super) fn drawing(what: &str, cause: String) -> ReportError {
-    ReportError::Drawing { what: what.to_owned(), cause }
 }
 
 /// Writes a file that is there as a whole or not at all.

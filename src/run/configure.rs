@@ -4,7 +4,12 @@
 //! interrupted or not; a change that was begun counts as one. Every command is an event before it starts and when it has
 //! ended, so that a later process knows what an earlier one left behind.
 
-use std::{process::Stdio, sync::Arc, time::Duration};
+use std::{
+    io,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use railgauge_wire::{
@@ -32,14 +37,45 @@ const LAST_WORDS: usize = 500;
 /// Time for those to arrive after it ended.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
+/// Why a command of the plan did not do its work.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    /// A placeholder has no value on this host.
+    #[error("{}", .0.cause)]
+    Template(Box<Failure>),
+    /// It has no words.
+    #[error("it is empty")]
+    Empty,
+    /// The program is not there, or cannot be executed.
+    #[error("cannot start `{command}`: {cause}")]
+    Start { command: String, cause: io::Error },
+    /// It ran and did not end well.
+    #[error("`{command}` {ending}; {}", if output.is_empty() { "it said nothing".to_owned() } else { format!("it said: {output}") })]
+    Ended { command: String, ending: Ending, output: String },
+}
+
+/// How a command ended that did not end well.
+#[derive(Debug, thiserror::Error)]
+enum Ending {
+    #[error("ended with {0}")]
+    Status(ExitStatus),
+    #[error("cannot be waited for: {0}")]
+    Unknown(io::Error),
+    #[error("took longer than {} s and was killed", .0.as_secs_f64())]
+    TimedOut(Duration),
+}
+
+/// Where it failed, and why; the host is empty for a command of no host.
+type Failed = (String, CommandError);
+
 /// What the plan's commands have made of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
-    standing: Option<Standing>,
+    standing: Option<AppliedChange>,
 }
 
 #[derive(Debug)]
-struct Standing {
+struct AppliedChange {
     /// Position of the test in the plan.
     test: usize,
     /// Whether all of it is in place.
@@ -52,7 +88,7 @@ impl Configuration {
     /// What an earlier process left: the change of this test, which may be half done, or none.
     pub(super) fn left(plan: &Plan, test: Option<&str>) -> Self {
         let standing = plan.tests.iter().enumerate().find(|(_, known)| Some(known.name.as_str()) == test);
-        let standing = standing.map(|(index, test)| Standing {
+        let standing = standing.map(|(index, test)| AppliedChange {
             test: index,
             whole: false,
             hosts: plan.hosts.iter().filter(|host| test.hosts.contains(&host.name)).cloned().collect(),
@@ -85,7 +121,7 @@ impl Configuration {
         }
         let up = |host: &&Host| plan.tests[test].hosts.contains(&host.name) && hosts.agents.contains_key(&host.name);
         let hosts_up = plan.hosts.iter().filter(up).cloned().collect();
-        let standing = self.standing.insert(Standing { test, whole: false, hosts: hosts_up });
+        let standing = self.standing.insert(AppliedChange { test, whole: false, hosts: hosts_up });
         let Err(failure) = change(plan, standing, false, hosts, spine).await else {
             standing.whole = true;
             return Ok(());
@@ -109,7 +145,13 @@ impl Configuration {
 }
 
 /// Runs the command of one direction wherever it belongs.
-async fn change(plan: &Plan, standing: &Standing, undo: bool, hosts: &Hosts, spine: &Spine) -> Result<(), Failure> {
+async fn change(
+    plan: &Plan,
+    standing: &AppliedChange,
+    undo: bool,
+    hosts: &Hosts,
+    spine: &Spine,
+) -> Result<(), Failure> {
     let test = &plan.tests[standing.test];
     let Some(configure) = &test.configure else { return Ok(()) };
     let words = if undo { &configure.undo } else { &configure.apply };
@@ -133,7 +175,7 @@ async fn change(plan: &Plan, standing: &Standing, undo: bool, hosts: &Hosts, spi
     failure.map_or(Ok(()), Err)
 }
 
-fn told((host, cause): &(String, String), others: &[(String, String)], undo: bool) -> Failure {
+fn told((host, cause): &Failed, others: &[Failed], undo: bool) -> Failure {
     let key = if undo { "undo" } else { "apply" };
     let others = match others {
         [] => String::new(),
@@ -147,12 +189,12 @@ fn told((host, cause): &(String, String), others: &[(String, String)], undo: boo
 }
 
 /// Runs a command for every host, so many at the same time. Returns the hosts where it failed and why, in their order.
-async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight: usize) -> Vec<(String, String)> {
+async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight: usize) -> Vec<Failed> {
     let turns = Arc::new(Semaphore::new(in_flight.max(1)));
     let mut running = JoinSet::new();
     for (place, host) in hosts.iter().enumerate() {
         let (turns, name) = (turns.clone(), host.name.clone());
-        let filled = cluster::filled(words, host).map_err(|trouble| trouble.failure.cause);
+        let filled = cluster::filled(words, host).map_err(|trouble| CommandError::Template(Box::new(trouble.failure)));
         running.spawn(async move {
             // The semaphore is never closed; without a turn the command runs all the same.
             let _turn = turns.acquire().await;
@@ -163,20 +205,20 @@ async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight
             (place, name, result)
         });
     }
-    let mut failed: Vec<(usize, String, String)> = running
+    let mut failed: Vec<(usize, String, CommandError)> = running
         .join_all()
         .await
         .into_iter()
         .filter_map(|(place, host, result)| Some((place, host, result.err()?)))
         .collect();
-    failed.sort_unstable();
+    failed.sort_unstable_by_key(|(place, ..)| *place);
     failed.into_iter().map(|(_, host, cause)| (host, cause)).collect()
 }
 
-/// Runs one command to its end; the error says how it ended otherwise.
-async fn run(words: &[String], limit: Duration) -> Result<(), String> {
-    let Some((program, arguments)) = words.split_first() else { return Err("it is empty".to_owned()) };
-    let shown = text::command(words);
+/// Runs one command to its end.
+async fn run(words: &[String], limit: Duration) -> Result<(), CommandError> {
+    let Some((program, arguments)) = words.split_first() else { return Err(CommandError::Empty) };
+    let command = text::command(words);
     let child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -186,26 +228,28 @@ async fn run(words: &[String], limit: Duration) -> Result<(), String> {
         .process_group(0)
         .kill_on_drop(true)
         .spawn();
-    let mut child = child.map_err(|error| format!("cannot start `{shown}`: {error}"))?;
+    let mut child = match child {
+        Ok(child) => child,
+        Err(cause) => return Err(CommandError::Start { command, cause }),
+    };
     let said = Arc::new(Mutex::new(Vec::new()));
     let mut listening = JoinSet::new();
     if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
         listening.spawn(listen(out, said.clone()));
         listening.spawn(listen(err, said.clone()));
     }
-    let ended = match timeout(limit, child.wait()).await {
+    let ending = match timeout(limit, child.wait()).await {
         Ok(Ok(status)) if status.success() => return Ok(()),
-        Ok(Ok(status)) => format!("ended with {status}"),
-        Ok(Err(error)) => format!("cannot be waited for: {error}"),
-        Err(_) => format!("took longer than {} s and was killed", limit.as_secs_f64()),
+        Ok(Ok(status)) => Ending::Status(status),
+        Ok(Err(error)) => Ending::Unknown(error),
+        Err(_) => Ending::TimedOut(limit),
     };
     // What it started may keep its output open for ever, as ssh's ControlPersist does.
     let _ = timeout(LAST_WAIT, listening.join_all()).await;
     let said = said.lock();
     // It goes to the terminal as it comes, before any journal is read.
-    let last = text::line(said.trim_ascii());
-    let said = if last.is_empty() { "it said nothing".to_owned() } else { format!("it said: {last}") };
-    Err(format!("`{shown}` {ended}; {said}"))
+    let output = text::line(said.trim_ascii());
+    Err(CommandError::Ended { command, ending, output })
 }
 
 /// Keeps the last words of a stream.

@@ -2,15 +2,16 @@
 //!
 //! Which cases settle it is for analysis to say, which reads the journal; the run only asks.
 
-use std::{collections::HashSet, sync::Arc, time::Instant};
+use std::{collections::HashSet, error::Error, sync::Arc, time::Instant};
 
 use railgauge_model::journal::event::{Case, Event};
 
 use super::{hosts::Hosts, rounds::RunState};
 
 /// Returns the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
-/// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run.
-pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, String> + Send + Sync>;
+/// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run. Of its error the run
+/// knows nothing but the words.
+pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 impl RunState<'_> {
     /// Runs the cases that an earlier process of this run was asked for and did not measure, then those that are asked
@@ -31,7 +32,7 @@ impl RunState<'_> {
             let follow_up = follow_up.clone();
             // Reading a long journal takes seconds, in which agents must still be answered.
             let asked = tokio::task::spawn_blocking(move || follow_up()).await;
-            open = match asked.unwrap_or_else(|error| Err(error.to_string())) {
+            open = match asked.unwrap_or_else(|error| Err(error.into())) {
                 Ok(cases) if cases.is_empty() => return,
                 Ok(cases) => cases,
                 Err(why) => return self.note(format!("suspects could not be measured again: {why}")),

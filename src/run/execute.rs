@@ -26,7 +26,7 @@ use railgauge_model::{
     border::text::path_text,
     files,
     plan::Plan,
-    schedule::{CaseIndex, Inventory, schedule},
+    schedule::{CaseIndex, Inventory, ScheduleError, schedule},
 };
 use railgauge_model::{
     directory::Directory,
@@ -100,7 +100,7 @@ async fn measure(
             };
             let cases = match aside(spine, Duration::ZERO, planning).await {
                 Ok(Some(Ok(cases))) => cases,
-                Ok(Some(Err(why))) => return RunEnd::Prevented(why),
+                Ok(Some(Err(error))) => return RunEnd::Prevented(error.to_string()),
                 Ok(None) => return halted(spine).unwrap_or(RunEnd::Interrupted),
                 Err(error) => return RunEnd::Prevented(format!("the cases cannot be planned: {error}")),
             };
@@ -144,7 +144,7 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
 }
 
 /// Every case of the plan on these hosts, with the schedule's remarks as notes.
-fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, String> {
+fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -> Result<Vec<Case>, ScheduleError> {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let facts = facts.get(&host.name)?;
         u32::try_from(rails::devices(host, Some(facts), transport).len()).ok()
@@ -154,7 +154,7 @@ fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -
             inventory.set_distances(&host.name, gpus::distances(host, facts));
         }
     }
-    let schedule = schedule(plan, &inventory).map_err(|error| error.to_string())?;
+    let schedule = schedule(plan, &inventory)?;
     for note in &schedule.notes {
         spine.emit(Event::Note { host: String::new(), text: note.text.clone() });
     }

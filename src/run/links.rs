@@ -45,7 +45,7 @@ pub(super) struct Link {
 
 /// What makes two cases use the same link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct IdleKey {
     flow: Flow,
     class: usize,
     qps: u32,
@@ -57,7 +57,7 @@ pub(super) struct Links {
     classes: Vec<usize>,
     /// Largest message of each class.
     largest: Vec<Bytes>,
-    idle: HashMap<Key, (Link, u64)>,
+    idle: HashMap<IdleKey, (Link, u64)>,
     clock: u64,
 }
 
@@ -88,13 +88,13 @@ impl Links {
 
     /// The link for a flow of a test if it is warm, and the specification to open it if not.
     pub(super) fn take(&mut self, test: usize, flow: &Flow, qps: u32) -> Option<Link> {
-        self.idle.remove(&Key { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
+        self.idle.remove(&IdleKey { flow: flow.clone(), class: self.classes[test], qps }).map(|(link, _)| link)
     }
 
     /// Keeps a link for later. Returns those that have to go for it.
     pub(super) fn keep(&mut self, test: usize, flow: &Flow, qps: u32, link: Link) -> Vec<Link> {
         self.clock += 1;
-        let key = Key { flow: flow.clone(), class: self.classes[test], qps };
+        let key = IdleKey { flow: flow.clone(), class: self.classes[test], qps };
         self.idle.insert(key, (link, self.clock));
         let mut going = Vec::new();
         for host in [&flow.from.host, &flow.to.host] {
@@ -111,7 +111,7 @@ impl Links {
 
     /// Drops the links of a host that is gone.
     pub(super) fn forget(&mut self, host: &str) -> Vec<Link> {
-        let keys: Vec<Key> = self.idle.keys().filter(|key| touches(key, host)).cloned().collect();
+        let keys: Vec<IdleKey> = self.idle.keys().filter(|key| touches(key, host)).cloned().collect();
         keys.iter().filter_map(|key| self.idle.remove(key)).map(|(link, _)| link).collect()
     }
 
@@ -136,7 +136,7 @@ impl Links {
     }
 }
 
-fn touches(key: &Key, host: &str) -> bool {
+fn touches(key: &IdleKey, host: &str) -> bool {
     &*key.flow.from.host == host || &*key.flow.to.host == host
 }
 

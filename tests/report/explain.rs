@@ -29,6 +29,7 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
         hosts: hosts.iter().map(|host| format!("gpu{:03}", host + 1)).collect(),
         devices: Vec::new(),
         what: String::new(),
+        observed: None,
         meaning: String::new(),
         remedy: railgauge_wire::remedy::MEANT.into(),
         source: String::new(),

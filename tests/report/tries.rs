@@ -5,7 +5,7 @@ use std::path::Path;
 use railgauge::{
     analysis::{
         journal::{Journal, Try, parse},
-        results::{State, results},
+        results::{Mismatch, State, results},
         rows::rows,
         verdict::{Status, Verdicts, verdicts},
     },
@@ -82,7 +82,7 @@ fn a_repeat_that_the_plan_does_not_have_is_no_result() {
     let mut journal = journal();
     journal.tries.last_mut().unwrap().repeat = 7;
     let error = results(&journal).unwrap_err();
-    assert!(error.contains("repeat 8 of case ") && error.contains("2 repeats"), "{error}");
+    assert!(matches!(error, Mismatch::UnaskedRepeat { repeat: 8, repeats: 2, .. }), "{error}");
 }
 
 #[test]

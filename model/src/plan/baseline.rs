@@ -114,22 +114,43 @@ pub struct Entry {
     pub runs: usize,
 }
 
+/// Why a file cannot be used as a baseline; its words go on from the name of the file.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// It is something else.
+    #[error("is not a baseline: {0}")]
+    Form(#[from] serde_json::Error),
+    /// It was written by another railgauge, in a form that this one does not read.
+    #[error("is a baseline of version {found}; this railgauge reads version {VERSION}")]
+    Version {
+        /// Its version.
+        found: u32,
+    },
+    /// An entry has a centre or a spread that is no number to compare with, or ends that the baseline does not describe.
+    #[error("is not a usable baseline: the entry for {metric} of test {test} has no value or unknown ends")]
+    Entry {
+        /// The test.
+        test: String,
+        /// The metric.
+        metric: Metric,
+    },
+}
+
 impl Baseline {
     /// Reads a document.
     ///
     /// # Errors
-    /// It is not a baseline, or has another version; in words.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// It is not a baseline, or has another version.
+    pub fn parse(text: &str) -> Result<Self, BaselineError> {
         #[derive(Deserialize)]
         struct Versioned {
             version: u32,
         }
-        let foreign = |error: serde_json::Error| format!("is not a baseline: {error}");
-        let found = serde_json::from_str::<Versioned>(text).map_err(foreign)?.version;
+        let found = serde_json::from_str::<Versioned>(text)?.version;
         if found != VERSION {
-            return Err(format!("is a baseline of version {found}; this railgauge reads version {VERSION}"));
+            return Err(BaselineError::Version { found });
         }
-        let baseline: Self = serde_json::from_str(text).map_err(foreign)?;
+        let baseline: Self = serde_json::from_str(text)?;
         let sound = |entry: &Entry| {
             let positive = |value: f64| value > 0.0 && value.is_finite();
             positive(entry.centre)
@@ -138,9 +159,9 @@ impl Baseline {
                 && entry.ends.iter().all(|end| baseline.ends.contains_key(end))
         };
         match baseline.entries.iter().find(|entry| !sound(entry)) {
-            Some(Entry { class: Class { test, metric, .. }, .. }) => Err(format!(
-                "is not a usable baseline: the entry for {metric} of test {test} has no value or unknown ends"
-            )),
+            Some(Entry { class: Class { test, metric, .. }, .. }) => {
+                Err(BaselineError::Entry { test: test.clone(), metric: *metric })
+            }
             None => Ok(baseline),
         }
     }
@@ -151,7 +172,7 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
     top.written("baseline")?;
     let path = top.table("baseline").path("file")?;
     let text = file::read_up_to(&path.value, LARGEST).map_err(|fault| fault.to_string());
-    match text.and_then(|text| Baseline::parse(&text)) {
+    match text.and_then(|text| Baseline::parse(&text).map_err(|error| error.to_string())) {
         Ok(baseline) => Some(baseline),
         Err(why) => {
             let mistake = Mistake::at(path.span, format!("the baseline's file {why}"));

@@ -17,7 +17,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use railgauge_model::plan::baseline::{Baseline, Class, EndFacts, Entry, Source, VERSION};
 use railgauge_stats::robust::Level;
 
-use super::{history::Run, settings};
+use super::{
+    history::Run,
+    settings::{self, Difference},
+};
 use class::class;
 use ends::Ends;
 
@@ -27,12 +30,24 @@ pub use refusal::{OnHosts, Refusal, SetUp};
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
 type Values = Vec<(String, usize, f64)>;
 
+/// Two runs that are no runs of the same test.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{run} measured test {test} with other settings than the runs before it: {different}")]
+pub struct OtherSettings {
+    /// Identity of the later run.
+    pub run: String,
+    /// The test.
+    pub test: String,
+    /// The first setting that is not the same.
+    pub different: Difference,
+}
+
 /// Learns a baseline from runs: for every metric and class of links the robust centre of all trusted values, with its
 /// spread. A link that was bad in some runs, or some bad links among many, do not move it.
 ///
 /// # Errors
-/// The runs measured a test with different settings, in words.
-pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, String> {
+/// The runs measured a test with different settings.
+pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
     runs.sort_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
     let mut baseline = Baseline {
         version: VERSION,
@@ -48,10 +63,8 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, String> {
             let known = baseline.settings.entry(test.name.clone()).or_insert_with(|| settings.clone());
             if let Some(different) = settings::difference(known, &settings) {
                 let Source { run_id, .. } = &baseline.runs[number];
-                return Err(format!(
-                    "{run_id} measured test {} with other settings than the runs before it: {different}",
-                    test.name
-                ));
+                let (run, test) = (run_id.clone(), test.name.clone());
+                return Err(OtherSettings { run, test, different });
             }
         }
         let mut ends = Ends::new(|host| run.hosts.get(host));

@@ -6,6 +6,7 @@ use railgauge_model::{
     plan::{metrics_of, model::Interleave},
     schedule::Flow,
 };
+use railgauge_stats::Refusal;
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
@@ -39,8 +40,8 @@ pub struct Interleaved {
 /// Compares the tests that a run measured in turn, in the order of the plan.
 ///
 /// # Errors
-/// A statistic refuses what was collected, which is a mistake of ours; in words.
-pub fn interleaved(journal: &Journal, results: &[CaseResult<'_>]) -> Result<Vec<Interleaved>, String> {
+/// A statistic refuses what was collected, which is a mistake of ours.
+pub fn interleaved(journal: &Journal, results: &[CaseResult<'_>]) -> Result<Vec<Interleaved>, Refusal> {
     let of = |pair: &Interleave| {
         let comparison = tell(collect(journal, results, pair), &Options::default())?;
         Ok(Interleaved { a: pair.a.clone(), b: pair.b.clone(), blocks: pair.blocks, comparison })

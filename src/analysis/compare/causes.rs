@@ -74,7 +74,7 @@ pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
     let metrics: BTreeSet<Metric> = judged.iter().map(|cell| cell.metric).collect();
     let of_word = |word: Word| {
         let changed = |at: &usize| judged[*at].cell.verdict == word;
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<CommonCause> = Vec::new();
         let mut left: BTreeSet<usize> = (0..judged.len()).filter(changed).collect();
         let mut looks: Vec<Vec<usize>> = metrics
             .iter()
@@ -97,7 +97,7 @@ pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
             }
         }
         found.sort_by_key(|one| std::cmp::Reverse(one.members.len()));
-        let tell = |one: Found| {
+        let tell = |one: CommonCause| {
             let members: Vec<&Judged> = one.members.iter().map(|&at| &judged[at]).collect();
             let parts = parts(collected, judged, &members);
             told(word, one.name, (one.members.len(), one.of), parts, one.of == judged.len())
@@ -108,20 +108,20 @@ pub(super) fn causes(collected: &Collected, judged: &[Judged]) -> Vec<Cause> {
 }
 
 /// A cause, the positions of the cells that changed, and how many cells it has among what was looked at.
-struct Found {
+struct CommonCause {
     name: String,
     members: BTreeSet<usize>,
     of: usize,
 }
 
 /// The causes of the changes that are left among some of the cells.
-fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<Found> {
+fn look_at(collected: &Collected, judged: &[Judged], look: &[usize], left: &BTreeSet<usize>) -> Vec<CommonCause> {
     let mut labels = Labels::default();
     look.iter().for_each(|&at| labels.add(&collected.subjects[judged[at].subject], &collected.groups));
     let moved: Vec<(usize, usize)> = look.iter().copied().enumerate().filter(|(_, at)| left.contains(at)).collect();
     let changes: Vec<Moved> =
         moved.iter().map(|&(series, at)| Moved { series, day: 0, better: judged[at].better }).collect();
-    let found = |cause: history::Cause| Found {
+    let found = |cause: history::Cause| CommonCause {
         members: cause.members.iter().map(|&member| moved[member].1).collect(),
         of: cause.series.1,
         name: cause.name,

@@ -25,6 +25,7 @@ mod reason;
 mod sentence;
 mod table;
 
+use railgauge_stats::Refusal;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
@@ -372,14 +373,14 @@ pub struct Comparison {
 /// Compares what was collected.
 ///
 /// # Errors
-/// A statistic refuses values that the table took, which is a mistake of ours; in words.
-pub fn compare(table: Table, options: &Options) -> Result<Comparison, String> {
+/// A statistic refuses values that the table took, which is a mistake of ours.
+pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
     tell(table.finish(), options)
 }
 
 /// Judges and tells what was collected.
-fn tell(collected: Collected, options: &Options) -> Result<Comparison, String> {
-    let judged = judge::judge(&collected, options).map_err(|refusal| refusal.to_string())?;
+fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
+    let judged = judge::judge(&collected, options)?;
     let mut counts = Counts::default();
     judged.cells.iter().for_each(|cell| counts.add(cell.cell.verdict));
     let causes = causes::causes(&collected, &judged.cells);

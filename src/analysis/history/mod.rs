@@ -34,8 +34,8 @@ use railgauge_wire::{facts::HostFacts, terms::Metric};
 
 use super::{
     frame::{self, FrameError},
-    journal::{self, JournalError},
-    results::results,
+    journal::{self, Contradiction, JournalError},
+    results::{Mismatch, results},
     row::Reading,
     rows::rows_without_ceilings,
     verdict::Sums,
@@ -44,7 +44,7 @@ use super::{
 pub use causes::{Cause, EVERY, Labels, Moved, common};
 pub use names::{numbers, shape};
 use originals::Originals;
-pub use places::{each_once, real, run_directories};
+pub use places::{NoRuns, each_once, real, run_directories};
 pub use read_all::read_all;
 pub use subject::{Subject, cell_words};
 
@@ -84,13 +84,21 @@ pub enum RunError {
     /// Its frame cannot be read.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The journal contradicts itself.
+    /// The journal is not of its own plan.
     #[error("{}: {cause}", path_text(path))]
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// What does not belong together.
+        cause: Mismatch,
+    },
+    /// The journal contradicts itself.
+    #[error("{}: line {} cannot be right: {}; leave the run out", path_text(path), first.line, first.what)]
     Contradiction {
         /// The file.
         path: PathBuf,
-        /// In words.
-        cause: String,
+        /// The first line that cannot be right.
+        first: Contradiction,
     },
     /// Lines of the journal are damaged or missing, so that what they said is unknown.
     #[error(
@@ -168,12 +176,11 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
         let resumable = journal.unhealed().all(|damage| damage.numbers.is_some());
         return Err(RunError::Damaged { path: path.to_owned(), line: damage.line, resumable });
     }
-    let contradicts = |cause| RunError::Contradiction { path: path.to_owned(), cause };
     // Whose dates cannot be right is left out, and said, where runs are put in order.
     if let Some(first) = journal.contradicted() {
-        return Err(contradicts(format!("line {} cannot be right: {}; leave the run out", first.line, first.what)));
+        return Err(RunError::Contradiction { path: path.to_owned(), first: first.clone() });
     }
-    let results = results(&journal).map_err(contradicts)?;
+    let results = results(&journal).map_err(|cause| RunError::Mismatch { path: path.to_owned(), cause })?;
     let rows = rows_without_ceilings(&journal, &results);
     Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())
 }

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use glob::PatternError;
 use railgauge_model::directory::{FACTS, JOURNAL, LOG, PLAN, RESERVE, VERDICTS};
 
 use super::names::shape;
@@ -12,22 +13,48 @@ use super::names::shape;
 /// Files that a run may have left that has no journal: a plan beside anything else is a folder of somebody's.
 const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 
+/// Why a word of the command line stands for no run directory.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRuns {
+    /// It is no path, and no pattern either.
+    #[error("`{word}` is not a pattern of names: {cause}")]
+    Pattern {
+        /// The word.
+        word: String,
+        /// Where the pattern is wrong.
+        cause: PatternError,
+    },
+    /// There is nothing of this name.
+    #[error("there is no `{word}`; quote a pattern so that the shell leaves it alone")]
+    Nothing {
+        /// The word.
+        word: String,
+    },
+    /// There is something, and none of it is a run.
+    #[error("`{word}` holds no run directory: none has a records.jsonl")]
+    NoRun {
+        /// The word.
+        word: String,
+    },
+}
+
 /// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that
 /// holds run directories, or a pattern (`reports/nightly-2026-*`) of either.
 ///
 /// # Errors
-/// The pattern is none, or stands for no run directory; in words, with the next step.
-pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, String> {
+/// The pattern is none, or stands for no run directory.
+pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, NoRuns> {
+    let named = || word.to_owned();
     let plain = Path::new(word);
     let places = if plain.exists() {
         vec![plain.to_owned()]
     } else {
-        let matches = glob::glob(word).map_err(|error| format!("`{word}` is not a pattern of names: {error}"))?;
+        let matches = glob::glob(word).map_err(|cause| NoRuns::Pattern { word: named(), cause })?;
         // A directory that cannot be looked into is found missing below, where it is named.
         matches.filter_map(Result::ok).collect()
     };
     if places.is_empty() {
-        return Err(format!("there is no `{word}`; quote a pattern so that the shell leaves it alone"));
+        return Err(NoRuns::Nothing { word: named() });
     }
     // What a pattern names is looked at as what a directory holds.
     let (mut found, mut others) = (Vec::new(), Vec::new());
@@ -40,7 +67,7 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, String> {
     found.extend(like(&found, others));
     let found = each_once(found);
     if found.is_empty() {
-        return Err(format!("`{word}` holds no run directory: none has a records.jsonl"));
+        return Err(NoRuns::NoRun { word: named() });
     }
     Ok(found)
 }
@@ -112,11 +139,11 @@ mod tests {
         }
         let root = place.path().to_str().unwrap();
         let both = vec![place.path().join("a"), place.path().join("b")];
-        assert_eq!(run_directories(root), Ok(both.clone()));
-        assert_eq!(run_directories(&format!("{root}/*")), Ok(both.clone()));
-        assert_eq!(run_directories(&format!("{root}/a")), Ok(both[..1].to_vec()));
+        assert_eq!(run_directories(root).unwrap(), both.clone());
+        assert_eq!(run_directories(&format!("{root}/*")).unwrap(), both.clone());
+        assert_eq!(run_directories(&format!("{root}/a")).unwrap(), both[..1].to_vec());
         std::os::unix::fs::symlink(place.path().join("a"), place.path().join("latest")).unwrap();
-        assert_eq!(run_directories(root), Ok(both.clone()), "a link to a run is that run");
+        assert_eq!(run_directories(root).unwrap(), both.clone(), "a link to a run is that run");
         // Runs whose journal is gone, or is no file, are not passed over in silence.
         for (name, what) in [("lost", "verdicts.json"), ("odd", "facts.json")] {
             std::fs::create_dir(place.path().join(name)).unwrap();
@@ -124,8 +151,8 @@ mod tests {
         }
         std::fs::create_dir_all(place.path().join("folder/records.jsonl")).unwrap();
         let all = ["a", "b", "folder", "lost", "odd"].map(|name| place.path().join(name)).to_vec();
-        assert_eq!(run_directories(root), Ok(all));
-        assert!(run_directories(&format!("{root}/notes")).unwrap_err().contains("holds no run directory"));
+        assert_eq!(run_directories(root).unwrap(), all);
+        assert!(matches!(run_directories(&format!("{root}/notes")), Err(NoRuns::NoRun { .. })));
         // So is what was begun: a plan and no journal, or nothing at all under a name such as runs have.
         for name in ["begun", "night-2", "night-1", "project"] {
             std::fs::create_dir(place.path().join(name)).unwrap();
@@ -149,11 +176,12 @@ mod tests {
         let mut all = ["a", "b", "begun", "folder", "lost"].map(|name| place.path().join(name)).to_vec();
         all.extend(nights.clone());
         all.push(place.path().join("odd"));
-        assert_eq!(run_directories(root), Ok(all.clone()));
+        assert_eq!(run_directories(root).unwrap(), all.clone());
         // A pattern stands for the same runs.
-        assert_eq!(run_directories(&format!("{root}/*")), Ok(all));
-        assert_eq!(run_directories(&format!("{root}/night-?")), Ok(nights));
-        assert_eq!(run_directories(&format!("{root}/begun")), Ok(vec![place.path().join("begun")]));
-        assert!(run_directories(&format!("{root}/z*")).unwrap_err().contains("there is no"));
+        assert_eq!(run_directories(&format!("{root}/*")).unwrap(), all);
+        assert_eq!(run_directories(&format!("{root}/night-?")).unwrap(), nights);
+        assert_eq!(run_directories(&format!("{root}/begun")).unwrap(), vec![place.path().join("begun")]);
+        assert!(matches!(run_directories(&format!("{root}/z*")), Err(NoRuns::Nothing { .. })));
+        assert!(matches!(run_directories(&format!("{root}/[")), Err(NoRuns::Pattern { .. })));
     }
 }

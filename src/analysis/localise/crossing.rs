@@ -43,7 +43,7 @@ impl Crossing {
         let mut crossing = Self { below: [0.0; 2], groups: groups.to_vec() };
         let below = [0, 1].map(|kind| {
             let of = pairs.iter().filter(|pair| crossing.kind(pair.from, pair.to) == kind);
-            let table = Table::new(of);
+            let table = CrossingTable::new(of);
             (!table.differences.is_empty()).then(|| table.alike(least).unwrap_or_default())
         });
         // Of a kind without any it is what the other kind shows.
@@ -76,7 +76,7 @@ struct Difference {
 }
 
 /// What pairs on one rail reach more than pairs across rails of the same two hosts.
-struct Table {
+struct CrossingTable {
     differences: Vec<Difference>,
     /// Standard deviation of the values of one kind and two hosts.
     scale: f64,
@@ -87,7 +87,7 @@ struct Table {
 /// Standard error of a median of normal values over that of their mean.
 const MEDIAN_ERROR: f64 = 1.2533;
 
-impl Table {
+impl CrossingTable {
     fn new<'p>(pairs: impl Iterator<Item = &'p Pair>) -> Self {
         let mut of: BTreeMap<[u32; 2], Vec<&Pair>> = BTreeMap::new();
         for pair in pairs {

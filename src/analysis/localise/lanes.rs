@@ -33,13 +33,13 @@ const MOST: u32 = 32;
 
 /// What tells one lane of a pair from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum LaneKey {
     Port(SourcePort),
     /// Where no port is known: the queue pair or stream, counted from 1.
     Number(u32),
 }
 
-impl Key {
+impl LaneKey {
     /// Of the only queue pair that a case used.
     fn of(result: &CaseResult<'_>) -> Self {
         let number = result.case.cell.only.unwrap_or_default();
@@ -111,12 +111,12 @@ impl Localisation {
         if alone.is_empty() {
             return;
         }
-        let mut measured: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
+        let mut measured: BTreeMap<LaneKey, Vec<f64>> = BTreeMap::new();
         let mut noun = None;
         for &result in first.iter().filter(|result| result.case.cell.qps == 1).chain(&alone) {
             let row = values.iter().find(|row| row.case == result.case.id && row.metric == self.metric);
             let value = row.and_then(|row| row.value).filter(|value| *value > 0.0 && trusted(result));
-            let key = Key::of(result);
+            let key = LaneKey::of(result);
             measured.entry(key).or_default().extend(value);
             noun = Some(key.noun(cell.transport));
             if result.case.cell.only.is_some() {
@@ -125,7 +125,7 @@ impl Localisation {
                 self.suspects[at].further.push(further);
             }
         }
-        let (keys, results): (Vec<Key>, Vec<Vec<f64>>) = measured.into_iter().unzip();
+        let (keys, results): (Vec<LaneKey>, Vec<Vec<f64>>) = measured.into_iter().unzip();
         let logs: Vec<Vec<f64>> = results.iter().map(|lane| lane.iter().map(|value| value.ln()).collect()).collect();
         let judged = lanes(&logs, self.noise, self.raw[at].effect, self.least);
         let [one, many] = noun.unwrap_or(["queue pair", "queue pairs"]);
@@ -162,10 +162,10 @@ impl Localisation {
         };
         named.reason = format!("{}; {words}", named.reason);
         let slow = judged.map(|found| found.slow).unwrap_or_default();
-        let lane = |(number, (key, values)): (usize, (Key, Vec<f64>))| Lane {
+        let lane = |(number, (key, values)): (usize, (LaneKey, Vec<f64>))| Lane {
             kind: key.noun(cell.transport)[0],
             number: key.number(),
-            predicted: matches!(key, Key::Port(SourcePort::PredictedUdp(_))),
+            predicted: matches!(key, LaneKey::Port(SourcePort::PredictedUdp(_))),
             value: median(&values).ok(),
             n: values.len(),
             slow: slow.contains(&number),

@@ -94,7 +94,7 @@ pub(super) struct Setting<'s, 'a> {
 }
 
 /// Variant, size, stratum and class of the ceiling.
-type Key = (String, Bytes, usize, i64);
+type LevelKey = (String, Bytes, usize, i64);
 
 /// Ceilings that differ by less than this are of one class: NICs of one rate.
 const SAME_CEILING: f64 = 0.02;
@@ -171,9 +171,9 @@ fn levels(
     links: &[Link<'_>],
     stratum: &dyn Fn(&Link<'_>) -> usize,
     sign: f64,
-) -> HashMap<Key, Level> {
+) -> HashMap<LevelKey, Level> {
     let looks = links.iter().filter(|link| link.value.is_some()).count();
-    let mut cells: BTreeMap<Key, Vec<&Link<'_>>> = BTreeMap::new();
+    let mut cells: BTreeMap<LevelKey, Vec<&Link<'_>>> = BTreeMap::new();
     for link in links.iter().filter(|link| link.value.is_some()) {
         let cell = (link.cell.0.clone(), link.cell.1, stratum(link), class(link));
         cells.entry(cell).or_default().push(link);
@@ -187,7 +187,7 @@ fn levels(
         .filter(|(_, classes)| classes.len() > 1)
         .map(|((variant, size), _)| (variant.to_owned(), size))
         .collect();
-    let level = |(key, links): (Key, Vec<&Link<'_>>)| {
+    let level = |(key, links): (LevelKey, Vec<&Link<'_>>)| {
         // What was told is of the median rate.
         let alike = !mixed.contains(&(key.0.clone(), key.1));
         let (level, noise) = match told(setting, &key, &links).filter(|_| alike) {
@@ -203,7 +203,7 @@ fn levels(
 }
 
 /// The level that was found where parts were looked for, on the scale on which higher is better.
-fn told(setting: &Setting<'_, '_>, key: &Key, links: &[&Link<'_>]) -> Option<robust::Level> {
+fn told(setting: &Setting<'_, '_>, key: &LevelKey, links: &[&Link<'_>]) -> Option<robust::Level> {
     let found = setting.found.filter(|found| found.metric == setting.metric && found.size_bytes == key.1)?;
     let looked_at = |link: &&Link<'_>| found.level_of.contains_key(&link.result.case.id);
     let good = found.good.get(key.2).filter(|_| links.iter().any(looked_at))?;

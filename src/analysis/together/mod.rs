@@ -43,10 +43,10 @@ const ENOUGH: f64 = 0.5;
 type Cell = (Bytes, u32);
 
 /// A NIC as the schedule knows it, and the round and cell it is looked at in.
-type Place<'a> = (&'a str, u32, Cell, &'a Port);
+type RoundPort<'a> = (&'a str, u32, Cell, &'a Port);
 
 /// What tells passes apart: test, round, cell and repeat, and the planned start.
-type Key<'a> = (&'a str, u32, Cell, u32, Nanoseconds);
+type PassKey<'a> = (&'a str, u32, Cell, u32, Nanoseconds);
 
 /// One measurement of all flows of a round in one cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,8 +136,8 @@ pub fn ends(case: &Case) -> (&Port, &Port) {
 pub fn join(results: &mut [CaseResult<'_>]) {
     let at_once = |result: &&CaseResult<'_>| result.test.at_once();
     let mut flows: HashMap<(&str, u32, Cell), usize> = HashMap::new();
-    let (mut out, mut into): (HashMap<Place<'_>, u64>, HashMap<Place<'_>, u64>) = Default::default();
-    let mut passes: HashMap<Key<'_>, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
+    let (mut out, mut into): (HashMap<RoundPort<'_>, u64>, HashMap<RoundPort<'_>, u64>) = Default::default();
+    let mut passes: HashMap<PassKey<'_>, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
     let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
     for (place, result) in results.iter().enumerate().filter(|(_, result)| at_once(result)) {
         let case = result.case;
@@ -158,7 +158,7 @@ pub fn join(results: &mut [CaseResult<'_>]) {
             }
         }
     }
-    let passes: HashMap<Key<'_>, Arc<Pass>> = passes
+    let passes: HashMap<PassKey<'_>, Arc<Pass>> = passes
         .into_iter()
         .map(|(key, members)| {
             let (test, round, cell, ..) = key;
@@ -180,7 +180,7 @@ fn cell(case: &Case) -> Cell {
     (case.cell.size, case.cell.qps)
 }
 
-fn key(case: &Case, repeat: u32, start: Nanoseconds) -> Key<'_> {
+fn key(case: &Case, repeat: u32, start: Nanoseconds) -> PassKey<'_> {
     (case.test.as_str(), case.round, cell(case), repeat, start)
 }
 

@@ -46,14 +46,25 @@ pub fn date(day: i64) -> String {
     date.map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
+/// A text that is no date.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("`{text}` is not a date such as 2026-11-21")]
+pub struct NotADate {
+    /// The text.
+    pub text: String,
+    /// What jiff says of it.
+    pub cause: jiff::Error,
+}
+
 /// The day of a date such as `2026-11-21`, counted from 1970.
 ///
 /// # Errors
-/// It is no date, in words.
-pub fn day(date: &str) -> Result<i64, String> {
-    let parsed: Date = date.parse().map_err(|_| format!("`{date}` is not a date such as 2026-11-21"))?;
+/// It is no date.
+pub fn day(date: &str) -> Result<i64, NotADate> {
+    let wrong = |cause| NotADate { text: date.to_owned(), cause };
+    let parsed: Date = date.parse().map_err(wrong)?;
     let start = Date::constant(1970, 1, 1);
-    let days = start.until(parsed).map_err(|error| error.to_string())?;
+    let days = start.until(parsed).map_err(wrong)?;
     Ok(i64::from(days.get_days()))
 }
 

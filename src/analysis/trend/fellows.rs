@@ -18,7 +18,7 @@ const NIGHTS: usize = 3;
 const RECENT: usize = 60;
 
 /// What series that are held against each other have in common: kind, plan, and class of part.
-type Kind<'a> = (String, String, &'a str);
+type SeriesKind<'a> = (String, String, &'a str);
 
 /// Adds an alert to every series whose level is far worse than that of its like in the same nights, and to every one of which
 /// this is so on some nights. A series of which an epoch was declared since it began is as it should be, but for nights that
@@ -44,8 +44,8 @@ pub(super) fn hold(everything: &Everything, series: &mut [Series], options: &Opt
 }
 
 /// Series by what they have in common, each with whether both of its hosts are of one group.
-fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<Kind<'a>, Vec<(usize, bool)>> {
-    let mut kinds: BTreeMap<Kind<'_>, Vec<(usize, bool)>> = BTreeMap::new();
+fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<SeriesKind<'a>, Vec<(usize, bool)>> {
+    let mut kinds: BTreeMap<SeriesKind<'_>, Vec<(usize, bool)>> = BTreeMap::new();
     for (at, (one, collected)) in series.iter().zip(&everything.series).enumerate() {
         let flow = &everything.subjects[collected.subject].flow;
         let hosts = flow.hosts();

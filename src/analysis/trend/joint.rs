@@ -25,7 +25,7 @@ use crate::analysis::history::common;
 type Marks = BTreeMap<i64, Mark>;
 
 /// What is said of the series of one label.
-struct Found {
+struct JointSeries {
     label: String,
     /// Their positions.
     series: Vec<usize>,
@@ -49,18 +49,18 @@ pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<
     }
     let labelled: Vec<_> = kinds.into_values().map(|of| (labels(everything, &of), of)).collect();
     let tried = labelled.iter().map(|(labels, _)| labels.len()).sum();
-    let mut all: Vec<Found> = Vec::new();
+    let mut all: Vec<JointSeries> = Vec::new();
     for (labels, of) in labelled {
         let days = days(series, &of);
         let first = days.first().copied().unwrap_or(i64::MAX);
         let recent = |at: usize| &marks[at][marks[at].partition_point(|(day, _)| *day < first)..];
         let known: BTreeMap<usize, Marks> = of.iter().map(|&at| (at, told(&series[at], recent(at)))).collect();
-        let mut found: Vec<Found> =
+        let mut found: Vec<JointSeries> =
             labels.into_iter().filter_map(|(members, label)| judge(label, members, &days, &known, tried)).collect();
         // What explains most comes first, and speaks for its series.
         found.sort_by(|a, b| a.joint.chance.total_cmp(&b.joint.chance));
         let mut spoken: BTreeSet<usize> = BTreeSet::new();
-        for Found { series, days, .. } in &mut found {
+        for JointSeries { series, days, .. } in &mut found {
             let low = |at: usize| days.0.iter().filter(|day| known[&at].get(day) == Some(&Mark::Low)).count();
             series.retain(|&at| 2 * low(at) >= days.0.len() && spoken.insert(at));
         }
@@ -116,7 +116,7 @@ fn judge(
     days: &[i64],
     known: &BTreeMap<usize, Marks>,
     tried: usize,
-) -> Option<Found> {
+) -> Option<JointSeries> {
     let night = |day: &i64| {
         let marks = series.iter().filter_map(|at| known[at].get(day));
         marks.fold(Several::default(), |night, mark| Several {
@@ -127,12 +127,12 @@ fn judge(
     let joint = joint(&days.iter().map(night).collect::<Vec<_>>(), tried)?;
     let since = days.len() - joint.nights.first()?;
     let days = (joint.nights.iter().map(|&at| days[at]).collect(), since);
-    Some(Found { label, series, days, joint })
+    Some(JointSeries { label, series, days, joint })
 }
 
 fn tell(
     series: &mut [Series],
-    Found { label, series: members, days: (days, since), joint }: &Found,
+    JointSeries { label, series: members, days: (days, since), joint }: &JointSeries,
 ) -> Result<(), Refusal> {
     let (Some(&first), Some(&last)) = (days.first(), days.last()) else { return Ok(()) };
     for &at in members {

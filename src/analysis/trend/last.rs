@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::border::text::path_text;
+use railgauge_stats::Refusal;
 use serde::Serialize;
 
 use super::{
@@ -12,8 +13,8 @@ use super::{
 };
 use crate::analysis::{
     compare::interleaved,
-    journal,
-    results::results,
+    journal::{self, JournalError},
+    results::{Mismatch, results},
     rows::rows,
     verdict::{Status, verdicts},
 };
@@ -47,20 +48,33 @@ impl History {
     }
 }
 
+/// Why a run has no verdict.
+#[derive(Debug, thiserror::Error)]
+enum Unjudged {
+    #[error("it ended before it measured anything; run the plan again")]
+    Unmeasured,
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    #[error(transparent)]
+    Statistic(#[from] Refusal),
+}
+
 /// Judges a run. What cannot be judged is inconclusive, with the reason.
 fn reported(run: &Past) -> Reported {
     let path = &run.path;
     let judged = || {
         if run.planned.is_none() {
-            return Err("it ended before it measured anything; run the plan again".to_owned());
+            return Err(Unjudged::Unmeasured);
         }
-        let journal = journal::read(&path.join("records.jsonl")).map_err(|error| error.to_string())?;
+        let journal = journal::read(&path.join("records.jsonl"))?;
         let results = results(&journal)?;
         let rows = rows(&journal, &results);
         let turns = interleaved(&journal, &results)?;
         let found = verdicts(&journal, &results, &rows, turns);
         Ok((found.status, found.sentence))
     };
-    let (status, sentence) = judged().unwrap_or_else(|why: String| (Status::Inconclusive, why));
+    let (status, sentence) = judged().unwrap_or_else(|why| (Status::Inconclusive, why.to_string()));
     Reported { directory: path_text(path), status, sentence }
 }

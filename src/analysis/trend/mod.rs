@@ -51,7 +51,7 @@ use serde::Serialize;
 
 use super::verdict::Status;
 
-pub use calendar::{date, day};
+pub use calendar::{NotADate, date, day};
 pub use epochs::Epoch;
 pub use history::History;
 pub use last::Reported;

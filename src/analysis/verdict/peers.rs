@@ -11,14 +11,14 @@ use crate::analysis::{results::CaseResult, row::Row};
 pub(super) const AT_LEAST: usize = 3;
 
 /// What links must have in common to be peers: size, variant, ranks and rail.
-type Key = (Bytes, String, u32, u32);
+type PeersKey = (Bytes, String, u32, u32);
 
 /// Trusted values of each cell and rail, rising.
 pub(super) struct Peers {
-    values: HashMap<Key, Vec<f64>>,
+    values: HashMap<PeersKey, Vec<f64>>,
 }
 
-fn key(result: &CaseResult<'_>, row: &Row) -> Key {
+fn key(result: &CaseResult<'_>, row: &Row) -> PeersKey {
     (row.size_bytes, result.variant(), row.ranks, row.rail)
 }
 

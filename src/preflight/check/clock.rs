@@ -2,7 +2,7 @@
 
 use railgauge_wire::{remedy, unit::Nanoseconds};
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "wall clock of the host, compared with the controller's",
@@ -23,7 +23,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let remedy = remedy::SYNC_CLOCK;
     off.map(|(host, offset)| {
         let what = format!("its clock differs from the controller's by {:+.1} s", offset.seconds());
+        // To the digit that the sentence has, so that equal sentences are one finding.
+        let seconds = (offset.seconds() * 10.0).round() / 10.0;
         Found::host(Severity::Warning, host, what, remedy)
+            .observed(Observation::seen("clock_offset", seconds).unit("s"))
     })
     .collect()
 }

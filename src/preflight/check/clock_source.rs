@@ -1,6 +1,6 @@
 //! Clocks that are slow to read.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
 
@@ -24,7 +24,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let slow = scene.hosts().filter_map(|(host, facts)| {
         let source = facts.clock_source.as_deref().filter(|source| SLOW.contains(source))?;
         let remedy = remedy::CLOCK_SOURCE;
-        Some(Found::host(Severity::Notice, host, format!("the kernel's clock source is {source}"), remedy))
+        let found = Found::host(Severity::Notice, host, format!("the kernel's clock source is {source}"), remedy);
+        Some(found.observed(Observation::seen("clock_source", source)))
     });
     slow.collect()
 }

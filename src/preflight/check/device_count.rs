@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -28,11 +28,15 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, count) in counts {
         match &usual {
-            _ if count == 0 => found.push(Found::host(Severity::Failure, host, "no usable RDMA device", remedy)),
+            _ if count == 0 => found.push(
+                Found::host(Severity::Failure, host, "no usable RDMA device", remedy)
+                    .observed(Observation::seen("rdma_ports", count)),
+            ),
             Some(usual) if count != usual.value => {
                 let severity = if count < usual.value { Severity::Failure } else { Severity::Notice };
                 let what = format!("{count} RDMA ports, {}", usual.words(usize::to_string));
-                found.push(Found::host(usual.severity(severity), host, what, remedy));
+                let observed = Observation::with_usual("rdma_ports", count, usual);
+                found.push(Found::host(usual.severity(severity), host, what, remedy).observed(observed));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -34,11 +34,15 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 (Some(version), Some(usual)) if *version != usual.value => {
                     let what = format!("firmware {version}, {}", usual.words(Clone::clone));
                     found.push(
-                        Found::host(usual.severity(Severity::Warning), port.host, what, remedy).device(&device.name),
+                        Found::host(usual.severity(Severity::Warning), port.host, what, remedy)
+                            .device(&device.name)
+                            .observed(Observation::with_usual("firmware", version.clone(), &usual)),
                     );
                 }
                 (None, Some(usual)) if usual.wanted => {
-                    found.push(unread(port.host, "the firmware's version", &usual.value).device(&device.name));
+                    let observed = Observation::unread("firmware", usual.value.clone());
+                    let unread = unread(port.host, "the firmware's version", &usual.value).observed(observed);
+                    found.push(unread.device(&device.name));
                 }
                 _ => {}
             }

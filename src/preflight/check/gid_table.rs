@@ -1,6 +1,6 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
 use railgauge_wire::{facts::Gid, remedy};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,7 +41,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 }
                 let what = format!("GID {index} is {}, {}", shown(&entry), usual.words(shown));
                 let remedy = of_interface(remedy::GID_TABLE, port, &[]);
-                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&name));
+                let usual = Usual { value: usual.value.clone().unwrap_or_default(), wanted: usual.wanted };
+                let observed = Observation::with_usual(format!("gids.{index}"), shown(&entry), &usual);
+                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&name).observed(observed));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Processors that save power.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, unread};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::TestMetric;
 
@@ -26,13 +26,19 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match (facts.cpu.governor.as_deref(), wanted) {
             (Some(governor), Some(wanted)) if governor != wanted => {
                 let what = format!("the frequency governor is {governor}, the plan requires {wanted}");
-                found.push(Found::host(Severity::Failure, host, what, remedy));
+                let observed = Observation::seen("governor", governor).wanted(wanted, WantedBy::Plan);
+                found.push(Found::host(Severity::Failure, host, what, remedy).observed(observed));
             }
             (Some(governor), None) if governor != BEST => {
                 let severity = if latency { Severity::Warning } else { Severity::Notice };
-                found.push(Found::host(severity, host, format!("the frequency governor is {governor}"), remedy));
+                let observed = Observation::seen("governor", governor).wanted(BEST, WantedBy::Check);
+                let what = format!("the frequency governor is {governor}");
+                found.push(Found::host(severity, host, what, remedy).observed(observed));
             }
-            (None, Some(wanted)) => found.push(unread(host, "the frequency governor", wanted)),
+            (None, Some(wanted)) => {
+                let observed = Observation::unread("governor", wanted);
+                found.push(unread(host, "the frequency governor", wanted).observed(observed));
+            }
             _ => {}
         }
     }

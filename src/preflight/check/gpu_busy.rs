@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -20,11 +20,16 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let name = format!("GPU {}", gpu.index);
         if let Some(count) = gpu.processes.filter(|count| *count > 0) {
             let what = format!("{count} processes use it");
-            found.push(Found::host(Severity::Warning, host, what, remedy::WAIT_FOR_GPU).device(&name));
+            let observed = Observation::seen("processes", count).wanted(0_u32, WantedBy::Check);
+            found.push(
+                Found::host(Severity::Warning, host, what, remedy::WAIT_FOR_GPU).device(&name).observed(observed),
+            );
         }
         if gpu.mig == Some(true) {
             found.push(
-                Found::host(Severity::Warning, host, "it is split into instances (MIG)", remedy::MIG_OFF).device(&name),
+                Found::host(Severity::Warning, host, "it is split into instances (MIG)", remedy::MIG_OFF)
+                    .device(&name)
+                    .observed(Observation::seen("mig", true).wanted(false, WantedBy::Check)),
             );
         }
     }

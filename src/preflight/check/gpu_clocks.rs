@@ -1,6 +1,6 @@
 //! GPUs that are held below their clocks.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{
     facts::{Gpu, POWER_CAP},
     remedy,
@@ -25,7 +25,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let severity =
             if reasons.iter().all(|reason| reason == POWER_CAP) { Severity::Notice } else { Severity::Warning };
         let what = format!("its clocks are throttled: {}", reasons.join(", "));
-        Found::host(severity, host, what, remedy::GPU_CLOCKS).device(format!("GPU {}", gpu.index))
+        let observed = Observation::seen("throttled", reasons.to_vec());
+        Found::host(severity, host, what, remedy::GPU_CLOCKS).device(format!("GPU {}", gpu.index)).observed(observed)
     };
     held.map(one).collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::{facts::GPUS, remedy};
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -26,12 +26,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let remedy = remedy::FIND_GPUS;
         match &usual {
             _ if count == 0 && scene.needs_gpus() => {
-                found.push(Found::host(Severity::Failure, host, format!("no GPU{why}"), remedy))
+                let found_none = Found::host(Severity::Failure, host, format!("no GPU{why}"), remedy);
+                found.push(found_none.observed(Observation::seen("gpus", count)));
             }
             Some(usual) if count != usual.value => {
                 let severity = if count < usual.value { Severity::Failure } else { Severity::Notice };
                 let what = format!("{count} GPUs{why}, {}", usual.words(usize::to_string));
-                found.push(Found::host(usual.severity(severity), host, what, remedy));
+                let observed = Observation::with_usual("gpus", count, usual);
+                found.push(Found::host(usual.severity(severity), host, what, remedy).observed(observed));
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! GPUs that are far from every NIC the plan uses.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_wire::{facts::HostFacts, remedy, terms::Distance};
 use std::collections::BTreeSet;
 
@@ -30,7 +30,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let what = format!("the nearest NIC of the plan is {} ({})", nearest.device, nearest.distance.word());
                 let remedy = remedy::NEARER_NIC;
                 let severity = if nearest.distance == Distance::Sys { Severity::Warning } else { Severity::Notice };
-                found.push(Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index)));
+                let observed = Observation::seen("gpu_distance", nearest.distance.word());
+                let far = Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index));
+                found.push(far.observed(observed));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! GPU drivers that are not those of the others.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
 use railgauge_wire::{facts::HostFacts, remedy};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,9 +23,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match of(facts) {
             Some(version) if version != usual.value => {
                 let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
-                found.push(Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER));
+                let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER);
+                found.push(other.observed(Observation::with_usual("gpu_driver", version, &usual)));
             }
-            None if usual.wanted => found.push(unread(host, "the GPUs' driver", &usual.value)),
+            None if usual.wanted => {
+                let observed = Observation::unread("gpu_driver", usual.value.clone());
+                found.push(unread(host, "the GPUs' driver", &usual.value).observed(observed));
+            }
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Remedy, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Remedy, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML: ECC counters, retired pages, remapped rows",
@@ -21,23 +21,34 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, gpu) in scene.gpus() {
         let faults = &gpu.memory_faults;
-        let mut add = |severity, what: String, remedy: Remedy| {
-            found.push(Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index)));
+        let mut add = |severity, what: String, remedy: Remedy, observed: Observation| {
+            let fault = Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index));
+            found.push(fault.observed(observed));
         };
         if gpu.ecc == Some(false) {
-            add(Severity::Notice, "ECC is off".into(), remedy::ECC_ON.into());
+            add(
+                Severity::Notice,
+                "ECC is off".into(),
+                remedy::ECC_ON.into(),
+                Observation::seen("ecc", false).wanted(true, WantedBy::Check),
+            );
         }
         if faults.remapping_failed == Some(true) {
-            add(Severity::Failure, "a bad row of its memory could not be replaced".into(), remedy::REPLACE_GPU.into());
+            let observed = Observation::seen("memory_faults.remapping_failed", true).wanted(false, WantedBy::Check);
+            let what = "a bad row of its memory could not be replaced".into();
+            add(Severity::Failure, what, remedy::REPLACE_GPU.into(), observed);
         }
         if faults.pending == Some(true) {
-            add(Severity::Warning, "a bad page or row needs a reset to be replaced".into(), remedy::RESET_GPU.into());
+            let observed = Observation::seen("memory_faults.pending", true).wanted(false, WantedBy::Check);
+            let what = "a bad page or row needs a reset to be replaced".into();
+            add(Severity::Warning, what, remedy::RESET_GPU.into(), observed);
         }
         if let Some(count) = faults.uncorrected.filter(|count| *count > 0) {
             add(
                 Severity::Warning,
                 format!("{count} memory errors since the driver was loaded could not be corrected"),
                 remedy::RESET_GPU.into(),
+                Observation::seen("memory_faults.uncorrected", count).wanted(0_u32, WantedBy::Check),
             );
         }
     }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -21,7 +21,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let links = gpu.nvlinks.filter(|links| *links < usual.value)?;
         let what = format!("{links} NVLinks are active, {}", usual.words(u32::to_string));
         let remedy = remedy::NVLINK;
-        Some(Found::host(Severity::Warning, host, what, remedy).device(format!("GPU {}", gpu.index)))
+        let few = Found::host(Severity::Warning, host, what, remedy).device(format!("GPU {}", gpu.index));
+        Some(few.observed(Observation::with_usual("nvlinks", links, &usual)))
     });
     short.collect()
 }

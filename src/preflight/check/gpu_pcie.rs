@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -19,7 +19,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let ((_, now), (_, best)) = gpu.pcie.zip(gpu.pcie_max).filter(|(now, best)| now.1 < best.1)?;
         let remedy = remedy::RESEAT_GPU;
         let found = Found::host(Severity::Warning, host, format!("PCIe x{now}, but it supports x{best}"), remedy);
-        Some(found.device(format!("GPU {}", gpu.index)))
+        let observed = Observation::seen("pcie_width", now).unit("lanes").wanted(best, WantedBy::Check);
+        Some(found.device(format!("GPU {}", gpu.index)).observed(observed))
     });
     narrow.collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -19,7 +19,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let remedy = remedy::PERSISTENCE;
     asleep
         .map(|(host, gpu)| {
-            Found::host(Severity::Notice, host, "persistence mode is off", remedy).device(format!("GPU {}", gpu.index))
+            Found::host(Severity::Notice, host, "persistence mode is off", remedy)
+                .device(format!("GPU {}", gpu.index))
+                .observed(Observation::seen("persistence", false).wanted(true, WantedBy::Check))
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule = Rule {
@@ -31,7 +31,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let gpu = facts.gpus.iter().find(|gpu| gpu.pci.as_deref().is_some_and(|address| address.starts_with(pci)));
             let place = gpu.map_or_else(|| format!("PCI {pci}"), |gpu| format!("GPU {}", gpu.index));
             let what = format!("Xid {code}, {count} times since boot: {text}");
-            found.push(Found::host(severity, host, what, remedy::XID).device(place));
+            let xid = Found::host(severity, host, what, remedy::XID).device(place);
+            found.push(xid.observed(Observation::seen("xid", code)));
         }
     }
     found

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Observation, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/mm/hugepages/*/free_hugepages",
@@ -20,5 +20,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     }
     let short = scene.hosts().filter(|(_, facts)| facts.huge_pages.iter().all(|pages| pages.free == 0));
     let remedy = remedy::HUGE_PAGES;
-    short.map(|(host, _)| Found::host(Severity::Failure, host, "no free huge pages", remedy)).collect()
+    let one = |host| {
+        let observed = Observation::seen("huge_pages.free", 0_u32);
+        Found::host(Severity::Failure, host, "no free huge pages", remedy).observed(observed)
+    };
+    short.map(|(host, _)| one(host)).collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::{facts::Traffic, remedy};
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/proc/loadavg, /proc/stat and byte counters, read twice within a fifth of a second",
@@ -30,7 +30,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             facts.load.average.zip(facts.load.busy).filter(|(average, busy)| *average > threads * BUSY && *busy > BUSY);
         if let Some((average, busy)) = busy {
             let what = format!("load {average:.1} on {threads} processors, {:.0} % busy", 100.0 * busy);
-            found.push(Found::host(Severity::Notice, host, what, remedy::WHAT_RUNS));
+            let observed = Observation::seen("load", (10.0 * average).round() / 10.0);
+            found.push(Found::host(Severity::Notice, host, what, remedy::WHAT_RUNS).observed(observed));
         }
     }
     for port in scene.ports() {
@@ -39,7 +40,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if share > CARRIED {
             let what = format!("{:.0} % of its rate is in use before anything is measured", 100.0 * share);
             let found_here = Found::host(Severity::Warning, port.host, what, remedy::WAIT_FOR_LINK);
-            found.push(found_here.device(port.name()));
+            let observed = Observation::seen("traffic", (100.0 * share).round()).unit("%");
+            let observed = observed.wanted(100.0 * CARRIED, WantedBy::Check);
+            found.push(found_here.device(port.name()).observed(observed));
         }
     }
     found

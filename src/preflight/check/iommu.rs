@@ -2,7 +2,7 @@
 
 use railgauge_wire::{facts::IOMMUS, remedy};
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/kernel/iommu_groups/*/type, /sys/class/iommu",
@@ -24,10 +24,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let say = |severity, what: String| Found::host(severity, port.host, what, remedy).device(&port.device.name);
         match (mode, wanted) {
             (Some(mode), Some(wanted)) if mode != wanted => {
-                found.push(say(Severity::Failure, format!("the IOMMU's mode is {mode}, the plan requires {wanted}")))
+                let observed = Observation::seen("iommu", mode).wanted(wanted, WantedBy::Plan);
+                let what = format!("the IOMMU's mode is {mode}, the plan requires {wanted}");
+                found.push(say(Severity::Failure, what).observed(observed));
             }
-            (Some("translated"), None) => found.push(say(serious, "the IOMMU translates its addresses".into())),
-            (None, Some(wanted)) => found.push(unread(port.host, "the IOMMU's mode", wanted).device(&port.device.name)),
+            (Some(mode @ "translated"), None) => {
+                let observed = Observation::seen("iommu", mode).wanted("passthrough", WantedBy::Check);
+                found.push(say(serious, "the IOMMU translates its addresses".into()).observed(observed));
+            }
+            (None, Some(wanted)) => {
+                let observed = Observation::unread("iommu", wanted);
+                found.push(unread(port.host, "the IOMMU's mode", wanted).observed(observed).device(&port.device.name));
+            }
             _ => {}
         }
     }

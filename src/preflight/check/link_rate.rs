@@ -2,7 +2,8 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
+use super::{
+    Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate; the interface's speed for drivers that lose it, and of the members of a bond",
@@ -25,16 +26,19 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match port.port.rate_gbps {
             Some(rate) if rate < usual.value => {
                 let other = format!("the link runs at {rate} Gb/s, {}", usual.words(|rate| format!("{rate} Gb/s")));
+                let observed = Observation::with_usual("link_rate", rate, &usual).unit("Gb/s");
                 // A rail of storage or of another network is as slow everywhere.
                 if !usual.wanted && fellows(&port, rates()) == Some(rate) {
                     let what = format!("{other} and this one the same on every host");
-                    found.push(say(what, Severity::Notice));
+                    found.push(say(what, Severity::Notice).observed(observed));
                 } else {
-                    found.push(say(other, usual.severity(Severity::Warning)));
+                    found.push(say(other, usual.severity(Severity::Warning)).observed(observed));
                 }
             }
             None if usual.wanted && port.is_hardware() => {
-                found.push(unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).device(port.name()));
+                let observed = Observation::unread("link_rate", usual.value).unit("Gb/s");
+                let unread = unread(port.host, "the link's rate", &format!("{} Gb/s", usual.value)).observed(observed);
+                found.push(unread.device(port.name()));
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 use railgauge_model::plan::model::Test;
 use railgauge_wire::{facts::LIMITS, unit::Bytes};
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::{Op, TestMetric, Transport};
 
@@ -36,9 +36,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let remedy = remedy::LOCKED_MEMORY;
     let short = scene.hosts().filter_map(|(host, facts)| {
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
+        // In KiB as the sentence has them, so that equal sentences are one finding.
         let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
-        Some(Found::host(Severity::Failure, host, what, remedy))
+        let observed = Observation::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
+        Some(Found::host(Severity::Failure, host, what, remedy).observed(observed))
     });
     short.collect()
 }

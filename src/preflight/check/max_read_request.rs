@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_address, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "Device Control in PCI configuration space (root only)",
@@ -32,10 +32,14 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 };
                 let remedy = at_address(remedy::READ_REQUEST, device.pci.as_deref());
                 let what = format!("PCIe read requests are at most {bytes} B, {who} {best} B");
-                found.push(Found::host(severity, port.host, what, remedy).device(&device.name));
+                let by = if wanted.is_some() { WantedBy::Plan } else { WantedBy::Check };
+                let observed = Observation::seen("max_read_request", bytes).unit("B").wanted(best, by);
+                found.push(Found::host(severity, port.host, what, remedy).device(&device.name).observed(observed));
             }
             None if wanted.is_some() => {
-                found.push(unread(port.host, "the PCIe read request", &format!("{best} B")).device(&device.name))
+                let observed = Observation::unread("max_read_request", best).unit("B");
+                let unread = unread(port.host, "the PCIe read request", &format!("{best} B")).observed(observed);
+                found.push(unread.device(&device.name));
             }
             _ => {}
         }

@@ -9,6 +9,7 @@ use railgauge_wire::{
 
 use super::{
     finding::{Found, Severity, UNKNOWN},
+    observed::{Observation, Value, WantedBy},
     scene::{Port, Scene},
     usual::Usual,
 };

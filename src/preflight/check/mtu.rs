@@ -2,7 +2,8 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
+use super::{
+    Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, fellows, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
@@ -30,20 +31,24 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(mtu), Some(usual)) if mtu != usual.value => {
                 let active = port.port.mtu.map(|mtu| format!(" (RDMA MTU {mtu})")).unwrap_or_default();
                 let what = format!("MTU of {name} is {mtu}{active}, {}", usual.words(u32::to_string));
+                let observed = Observation::with_usual("mtu", mtu, usual).unit("B");
                 let remedy = remedy::MTU.with([("interface", name), ("mtu", &usual.value.to_string())]);
                 // A rail of storage or of another network is the same everywhere.
                 let elsewhere = !usual.wanted && fellows(&port, mtus()) == Some(mtu);
                 let severity = if elsewhere { Severity::Notice } else { usual.severity(Severity::Warning) };
                 let what = if elsewhere { format!("{what} and this one the same on every host") } else { what };
-                found.push(port.found(severity, what, remedy));
+                found.push(port.found(severity, what, remedy).observed(observed));
             }
             (Some(mtu), _) if port.is_roce() && port.port.mtu.is_some_and(|active| active < fits(mtu)) => {
                 let active = port.port.mtu.unwrap_or(0);
                 let what = format!("RDMA MTU is {active}, {name} with MTU {mtu} would carry {}", fits(mtu));
-                found.push(port.found(Severity::Warning, what, remedy::RETRAIN_MTU));
+                let observed = Observation::seen("rdma_mtu", active).unit("B").wanted(fits(mtu), WantedBy::Check);
+                found.push(port.found(Severity::Warning, what, remedy::RETRAIN_MTU).observed(observed));
             }
             (None, Some(usual)) if usual.wanted => {
-                found.push(unread(port.host, "the MTU", &usual.value.to_string()).device(port.name()));
+                let observed = Observation::unread("mtu", usual.value).unit("B");
+                let unread = unread(port.host, "the MTU", &usual.value.to_string()).observed(observed);
+                found.push(unread.device(port.name()));
             }
             _ => {}
         }
@@ -65,8 +70,11 @@ fn of_infiniband(scene: &Scene<'_>) -> Vec<Found> {
     let Some(usual) = Usual::of(None, ports().filter_map(|port| port.port.mtu)) else { return Vec::new() };
     let small = ports().filter(|port| port.port.mtu.is_some_and(|mtu| mtu < usual.value));
     let one = |port: Port<'_>| {
-        let what = format!("RDMA MTU {}, {}", port.port.mtu.unwrap_or(0), usual.words(u32::to_string));
-        Found::host(Severity::Warning, port.host, what, remedy::MTU_OF_PARTITION).device(port.name())
+        let active = port.port.mtu.unwrap_or(0);
+        let what = format!("RDMA MTU {active}, {}", usual.words(u32::to_string));
+        Found::host(Severity::Warning, port.host, what, remedy::MTU_OF_PARTITION)
+            .device(port.name())
+            .observed(Observation::with_usual("rdma_mtu", active, &usual).unit("B"))
     };
     small.map(one).collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/pkeys",
@@ -20,7 +20,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let odd = ports().filter(|port| port.port.partitions != usual.value);
     let one = |port: Port<'_>| {
         let what = format!("partitions {}, {}", port.port.partitions.join(", "), usual.words(|list| list.join(", ")));
-        Found::host(Severity::Warning, port.host, what, remedy::ALIGN_PARTITIONS).device(port.name())
+        Found::host(Severity::Warning, port.host, what, remedy::ALIGN_PARTITIONS)
+            .device(port.name())
+            .observed(Observation::with_usual("partitions", port.port.partitions.clone(), &usual))
     };
     odd.map(one).collect()
 }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, at_address};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/bus/pci/devices/*/current_link_speed and _width, of the NIC and every bridge above it",
@@ -18,15 +18,21 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for port in scene.devices() {
         let device = port.device;
-        let say = |what, address: Option<&str>| {
+        let say = |what, address: Option<&str>, now: (f64, u32), best: (f64, u32)| {
+            // What differs: the speed, or else the width.
+            let observed = if now.0 < best.0 {
+                Observation::seen("pcie_speed", now.0).unit("GT/s").wanted(best.0, WantedBy::Check)
+            } else {
+                Observation::seen("pcie_width", now.1).unit("lanes").wanted(best.1, WantedBy::Check)
+            };
             let remedy = at_address(remedy::RESEAT_CARD, address);
-            Found::host(Severity::Warning, port.host, what, remedy).device(&device.name)
+            Found::host(Severity::Warning, port.host, what, remedy).device(&device.name).observed(observed)
         };
         if let Some((now, best)) =
             device.pcie.zip(device.pcie_max).filter(|(now, best)| now.0 < best.0 || now.1 < best.1)
         {
             let what = format!("PCIe {}, but it supports {}", shown(now), shown(best));
-            found.push(say(what, device.pci.as_deref()));
+            found.push(say(what, device.pci.as_deref(), now, best));
         }
         // The link right above is the device's own, seen from the other end.
         let above = device.function.bridges.iter().rev().skip(1);
@@ -34,7 +40,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             if capacity(link) < capacity(own) {
                 let what =
                     format!("the bridge {} above it runs at {}, the device at {}", bridge.pci, shown(link), shown(own));
-                found.push(say(what, Some(&bridge.pci)));
+                found.push(say(what, Some(&bridge.pci), link, own));
             }
         }
     }

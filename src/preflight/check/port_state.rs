@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, of_interface};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy, of_interface};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/state and phys_state",
@@ -32,7 +32,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         };
         found.push(
             Found::host(Severity::Failure, port.host, format!("the port is {state}{physical}"), remedy)
-                .device(port.name()),
+                .device(port.name())
+                .observed(Observation::seen("state", state).wanted("ACTIVE", WantedBy::Check)),
         );
     }
     found

@@ -1,6 +1,6 @@
 //! Kernels and modules that are not those of the others.
 
-use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject, Usual};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, Value};
 use railgauge_wire::{
     facts::{HostFacts, MODULES as LOOKED_AT},
     remedy,
@@ -23,7 +23,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     if let Some(usual) = Usual::of(scene.wanted().kernel.clone(), kernels()) {
         for (host, facts) in scene.hosts().filter(|(_, facts)| facts.kernel != usual.value) {
             let what = format!("kernel {}, {}", facts.kernel, usual.words(Clone::clone));
-            found.push(Found::host(usual.severity(Severity::Notice), host, what, remedy::SAME_KERNEL));
+            let observed = Observation::with_usual("kernel", facts.kernel.clone(), &usual);
+            let other = Found::host(usual.severity(Severity::Notice), host, what, remedy::SAME_KERNEL);
+            found.push(other.observed(observed));
         }
     }
     let mut names: BTreeSet<&str> =
@@ -38,12 +40,16 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let odd = |(_, facts): &(&str, &HostFacts)| if any { of(facts).is_none() } else { of(facts) != usual.value };
         for (host, facts) in scene.hosts().filter(odd) {
             let what = format!("module {name} {}, {}", shown(&of(facts)), usual.words(shown));
-            found.push(Found::host(
-                usual.severity(Severity::Notice),
-                host,
-                what,
-                remedy::SAME_MODULE.with([("module", name)]),
-            ));
+            // `false` is a module that is not loaded, `true` one without a version.
+            let value = |version: &Option<String>| match version.as_deref() {
+                None => Value::from(false),
+                Some("" | "*") => Value::from(true),
+                Some(version) => Value::from(version),
+            };
+            let usual_value = Usual { value: value(&usual.value), wanted: usual.wanted };
+            let observed = Observation::with_usual(format!("modules.{name}"), value(&of(facts)), &usual_value);
+            let remedy = remedy::SAME_MODULE.with([("module", name)]);
+            found.push(Found::host(usual.severity(Severity::Notice), host, what, remedy).observed(observed));
         }
     }
     found

@@ -7,7 +7,8 @@ use plotters::{
 };
 
 use super::{
-    plot::{Room, SCALE, Tip, plot_in, words},
+    ChartError,
+    plot::{Room, SCALE, Tip, plot_in},
     theme::{GOOD, LIMIT, MAIN, OUTER, WORST},
     ticks::{Axis, around},
 };
@@ -61,8 +62,8 @@ const HEIGHT: u32 = 22;
 /// Draws the rows in their order.
 ///
 /// # Errors
-/// plotters' words.
-pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
+/// plotters refuses what it is given.
+pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, ChartError> {
     // Far ends of intervals must not squeeze the estimates into a point.
     let farthest = rows.iter().map(|row| row.percent.abs().max(row.margin.1)).fold(0.1, f64::max);
     let shown = |percent: f64| percent.clamp((-3.0 * farthest).max(-100.0), 3.0 * farthest);
@@ -78,17 +79,17 @@ pub(in crate::report) fn forest(rows: &[Row]) -> Result<String, String> {
         for (at, row) in rows.iter().enumerate() {
             let at = at as f64;
             let band = Rectangle::new([(row.margin.0, at - 0.5), (row.margin.1, at + 0.5)], OUTER.filled());
-            chart.draw_series([band]).map_err(words)?;
+            chart.draw_series([band])?;
         }
         let zero = [(0.0, -0.5), (0.0, rows.len() as f64 - 0.5)];
-        chart.draw_series(LineSeries::new(zero, LIMIT.stroke_width(SCALE))).map_err(words)?;
+        chart.draw_series(LineSeries::new(zero, LIMIT.stroke_width(SCALE)))?;
         for (at, row) in rows.iter().enumerate() {
             let (at, colour) = (at as f64, row.look.colour());
             if let Some((low, high)) = row.interval {
                 let line = [(shown(low), at), (shown(high), at)];
-                chart.draw_series(LineSeries::new(line, colour.stroke_width(2 * SCALE))).map_err(words)?;
+                chart.draw_series(LineSeries::new(line, colour.stroke_width(2 * SCALE)))?;
             }
-            chart.draw_series([Circle::new((row.percent, at), 4 * SCALE, colour.filled())]).map_err(words)?;
+            chart.draw_series([Circle::new((row.percent, at), 4 * SCALE, colour.filled())])?;
         }
         Ok(())
     })

@@ -7,7 +7,8 @@ use plotters::{
 };
 
 use super::{
-    plot::{SCALE, Tip, plot, words},
+    ChartError,
+    plot::{SCALE, Tip, plot},
     theme::Role,
     ticks::Axis,
 };
@@ -32,13 +33,13 @@ pub(in crate::report) enum Layer {
 /// Draws layers, the first at the back, with axes below and `tips` on top. `label` is what a screen reader says.
 ///
 /// # Errors
-/// plotters' words.
+/// plotters refuses what it is given.
 pub(in crate::report) fn layers(
     label: &str,
     [x, y]: [&Axis; 2],
     tips: &[Tip],
     layers: Vec<Layer>,
-) -> Result<String, String> {
+) -> Result<String, ChartError> {
     plot(label, x, y, tips, |chart| {
         for layer in layers {
             match layer {
@@ -57,8 +58,7 @@ pub(in crate::report) fn layers(
                     let dots = places.into_iter().map(|place| Circle::new(place, 3 * SCALE, role.filled()));
                     chart.draw_series(dots).map(|_| ())
                 }
-            }
-            .map_err(words)?;
+            }?;
         }
         Ok(())
     })

@@ -4,6 +4,7 @@
 //! Colours are classes of the page's style sheet and not numbers, so that one drawing serves light, dark and paper.
 //! `theme` knows how a plotters drawing gets them.
 
+mod error;
 pub(super) mod forest;
 pub(super) mod layers;
 pub(super) mod matrix;
@@ -12,4 +13,5 @@ pub(super) mod series;
 pub(super) mod theme;
 pub(super) mod ticks;
 
+pub(super) use error::ChartError;
 pub(super) use plot::Tip;

@@ -14,6 +14,7 @@ use plotters::{
 };
 
 use super::{
+    ChartError,
     theme::{AXIS, INK, MESH, classes},
     ticks::Axis,
 };
@@ -63,28 +64,28 @@ pub(in crate::report) type Tip = (f64, f64, String);
 /// Draws axes, lets `body` draw what they are for, and puts `tips` on top. `label` is what a screen reader says.
 ///
 /// # Errors
-/// plotters' words.
+/// plotters refuses what it is given.
 pub(super) fn plot(
     label: &str,
     x: &Axis,
     y: &Axis,
     tips: &[Tip],
-    body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), String>,
-) -> Result<String, String> {
+    body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), ChartError>,
+) -> Result<String, ChartError> {
     plot_in(Room::USUAL, label, [x, y], tips, body)
 }
 
 /// [`plot`] in another room than the usual.
 ///
 /// # Errors
-/// plotters' words.
+/// plotters refuses what it is given.
 pub(super) fn plot_in(
     room: Room,
     label: &str,
     [x, y]: [&Axis; 2],
     tips: &[Tip],
-    body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), String>,
-) -> Result<String, String> {
+    body: impl FnOnce(&mut Context<'_, '_>) -> Result<(), ChartError>,
+) -> Result<String, ChartError> {
     let (width, height) = (room.size.0 * SCALE, room.size.1 * SCALE);
     let mut svg = String::new();
     let mut hovering = String::new();
@@ -95,8 +96,7 @@ pub(super) fn plot_in(
             .margin_right(24 * SCALE)
             .x_label_area_size(46 * SCALE)
             .y_label_area_size(room.left * SCALE)
-            .build_cartesian_2d(x.clone(), y.clone())
-            .map_err(words)?;
+            .build_cartesian_2d(x.clone(), y.clone())?;
         let (across, up) = (|place: &f64| mark(x, *place), |place: &f64| mark(y, *place));
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
@@ -110,7 +110,7 @@ pub(super) fn plot_in(
             .x_desc(&x.title)
             .y_desc(&y.title)
             .set_all_tick_mark_size(4 * SCALE);
-        mesh.draw().map_err(words)?;
+        mesh.draw()?;
         body(&mut chart)?;
         for (x, y, text) in tips {
             let (left, top) = chart.backend_coord(&(*x, *y));
@@ -120,10 +120,10 @@ pub(super) fn plot_in(
                 9 * SCALE
             );
         }
-        area.present().map_err(words)?;
+        area.present()?;
     }
     let inside = svg.find('>').and_then(|head| Some(&svg[head + 1..svg.rfind("</svg>")?]));
-    let inside = inside.ok_or("plotters drew no SVG")?;
+    let inside = inside.ok_or(ChartError::NoSvg)?;
     let label = escape(label);
     Ok(format!(
         "<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">{}{hovering}</svg>",
@@ -140,11 +140,6 @@ fn mark(axis: &Axis, place: f64) -> String {
 fn text() -> TextStyle<'static> {
     // plotters divides sizes by 1.24 on their way into SVG.
     ("sans-serif", f64::from(13 * SCALE) * 1.24).into_font().color(&INK)
-}
-
-/// plotters' words for what went wrong.
-pub(super) fn words(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// Text inside markup.

@@ -7,7 +7,8 @@ use plotters::{
 };
 
 use super::{
-    plot::{Room, SCALE, Tip, plot_in, words},
+    ChartError,
+    plot::{Room, SCALE, Tip, plot_in},
     theme::{GOOD, LIMIT, MAIN, MESH, WORST},
     ticks::{around, dates},
 };
@@ -40,8 +41,8 @@ pub(in crate::report) struct Drawing<'a> {
 /// Draws a series.
 ///
 /// # Errors
-/// plotters' words.
-pub(in crate::report) fn series(drawing: &Drawing<'_>) -> Result<String, String> {
+/// plotters refuses what it is given.
+pub(in crate::report) fn series(drawing: &Drawing<'_>) -> Result<String, ChartError> {
     let points = drawing.points;
     let values = || points.iter().map(|(_, value)| *value);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
@@ -57,19 +58,19 @@ pub(in crate::report) fn series(drawing: &Drawing<'_>) -> Result<String, String>
     plot_in(room, "values night by night", [&x, &y], &tips, |chart| {
         for day in drawing.epochs.iter().filter(|day| (first..=last).contains(day)) {
             let line = [(*day as f64, floor), (*day as f64, top)];
-            chart.draw_series(LineSeries::new(line, MESH.stroke_width(2 * SCALE))).map_err(words)?;
+            chart.draw_series(LineSeries::new(line, MESH.stroke_width(2 * SCALE)))?;
         }
         let dots = points.iter().map(|(day, value)| Circle::new((*day as f64, *value), 2 * SCALE, MAIN.filled()));
-        chart.draw_series(dots).map_err(words)?;
+        chart.draw_series(dots)?;
         for (start, end, level) in levels(points, &drawing.marks) {
             let line = [(start as f64, level), (end as f64, level)];
-            chart.draw_series(LineSeries::new(line, LIMIT.stroke_width(2 * SCALE))).map_err(words)?;
+            chart.draw_series(LineSeries::new(line, LIMIT.stroke_width(2 * SCALE)))?;
         }
         for mark in &drawing.marks {
             let colour = if mark.worse { WORST } else { GOOD };
             let line = [(mark.day as f64 - 0.5, floor), (mark.day as f64 - 0.5, top)];
             let dashes = DashedLineSeries::new(line, 6 * SCALE, 4 * SCALE, colour.stroke_width(2 * SCALE));
-            chart.draw_series(dashes).map_err(words)?;
+            chart.draw_series(dashes)?;
         }
         Ok(())
     })

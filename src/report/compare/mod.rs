@@ -5,10 +5,7 @@ mod view;
 
 use std::path::Path;
 
-use super::{
-    ReportError, html,
-    write::{drawing, text_file},
-};
+use super::{ReportError, html, write::text_file};
 use crate::analysis::compare::Comparison;
 
 pub use view::{CauseView, CompareView, SideView, view};
@@ -18,8 +15,8 @@ pub use view::{CauseView, CompareView, SideView, view};
 /// # Errors
 /// A chart cannot be drawn, or the file cannot be written.
 pub fn write(comparison: &Comparison, path: &Path) -> Result<CompareView, ReportError> {
-    let view = view(comparison).map_err(|cause| drawing("the chart of changes", cause))?;
-    let page = html::page("compare.html", &view).map_err(|cause| drawing("the page of a comparison", cause))?;
+    let view = view(comparison).map_err(ReportError::drawing("the chart of changes"))?;
+    let page = html::page("compare.html", &view).map_err(ReportError::drawing("the page of a comparison"))?;
     text_file(path, &page)?;
     Ok(view)
 }

@@ -13,7 +13,10 @@ use crate::{
     },
     preflight,
     report::{
-        chart::forest::{Look, Row, forest},
+        chart::{
+            ChartError,
+            forest::{Look, Row, forest},
+        },
         view::{Column, Figure, Table, number_column, text_column},
     },
 };
@@ -98,7 +101,7 @@ pub struct CauseView {
 ///
 /// # Errors
 /// A chart cannot be drawn.
-pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
+pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
     let of = |words: &[Word]| comparison.cells.iter().filter(|cell| words.contains(&cell.verdict)).collect::<Vec<_>>();
     let (changed, unsettled) = (of(&[Word::Regressed, Word::Improved]), of(&[Word::NotEnoughData, Word::TooNoisy]));
     let groups = &comparison.groups;
@@ -135,7 +138,7 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, String> {
     })
 }
 
-fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, String> {
+fn figure(title: &str, rows: &[Row]) -> Result<Option<Figure>, ChartError> {
     if rows.is_empty() {
         return Ok(None);
     }

@@ -5,10 +5,7 @@ mod view;
 
 use std::path::Path;
 
-use super::{
-    ReportError, html,
-    write::{drawing, text_file},
-};
+use super::{ReportError, html, write::text_file};
 use crate::analysis::trend::Trend;
 
 pub use view::{ChangeView, TrendView, view};
@@ -18,8 +15,8 @@ pub use view::{ChangeView, TrendView, view};
 /// # Errors
 /// A chart cannot be drawn, or the file cannot be written.
 pub fn write(trend: &Trend, path: &Path) -> Result<TrendView, ReportError> {
-    let view = view(trend).map_err(|cause| drawing("the chart of a series", cause))?;
-    let page = html::page("trend.html", &view).map_err(|cause| drawing("the page of a trend", cause))?;
+    let view = view(trend).map_err(ReportError::drawing("the chart of a series"))?;
+    let page = html::page("trend.html", &view).map_err(ReportError::drawing("the page of a trend"))?;
     text_file(path, &page)?;
     Ok(view)
 }

@@ -11,7 +11,10 @@ use crate::{
         words::{self, are, count, number, were},
     },
     report::{
-        chart::series::{Drawing, Mark, series},
+        chart::{
+            ChartError,
+            series::{Drawing, Mark, series},
+        },
         view::{Figure, Table, number_column, text_column},
     },
 };
@@ -96,10 +99,10 @@ pub struct ChangeView {
 ///
 /// # Errors
 /// A chart cannot be drawn.
-pub fn view(trend: &Trend) -> Result<TrendView, String> {
+pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let listed = &trend.changes[..trend.changes.len().min(CHANGES)];
     let views = listed.iter().enumerate().map(|(at, change)| change_view(trend, change, at < DRAWN));
-    let views = views.collect::<Result<Vec<ChangeView>, String>>()?;
+    let views = views.collect::<Result<Vec<ChangeView>, ChartError>>()?;
     let open = listed.iter().take_while(|change| change.state == State::Open).count();
     let left = listed.iter().skip(open).take_while(|change| change.state == State::Left).count();
     let (open, rest) = views.split_at(open);
@@ -263,7 +266,7 @@ fn named(all: &[(String, String)]) -> String {
     format!("{}{}", shown.join("; "), further(all.len()))
 }
 
-fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, String> {
+fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView, ChartError> {
     let most = change.members.first().map(|(at, _)| &trend.series[*at]);
     let figure = most.filter(|_| drawn).map(|series| figure(trend, series)).transpose()?;
     let columns = vec![
@@ -313,7 +316,7 @@ fn left(taken: Option<&Taken>, unit: &str) -> String {
     }
 }
 
-fn figure(trend: &Trend, of: &Series) -> Result<Figure, String> {
+fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
     let marks = of.alerts.iter().flat_map(|alert| {
         let worse = alert.way == Way::Worse;
         let back = alert.back.map(|day| Mark { day, worse: !worse });

@@ -22,15 +22,15 @@ pub struct CarrierGroup {
 }
 
 /// What makes two links the same kind.
-type Kind = (Carrier, LinkLayer, GpuPath, bool);
+type CarrierKind = (Carrier, LinkLayer, GpuPath, bool);
 
-fn kind(link: &LinkRecord) -> Kind {
+fn kind(link: &LinkRecord) -> CarrierKind {
     (link.transport, link.link_layer, link.gpu_path, link.software)
 }
 
 /// Every kind of transport of the measured cases, RDMA on hardware first.
 pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<CarrierGroup> {
-    let mut kinds: BTreeMap<Kind, CarrierGroup> = BTreeMap::new();
+    let mut kinds: BTreeMap<CarrierKind, CarrierGroup> = BTreeMap::new();
     for result in results.iter().filter(|result| !result.samples.is_empty()) {
         let Some(link) = result.link else { continue };
         let carrier = kinds.entry(kind(link)).or_insert_with(|| CarrierGroup {
@@ -52,12 +52,12 @@ pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<CarrierGroup> {
 /// What carried the bytes of one test, in a few words; empty if nothing was measured.
 pub(super) fn of_test(results: &[&CaseResult<'_>]) -> String {
     let links = results.iter().filter(|result| !result.samples.is_empty()).filter_map(|result| result.link);
-    let kinds: BTreeSet<Kind> = links.map(kind).collect();
+    let kinds: BTreeSet<CarrierKind> = links.map(kind).collect();
     kinds.into_iter().map(words).collect::<Vec<_>>().join(" and ")
 }
 
 /// What carried the bytes, by the field's names.
-fn words((transport, link_layer, gpu_path, software): Kind) -> String {
+fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
     let layer = match link_layer {
         LinkLayer::Infiniband => "InfiniBand",
         LinkLayer::RoceV1 => "RoCE v1",
@@ -95,7 +95,7 @@ fn words((transport, link_layer, gpu_path, software): Kind) -> String {
 }
 
 /// What its numbers do not say.
-fn caution((transport, link_layer, _, software): Kind) -> String {
+fn caution((transport, link_layer, _, software): CarrierKind) -> String {
     match transport {
         Carrier::Tcp => "TCP, not RDMA: the kernel's network stack, as a baseline".to_owned(),
         Carrier::NcclSocket => "Sockets, not RDMA".to_owned(),

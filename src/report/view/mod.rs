@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::{
     ReportError,
     compare::{self, CompareView},
-    write::drawing,
 };
 use crate::analysis::{
     compare::Interleaved,
@@ -180,7 +179,7 @@ pub struct Turns {
 }
 
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
-    let comparison = compare::view(&of.comparison).map_err(|cause| drawing("the chart of changes", cause))?;
+    let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
     let answer = match comparison.status {
         Status::Pass => "no worse",
         Status::Fail => "worse",

@@ -25,10 +25,10 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
             made = made.iter().flat_map(|prefix| piece.words().map(move |word| format!("{prefix}{word}"))).collect();
         }
         for name in &made {
-            valid(name).map_err(|message| {
+            valid(name).map_err(|fault| {
                 Wrong::new(
                     at.clone(),
-                    message,
+                    fault.to_string(),
                     "names are letters, digits, `.`, `_` and `-`, such as gpu001 or 10.0.0.7",
                 )
             })?;
@@ -40,15 +40,33 @@ pub fn expand(text: &str) -> Result<Vec<String>, Wrong> {
 
 /// Whether a name can be a host's: what is passed on to other programs must not look like an option or hold anything
 /// that a shell, a file name or a log could take for its own.
-fn valid(name: &str) -> Result<(), String> {
+fn valid(name: &str) -> Result<(), NotAHost<'_>> {
     match name.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
-        _ if name.is_empty() => Err("an empty host name".into()),
-        Some(' ') => Err(format!("`{name}` contains a space: separate names in a list with commas")),
-        Some(other) => Err(format!("`{name}` is not a host name: it contains {other:?}")),
-        None if name.starts_with('-') => Err(format!("`{name}` is not a host name: it starts with `-`")),
-        None if name.len() > 253 => Err("a host name of more than 253 characters".into()),
+        _ if name.is_empty() => Err(NotAHost::Empty),
+        Some(' ') => Err(NotAHost::Space { name }),
+        Some(letter) => Err(NotAHost::Letter { name, letter }),
+        None if name.starts_with('-') => Err(NotAHost::Option { name }),
+        None if name.len() > LONGEST => Err(NotAHost::Long),
         None => Ok(()),
     }
+}
+
+/// Characters a host name may have (RFC 1035, section 2.3.4, in text without the final dot).
+const LONGEST: usize = 253;
+
+/// Why a name cannot be a host's.
+#[derive(Debug, thiserror::Error)]
+enum NotAHost<'a> {
+    #[error("an empty host name")]
+    Empty,
+    #[error("`{name}` contains a space: separate names in a list with commas")]
+    Space { name: &'a str },
+    #[error("`{name}` is not a host name: it contains {letter:?}")]
+    Letter { name: &'a str, letter: char },
+    #[error("`{name}` is not a host name: it starts with `-`")]
+    Option { name: &'a str },
+    #[error("a host name of more than {LONGEST} characters")]
+    Long,
 }
 
 /// The items between commas outside brackets, without the spaces around them, each with where it starts.

@@ -6,7 +6,7 @@ use super::{
     Block, Data,
     table::{Table, number_column, text_column},
 };
-use crate::analysis::results::CaseResult;
+use crate::{analysis::results::CaseResult, report::chart::ChartError};
 
 /// Parts of the names of counters worth a look, over vendors (mlx5, bnxt_re, irdma, rxe; InfiniBand port counters).
 const TELLING: [&str; 23] = [
@@ -43,7 +43,7 @@ pub(in crate::report) fn telling(name: &str) -> bool {
 }
 
 /// The counters that moved; `None` if none did.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let block = |table| Block { heading: "Counters that changed", table: Some(table), ..Block::default() };
     Ok(counters(&data.results).map(block))
 }

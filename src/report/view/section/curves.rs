@@ -17,7 +17,7 @@ use crate::{
         words::{count, number, size},
     },
     report::chart::{
-        Tip,
+        ChartError, Tip,
         layers::{Layer, Places, layers},
         theme::{INNER, LIMIT, MAIN, OUTER, WORST},
         ticks::{decades, from_zero, sizes},
@@ -42,7 +42,7 @@ struct Point {
 }
 
 /// The figures of a test; `None` where it has only one size.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let shown: &[Metric] = match (data.test.metric, data.test.op.is_collective()) {
         (TestMetric::Bandwidth, false) if data.test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
         (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],
@@ -59,7 +59,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     Ok((!figures.is_empty()).then(|| Block { figures, ..Block::default() }))
 }
 
-fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure>, String> {
+fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure>, ChartError> {
     let of = data.spreads.iter().filter(|spread| spread.metric == metric && spread.variant == variant);
     let most = of.clone().map(|spread| spread.measured).max().unwrap_or(0);
     // One link among two is not the worst of anything.
@@ -116,8 +116,8 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
 /// Draws the curve. Where the values span more than a factor of thirty on an axis of times, it is logarithmic.
 ///
 /// # Errors
-/// plotters' words.
-fn curve(metric: Metric, points: &[Point]) -> Result<String, String> {
+/// plotters refuses what it is given.
+fn curve(metric: Metric, points: &[Point]) -> Result<String, ChartError> {
     let unit = metric.unit();
     let ends = |pick: fn(&Point) -> f64| points.iter().map(pick);
     let most = ends(|p| p.quantiles[4].max(p.ceiling.unwrap_or(0.0))).fold(0.0, f64::max);

@@ -8,14 +8,17 @@ use super::{
     Block, Data, headline,
     table::{Table, number_column, text_column},
 };
-use crate::analysis::{
-    environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
-    results::CaseResult,
-    words::{between, change, count, number, share, size},
+use crate::{
+    analysis::{
+        environments::{Compared, FEWEST, LEAST, Shows, Standing, compare},
+        results::CaseResult,
+        words::{between, change, count, number, share, size},
+    },
+    report::chart::ChartError,
 };
 
 /// Size by size, the first environment on top. `None` for tests with one environment.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let several = data.test.collective.as_ref().filter(|collective| collective.env.len() > 1);
     let Some(collective) = several else { return Ok(None) };
     let metric = headline(data.test);

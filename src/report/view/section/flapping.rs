@@ -16,7 +16,7 @@ use crate::{
         words::{brief, count, number, percent_of, share, size, spread, were},
     },
     report::chart::{
-        Tip,
+        ChartError, Tip,
         layers::{Layer, layers},
         theme::{LIMIT, WORST},
         ticks::{Axis, from_zero},
@@ -65,7 +65,7 @@ impl Window<'_> {
 }
 
 /// Looks at every window of a bandwidth test: the links that fell under half of their median, the worst first, and its window drawn; `None` for other tests and where there are no slices.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if data.test.metric != TestMetric::Bandwidth {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ fn table(windows: &[Window<'_>]) -> Table {
     Table { rows: rows.collect(), columns }
 }
 
-fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, String> {
+fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, ChartError> {
     let cell = data.cell_words((data.variant(window.result), window.result.case.cell.size));
     let (name, repeat) = (window.result.link_name(), window.repeat + 1);
     Ok(Figure {
@@ -165,8 +165,8 @@ fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, String> {
 /// Draws the slices of one window in Gb/s, each `seconds` long, and their median.
 ///
 /// # Errors
-/// plotters' words.
-fn slices(values: &[f64], median: f64, seconds: f64) -> Result<String, String> {
+/// plotters refuses what it is given.
+fn slices(values: &[f64], median: f64, seconds: f64) -> Result<String, ChartError> {
     let y = from_zero("bandwidth, Gb/s".to_owned(), values.iter().copied().fold(median, f64::max));
     let end = values.len() as f64 * seconds;
     let x = Axis { range: (0.0, end), ..from_zero("time in the window, s".to_owned(), end / 1.06) };

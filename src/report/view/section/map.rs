@@ -17,7 +17,10 @@ use crate::{
         outliers::{Grade, Link, Look, Part},
         words::{change, count, short, worse},
     },
-    report::chart::matrix::{Cell, Matrix, class, condense, large, thumbnail},
+    report::chart::{
+        ChartError,
+        matrix::{Cell, Matrix, class, condense, large, thumbnail},
+    },
 };
 
 /// The pair matrix of a test.
@@ -66,7 +69,7 @@ const BLOCKS: (usize, usize) = (40, 160);
 type Cells<'l, 'a> = BTreeMap<(u32, Bytes), BTreeMap<u32, Vec<&'l Link<'a>>>>;
 
 /// The matrix of a test; `None` where it has too few links.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     Ok(map(data).map(|map| Block { heading: "Pairs", map: Some(map), ..Block::default() }))
 }
 

@@ -27,7 +27,7 @@ use crate::{
         row::Row,
         words::size,
     },
-    report::ReportError,
+    report::{ReportError, chart::ChartError},
 };
 
 pub(in crate::report) use counters::telling;
@@ -44,7 +44,7 @@ macro_rules! declare {
         ///
         /// # Errors
         /// A chart cannot be drawn.
-        fn blocks(data: &Data<'_>) -> Result<Vec<Block>, String> {
+        fn blocks(data: &Data<'_>) -> Result<Vec<Block>, ChartError> {
             let all = [$($module::block(data)?.map(|block| Block { name: stringify!($module), ..block }),)*];
             Ok(all.into_iter().flatten().collect())
         }
@@ -242,12 +242,12 @@ pub(super) fn tests(
             out,
             outliers,
         };
-        one(place, &data).map_err(|cause| ReportError::Drawing { what: format!("test {}", test.name), cause })
+        one(place, &data).map_err(ReportError::drawing(format!("test {}", test.name)))
     };
     journal.plan.tests.iter().zip(&outliers.tests).enumerate().map(view).collect()
 }
 
-fn one(place: usize, data: &Data<'_>) -> Result<TestView, String> {
+fn one(place: usize, data: &Data<'_>) -> Result<TestView, ChartError> {
     let test = data.test;
     let metric = headline(test);
     Ok(TestView {

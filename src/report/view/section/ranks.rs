@@ -7,16 +7,19 @@ use super::{
     Block, Data,
     table::{Table, number_column, text_column},
 };
-use crate::analysis::{
-    results::{CaseResult, State},
-    words::{change, number},
+use crate::{
+    analysis::{
+        results::{CaseResult, State},
+        words::{change, number},
+    },
+    report::chart::ChartError,
 };
 
 /// Ranks listed.
 const LISTED: usize = 10;
 
 /// The ranks in numbers; `None` for pairs.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let block = |table| Block { heading: "Ranks, the slowest first", table: Some(table), ..Block::default() };
     Ok(ranks(data).map(block))
 }

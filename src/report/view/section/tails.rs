@@ -15,7 +15,7 @@ use crate::{
         words::{count, number},
     },
     report::chart::{
-        Tip,
+        ChartError, Tip,
         layers::{Layer, Places, layers},
         theme::{MAIN, WORST},
         ticks::{decades, nine, nines},
@@ -26,7 +26,7 @@ use crate::{
 type Histogram = Vec<(Nanoseconds, u64)>;
 
 /// One figure for the smallest and one for the largest size, per variant; none for a bandwidth test.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if data.test.metric != TestMetric::Latency {
         return Ok(None);
     }
@@ -42,7 +42,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
     Ok((!figures.is_empty()).then(|| Block { heading: "Tails", figures, ..Block::default() }))
 }
 
-fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>, String> {
+fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>, ChartError> {
     let trusted = |result: &&&CaseResult<'_>| {
         let cell = (data.variant(result), result.case.cell.size);
         cell == (variant, bytes) && matches!(result.state, State::Measured | State::Short)
@@ -97,8 +97,8 @@ fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogra
 /// link with the longest tail.
 ///
 /// # Errors
-/// plotters' words.
-fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, String> {
+/// plotters refuses what it is given.
+fn distribution(all: &Histogram, worst: &Histogram) -> Result<String, ChartError> {
     let steps = [shares(all), shares(worst)];
     let edges = || steps.iter().flatten().map(|(time, _)| *time);
     let (least, most) = (edges().fold(f64::INFINITY, f64::min), edges().fold(0.0, f64::max));

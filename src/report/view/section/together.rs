@@ -17,7 +17,7 @@ use crate::{
         words::{count, number, percent_of, short},
     },
     report::chart::{
-        Tip,
+        ChartError, Tip,
         layers::{Layer, Places, layers},
         theme::{MAIN, WORST},
         ticks::{Axis, from_zero},
@@ -39,7 +39,7 @@ struct Round<'a> {
 
 /// What the rounds came to, and the least evenly shared one drawn; the round with the least bandwidth of its size comes first.
 /// `None` for tests whose flows share no NIC, and where no round has a number.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if !data.test.at_once() {
         return Ok(None);
     }
@@ -136,7 +136,7 @@ fn spread(values: &[f64]) -> Option<f64> {
     (values.len() > 1 && mean > 0.0).then(|| (squares / (n - 1.0)).sqrt() / mean)
 }
 
-fn figure(data: &Data<'_>, round: &Round<'_>) -> Result<Option<Figure>, String> {
+fn figure(data: &Data<'_>, round: &Round<'_>) -> Result<Option<Figure>, ChartError> {
     let sum = round.pass.slices();
     if sum.len() < 2 {
         return Ok(None);
@@ -155,8 +155,8 @@ fn figure(data: &Data<'_>, round: &Round<'_>) -> Result<Option<Figure>, String> 
 /// Draws flows in slices of `seconds` each, in Gb/s, and their sum, which all of them must be long enough for.
 ///
 /// # Errors
-/// plotters' words.
-fn flows(each: &[&[f64]], sum: &[f64], seconds: f64) -> Result<String, String> {
+/// plotters refuses what it is given.
+fn flows(each: &[&[f64]], sum: &[f64], seconds: f64) -> Result<String, ChartError> {
     let y = from_zero("bandwidth, Gb/s".to_owned(), sum.iter().copied().fold(0.0, f64::max));
     let end = sum.len() as f64 * seconds;
     let x = Axis { range: (0.0, end), ..from_zero("time in which all flows ran, s".to_owned(), end / 1.06) };

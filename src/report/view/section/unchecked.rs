@@ -6,13 +6,13 @@ use super::{
     Block, Data,
     table::{Table, number_column, text_column},
 };
-use crate::analysis::results::Uncounted;
+use crate::{analysis::results::Uncounted, report::chart::ChartError};
 
 /// Ends listed.
 const LISTED: usize = 16;
 
 /// The ends whose bytes on the wire were not compared with the payload; `None` where all were.
-pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, String> {
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let mut ends: BTreeMap<&Uncounted, usize> = BTreeMap::new();
     for end in data.results.iter().flat_map(|result| &result.uncounted) {
         *ends.entry(end).or_default() += 1;

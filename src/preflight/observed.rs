@@ -1,0 +1,161 @@
+//! What a finding is about, as values: programs need not read its sentence.
+
+use std::cmp::Ordering;
+
+use railgauge_wire::unit::GigabitsPerSecond;
+use serde::{Deserialize, Serialize};
+
+use super::usual::Usual;
+
+/// A value that a host has, and the one it should have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Observation {
+    /// Which value: the key of `[preflight]` where there is one (`mtu`), else its name in `facts.json` (`memlock_bytes`).
+    pub fact: String,
+    /// Its unit, where it has one: `B`, `Gb/s`, `GT/s`, `lanes`, `s`, `%`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// What it is; `None` where it could not be read.
+    pub seen: Option<Value>,
+    /// What it should be; `None` where any other value would do. Whether more would do as well depends on the fact.
+    pub wanted: Option<Value>,
+    /// Who wants that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_by: Option<WantedBy>,
+}
+
+/// Where the wanted value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WantedBy {
+    /// `[preflight]` of the plan.
+    Plan,
+    /// More than half of the hosts or devices have it.
+    Others,
+    /// The check itself: what the tests of the plan need, what the hardware can do, or what is recommended.
+    Check,
+}
+
+/// One value, or several.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Whether something is so.
+    Flag(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Decimal(Decimal),
+    /// A word.
+    Word(String),
+    /// Several.
+    List(Vec<Value>),
+}
+
+/// A number that is ordered among all others, so that findings can be.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Decimal(pub f64);
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Decimal {}
+
+impl Observation {
+    /// A value that is not as it should be, whatever that is.
+    pub(super) fn seen(fact: impl Into<String>, seen: impl Into<Value>) -> Self {
+        Self { fact: fact.into(), unit: None, seen: Some(seen.into()), wanted: None, wanted_by: None }
+    }
+
+    /// A value that the plan wants and nobody can read.
+    pub(super) fn unread(fact: impl Into<String>, wanted: impl Into<Value>) -> Self {
+        let plan = Some(WantedBy::Plan);
+        Self { fact: fact.into(), unit: None, seen: None, wanted: Some(wanted.into()), wanted_by: plan }
+    }
+
+    /// A value and what the plan requires it to be or others have.
+    pub(super) fn with_usual<T: Clone + Into<Value>>(
+        fact: impl Into<String>,
+        seen: impl Into<Value>,
+        usual: &Usual<T>,
+    ) -> Self {
+        Self::seen(fact, seen).wanted(usual.value.clone(), if usual.wanted { WantedBy::Plan } else { WantedBy::Others })
+    }
+
+    /// Says what it should be.
+    pub(super) fn wanted(mut self, wanted: impl Into<Value>, by: WantedBy) -> Self {
+        (self.wanted, self.wanted_by) = (Some(wanted.into()), Some(by));
+        self
+    }
+
+    /// Says in what unit both are.
+    pub(super) fn unit(mut self, unit: &str) -> Self {
+        self.unit = Some(unit.to_owned());
+        self
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+/// Whole numbers that are whole in JSON too; one that does not fit is a decimal.
+macro_rules! integers {
+    ($($type:ty),*) => {
+        $(impl From<$type> for Value {
+            fn from(number: $type) -> Self {
+                i64::try_from(number).map_or(Self::Decimal(Decimal(number as f64)), Self::Integer)
+            }
+        })*
+    };
+}
+
+integers!(u8, u32, u64, usize, i64);
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Decimal(Decimal(number))
+    }
+}
+
+impl From<GigabitsPerSecond> for Value {
+    fn from(rate: GigabitsPerSecond) -> Self {
+        rate.0.into()
+    }
+}
+
+impl From<&str> for Value {
+    fn from(word: &str) -> Self {
+        Self::Word(word.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(word: String) -> Self {
+        Self::Word(word)
+    }
+}
+
+impl<T: Into<Value>> From<Vec<T>> for Value {
+    fn from(list: Vec<T>) -> Self {
+        Self::List(list.into_iter().map(Into::into).collect())
+    }
+}

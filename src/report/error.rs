@@ -1,0 +1,68 @@
+//! Why a report cannot be drawn.
+
+use std::{io, path::PathBuf};
+
+use railgauge_model::border::text::path_text;
+use railgauge_stats::Refusal;
+
+use super::{chart::ChartError, html::PageError, junit::JunitError};
+use crate::analysis::{frame::FrameError, journal::JournalError, results::Mismatch};
+
+/// Why a report cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal is not of its own plan.
+    #[error("{}: {cause}", path_text(path))]
+    Mismatch {
+        /// The journal.
+        path: PathBuf,
+        /// What does not belong together.
+        cause: Mismatch,
+    },
+    /// The frame cannot be built or written.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A file of the report cannot be written.
+    #[error("{}: cannot be written: {cause}; the file that was there before is untouched", path_text(path))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// The page, a chart or a document cannot be built: a mistake of ours.
+    #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
+    Drawing {
+        /// What was being drawn.
+        what: String,
+        /// What went wrong.
+        cause: DrawError,
+    },
+}
+
+/// What went wrong in drawing, by what was drawn. Every one is a mistake of ours.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum DrawError {
+    /// A chart.
+    Chart(#[from] ChartError),
+    /// A page.
+    Page(#[from] PageError),
+    /// The JUnit document.
+    Junit(#[from] JunitError),
+    /// The JSON of the verdicts.
+    Json(#[from] serde_json::Error),
+    /// A comparison: a statistic refuses what was collected.
+    Statistic(#[from] Refusal),
+}
+
+impl ReportError {
+    /// What a failed drawing of `what` becomes.
+    pub(super) fn drawing<E: Into<DrawError>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let what = what.into();
+        move |cause| Self::Drawing { what, cause: cause.into() }
+    }
+}
