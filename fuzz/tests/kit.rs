@@ -65,6 +65,7 @@ fn anonymised(root: &str, facts: &HostFacts, known: &[String]) -> HostFacts {
 fn facts_of_every_fixture_come_back_through_a_kit() {
     for name in ["roce8", "infiniband", "erdma", "softroce", "broken"] {
         let mut host = fixture::unpack(&format!("{name}.host"));
+        host.line("proc/sys/kernel/hostname = tellurium7");
         host.line("proc/cmdline = iommu=pt password=secret");
         let (facts, root) = (host.facts(), host.root.path().to_str().unwrap());
         let (read, recorded) = through_a_fixture(kit(root, &facts, None));

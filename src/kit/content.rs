@@ -73,8 +73,7 @@ pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resul
     for (host, folder) in &folders {
         of_host(sources.contact, host, folder, &mut items, &mut leave)?;
     }
-    for why in &sources.contact.left_out {
-        let (what, why) = why.split_once(": ").unwrap_or((why, ""));
+    for (what, why) in &sources.contact.left_out {
         leave(what, why);
     }
     leave("trace/", "call traces of verbs are made by hand (docs/kit.md)");

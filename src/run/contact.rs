@@ -66,7 +66,13 @@ pub(crate) struct Contact {
     /// Perftest's runs beside it.
     pub perftest: Vec<Perftest>,
     /// What was left out, and why.
-    pub left_out: Vec<String>,
+    pub left_out: Vec<(String, String)>,
+}
+
+impl Contact {
+    fn leave_out(&mut self, what: &str, why: &str) {
+        self.left_out.push((what.to_owned(), why.to_owned()));
+    }
 }
 
 /// One run of a program of perftest between two hosts.
@@ -93,9 +99,10 @@ pub(crate) async fn contact(
     let mut contact = Contact { facts: hosts.facts.clone(), lost: hosts.lost.clone(), ..Contact::default() };
     let up: Vec<&Host> = plan.hosts.iter().filter(|host| hosts.agents.contains_key(&host.name)).collect();
     if up.len() > HOSTS {
-        contact
-            .left_out
-            .push(format!("files and versions of {} hosts: they are read of the first {HOSTS}", up.len() - HOSTS));
+        contact.left_out.push((
+            format!("files and versions of {} hosts", up.len() - HOSTS),
+            format!("they are read of the first {HOSTS}"),
+        ));
     }
     let mut reading = tokio::task::JoinSet::new();
     for host in up.iter().take(HOSTS) {
@@ -119,7 +126,7 @@ pub(crate) async fn contact(
     if let [from, to, ..] = up[..] {
         pair(plan, moved, (from, to), &hosts, &mut contact).await;
     } else {
-        contact.left_out.push("counters around known bytes and perftest: fewer than two hosts answered".to_owned());
+        contact.leave_out("counters around known bytes, and perftest", "fewer than two hosts answered");
     }
     hosts.close().await;
     contact
@@ -142,7 +149,7 @@ async fn pair(
     let Some((near, far)) = end(from).zip(end(to)) else { return };
     contact.known = Some(known::move_known((plan, test), &flow, near, far).await);
     let Some((from_device, to_device)) = devices else {
-        contact.left_out.push("perftest: the first two hosts have no active RDMA port".to_owned());
+        contact.leave_out("perftest", "the first two hosts have no active RDMA port");
         return;
     };
     let installed = |host: &Host, program: &str| {
@@ -155,7 +162,8 @@ async fn pair(
     let mut found = Vec::new();
     for (program, arguments) in programs {
         if !installed(from, program) || !installed(to, program) {
-            contact.left_out.push(format!("{program}: it is not installed on both of {} and {}", from.name, to.name));
+            let why = format!("it is not installed on both of {} and {}", from.name, to.name);
+            contact.left_out.push((program.to_owned(), why));
             continue;
         }
         let ends = Ends { launch: &plan.launch, server: to, client: from };

@@ -86,11 +86,11 @@ impl Anonymiser {
         if IDENTITIES.contains(&name) && path.contains("/tree/") && !text.trim().is_empty() {
             return (self.table.identity(text.trim()) + "\n").into_bytes();
         }
-        if name.ends_with(".json") {
-            if let Ok(mut value) = serde_json::from_str::<Value>(&text) {
-                self.document(&mut value);
-                return serde_json::to_vec_pretty(&value).unwrap_or_default();
-            }
+        if name.ends_with(".json")
+            && let Ok(mut value) = serde_json::from_str::<Value>(&text)
+        {
+            self.document(&mut value);
+            return serde_json::to_vec_pretty(&value).unwrap_or_default();
         }
         match VERSION_FILES.contains(&name) {
             true => self.version(&text),
@@ -121,10 +121,10 @@ fn without_serial(mut bytes: Vec<u8>) -> Vec<u8> {
         else {
             break;
         };
-        if header & 0xffff == 3 {
-            if let Some(serial) = bytes.get_mut(at + 4..at + 12) {
-                serial.fill(0);
-            }
+        if header & 0xffff == 3
+            && let Some(serial) = bytes.get_mut(at + 4..at + 12)
+        {
+            serial.fill(0);
         }
         at = (header >> 20) as usize & 0xffc;
         if at < 0x100 {

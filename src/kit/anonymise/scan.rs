@@ -36,11 +36,16 @@ impl Names {
         names
     }
 
-    fn at(&self, rest: &str) -> Option<(usize, String)> {
+    fn at(&self, rest: &str, before: Option<char>) -> Option<(usize, String)> {
         let list = self.0.get(rest.as_bytes().first()?)?;
+        // `default_roce_tos` is one word, and a host may be called `roce`; a name with digits is one beside `_` too.
+        let alone = |name: &str| {
+            let joined = before == Some('_') || rest[name.len()..].starts_with('_');
+            !joined || name.bytes().any(|byte| byte.is_ascii_digit())
+        };
         let fits = |name: &str| {
-            rest.starts_with(name)
-                && (name.ends_with('[') || !rest[name.len()..].starts_with(|c: char| c.is_alphanumeric()))
+            let ends = |name: &str| !rest[name.len()..].starts_with(|c: char| c.is_alphanumeric());
+            rest.starts_with(name) && (name.ends_with('[') || (ends(name) && alone(name)))
         };
         list.iter().find(|(name, _)| fits(name)).map(|(name, placeholder)| (name.len(), placeholder.clone()))
     }
@@ -80,21 +85,21 @@ fn found(
     names: &Names,
     dotted: Dotted,
 ) -> Option<(usize, String)> {
-    if let Some(found) = names.at(rest) {
+    if let Some(found) = names.at(rest, before) {
         return Some(found);
     }
     if let Some(length) = uuid(rest) {
         return Some((length, table.uuid(&rest[..length])));
     }
-    if !matches!(before, Some(':')) {
-        if let Some(found) = colons(rest, table) {
-            return Some(found);
-        }
+    if before != Some(':')
+        && let Some(found) = colons(rest, table)
+    {
+        return Some(found);
     }
-    if !matches!(before, Some('.')) {
-        if let Some(found) = quad(rest, table, dotted) {
-            return Some(found);
-        }
+    if before != Some('.')
+        && let Some(found) = quad(rest, table, dotted)
+    {
+        return Some(found);
     }
     bare(rest, table)
 }
@@ -124,10 +129,12 @@ fn colons(rest: &str, table: &mut Table) -> Option<(usize, String)> {
     let groups = run(rest, |c| c.is_ascii_hexdigit() || c == ':');
     // A dotted end: `::ffff:10.0.0.1`.
     let long = run(rest, |c| c.is_ascii_hexdigit() || c == ':' || c == '.').trim_end_matches('.');
-    if long.len() > groups.len() && ends(rest, long.len()) && groups.contains("::") {
-        if let Ok(ip) = long.parse::<Ipv6Addr>() {
-            return Some((long.len(), table.v6(ip).to_string()));
-        }
+    if long.len() > groups.len()
+        && ends(rest, long.len())
+        && groups.contains("::")
+        && let Ok(ip) = long.parse::<Ipv6Addr>()
+    {
+        return Some((long.len(), table.v6(ip).to_string()));
     }
     let text = match groups.ends_with("::") {
         true => groups,

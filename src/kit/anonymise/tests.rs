@@ -17,6 +17,13 @@ fn names_are_whole_words() {
     let mut to = anonymiser();
     let text = "gpu01.site.example and gpu02-ib0 (gpu01): gpu011, agpu01, gpu[01-16]";
     assert_eq!(to.text(text), "host-1 and host-2-ib0 (host-1): gpu011, agpu01, hosts[01-16]");
+    let mut table = Table::new([7; 32]);
+    table.name("roce", "host-1");
+    table.name("roce2", "host-2");
+    assert_eq!(
+        Anonymiser::new(table).text("roce default_roce_tos ecn/roce_np x_roce2_y"),
+        "host-1 default_roce_tos ecn/roce_np x_host-2_y"
+    );
 }
 
 #[test]
