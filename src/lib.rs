@@ -13,6 +13,7 @@
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
 //! | [`report`] | those | HTML, text, JUnit, JSON |
+//! | [`kit`] | hosts and a short run | one file that becomes a test |
 //! | [`cli`] | a command line | calls of the above and an exit code |
 //!
 //! Only `cluster` and `run` are asynchronous; only `cli` may import everything, and nothing imports `cli`.
@@ -23,6 +24,7 @@
 pub mod analysis;
 mod cli;
 pub mod cluster;
+pub mod kit;
 pub mod preflight;
 pub mod report;
 pub mod run;

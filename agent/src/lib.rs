@@ -17,6 +17,7 @@
 //! | [`nccl`] | collectives between GPUs, a process for each rank |
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
+//! | [`raw`] | the files that facts and counters are made of, as they are read |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
 //! | [`system`] | the kernel's calls, each behind a safe function |
 //! | [`fault`] | what tests ask the agent to do wrong, so that it is found |
@@ -35,6 +36,7 @@ mod fault;
 mod gpu;
 mod memory;
 mod nccl;
+mod raw;
 mod system;
 mod verbs;
 
@@ -59,6 +61,7 @@ pub mod parts {
         gpu::{Buffer, Device, Stream, copies, kernels, values::Values},
         memory::{pattern, values::Part},
         nccl::log,
+        raw::entries_below,
         system::{interfaces::Address, tree::Tree, wait::Doorbell},
         verbs::{
             send::{Template, Verb, Walk},

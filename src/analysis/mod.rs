@@ -20,6 +20,7 @@ pub mod localise;
 pub mod outliers;
 pub mod percentile;
 mod plausible;
+pub mod proven;
 pub mod results;
 pub mod row;
 pub mod rows;

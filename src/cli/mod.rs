@@ -7,6 +7,7 @@ mod check;
 mod common;
 mod compare;
 pub(crate) mod exit;
+mod kit;
 mod plan;
 mod preflight;
 pub(crate) mod report;
@@ -48,6 +49,8 @@ enum Command {
     Trend(trend::Args),
     /// Connect, collect facts and check every host's configuration; sends no test traffic
     Preflight(preflight::Args),
+    /// Pack what hosts are and a short run into one file, for railgauge's authors; sends it nowhere
+    Kit(kit::Args),
     /// Deploy agents, measure, judge and report
     Run(run::Args),
     /// Print the JSON Schema of the plan format
@@ -64,6 +67,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Compare(args) => compare::run(args, &common),
         Command::Trend(args) => trend::run(args, &common),
         Command::Preflight(args) => preflight::run(args, &common),
+        Command::Kit(args) => kit::run(args, &common),
         Command::Run(args) => run::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
     }

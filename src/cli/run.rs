@@ -17,12 +17,16 @@ use railgauge_model::{
         line::Tail,
         writer::{Claim, Journal},
     },
-    plan::Plan,
+    plan::{Loaded, Plan},
 };
 use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Common, Exit, Misuse, common::tell, report::written_out};
+use super::{
+    Common, Exit, Misuse,
+    common::tell,
+    report::{exit_of, written_out},
+};
 use crate::{
     analysis::{journal, localise, results::results, rows::rows},
     cluster::{self, AgentBinary},
@@ -62,7 +66,36 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         Some(path) => Some(resume(path, args.plan.as_deref())?),
         None => fresh(&args, common)?,
     };
-    let Some(Start { plan, binary, directory, journal, past, first }) = start else { return Ok(Exit::Wrong) };
+    match start {
+        Some(start) => drive(start, Shown::of(args.json), common),
+        None => Ok(Exit::Wrong),
+    }
+}
+
+/// Runs a plan in a new directory and shows nothing on stdout: for a kit.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn run_in(place: &Path, loaded: Loaded, binary: AgentBinary, common: &Common) -> anyhow::Result<Exit> {
+    drive(begin(place, loaded, binary)?, Shown::Nothing, common)
+}
+
+/// What of a finished run goes to stdout.
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    Summary,
+    Json,
+    Nothing,
+}
+
+impl Shown {
+    const fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Summary }
+    }
+}
+
+fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
+    let Start { plan, binary, directory, journal, past, first } = start;
     let identity = journal.identity().with_context(|| unwritable(&directory))?;
     let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
@@ -82,7 +115,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     spine.close();
     // Another run may be there by now, and its report would be taken for this one's.
     let gone = || !identity.is_at(&directory.journal());
-    let exit = (!gone()).then(|| runtime.block_on(finish(&directory, end, &args, common, &spine)));
+    let exit = (!gone()).then(|| runtime.block_on(finish(&directory, end, shown, common, &spine)));
     let exit = exit.filter(|_| !gone()).unwrap_or_else(|| Ok(moved(&directory)));
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
@@ -131,7 +164,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 async fn finish(
     directory: &Directory,
     end: RunEnd,
-    args: &Args,
+    shown: Shown,
     common: &Common,
     spine: &Spine,
 ) -> anyhow::Result<Exit> {
@@ -143,7 +176,10 @@ async fn finish(
         move || report::write(&path)
     };
     let exit = match aside(spine, PATIENCE, drawing).await.context("cannot write the report")? {
-        Some(Ok(written)) => written_out(&written, args.json, common)?,
+        Some(Ok(written)) => match shown {
+            Shown::Nothing => exit_of(written.verdicts.status),
+            shown => written_out(&written, matches!(shown, Shown::Json), common)?,
+        },
         None => {
             tell(format_args!("the report takes long and was not written; write it with: railgauge report {quoted}"));
             Exit::Interrupted
@@ -181,14 +217,19 @@ struct Start {
 /// A new run; `None` after the mistakes of its plan were told.
 fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
-    let Some(mut loaded) = common.plan(path) else { return Ok(None) };
-    // The turn is recorded with the plan: going on with the run, and its report, take it from there.
-    loaded.plan.rotate = loaded.plan.rotate.map(|_| turn(jiff::Timestamp::now()));
+    let Some(loaded) = common.plan(path) else { return Ok(None) };
     // Before anything is made: a run directory that holds nothing would stand in the way of the next try.
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
     let place = place.unwrap_or_else(|| Directory::default_path(&loaded.plan.name, jiff::Timestamp::now()));
-    let (directory, claim) = Directory::create(&place).map_err(refused)?;
+    begin(&place, loaded, binary).map(Some)
+}
+
+/// Makes the directory of a new run.
+fn begin(place: &Path, mut loaded: Loaded, binary: AgentBinary) -> anyhow::Result<Start> {
+    // The turn is recorded with the plan: going on with the run, and its report, take it from there.
+    loaded.plan.rotate = loaded.plan.rotate.map(|_| turn(jiff::Timestamp::now()));
+    let (directory, claim) = Directory::create(place).map_err(refused)?;
     files::write(&directory.plan(), &loaded.source).with_context(|| unwritable(&directory))?;
     let first = Event::Started {
         run_id: directory.run_id(),
@@ -202,7 +243,7 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let tail = Tail::of_new_run().context("no random bytes for the name of the run")?;
     let journal = begun(&directory, claim, tail)?;
     directory.sync().with_context(|| unwritable(&directory))?;
-    Ok(Some(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first }))
+    Ok(Start { plan: loaded.plan, binary, directory, journal, past: Past::default(), first })
 }
 
 /// An earlier run, taken up again. A plan that is given must be the plan of that run.
@@ -243,7 +284,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// The first Ctrl-C, `kill` or hang-up of the terminal stops the run cleanly, a second Ctrl-C or `kill` at once.
-async fn interrupts(spine: Spine) {
+pub(super) async fn interrupts(spine: Spine) {
     let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
         spine.log("controller", "cannot catch signals: an interrupt ends the run at once");
         return;

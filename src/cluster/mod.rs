@@ -11,6 +11,7 @@
 //! | `deploy`, `script` | the agent's file on a host: looked for, sent, started, taken away |
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
+//! | `once` | one script on a host, beside its agent |
 //! | `gone` | how a conversation ended: the stream, the process, the last words |
 //! | `explain` | the words of loaders and shells, turned into a cause and a next step |
 //! | `child`, `template` | processes of this machine, and commands with places for what the plan says of a host |
@@ -30,6 +31,7 @@ mod gone;
 mod group;
 mod launcher;
 mod log;
+mod once;
 mod pipe;
 mod progress;
 mod script;
@@ -42,4 +44,5 @@ pub use bring_up::bring_up;
 pub use deploy::cleared;
 pub use group::end_all;
 pub use log::LogSink;
+pub(crate) use once::{Said, run_once};
 pub(crate) use template::filled;

@@ -10,6 +10,7 @@
 //! | [`execute`] | a whole run, from the first host to the last goodbye |
 //! | [`aside`] | work that takes long, given up when the run is interrupted |
 //! | [`hosts`] | brings hosts up and learns what they are |
+//! | `raw` | the files that facts and counters are made of, page by page |
 //! | `clocks` | clocks of the hosts against the controller's |
 //! | `rails`, `gpus` | which devices the rails of a host are, which GPU an end of a pair uses |
 //! | [`links`] | what to open for a flow, and which links stay warm |
@@ -19,11 +20,13 @@
 //! | `measure` | one case: of a pair, of concurrent flows, of a collective |
 //! | [`rounds`] | the loop over rounds, cells and flows |
 //! | [`confirm`] | suspects measured again, after the tests |
+//! | [`contact`] | what a kit has of the hosts beside a run: raw files, counters around known bytes, versions, perftest |
 
 pub(crate) mod aside;
 mod clocks;
 mod configure;
 pub mod confirm;
+pub(crate) mod contact;
 pub mod execute;
 mod failures;
 mod gpus;
@@ -33,6 +36,7 @@ mod measure;
 mod order;
 pub mod progress;
 pub(crate) mod rails;
+pub(crate) mod raw;
 mod rounds;
 pub mod spine;
 mod work;

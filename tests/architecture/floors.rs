@@ -8,8 +8,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "wire/src",
         &[
-            "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "link",
-            "step", "group", "frame", "message",
+            "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "raw",
+            "link", "step", "group", "frame", "message",
         ],
     ),
     ("stats/src", STATS),
@@ -25,6 +25,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "gpu",
             "facts",
             "counters",
+            "raw",
             "endpoint",
             "fabric",
             "collective",
@@ -32,7 +33,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "conversation",
         ],
     ),
-    ("src", &["preflight", "cluster", "run", "analysis", "report", "cli"]),
+    ("src", &["preflight", "cluster", "run", "analysis", "report", "kit", "cli"]),
     (
         "src/run",
         &[
@@ -40,6 +41,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "spine",
             "aside",
             "failures",
+            "raw",
             "clocks",
             "rails",
             "gpus",
@@ -51,10 +53,11 @@ const FLOORS: &[(&str, &[&str])] = &[
             "measure",
             "rounds",
             "confirm",
+            "contact",
             "execute",
         ],
     ),
-    ("src/run/measure", &["counters", "steps", "case", "pair", "concurrent", "collective", "copies"]),
+    ("src/run/measure", &["counters", "steps", "case", "pair", "known", "concurrent", "collective", "copies"]),
 ];
 
 /// The statistics.

@@ -14,6 +14,7 @@ mod compare;
 mod compare_doubt;
 mod contradictions;
 mod crossing;
+mod drivers;
 mod environments;
 mod explain;
 mod few;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! agent       the magic line, then frames
-//! controller  Request { id, ask }      hello · facts · clock · open · connect · step · stop · close · bye
+//! controller  Request { id, ask }      hello · facts · raw · clock · open · connect · step · stop · close · bye
 //! agent       FromAgent::Reply { id, outcome }   exactly one per request, in any order
 //! ```
 //!
@@ -21,6 +21,7 @@
 //! | [`natural`] | names in the order a person expects |
 //! | [`facts`] | what a host is |
 //! | [`drivers`] | what is known of RDMA drivers: rates, counters |
+//! | [`raw`] | files of sysfs and procfs as they are read |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 //! | [`remedy`] | the table of what to do: ids, words, commands |
 //! | [`shell`] | words of a shell's command line |
@@ -36,6 +37,7 @@ pub mod link;
 pub mod measure;
 pub mod message;
 pub mod natural;
+pub mod raw;
 pub mod remedy;
 pub mod shell;
 pub mod step;
@@ -44,4 +46,4 @@ pub mod unit;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;

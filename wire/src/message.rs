@@ -10,6 +10,7 @@ use crate::{
     failure::Failure,
     group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
+    raw::{RawPage, RawScope},
     step::{Step, Stepped},
     unit::Nanoseconds,
 };
@@ -45,6 +46,13 @@ pub enum Ask {
         device: String,
         /// Port of the RDMA device.
         port: u8,
+    },
+    /// Files of sysfs and procfs as they are read, page by page; answered by [`Answer::Raw`].
+    Raw {
+        /// Which files.
+        scope: RawScope,
+        /// Number of the first entry of the page. 0 reads the files anew; later pages are of that reading.
+        from: u64,
     },
     /// Copies between host and GPU; answered by [`Answer::Copies`].
     Copies {
@@ -151,6 +159,8 @@ pub enum Answer {
     },
     /// Reply to `Counters`: full sysfs-like names (`counters/port_xmit_data`, `ethtool/rx_discards_phy`) and values.
     Counters(BTreeMap<String, u64>),
+    /// Reply to `Raw`.
+    Raw(RawPage),
     /// Reply to `Copies`.
     Copies(Copies),
     /// Reply to `Open`.

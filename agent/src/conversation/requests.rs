@@ -18,6 +18,7 @@ use crate::{
     counters,
     facts::{self},
     gpu::copies,
+    raw,
     system::tree::Tree,
 };
 
@@ -87,6 +88,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         Ask::Counters { device, port } => {
             aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
         }
+        Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
         Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),

@@ -37,40 +37,20 @@ const TCP: [&str; 7] =
 /// # Errors
 /// There is no such device, port or interface.
 pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
-    let unknown = |what: String| {
-        Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
-            .remedy(remedy::NAME_DEVICE_OF_FACTS)
-    };
-    // A name with a path in it is no device's.
-    if device.is_empty() || device.contains(['/', '\0']) || device.starts_with('.') {
-        return Err(unknown(format!("device {device:?}")));
-    }
     let mut found = BTreeMap::new();
-    let at = format!("{}/{device}", rdma::CLASS);
-    let interface = if tree.has(&at) {
-        let of_port = format!("{at}/ports/{port}");
-        if !tree.has(&of_port) {
-            return Err(unknown(format!("port {port} of {device}")));
-        }
-        let hardware = [format!("{of_port}/hw_counters"), format!("{at}/hw_counters")];
-        let hardware = hardware.into_iter().find(|path| tree.has(path));
-        if let Some(path) = &hardware {
-            let lifespan = tree.value::<u64>(format!("{path}/lifespan")).unwrap_or(0).min(LIFESPAN);
-            std::thread::sleep(Duration::from_millis(if lifespan == 0 { 0 } else { lifespan + 1 }));
-            directory(tree, path, "hw_counters", &mut found);
-        }
-        directory(tree, &format!("{of_port}/counters"), "counters", &mut found);
-        let below = rdma::below(tree, device, port);
-        for member in &below.members {
-            of_interface(tree, member, &format!("{MEMBERS}{member}/"), &mut found);
-        }
-        below.netdev
-    } else if tree.has(format!("sys/class/net/{device}")) {
-        tcp(tree, &mut found);
-        Some(device.to_owned())
-    } else {
-        return Err(unknown(format!("device or interface {device}")));
-    };
+    let Places { port, hardware, interface, members } = places(tree, device, port)?;
+    if let Some(path) = &hardware {
+        let lifespan = tree.value::<u64>(format!("{path}/lifespan")).unwrap_or(0).min(LIFESPAN);
+        std::thread::sleep(Duration::from_millis(if lifespan == 0 { 0 } else { lifespan + 1 }));
+        directory(tree, path, "hw_counters", &mut found);
+    }
+    match &port {
+        Some(port) => directory(tree, &format!("{port}/counters"), "counters", &mut found),
+        None => tcp(tree, &mut found),
+    }
+    for member in &members {
+        of_interface(tree, member, &format!("{MEMBERS}{member}/"), &mut found);
+    }
     if let Some(interface) = interface {
         of_interface(tree, &interface, "", &mut found);
     }
@@ -90,6 +70,61 @@ fn of_interface(tree: &Tree, interface: &str, prefix: &str, into: &mut BTreeMap<
         }
         Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
     }
+}
+
+/// Where the counters of a port and the interface behind it, or of an interface, are.
+struct Places {
+    /// Folder of the port; `None` for an interface.
+    port: Option<String>,
+    /// Folder of the driver's own counters.
+    hardware: Option<String>,
+    /// The interface.
+    interface: Option<String>,
+    /// Members of the bond that the interface is, as far as the port uses them.
+    members: Vec<String>,
+}
+
+fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
+    let unknown = |what: String| {
+        Failure::new(Stage::Facts, Kind::Configuration, format!("there is no {what}"))
+            .remedy(remedy::NAME_DEVICE_OF_FACTS)
+    };
+    // A name with a path in it is no device's.
+    if device.is_empty() || device.contains(['/', '\0']) || device.starts_with('.') {
+        return Err(unknown(format!("device {device:?}")));
+    }
+    let at = format!("{}/{device}", rdma::CLASS);
+    if tree.has(&at) {
+        let of_port = format!("{at}/ports/{port}");
+        if !tree.has(&of_port) {
+            return Err(unknown(format!("port {port} of {device}")));
+        }
+        let hardware = [format!("{of_port}/hw_counters"), format!("{at}/hw_counters")];
+        let hardware = hardware.into_iter().find(|path| tree.has(path));
+        let below = rdma::below(tree, device, port);
+        return Ok(Places { port: Some(of_port), hardware, interface: below.netdev, members: below.members });
+    }
+    if tree.has(format!("sys/class/net/{device}")) {
+        let interface = Some(device.to_owned());
+        return Ok(Places { port: None, hardware: None, interface, members: Vec::new() });
+    }
+    Err(unknown(format!("device or interface {device}")))
+}
+
+/// Folders and files that hold the counters which [`read`] reads.
+///
+/// # Errors
+/// There is no such device, port or interface.
+pub(crate) fn directories(tree: &Tree, device: &str, port: u8) -> Result<Vec<String>, Failure> {
+    let Places { port, hardware, interface, members } = places(tree, device, port)?;
+    let counters = match &port {
+        Some(port) => vec![format!("{port}/counters")],
+        None => ["proc/net/snmp", "proc/net/netstat"].map(str::to_owned).into(),
+    };
+    let interfaces = interface.into_iter().chain(members);
+    let interfaces = interfaces
+        .flat_map(|name| ["statistics", "carrier_down_count"].map(|file| format!("sys/class/net/{name}/{file}")));
+    Ok(counters.into_iter().chain(hardware).chain(interfaces).collect())
 }
 
 /// Every file of a directory that holds a number.

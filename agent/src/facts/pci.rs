@@ -46,7 +46,7 @@ pub(crate) fn directory(path: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a directory is called by a PCI address such as `0000:3b:00.1`.
-fn is_function(path: &Path) -> bool {
+pub(crate) fn is_function(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let name = name.to_string_lossy();
     let hex = |text: &str, digits: usize| text.len() >= digits && text.chars().all(|c| c.is_ascii_hexdigit());

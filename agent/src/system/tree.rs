@@ -2,30 +2,50 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, Read},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::natural;
 
 /// Longest file that is read to its end, in bytes; what is longer is cut there.
 const LONGEST: u64 = 1 << 20;
+
+/// Paths that were looked at, as they were asked for.
+pub(crate) type Seen = Arc<Mutex<BTreeSet<PathBuf>>>;
 
 /// A root directory, and what could not be read below it.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
     unreadable: RefCell<BTreeMap<String, String>>,
+    seen: Option<Seen>,
 }
 
 impl Tree {
     /// The tree below `root`; `/` is this host.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), unreadable: RefCell::default() }
+        Self { root: root.into(), unreadable: RefCell::default(), seen: None }
+    }
+
+    /// The same tree, with a list of every path that is looked at from now on.
+    pub(crate) fn recording(root: impl Into<PathBuf>) -> (Self, Seen) {
+        let seen = Seen::default();
+        (Self { seen: Some(Arc::clone(&seen)), ..Self::new(root) }, seen)
+    }
+
+    /// The place of a path, which is noted where that is asked for.
+    fn place(&self, path: &Path) -> PathBuf {
+        if let Some(seen) = &self.seen {
+            seen.lock().insert(path.to_owned());
+        }
+        self.root.join(path)
     }
 
     /// The text of a file, without white space around it. `None` if there is no such file, or the kernel has no value
@@ -52,7 +72,7 @@ impl Tree {
     /// # Errors
     /// It is not there, or must not be read.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.root.join(path))
+        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path.as_ref()))
     }
 
     /// As [`text`](Self::text), for a file that every host has: its absence is noted too.
@@ -77,7 +97,7 @@ impl Tree {
     /// Names in a directory, `mlx5_2` before `mlx5_10`; none if there is no such directory.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let path = path.as_ref();
-        match fs::read_dir(self.root.join(path)) {
+        match fs::read_dir(self.place(path)) {
             Ok(entries) => {
                 let mut names: Vec<_> =
                     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -93,12 +113,12 @@ impl Tree {
 
     /// Whether there is something at `path`.
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
-        self.root.join(path).exists()
+        self.place(path.as_ref()).exists()
     }
 
     /// Where a symbolic link leads in the end; below the root or not.
     pub fn target(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
-        fs::canonicalize(self.root.join(path)).ok()
+        fs::canonicalize(self.place(path.as_ref())).ok()
     }
 
     /// Takes what could not be read: path without the root → why.

@@ -43,6 +43,7 @@ use super::{
     journal::Journal,
     localise::{Localisation, localise},
     outliers::{Link, outliers},
+    proven::{self, NeverRun},
     results::{self, CaseResult, Objections, State},
     row::Row,
     together,
@@ -339,6 +340,9 @@ pub struct Verdicts {
     /// Why hosts were lost, and why the cluster could not be set back as it was: each about its host, with its remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Failure>,
+    /// Drivers of RDMA devices that carried bytes and have never been run by railgauge's authors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drivers_never_run: Vec<NeverRun>,
     /// What it was made of and with, once it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
@@ -424,6 +428,7 @@ pub fn verdicts(
         localisation,
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
+        drivers_never_run: proven::never_run(journal, results),
         sums: None,
     }
 }

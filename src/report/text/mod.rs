@@ -77,6 +77,9 @@ fn head(out: &mut String, view: &View) -> Result {
             wrap(out, "  ", "  ", &carrier.caution)?;
         }
     }
+    for driver in &view.never_run {
+        wrap(out, "  ", "  ", driver)?;
+    }
     if view.carriers.is_empty() {
         writeln!(out, "carried by nothing: no case was measured")?;
     }

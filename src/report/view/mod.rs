@@ -23,6 +23,7 @@ use crate::analysis::{
     frame::Frame,
     journal::{Journal, JournalEnd},
     outliers::Outliers,
+    proven::NeverRun,
     results::CaseResult,
     row::Row,
     verdict::{Cases, Status, Verdict, Verdicts},
@@ -43,6 +44,8 @@ pub struct View {
     pub run: Run,
     /// What really carried the bytes.
     pub carriers: Vec<CarrierGroup>,
+    /// Drivers that carried bytes and have never been run by us, a sentence each.
+    pub never_run: Vec<String>,
     /// The verdict in a word.
     pub status: Status,
     /// The verdict in a sentence.
@@ -153,6 +156,7 @@ pub fn view(
     Ok(View {
         run: run(journal),
         carriers: carriers::carriers(results),
+        never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).collect(),
         status: verdicts.status,
         sentence: verdicts.sentence.clone(),
         counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),

@@ -8,6 +8,7 @@
 //! | [`pair`] | one case on one link: verify, time, verify |
 //! | [`concurrent`] | flows that run at once, from a planned start |
 //! | [`collective`] | the ranks of one collective: opened, joined, measured together |
+//! | [`known`] | a known number of bytes over one link, with the counters before and after |
 //! | [`copies`] | how fast bytes move between host and GPU, before the tests |
 
 pub(super) mod case;
@@ -15,5 +16,6 @@ pub(super) mod collective;
 pub(super) mod concurrent;
 pub(super) mod copies;
 pub(super) mod counters;
+pub(super) mod known;
 pub(super) mod pair;
 mod steps;

@@ -7,7 +7,7 @@
 //! | `path : 34=60 68=3051` | a file of 4096 zero bytes but for these: offset=bytes, hexadecimal; `:64` is shorter |
 //! | `[each n = 0 1; bus = 18 3a]` … `[end]` | its lines once for each value of `$n` and `$bus` |
 //! | `include file` | the lines of another host |
-//! | `@address`, `@mtu`, `@library`, `@interface`, `@gpu`, `@no-gpu`, `@cuda` | what is asked and not read: see `answer` |
+//! | `@address`, `@mtu`, `@library`, `@missing`, `@interface`, `@gpu`, `@no-gpu`, `@cuda` | what is asked and not read: see `answer` |
 //!
 //! A later line takes the place of an earlier one.
 
@@ -163,6 +163,10 @@ fn answer(line: &str, live: &mut Live) {
         "@library" => {
             let (name, path) = rest.rsplit_once(' ').unwrap();
             live.libraries.insert(name.into(), path.into());
+        }
+        "@missing" => {
+            let (name, why) = rest.split_once(' ').unwrap();
+            live.libraries.insert(name.into(), why.into());
         }
         "@interface" => {
             let (name, json) = rest.split_once(' ').unwrap();

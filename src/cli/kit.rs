@@ -1,0 +1,223 @@
+//! `railgauge kit PLAN`: what hosts are and a short run, in one file.
+
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use railgauge_model::{
+    border::text::path_text,
+    files,
+    plan::{Loaded, count::count, model::Host},
+};
+use railgauge_wire::terms::Transport;
+use serde_json::json;
+
+use super::{
+    Common, Exit, Misuse,
+    run::{interrupts, run_in},
+};
+use crate::{
+    cluster::AgentBinary,
+    kit::{
+        anonymise::Table,
+        archive,
+        content::{self, Sources},
+        shortened,
+    },
+    run::{
+        contact::{Contact, contact},
+        rails,
+        spine::{self, Spine},
+    },
+};
+
+/// Arguments of `kit`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The plan
+    plan: PathBuf,
+    /// The file to write [default: kit-<plan name>-<UTC time>.tar.gz]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace host names, addresses, GUIDs, UUIDs and serial numbers; the table stays beside the file
+    #[arg(long, visible_alias = "anonymise")]
+    anonymize: bool,
+    /// Print what was packed as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is said before anything is done.
+const BEFORE: &str = "\
+kit reads from each host: files of /sys about RDMA devices, network interfaces and the PCI functions above them, the files of
+  /proc and /sys that facts are made of, and versions of installed packages. It reads no keys, no environment, no home.
+  Then it measures: a known number of bytes between the first two hosts, perftest beside it where it is installed, and the
+  tests of the plan, each briefly.
+kit sends nothing anywhere: it writes one file here. Look into it before you give it away (docs/kit.md).";
+
+/// Packs a kit.
+///
+/// # Errors
+/// There is no agent to send, a file is in the way, or the kit cannot be written.
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
+    let now = jiff::Timestamp::now();
+    let default =
+        || PathBuf::from(format!("kit-{}-{}.tar.gz", file_name(&loaded.plan.name), now.strftime("%Y%m%dT%H%M%SZ")));
+    let output = args.output.clone().unwrap_or_else(default);
+    let table = table_path(&output);
+    for path in [&output, &table] {
+        if path.symlink_metadata().is_ok() {
+            return Err(Misuse(format!("{} is there already; give another name with -o FILE", path_text(path))).into());
+        }
+    }
+    let binary = AgentBinary::find()?;
+    common.say(BEFORE);
+    let key = args.anonymize.then(random).transpose()?;
+    let own = shortened::own()?;
+    let place = tempfile::tempdir().context("no temporary directory")?;
+    let (met, interrupted) = meet(&loaded, &own, binary.clone(), common)?;
+    if interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    let mut loaded = loaded;
+    let hosts: Vec<(String, String)> =
+        loaded.plan.hosts.iter().map(|host| (host.name.clone(), host.address.clone())).collect();
+    let pair = loaded.plan.hosts.get(..2).unwrap_or_default();
+    let active = |host: &Host| !rails::devices(host, met.facts.get(&host.name), Transport::Verbs).is_empty();
+    let has_rdma = pair.len() == 2 && pair.iter().all(active);
+    let changes = shortened::shorten(&mut loaded.plan, &own, has_rdma);
+    let directory = place.path().join("run");
+    let end = match (met.facts.is_empty(), loaded.plan.tests.is_empty()) {
+        (true, _) => Err("no host answered".to_owned()),
+        (_, true) => Err("no test of the plan is left".to_owned()),
+        _ => run_in(&directory, loaded, binary, common).map_err(|error| format!("{error:#}")),
+    };
+    if matches!(end, Ok(Exit::Interrupted)) {
+        return Ok(Exit::Interrupted);
+    }
+    let end_words = match &end {
+        Ok(exit) => format!("ended with exit code {}", exit.code()),
+        Err(why) => why.clone(),
+    };
+    let sources = Sources {
+        contact: &met,
+        hosts: &hosts,
+        run: &directory,
+        end: end_words.clone(),
+        plan: changes,
+        names: here(),
+        made_at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    };
+    let mut packed = content::pack(sources, key)?;
+    packed.manifest.plan.push(format!("the run {end_words}"));
+    let bytes = archive::write(&packed.manifest, &packed.items).context("the kit cannot be packed")?;
+    let unwritable = |path: &Path| format!("cannot write {}", path_text(path));
+    files::write(&output, &bytes).with_context(|| unwritable(&output))?;
+    if let Some(names) = &packed.table {
+        write_table(&table, names).with_context(|| unwritable(&table))?;
+    }
+    let document = json!({
+        "kit": path_text(&output), "bytes": bytes.len(), "files": packed.items.len(), "anonymized": packed.table.is_some(),
+        "table": packed.table.as_ref().map(|_| path_text(&table)), "hosts": packed.manifest.hosts.len(), "run": end_words,
+        "left_out": packed.manifest.left_out, "lost": met.lost,
+    });
+    let well = met.lost.is_empty() && end.is_ok() && matches!(met.known, Some(Ok(_)) | None);
+    common.answer(args.json, &document, well, |_| {
+        summary(&packed, &met, &end_words, (&path_text(&output), bytes.len()), &path_text(&table))
+    })?;
+    Ok(match () {
+        () if met.facts.is_empty() => Exit::Unable,
+        () if well => Exit::Passed,
+        () => Exit::Inconclusive,
+    })
+}
+
+/// What the kit has, for a terminal.
+fn summary(packed: &content::Packed, met: &Contact, end: &str, (path, bytes): (&str, usize), table: &str) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "kit: {path}: {}, {} KiB", count(packed.items.len(), "file"), bytes.div_ceil(1024));
+    let _ = writeln!(out, "  hosts: {} answered, {} did not; the run {end}", met.facts.len(), met.lost.len());
+    match &met.known {
+        Some(Ok(known)) => {
+            let moved = known.message_bytes.saturating_mul(known.messages);
+            let _ = writeln!(out, "  counters around {moved} bytes from {} to {}", known.from.host, known.to.host);
+        }
+        Some(Err(failure)) => _ = writeln!(out, "  no counters around known bytes: {failure}"),
+        None => {}
+    }
+    for left in &packed.manifest.left_out {
+        let _ = writeln!(out, "  left out: {}: {}", left.what, left.why);
+    }
+    match &packed.table {
+        Some(_) => _ = writeln!(out, "  names were replaced; the table stays with you: {table}"),
+        None => _ = writeln!(out, "  names and addresses are as they are; --anonymize replaces them"),
+    }
+    out
+}
+
+/// Learns what hosts are. Returns it, and whether somebody interrupted.
+fn meet(
+    loaded: &Loaded,
+    own: &shortened::Own,
+    binary: AgentBinary,
+    common: &Common,
+) -> anyhow::Result<(Contact, bool)> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let run_id = format!("kit-{}-{}", std::process::id(), spine::now());
+    let met = runtime.block_on(async {
+        let spine = Spine::unrecorded(common.quiet, common.verbose);
+        tokio::spawn(interrupts(spine.clone()));
+        let met = tokio::select! {
+            met = contact(&loaded.plan, &own.known, &run_id, binary, &spine) => met,
+            _ = spine.halting() => Contact::default(),
+        };
+        (met, spine.halted().is_some())
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    Ok(met)
+}
+
+/// A key for placeholders.
+fn random() -> anyhow::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).context("no random bytes for placeholders")?;
+    Ok(key)
+}
+
+/// Names of this machine and its user: they stand in records.
+fn here() -> Vec<String> {
+    let hostname = fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
+    let users = ["USER", "LOGNAME"].map(|name| std::env::var(name).unwrap_or_default());
+    // `root` is a word of its own, and tells nothing.
+    let names = hostname.into_iter().chain(users).filter(|name| !name.is_empty() && name != "root");
+    names.collect()
+}
+
+/// Where the table of placeholders lies: beside the kit.
+fn table_path(kit: &Path) -> PathBuf {
+    let mut name = kit.as_os_str().to_owned();
+    name.push(".names.tsv");
+    name.into()
+}
+
+/// Writes the table, which only the user may read.
+fn write_table(path: &Path, table: &Table) -> std::io::Result<()> {
+    let lines = table
+        .pairs()
+        .into_iter()
+        .map(|(kind, original, placeholder)| format!("{}\t{original}\t{placeholder}\n", kind.word()));
+    let text: String = std::iter::once("kind\toriginal\tplaceholder\n".to_owned()).chain(lines).collect();
+    files::write(path, text)?;
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+/// A plan's name as part of a file's.
+fn file_name(plan: &str) -> String {
+    plan.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' }).collect()
+}

@@ -1,0 +1,284 @@
+//! What was learned of hosts, and a run directory, as files of a kit. Texts that may hold secrets are left out or cut down here,
+//! whether names are replaced or not.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context, bail};
+use railgauge_model::{
+    border::text::path_text,
+    directory::{FACTS, JOURNAL, LOG, PLAN},
+    files,
+    journal::{
+        event::Event,
+        line::{self, Numbered},
+    },
+    plan::model::Launcher,
+};
+use serde_json::{Value, json};
+
+use super::{
+    anonymise::{Anonymiser, Table},
+    archive::{Item, Items, LeftOut, Manifest},
+    tree::{self, command_line},
+};
+use crate::{report, run::contact::Contact};
+
+/// What stands in the place of a value that was left out.
+const WITHHELD: &str = "(left out)";
+
+/// Files of a kit, and what its manifest says of them.
+pub(crate) struct Packed {
+    /// The files.
+    pub items: Items,
+    /// The manifest, without its list of files.
+    pub manifest: Manifest,
+    /// Placeholders and what they stand for, if they were asked for.
+    pub table: Option<Table>,
+}
+
+/// What a kit is made of.
+pub(crate) struct Sources<'a> {
+    /// What was learned of the hosts.
+    pub contact: &'a Contact,
+    /// Names of the hosts in the plan, in its order, and their addresses.
+    pub hosts: &'a [(String, String)],
+    /// The run directory.
+    pub run: &'a Path,
+    /// How the run ended, or why there is none.
+    pub end: String,
+    /// How the plan was changed.
+    pub plan: Vec<String>,
+    /// Further names to be replaced: of this machine and its user.
+    pub names: Vec<String>,
+    /// When the kit was made, UTC.
+    pub made_at: String,
+}
+
+/// Makes the files of a kit. `key` decides on placeholders; without it all names stay.
+///
+/// # Errors
+/// The run's records cannot be read, or not with the names replaced.
+pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Result<Packed> {
+    let mut manifest = Manifest {
+        railgauge: env!("CARGO_PKG_VERSION").to_owned(),
+        made_at: sources.made_at.clone(),
+        anonymized: key.is_some(),
+        plan: sources.plan.clone(),
+        ..Manifest::default()
+    };
+    let folders = folders(sources.hosts);
+    let mut items = Items::new();
+    let left = &mut manifest.left_out;
+    let mut leave = |what: &str, why: &str| left.push(LeftOut { what: what.to_owned(), why: why.to_owned() });
+    for (host, folder) in &folders {
+        of_host(sources.contact, host, folder, &mut items, &mut leave)?;
+    }
+    for (what, why) in &sources.contact.left_out {
+        leave(what, why);
+    }
+    leave("trace/", "call traces of verbs are made by hand (docs/kit.md)");
+    let known = match &sources.contact.known {
+        Some(Ok(known)) => serde_json::to_value(known)?,
+        Some(Err(failure)) => json!({ "failure": failure }),
+        None => json!({ "failure": null }),
+    };
+    items.insert("counters.json".to_owned(), document(&known)?);
+    items.insert("perftest.json".to_owned(), document(&serde_json::to_value(&sources.contact.perftest)?)?);
+    items.insert("README.txt".to_owned(), Item::File(include_bytes!("readme.txt").to_vec()));
+    let mut anonymiser = key.map(|key| Anonymiser::new(table(key, &sources)));
+    if let Some(anonymiser) = &mut anonymiser {
+        // Once to meet every address, so that digits without colons are known, whatever comes first; then to replace.
+        anonymiser.items(items.clone());
+        run_directory(&sources, Some(anonymiser), &mut Items::new(), &mut |_, _| ())?;
+        items = anonymiser.items(items);
+        let mut value = serde_json::to_value(&manifest)?;
+        anonymiser.document(&mut value);
+        manifest = serde_json::from_value(value).context("the manifest")?;
+    }
+    let mut missing = Vec::new();
+    let mut of_run = |what: &str, why: &str| missing.push(LeftOut { what: what.to_owned(), why: why.to_owned() });
+    run_directory(&sources, anonymiser.as_mut(), &mut items, &mut of_run)?;
+    manifest.left_out.extend(missing);
+    manifest.hosts = folders
+        .into_iter()
+        .map(|(host, folder)| match &mut anonymiser {
+            Some(to) => (to.text(&host), to.text(&folder)),
+            None => (host, folder),
+        })
+        .collect();
+    Ok(Packed { items, manifest, table: anonymiser.map(Anonymiser::into_table) })
+}
+
+/// Folders of hosts: their names, as far as they can be names of folders.
+fn folders(hosts: &[(String, String)]) -> BTreeMap<String, String> {
+    let mut folders: BTreeMap<String, String> = BTreeMap::new();
+    for (host, _) in hosts {
+        let fit = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        let mut folder: String = host.trim_start_matches('.').chars().map(fit).take(100).collect();
+        if folder.is_empty() || folders.values().any(|other| *other == folder) {
+            folder = format!("{folder}-{}", folders.len() + 1);
+        }
+        folders.insert(host.clone(), folder);
+    }
+    folders
+}
+
+fn document(value: &Value) -> anyhow::Result<Item> {
+    Ok(Item::File(serde_json::to_vec_pretty(value)?))
+}
+
+/// Facts, versions and files of one host.
+fn of_host(
+    contact: &Contact,
+    host: &str,
+    folder: &str,
+    items: &mut Items,
+    leave: &mut impl FnMut(&str, &str),
+) -> anyhow::Result<()> {
+    let at = format!("hosts/{folder}");
+    if let Some(failure) = contact.lost.get(host) {
+        leave(&at, &failure.to_string());
+        return Ok(());
+    }
+    if let Some(facts) = contact.facts.get(host) {
+        items.insert(format!("{at}/facts.json"), tree::facts(facts)?);
+    }
+    if let Some(versions) = contact.versions.get(host) {
+        items.insert(format!("{at}/versions.txt"), Item::File((versions.join("\n") + "\n").into_bytes()));
+    }
+    let tree = match contact.trees.get(host) {
+        Some(Ok(tree)) => tree,
+        Some(Err(failure)) => {
+            leave(&format!("{at}/tree"), &failure.to_string());
+            return Ok(());
+        }
+        None => return Ok(()),
+    };
+    tree::add(&at, &tree.entries, &tree.left_out, items)?;
+    Ok(())
+}
+
+/// Names that are known, each host's the same.
+fn table(key: [u8; 32], sources: &Sources<'_>) -> Table {
+    let mut table = Table::new(key);
+    let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+    let placeholder = |at: usize| format!("host-{}", at + 1);
+    // Names in the plan first: no two of them may have the same placeholder.
+    for (at, (name, _)) in sources.hosts.iter().enumerate() {
+        table.name(name, &placeholder(at));
+    }
+    for (at, (name, address)) in sources.hosts.iter().enumerate() {
+        let own = sources.contact.facts.get(name).map(|facts| facts.hostname.clone()).unwrap_or_default();
+        for name in [name, address, &own] {
+            table.name(name, &placeholder(at));
+            table.name(&short(name), &placeholder(at));
+        }
+    }
+    for (at, name) in sources.names.iter().enumerate() {
+        table.name(name, &format!("name-{}", at + 1));
+    }
+    table
+}
+
+/// The run directory: its records with what must not leave, and everything that is drawn from them.
+fn run_directory(
+    sources: &Sources<'_>,
+    mut anonymiser: Option<&mut Anonymiser>,
+    items: &mut Items,
+    leave: &mut impl FnMut(&str, &str),
+) -> anyhow::Result<()> {
+    let journal = sources.run.join(JOURNAL);
+    let Ok(bytes) = files::read(&journal) else {
+        leave("run/", &sources.end);
+        return Ok(());
+    };
+    let place = tempfile::tempdir().context("no temporary directory")?;
+    let replaces = anonymiser.is_some();
+    let mut lines = Vec::new();
+    let mut has_environment = false;
+    for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Numbered { run, n, line } = line::decode(bytes, None).context("the records of the run")?;
+        let mut event = line.event;
+        has_environment |= withhold(&mut event, replaces);
+        if let Some(anonymiser) = &mut anonymiser {
+            let mut value = serde_json::to_value(&event)?;
+            anonymiser.document(&mut value);
+            event = serde_json::from_value(value).context(
+                "the records cannot be read with their names replaced: a host or user is called by a word that they use themselves",
+            )?;
+        }
+        lines.extend(line::encode(&run, n, &line.at, &event)?);
+    }
+    files::write(&place.path().join(JOURNAL), lines).context("cannot write to the temporary directory")?;
+    if let Err(error) = report::write(place.path()) {
+        bail!("the report cannot be drawn again: {error}");
+    }
+    for entry in fs::read_dir(place.path())?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        items.insert(format!("run/{name}"), Item::File(files::read(&entry.path())?));
+    }
+    if let Ok(bytes) = files::read(&sources.run.join(FACTS)) {
+        let mut facts: Value = serde_json::from_slice(&bytes).context("the facts of the run")?;
+        for host in facts.as_object_mut().into_iter().flat_map(|hosts| hosts.values_mut()) {
+            let line = host.get("command_line").and_then(Value::as_str).map(command_line);
+            host["command_line"] = line.into();
+        }
+        if let Some(anonymiser) = &mut anonymiser {
+            anonymiser.document(&mut facts);
+        }
+        items.insert(format!("run/{FACTS}"), document(&facts)?);
+    }
+    match (replaces, has_environment) {
+        (true, _) => {
+            leave("run/plan.toml", "names in it are folded and free text; the resolved plan is in run/records.jsonl")
+        }
+        (_, true) => {
+            leave("run/plan.toml", "it has an environment; the resolved plan without it is in run/records.jsonl")
+        }
+        (false, false) => match files::read(&sources.run.join(PLAN)) {
+            Ok(bytes) => _ = items.insert(format!("run/{PLAN}"), Item::File(bytes)),
+            Err(error) => leave("run/plan.toml", &format!("{}: {error}", path_text(sources.run))),
+        },
+    }
+    leave(&format!("run/{LOG}"), "free text of agents and launchers");
+    Ok(())
+}
+
+/// Takes out of an event what must not leave. Returns whether there was an environment.
+fn withhold(event: &mut Event, replaces: bool) -> bool {
+    match event {
+        Event::Started { resolved, .. } => {
+            let launch = &mut resolved.launch;
+            let has_environment = !launch.env.is_empty() || !launch.send_env.is_empty();
+            launch.env.values_mut().for_each(|value| *value = WITHHELD.to_owned());
+            if replaces {
+                // Users, keys, jump hosts, commands.
+                (launch.via, launch.agent_dir, resolved.description) = (Launcher::Local, None, String::new());
+                launch.send_env.clear();
+                for host in &mut resolved.hosts {
+                    (host.user, host.port) = (None, None);
+                }
+            }
+            has_environment
+        }
+        Event::HostUp { facts, .. } => {
+            facts.command_line = facts.command_line.take().map(|line| command_line(&line));
+            false
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_names_of_folders() {
+        let hosts = ["../a", "a/b", "a_b", "ü", ".."].map(|name| (name.to_owned(), String::new()));
+        let folders: Vec<String> = folders(&hosts).into_values().collect();
+        assert!(folders.iter().all(|folder| !folder.contains('/') && !folder.starts_with('.')), "{folders:?}");
+        let distinct: std::collections::BTreeSet<&String> = folders.iter().collect();
+        assert_eq!(distinct.len(), 5, "{folders:?}");
+    }
+}

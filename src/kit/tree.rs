@@ -1,0 +1,130 @@
+//! One host's facts and the files that they are made of, as files of a kit.
+
+use railgauge_wire::{
+    facts::HostFacts,
+    raw::{RawContent, RawEntry, RawLeftOut},
+};
+use serde_json::{Value, json};
+
+use super::archive::{Item, Items};
+
+/// Words of a kernel's command line that are kept, by what stands before `=` or `.`. Others may hold secrets or names.
+const COMMAND_LINE: &[&str] = &[
+    "amd_iommu",
+    "default_hugepagesz",
+    "hugepages",
+    "hugepagesz",
+    "idle",
+    "intel_idle",
+    "intel_iommu",
+    "intel_pstate",
+    "iommu",
+    "isolcpus",
+    "mitigations",
+    "nohz_full",
+    "numa_balancing",
+    "pci",
+    "pcie_acs_override",
+    "pcie_aspm",
+    "processor",
+    "rcu_nocbs",
+    "transparent_hugepage",
+];
+/// Facts as a document.
+///
+/// # Errors
+/// None that facts can cause: serde's signature.
+pub fn facts(facts: &HostFacts) -> serde_json::Result<Item> {
+    let mut facts = facts.clone();
+    facts.command_line = facts.command_line.map(|line| command_line(&line));
+    Ok(Item::File(serde_json::to_vec_pretty(&facts)?))
+}
+
+/// Adds the files of a host below its folder `hosts/H`: the tree itself, and what of it is no file in `tree.json`.
+///
+/// # Errors
+/// None that files can cause: serde's signature.
+pub fn add(at: &str, entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut Items) -> serde_json::Result<()> {
+    let mut remarks = Vec::new();
+    let unfit =
+        |path: &str| path.split('/').any(|part| matches!(part, "" | "." | "..")) || path.contains(['\\', '\u{fffd}']);
+    for entry in entries {
+        // An agent is not trusted with paths.
+        let leads = matches!(&entry.content, RawContent::Link { to } if unfit(to));
+        if unfit(&entry.path) || leads {
+            remarks.push(json!({ "path": entry.path, "left_out": "not a path" }));
+            continue;
+        }
+        let path = format!("{at}/tree/{}", entry.path);
+        match &entry.content {
+            RawContent::Link { to } => _ = items.insert(path, Item::Link(format!("{at}/tree/{to}"))),
+            RawContent::Directory => remarks.push(json!({ "path": entry.path, "directory": true })),
+            RawContent::Unreadable { why } => remarks.push(json!({ "path": entry.path, "unreadable": why })),
+            RawContent::File { whole, .. } => {
+                let Some(bytes) = entry.content.bytes() else { continue };
+                if !whole {
+                    remarks.push(json!({ "path": entry.path, "cut_to_bytes": bytes.len() }));
+                }
+                items.insert(path, Item::File(cut_down(&entry.path, bytes)));
+            }
+        }
+    }
+    remarks.extend(left_out.iter().map(|left| json!({ "path": left.path, "left_out": left.why })));
+    items.insert(format!("{at}/tree.json"), Item::File(serde_json::to_vec_pretty(&Value::Array(remarks))?));
+    // Nothing may stand below a file or a link, whatever an agent says.
+    let taken = |path: &str| path.match_indices('/').any(|(at, _)| items.contains_key(&path[..at]));
+    let below: Vec<String> = items.keys().filter(|path| taken(path)).cloned().collect();
+    below.iter().for_each(|path| _ = items.remove(path));
+    Ok(())
+}
+
+/// Files of which a part is nobody's business.
+fn cut_down(path: &str, bytes: Vec<u8>) -> Vec<u8> {
+    let lines = |keep: &dyn Fn(&str) -> bool| {
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    };
+    match path {
+        "proc/cmdline" => (command_line(&String::from_utf8_lossy(&bytes)) + "\n").into_bytes(),
+        "proc/self/status" => lines(&|line| line.starts_with("Cap")),
+        "proc/cpuinfo" => lines(&|line| !line.starts_with("Serial")),
+        _ => bytes,
+    }
+}
+
+/// The words of a kernel's command line that say how it is set.
+pub(super) fn command_line(line: &str) -> String {
+    let key = |word: &str| word.split(['=', '.']).next().unwrap_or_default().to_owned();
+    let words = line.split_whitespace().filter(|word| COMMAND_LINE.contains(&key(word).as_str()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_keeps_what_says_how_the_kernel_is_set() {
+        let line = "BOOT_IMAGE=/vmlinuz root=UUID=3b7e intel_iommu=on iommu=pt rd.iscsi.password=secret ip=10.0.0.1 pci=realloc";
+        assert_eq!(command_line(line), "intel_iommu=on iommu=pt pci=realloc");
+        assert_eq!(cut_down("proc/self/status", b"Name:\tx\nCapEff:\t0\nGroups:\t1 2\n".to_vec()), b"CapEff:\t0\n");
+    }
+
+    #[test]
+    fn an_agent_cannot_name_files_outside_of_its_tree() {
+        let file = |path: &str| RawEntry { path: path.into(), content: RawContent::of(b"x", true) };
+        let link = |path: &str, to: &str| RawEntry { path: path.into(), content: RawContent::Link { to: to.into() } };
+        let entries = [
+            file("../../run/records.jsonl"),
+            file("/etc/passwd"),
+            file("sys/a"),
+            file("sys/a/b"),
+            link("sys/l", "../../../run"),
+            link("sys/m", "sys/a"),
+        ];
+        let mut items = Items::new();
+        add("hosts/h", &entries, &[], &mut items).unwrap();
+        let paths: Vec<&str> = items.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["hosts/h/tree.json", "hosts/h/tree/sys/a", "hosts/h/tree/sys/m"]);
+    }
+}

@@ -1,0 +1,229 @@
+//! What a kit (`docs/kit.md`) has of the hosts beside a run: the files that facts are made of, counters around a known number of
+//! bytes, versions, and perftest's figures where it is installed.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use railgauge_model::{
+    plan::{
+        Plan,
+        model::{Host, Launch},
+    },
+    schedule::{Flow, Port},
+};
+use railgauge_wire::{facts::HostFacts, failure::Failure, raw::RawScope, terms::Transport};
+use serde::Serialize;
+
+use super::{
+    hosts::{self, Hosts},
+    measure::known::{self, KnownBytes},
+    rails,
+    raw::{RawTree, raw},
+    spine::Spine,
+};
+use crate::cluster::{AgentBinary, Said, run_once};
+
+/// How long a host may take to read its files.
+const RAW_LIMIT: Duration = Duration::from_secs(60);
+/// Hosts whose files are read.
+const HOSTS: usize = 32;
+/// How long the look for versions may take on a host.
+const VERSIONS_LIMIT: Duration = Duration::from_secs(30);
+/// How long one run of perftest may take on a host; it is ended there then.
+const PERFTEST_LIMIT: u64 = 20;
+
+/// Versions of what railgauge works on. It reads, and asks package databases; nothing else.
+const VERSIONS: &str = concat!(
+    "echo \"@railgauge kernel $(uname -srvm)\"; ",
+    "t=; command -v timeout > /dev/null 2>&1 && t=\"timeout -k 1 8\"; ",
+    "if command -v dpkg-query > /dev/null 2>&1; then ",
+    "$t dpkg-query -W rdma-core ibverbs-providers libibverbs1 librdmacm1 perftest libnccl2 mlnx-ofed-kernel-dkms ",
+    "doca-ofed nvidia-fabricmanager 2> /dev/null | while read -r a b; do echo \"@railgauge package $a $b\"; done; fi; ",
+    "if command -v rpm > /dev/null 2>&1; then ",
+    "$t rpm -q rdma-core libibverbs librdmacm perftest libnccl mlnx-ofa_kernel doca-ofed 2> /dev/null | ",
+    "while read -r a b; do [ -n \"$b\" ] || echo \"@railgauge package $a\"; done; fi; ",
+    "if command -v ofed_info > /dev/null 2>&1; then echo \"@railgauge ofed $($t ofed_info -s)\"; fi; ",
+    "for p in ib_write_bw ib_write_lat; do if command -v $p > /dev/null 2>&1; ",
+    "then echo \"@railgauge tool $p $($t $p --version 2>&1 | head -n 1)\"; fi; done; :"
+);
+
+/// A program that is ended on its host after so many seconds, whatever becomes of the way to it. Arguments: seconds, program
+/// and its arguments.
+const LIMITED: &str = "l=$1; shift; exec timeout -k 1 \"$l\" \"$@\"";
+
+/// What was learned of the hosts.
+#[derive(Default)]
+pub(crate) struct Contact {
+    /// What each host that answered is.
+    pub facts: BTreeMap<String, HostFacts>,
+    /// Why a host cannot be used.
+    pub lost: BTreeMap<String, Failure>,
+    /// Files of each host, or why there are none.
+    pub trees: BTreeMap<String, Result<RawTree, Failure>>,
+    /// Versions of each host: `kernel …`, `package …`, `tool …`.
+    pub versions: BTreeMap<String, Vec<String>>,
+    /// Counters around a known number of bytes, or why they are missing.
+    pub known: Option<Result<KnownBytes, Failure>>,
+    /// Perftest's runs beside it.
+    pub perftest: Vec<Perftest>,
+    /// What was left out, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+impl Contact {
+    fn leave_out(&mut self, what: &str, why: &str) {
+        self.left_out.push((what.to_owned(), why.to_owned()));
+    }
+}
+
+/// One run of a program of perftest between two hosts.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Perftest {
+    /// Words of the server's command.
+    pub server: Vec<String>,
+    /// Words of the client's command.
+    pub client: Vec<String>,
+    /// Output of both, or why there is none.
+    pub output: BTreeMap<String, Vec<String>>,
+}
+
+/// Brings the hosts up, learns all of it, and says goodbye. `moved` is a test of one operation with a fixed number of messages
+/// for TCP, and one for verbs; the one that the first two hosts can do is moved.
+pub(crate) async fn contact(
+    plan: &Plan,
+    moved: &[railgauge_model::plan::model::Test],
+    run_id: &str,
+    binary: AgentBinary,
+    spine: &Spine,
+) -> Contact {
+    let mut hosts = hosts::bring_up(plan, run_id, binary, spine).await;
+    let mut contact = Contact { facts: hosts.facts.clone(), lost: hosts.lost.clone(), ..Contact::default() };
+    let up: Vec<&Host> = plan.hosts.iter().filter(|host| hosts.agents.contains_key(&host.name)).collect();
+    if up.len() > HOSTS {
+        contact.left_out.push((
+            format!("files and versions of {} hosts", up.len() - HOSTS),
+            format!("they are read of the first {HOSTS}"),
+        ));
+    }
+    let mut reading = tokio::task::JoinSet::new();
+    for host in up.iter().take(HOSTS) {
+        let (agent, launch, host) = (hosts.agents[&host.name].clone(), plan.launch.clone(), (*host).clone());
+        reading.spawn(async move {
+            let tree = raw(&agent, RawScope::Facts, RAW_LIMIT).await;
+            let said = run_once(&launch, &host, VERSIONS, &[], VERSIONS_LIMIT).await;
+            (host.name, tree, said)
+        });
+    }
+    while let Some(Ok((name, tree, said))) = reading.join_next().await {
+        let versions = match said {
+            Ok(said) => {
+                said.stdout.iter().filter_map(|line| line.strip_prefix("@railgauge ")).map(str::to_owned).collect()
+            }
+            Err(failure) => vec![format!("not read: {failure}")],
+        };
+        contact.versions.insert(name.clone(), versions);
+        contact.trees.insert(name, tree);
+    }
+    if let [from, to, ..] = up[..] {
+        pair(plan, moved, (from, to), &hosts, &mut contact).await;
+    } else {
+        contact.leave_out("counters around known bytes, and perftest", "fewer than two hosts answered");
+    }
+    hosts.close().await;
+    contact
+}
+
+/// What two hosts do together.
+async fn pair(
+    plan: &Plan,
+    moved: &[railgauge_model::plan::model::Test],
+    (from, to): (&Host, &Host),
+    hosts: &Hosts,
+    contact: &mut Contact,
+) {
+    let device = |host: &Host| rails::devices(host, hosts.facts.get(&host.name), Transport::Verbs).first().cloned();
+    let devices = device(from).zip(device(to));
+    let transport = if devices.is_some() { Transport::Verbs } else { Transport::Tcp };
+    let Some(test) = moved.iter().find(|test| test.transport == transport) else { return };
+    let flow = Flow::pair(Port::new(from.name.as_str(), 0), Port::new(to.name.as_str(), 0));
+    let end = |host: &Host| Some((hosts.agents.get(&host.name)?, hosts.facts.get(&host.name)?));
+    let Some((near, far)) = end(from).zip(end(to)) else { return };
+    contact.known = Some(known::move_known((plan, test), &flow, near, far).await);
+    let Some((from_device, to_device)) = devices else {
+        contact.leave_out("perftest", "the first two hosts have no active RDMA port");
+        return;
+    };
+    let installed = |host: &Host, program: &str| {
+        let of_host = contact.versions.get(&host.name).into_iter().flatten();
+        of_host.filter_map(|line| line.strip_prefix("tool ")).any(|tool| tool.split(' ').next() == Some(program))
+    };
+    let gid_index =
+        contact.known.as_ref().and_then(|known| known.as_ref().ok()?.link.settings.get("gid_index").cloned());
+    let programs = [("ib_write_bw", ["-s", "65536", "-n", "5000"]), ("ib_write_lat", ["-s", "8", "-n", "2000"])];
+    let mut found = Vec::new();
+    for (program, arguments) in programs {
+        if !installed(from, program) || !installed(to, program) {
+            let why = format!("it is not installed on both of {} and {}", from.name, to.name);
+            contact.left_out.push((program.to_owned(), why));
+            continue;
+        }
+        let ends = Ends { launch: &plan.launch, server: to, client: from };
+        let words = |device: &str| words(program, device, gid_index.as_deref(), &arguments);
+        found.push(beside(ends, words(&to_device), words(&from_device), &address(to, far.1)).await);
+    }
+    contact.perftest = found;
+}
+
+/// Words of a command of perftest for one end. `-F` lets it run whatever the frequency governor is.
+fn words(program: &str, device: &str, gid_index: Option<&str>, arguments: &[&str]) -> Vec<String> {
+    let (name, port) = device.rsplit_once(':').unwrap_or((device, "1"));
+    let mut words = vec![program, "-d", name, "-i", port, "-F", "-p", "18531"];
+    words.extend(arguments);
+    words.extend(gid_index.into_iter().flat_map(|index| ["-x", index]));
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// Where a host's server of perftest is reached: an IPv4 address of its RDMA port, or what the plan says.
+fn address(host: &Host, facts: &HostFacts) -> String {
+    let gids = facts.rdma.iter().flat_map(|device| &device.ports).flat_map(|port| &port.gids);
+    gids.filter_map(railgauge_wire::facts::Gid::ipv4).map(|ip| ip.to_string()).next().unwrap_or(host.address.clone())
+}
+
+/// The two hosts of a run of perftest.
+struct Ends<'a> {
+    launch: &'a Launch,
+    server: &'a Host,
+    client: &'a Host,
+}
+
+/// Runs a program of perftest between two hosts. Both are ended there after a while.
+async fn beside(ends: Ends<'_>, server: Vec<String>, mut client: Vec<String>, address: &str) -> Perftest {
+    client.push(address.to_owned());
+    let limit = PERFTEST_LIMIT.to_string();
+    let wait = Duration::from_secs(PERFTEST_LIMIT + 10);
+    let run = |host: &Host, words: &[String]| {
+        let (launch, host, limit) = (ends.launch.clone(), host.clone(), limit.clone());
+        let words = words.to_vec();
+        async move {
+            let arguments: Vec<&str> = [limit.as_str()].into_iter().chain(words.iter().map(String::as_str)).collect();
+            run_once(&launch, &host, LIMITED, &arguments, wait).await
+        }
+    };
+    let later = async {
+        // The server listens by then; perftest's client does not try twice.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        run(ends.client, &client).await
+    };
+    let (served, asked) = tokio::join!(run(ends.server, &server), later);
+    let output = [("server", served), ("client", asked)].map(|(name, said)| (name.to_owned(), lines(said)));
+    Perftest { server, client, output: output.into() }
+}
+
+fn lines(said: Result<Said, Failure>) -> Vec<String> {
+    match said {
+        Ok(said) => {
+            let end = (!said.end.is_empty()).then(|| format!("ended: {}", said.end));
+            said.stdout.into_iter().chain(said.stderr).chain(end).collect()
+        }
+        Err(failure) => vec![failure.to_string()],
+    }
+}

@@ -1,0 +1,115 @@
+//! Files of sysfs and procfs as they are read: what facts and counters are made of.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a file in one text: as hexadecimal digits they are no longer than any text of a reply may be.
+pub const CHUNK: usize = 2048;
+
+/// Which files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawScope {
+    /// Those that facts are made of, and what else the kernel says of RDMA devices, network interfaces and the PCI functions
+    /// above them.
+    Facts,
+    /// The counters of one port of an RDMA device and of the interface behind it, or of an interface.
+    Counters {
+        /// RDMA device or network interface.
+        device: String,
+        /// Port of the RDMA device.
+        port: u8,
+    },
+}
+
+/// A part of what was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RawPage {
+    /// The entries, by path.
+    pub entries: Vec<RawEntry>,
+    /// Number of the entry that the next page begins with; `None` if this is the last one.
+    pub next: Option<u64>,
+    /// What was left out, and why; in the first page only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<RawLeftOut>,
+}
+
+/// Something in the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawEntry {
+    /// Path without the root: `sys/class/net/eth0/mtu`.
+    pub path: String,
+    /// What is there.
+    pub content: RawContent,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawContent {
+    /// A file.
+    File {
+        /// Its bytes as hexadecimal digits, at most [`CHUNK`] bytes in each text.
+        hex: Vec<String>,
+        /// Whether these are all of its bytes.
+        whole: bool,
+    },
+    /// A symbolic link.
+    Link {
+        /// Where it leads, as a path without the root.
+        to: String,
+    },
+    /// A directory that was looked at.
+    Directory,
+    /// A file that could not be read.
+    Unreadable {
+        /// The system's words.
+        why: String,
+    },
+}
+
+/// What was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawLeftOut {
+    /// Path without the root.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+impl RawContent {
+    /// A file's content.
+    pub fn of(bytes: &[u8], whole: bool) -> Self {
+        let digits = |chunk: &[u8]| chunk.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self::File { hex: bytes.chunks(CHUNK).map(digits).collect(), whole }
+    }
+
+    /// The bytes of a file; `None` if it is none, or if its digits are no bytes.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        let Self::File { hex, .. } = self else { return None };
+        let mut bytes = Vec::new();
+        for text in hex {
+            let pairs = text.as_bytes().chunks(2);
+            for pair in pairs {
+                let digits = std::str::from_utf8(pair).ok().filter(|digits| digits.len() == 2)?;
+                bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            }
+        }
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back() {
+        for length in [0, 1, CHUNK, CHUNK + 1] {
+            let bytes: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+            let content = RawContent::of(&bytes, true);
+            assert_eq!(content.bytes(), Some(bytes));
+        }
+        let odd = RawContent::File { hex: vec!["0g".into()], whole: true };
+        assert_eq!((odd.bytes(), RawContent::Directory.bytes()), (None, None));
+    }
+}
