@@ -67,10 +67,10 @@ fn a_kit_has_facts_files_counters_and_a_run() {
     }
     // Exactly as many bytes were moved as were asked for, and both ends' counters were read around them.
     let known = document(&items, "counters.json");
-    assert_eq!((&known["message_bytes"], &known["messages"]), (&65536.into(), &4096.into()), "{known}");
-    assert_eq!(known["payload_bytes"], serde_json::json!([65536 * 4096, 65536 * 4096]));
+    assert_eq!((&known["message_bytes"], &known["messages"]), (&65536.into(), &1024.into()), "{known}");
+    assert_eq!(known["payload_bytes"], serde_json::json!([65536 * 1024, 65536 * 1024]));
     let of = |end: &str, when: &str| known[end][when]["values"]["netdev/rx_bytes"].as_u64().unwrap();
-    assert!(of("from", "after") - of("from", "before") >= 65536 * 4096, "{known}");
+    assert!(of("from", "after") - of("from", "before") >= 65536 * 1024, "{known}");
     // Short, and told.
     assert!(manifest.plan.iter().any(|note| note.contains("every test once")), "{:?}", manifest.plan);
     assert_eq!(fixtures(&manifest, &items).unwrap().len(), 2);

@@ -39,7 +39,7 @@ fn a_kit_over_soft_roce_has_counters_of_verbs_and_perftest() {
     };
     let known = document("counters.json");
     assert_eq!(known["link"]["transport"], "verbs-rc", "{known:#}");
-    assert_eq!(known["payload_bytes"][0], 65536 * 4096);
+    assert_eq!(known["payload_bytes"][0], 65536 * 1024);
     let sent = |when: &str| known["from"][when]["values"]["hw_counters/sent_pkts"].as_u64().unwrap();
     assert!(sent("after") > sent("before"), "{known:#}");
     let perftest = document("perftest.json");

@@ -59,8 +59,8 @@ transport = "verbs"
 sizes = "8"
 "#;
 
-/// Messages of 64 KiB that are moved while counters are read: 256 MiB, which no other traffic of a quiet port comes near.
-const MESSAGES: u64 = 4096;
+/// Messages of 64 KiB that are moved while counters are read: 64 MiB, which no other traffic of a quiet port comes near.
+const MESSAGES: u64 = 1024;
 
 /// The tests that move known bytes, and those that a plan without verbs is given.
 pub(crate) struct Own {

@@ -158,7 +158,7 @@ async fn pair(
     };
     let gid_index =
         contact.known.as_ref().and_then(|known| known.as_ref().ok()?.link.settings.get("gid_index").cloned());
-    let programs = [("ib_write_bw", ["-s", "65536", "-n", "5000"]), ("ib_write_lat", ["-s", "8", "-n", "2000"])];
+    let programs = [("ib_write_bw", ["-s", "65536", "-D", "5"]), ("ib_write_lat", ["-s", "8", "-n", "1000"])];
     let mut found = Vec::new();
     for (program, arguments) in programs {
         if !installed(from, program) || !installed(to, program) {
