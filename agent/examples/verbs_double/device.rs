@@ -70,6 +70,15 @@ pub unsafe fn number(context: *mut ibv_context) -> u8 {
     unsafe { (*(*context).device.cast::<Device>()).number }
 }
 
+/// The first device as librdmacm opens it: once, for all its identifiers.
+pub fn shared() -> Option<*mut ibv_context> {
+    static CONTEXT: OnceLock<usize> = OnceLock::new();
+    let device = devices().first()?;
+    // SAFETY: the device is of the list, which is never freed.
+    let opened = CONTEXT.get_or_init(|| unsafe { ibv_open_device(device.cast()) }.expose_provenance());
+    (*opened != 0).then(|| std::ptr::with_exposed_provenance_mut(*opened))
+}
+
 exported! {
     /// All devices, and a null behind them.
     fn ibv_get_device_list(length: *mut c_int) -> *mut *mut ibv_device {

@@ -35,6 +35,7 @@ macro_rules! exported {
 
 mod address;
 mod completion;
+mod connection;
 mod device;
 mod event;
 mod fabric;

@@ -160,8 +160,8 @@ pub unsafe extern "C" fn receive(qp: *mut ibv_qp, mut wr: *mut ibv_recv_wr, refu
             return errno;
         }
         // SAFETY: the caller vouches for so many elements.
-        let elements =
-            if count == 0 { Vec::new() } else { unsafe { slice::from_raw_parts(request.sg_list, count) }.to_vec() };
+        let elements = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(request.sg_list, count) } };
+        let elements = elements.to_vec();
         inner.receives.push_back(Receive { wr_id: request.wr_id, elements });
         wr = request.next;
     }

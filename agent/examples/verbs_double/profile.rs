@@ -40,6 +40,17 @@ pub struct Profile {
     pub vendor: (u32, u32),
 }
 
+impl Profile {
+    /// Index of the GID that stands for the interface's address.
+    pub const fn address_index(&self) -> u32 {
+        match self.gids {
+            Gids::Roce => 3,
+            Gids::RoceV2 => 1,
+            Gids::Port | Gids::Iwarp => 0,
+        }
+    }
+}
+
 /// What a GID table holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Gids {
@@ -142,7 +153,7 @@ pub static ALL: &[Profile] = &[
         device: "bnxt_re",
         // K bnxt_re/ib_verbs.c bnxt_re_query_port, bnxt_re_query_pkey: one key.
         pkeys: &[0xffff],
-        // K bnxt_re/ib_verbs.c bnxt_re_init_qp_type, __from_ib_qp_type: no UC.
+        // K bnxt_re/ib_verbs.c bnxt_re_init_qp_type, __from_ib_qp_type: no UC (EINVAL from the maker's own driver).
         services: &[RC, UD],
         no_service: libc::EOPNOTSUPP,
         // R bnxt_re has no such operation, so libibverbs says 0.
@@ -226,9 +237,9 @@ pub static ALL: &[Profile] = &[
         services: &[RC],
         no_service: libc::EOPNOTSUPP,
         in_order: false,
-        // R irdma/uverbs.c irdma_upost_send: both ask qp_caps; K irdma sets IRDMA_WRITE_WITH_IMM for RoCE and
-        // IRDMA_SEND_WITH_IMM where the hardware has it.
-        immediate: (false, false),
+        // R irdma/uverbs.c irdma_upost_send asks qp_caps for both; K irdma/verbs.c irdma_create_qp gives iWARP
+        // IRDMA_WRITE_WITH_IMM alone, RoCE both.
+        immediate: (false, true),
         dma_buf: true,
         limits: Limits {
             work_requests: 4_063,

@@ -1,7 +1,7 @@
 //! The half of a queue pair that sends: a thread that takes what was posted, a batch at a time, and completes it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry as Slot},
     io::{self, BufReader, Read, Write},
     os::unix::net::UnixStream,
     sync::Arc,
@@ -82,13 +82,15 @@ struct Streams(HashMap<u32, BufReader<UnixStream>>);
 impl Streams {
     /// The stream to queue pair `to` along `path`.
     fn to(&mut self, pair: &Pair, to: u32, path: &ibv_ah_attr) -> io::Result<&mut BufReader<UnixStream>> {
-        if !self.0.contains_key(&to) {
-            let stream = fabric::fabric().ok_or(io::ErrorKind::NotFound)?.connect(to)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            wire::put(&mut &stream, &hello(pair, to, path))?;
-            self.0.insert(to, BufReader::with_capacity(256 << 10, stream));
+        match self.0.entry(to) {
+            Slot::Occupied(known) => Ok(known.into_mut()),
+            Slot::Vacant(place) => {
+                let stream = fabric::fabric().ok_or(io::ErrorKind::NotFound)?.connect(to)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                wire::put(&mut &stream, &hello(pair, to, path))?;
+                Ok(place.insert(BufReader::with_capacity(256 << 10, stream)))
+            }
         }
-        self.0.get_mut(&to).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
@@ -313,11 +315,18 @@ fn unreliable(pair: &Arc<Pair>, streams: &mut Streams, work: Work) {
     match bytes {
         Err(result) => fail(pair, &[work], result),
         Ok(bytes) => {
-            let mut out = Vec::new();
-            let sent = put(&mut out, &work, &bytes, 0).and_then(|()| {
-                if event::port_down() { Ok(()) } else { streams.to(pair, to, &path)?.get_mut().write_all(&out) }
-            });
-            if sent.is_err() {
+            // The reply stands for the last packet's arrival, which on a wire follows its departure by microseconds.
+            let sent = (|| {
+                let mut out = Vec::new();
+                put(&mut out, &work, &bytes, 0)?;
+                if event::port_down() {
+                    return Ok(());
+                }
+                let stream = streams.to(pair, to, &path)?;
+                stream.get_mut().write_all(&out)?;
+                wire::get::<Reply>(stream).map(|_| ())
+            })();
+            if io::Result::is_err(&sent) {
                 streams.0.remove(&to);
             }
             complete(pair, &work, ibv_wc_status::IBV_WC_SUCCESS);

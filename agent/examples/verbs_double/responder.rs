@@ -1,5 +1,5 @@
 //! The half of a queue pair that is asked: a thread per stream of a peer's requests, which looks at each as a device
-//! does, puts or takes its bytes, and replies where the service acknowledges.
+//! does, puts or takes its bytes, and replies.
 
 use std::{
     io::{self, BufReader, BufWriter, Read, Write},
@@ -41,28 +41,29 @@ fn requests(stream: &UnixStream) -> io::Result<()> {
     let mut from = BufReader::with_capacity(256 << 10, stream);
     let mut to = BufWriter::with_capacity(256 << 10, stream);
     let hello: Hello = wire::get(&mut from)?;
-    let acknowledged = hello.service == ibv_qp_type::IBV_QPT_RC;
+    let reliable = hello.service == ibv_qp_type::IBV_QPT_RC;
     let mut bytes = Vec::new();
     loop {
         let request: Request = wire::get(&mut from)?;
         bytes.resize(if brings(request.opcode) { 0 } else { request.length as usize }, 0);
         from.read_exact(&mut bytes)?;
         let hostile = settings().map(|settings| &settings.hostile);
-        let early = acknowledged && !brings(request.opcode) && hostile.is_some_and(|hostile| hostile.ack_before_data);
+        let early = reliable && !brings(request.opcode) && hostile.is_some_and(|hostile| hostile.ack_before_data);
         if early {
             wire::put(&mut to, &Reply { status: status::DONE, length: 0 })?;
             to.flush()?;
             thread::sleep(HELD);
         }
         let outcome = arrived(&hello, &request).and_then(|pair| execute(&pair, &hello, &request, &mut bytes));
-        if acknowledged && !early {
+        if !early {
             let (status, brought) = match &outcome {
                 Ok(brought) => (status::DONE, &brought[..]),
                 Err(status) => (*status, &[][..]),
             };
             wire::put(&mut to, &Reply { status, length: brought.len() as u32 })?;
             to.write_all(brought)?;
-            if outcome.is_err() {
+            // What is lost of an unreliable service is lost; a reliable one begins anew.
+            if reliable && outcome.is_err() {
                 return to.flush();
             }
         }

@@ -1,6 +1,5 @@
 //! What two processes say to each other over a socket: one greeting per direction of a queue pair, then requests with
-//! their payload, each answered by a reply where the service acknowledges. Little endian does not matter: both are on
-//! one machine.
+//! their payload, each with a reply. Both processes are on one machine, so numbers have its byte order.
 
 use std::io::{self, Read, Write};
 
