@@ -24,7 +24,7 @@ static HOSTS: LazyLock<Vec<Unpacked>> = LazyLock::new(|| {
             let bytes = fs::read(&path).unwrap_or_default();
             (path, bytes)
         };
-        let mut files: Vec<(PathBuf, Vec<u8>)> = host.files.iter().map(content).collect();
+        let mut files: Vec<(PathBuf, Vec<u8>)> = host.unpacked.files.iter().map(content).collect();
         files.sort();
         files.dedup();
         Unpacked { host, files }

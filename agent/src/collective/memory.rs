@@ -36,7 +36,7 @@ impl Memory {
         let all = need.saturating_mul(siblings.max(1).into());
         {
             let mut held = HELD.lock();
-            let room = available::bytes(&Tree::new("/")).map(|free| free.saturating_add(*held));
+            let room = available::bytes(&Tree::host()).map(|free| free.saturating_add(*held));
             if let Some(room) = room.filter(|room| all > *room) {
                 let cause = format!(
                     "{siblings} ranks with two buffers of {capacity} bytes each need {all} bytes of memory on this \

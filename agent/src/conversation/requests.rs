@@ -86,7 +86,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         }
         Ask::Facts => aside(id, outlet, || Ok(Answer::Facts(Box::new(facts::here())))),
         Ask::Counters { device, port } => {
-            aside(id, outlet, move || counters::read(&this_host(), &device, port).map(Answer::Counters));
+            aside(id, outlet, move || counters::read(&Tree::host(), &device, port).map(Answer::Counters));
         }
         Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
@@ -116,10 +116,6 @@ fn aside(id: u64, outlet: &Outlet, work: impl FnOnce() -> Result<Answer, Failure
     if let Err(error) = thread.spawn(move || to.reply(id, caught(Stage::Facts, work).flatten())) {
         outlet.reply(id, Err(refused(format!("no thread could be started: {error}"))));
     }
-}
-
-fn this_host() -> Tree {
-    Tree::new("/")
 }
 
 fn refused(cause: impl Into<String>) -> Failure {

@@ -26,8 +26,11 @@ pub struct Answers {
     pub dcb: Option<Dcb>,
 }
 
-/// Asks the drivers of all interfaces; what one refuses is noted.
+/// Asks the drivers of all interfaces; what one refuses is noted. The kernel knows nothing of another tree's.
 pub fn ask(tree: &Tree) -> BTreeMap<String, Answers> {
+    if !tree.is_here() {
+        return BTreeMap::new();
+    }
     let one = |name: String| {
         let noted = |what: &str, error: std::io::Error| tree.note(format!("{what} of {name}"), &error.to_string());
         let answers = Answers {

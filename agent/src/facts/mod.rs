@@ -79,7 +79,7 @@ impl Live {
 
 /// What this host is, and how idle it was meanwhile. Takes a fifth of a second at least.
 pub(crate) fn here() -> HostFacts {
-    let (tree, root) = (Tree::new("/"), Tree::new("/"));
+    let (tree, root) = (Tree::host(), Tree::host());
     let look = idle::Look::now(&root);
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);

@@ -33,7 +33,7 @@ impl Buffer {
     /// Less memory is available than that, or fewer huge pages.
     pub fn new(length: u64, huge: bool) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
-        if let Some(available) = available::bytes(&Tree::new("/")).filter(|available| length > *available) {
+        if let Some(available) = available::bytes(&Tree::host()).filter(|available| length > *available) {
             let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
             return Err(refused(cause).remedy(remedy::SMALLER_BUFFERS));
         }

@@ -20,6 +20,9 @@ const LONGEST: u64 = 1 << 20;
 /// Paths that were looked at, as they were asked for.
 pub(crate) type Seen = Arc<Mutex<BTreeSet<PathBuf>>>;
 
+/// The environment variable that names another root than `/`, as tests of whole hosts do (docs/agent.md).
+pub(crate) const ROOT: &str = "RAILGAUGE_ROOT";
+
 /// A root directory, and what could not be read below it.
 #[derive(Debug)]
 pub struct Tree {
@@ -46,6 +49,16 @@ impl Tree {
             seen.lock().insert(path.to_owned());
         }
         self.root.join(path)
+    }
+
+    /// This host's tree: `/`, or the directory that the environment variable [`ROOT`] names in its place.
+    pub(crate) fn host() -> Self {
+        Self::new(std::env::var_os(ROOT).filter(|root| !root.is_empty()).unwrap_or_else(|| "/".into()))
+    }
+
+    /// Whether it is the tree of the host that this process runs on, whose kernel answers for what is in it.
+    pub(crate) fn is_here(&self) -> bool {
+        self.root == Path::new("/")
     }
 
     /// The text of a file, without white space around it. `None` if there is no such file, or the kernel has no value

@@ -8,6 +8,8 @@ use railgauge_wire::{
     terms::LinkLayer,
 };
 
+use crate::system::tree::Tree;
+
 /// What a GID stands for, as `gid_attrs/types/N` of sysfs words it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GidKind {
@@ -31,10 +33,10 @@ impl GidKind {
 
     /// From sysfs; unknown where that cannot be read, as in some containers.
     pub(crate) fn from_sysfs(device: &str, port: u8, index: u32) -> Self {
-        let path = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
-        match std::fs::read_to_string(path).as_deref().map(str::trim) {
-            Ok("RoCE v2") => Self::RoceV2,
-            Ok("IB/RoCE v1") => Self::IbOrRoceV1,
+        let path = format!("sys/class/infiniband/{device}/ports/{port}/gid_attrs/types/{index}");
+        match Tree::host().text(path).as_deref() {
+            Some("RoCE v2") => Self::RoceV2,
+            Some("IB/RoCE v1") => Self::IbOrRoceV1,
             _ => Self::Unknown,
         }
     }

@@ -43,18 +43,18 @@ impl Place {
     /// The core is not to be had.
     pub(crate) fn settle(&self, core: Option<u32>) -> Result<BTreeMap<String, String>, Failure> {
         let numa = format!("sys/class/net/{}/device/numa_node", self.device);
-        place::settle(&Tree::new("/"), core, &numa)
+        place::settle(&Tree::host(), core, &numa)
     }
 }
 
 /// MTU of an interface in bytes; 0 where it is not known.
 pub(crate) fn mtu(device: &str) -> u32 {
-    known::mtu(&Tree::new("/"), device).unwrap_or(0)
+    known::mtu(&Tree::host(), device).unwrap_or(0)
 }
 
 /// Link rate of an interface, where the kernel knows it.
 pub(crate) fn rate(device: &str) -> Option<GigabitsPerSecond> {
-    known::speed(&Tree::new("/"), device).map(GigabitsPerSecond::from)
+    known::speed(&Tree::host(), device).map(GigabitsPerSecond::from)
 }
 
 /// Chooses the place: the address asked for, else the interface's, else the default route's interface's, else that of

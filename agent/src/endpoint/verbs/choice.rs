@@ -1,6 +1,6 @@
 //! Which device, port and GID a link uses, and what they are: proven by the device, never assumed.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -10,6 +10,8 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
+use crate::facts::rdma;
+use crate::system::tree::Tree;
 use crate::verbs::{
     cache,
     device::Device,
@@ -70,8 +72,9 @@ impl Choice {
             })?
         };
         // Emulations (Soft-RoCE, siw) have no device behind them; all hardware has a bus device.
-        let software = !sysfs(&name, "device").exists();
-        let rate_gbps = if software { None } else { rate(&name, port.number) };
+        let host = Tree::host();
+        let software = !host.has(format!("{}/{name}/device", rdma::CLASS));
+        let rate_gbps = if software { None } else { rate(&host, &name, port.number) };
         Ok(Self { domain, port, gid: chosen, link_layer, software, rate_gbps })
     }
 
@@ -125,17 +128,9 @@ fn first_active(number: u8) -> Result<(String, u8), Failure> {
     Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::LOOK_AT_RDMA_PORTS))
 }
 
-fn sysfs(device: &str, file: &str) -> std::path::PathBuf {
-    Path::new("/sys/class/infiniband").join(device).join(file)
-}
-
-fn read(path: &Path) -> Option<String> {
-    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
-}
-
 /// From sysfs' `100 Gb/sec (4X EDR)`.
-fn rate(device: &str, port: u8) -> Option<GigabitsPerSecond> {
-    let text = read(&sysfs(device, &format!("ports/{port}/rate")))?;
+fn rate(host: &Tree, device: &str, port: u8) -> Option<GigabitsPerSecond> {
+    let text = host.text(format!("{}/{device}/ports/{port}/rate", rdma::CLASS))?;
     let (number, rest) = text.split_once(' ')?;
     (rest.starts_with("Gb/sec")).then(|| number.parse().ok().map(GigabitsPerSecond)).flatten()
 }

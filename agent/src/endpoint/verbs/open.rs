@@ -29,7 +29,7 @@ pub(crate) fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Fail
 pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<String, String>, Failure> {
     let device = choice.domain.device();
     let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());
-    let mut notes = place::settle(&Tree::new("/"), settings.core, &numa)?;
+    let mut notes = place::settle(&Tree::host(), settings.core, &numa)?;
     notes.insert("libibverbs".to_owned(), device.library().file().to_owned());
     notes.insert("port".to_owned(), choice.name());
     notes.extend(choice.gid.map(|gid| ("gid_index".to_owned(), gid.index.to_string())));

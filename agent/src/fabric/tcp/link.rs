@@ -108,7 +108,7 @@ fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, 
     let length = match spec.knobs.footprint.unwrap_or_default() {
         Footprint::Cache => spec.max_size.0.max(RECEIVE as u64),
         Footprint::Dram => {
-            let cache = machine::last_level_cache(&Tree::new("/")).ok_or_else(|| {
+            let cache = machine::last_level_cache(&Tree::host()).ok_or_else(|| {
                 refused(Kind::Unsupported, "footprint = \"dram\": this kernel does not report the size of the cache")
             })?;
             (cache * 4 / u64::from(spec.qps)).max(spec.max_size).0.max(RECEIVE as u64)

@@ -16,7 +16,8 @@ use super::end::VerbsEnd;
 use crate::{
     bench::control::Control,
     endpoint::verbs::choice::Choice,
-    system::interfaces,
+    facts,
+    system::{interfaces, tree::Tree},
     verbs::{
         cm::{Events, Identifier, Terms},
         completion::CompletionQueue,
@@ -94,11 +95,10 @@ impl Manager {
 fn address(device: &str, port: u8, gid: Option<Gid>) -> Option<IpAddr> {
     let of_gid = gid.and_then(|gid| gid.ipv4()).map(IpAddr::from);
     of_gid.or_else(|| {
-        let file = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/ndevs/0");
-        let interface = std::fs::read_to_string(file).ok()?;
+        let file = format!("{}/{device}/ports/{port}/gid_attrs/ndevs/0", facts::rdma::CLASS);
+        let interface = Tree::host().text(file)?;
         let all = interfaces::addresses().ok()?;
-        let mine =
-            all.into_iter().filter(|found| found.up && found.interface == interface.trim()).map(|found| found.ip);
+        let mine = all.into_iter().filter(|found| found.up && found.interface == interface).map(|found| found.ip);
         let usable = |ip: &IpAddr| match ip {
             IpAddr::V4(_) => true,
             // Link-local addresses need a scope that rdma_cm cannot be told.

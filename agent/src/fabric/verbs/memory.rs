@@ -66,7 +66,7 @@ pub(crate) fn take(
         let (region, ordered) = register(Arc::new(host::Buffer::new(length, settings.huge_pages)?))?;
         return Ok(Bytes { region, ordered, path: GpuPath::None, scatters: false, notes: BTreeMap::new() });
     }
-    let host = Tree::new("/");
+    let host = Tree::host();
     let device = Device::open(spec.gpu.unwrap_or(0))?;
     let mut notes = device.record();
     let nic = facts::rdma::address(&host, domain.device().name());

@@ -65,7 +65,7 @@ impl VerbsEnd {
         let datagrams = spec.service == Service::Ud;
         let cache = match settings.footprint {
             Footprint::Cache => 0,
-            Footprint::Dram => machine::last_level_cache(&Tree::new("/")).map(|size| size.0).ok_or_else(|| {
+            Footprint::Dram => machine::last_level_cache(&Tree::host()).map(|size| size.0).ok_or_else(|| {
                 let cause = "the size of the last-level cache cannot be read, so nothing says what lies beyond it";
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::CACHE_FOOTPRINT)
             })?,

@@ -76,7 +76,7 @@ fn gpus_have_cudas_numbers_by_their_addresses() {
     let mut host = unpack("roce8.host");
     let all = host.facts().gpus;
     let pci = |index: usize| all[index].pci.clone().unwrap();
-    host.line(&format!("@cuda {} {}", pci(5), pci(2)));
+    host.unpacked.line(&format!("@cuda {} {}", pci(5), pci(2)));
     let facts = host.facts();
     let indexes: Vec<_> = (0..3).map(|number| facts.cuda_gpu(number).map(|gpu| gpu.index)).collect();
     assert_eq!(indexes, [Some(5), Some(2), None]);
@@ -224,7 +224,7 @@ proptest! {
     ) {
         let host = unpack(&format!("{}.host", HOSTS[host]));
         for (index, content) in spoilt {
-            let path = host.root.path().join(index.get(&host.files));
+            let path = host.root.path().join(index.get(&host.unpacked.files));
             if path.is_file() {
                 fs::remove_file(&path).unwrap();
             }

@@ -1,0 +1,122 @@
+//! Asynchronous events: `ibv_get_async_event` on a context's `async_fd`, which is the end of a pipe.
+
+use std::{ffi::c_int, io, sync::OnceLock, thread, time::Instant};
+
+use parking_lot::Mutex;
+use rdma_sys::*;
+
+use crate::{
+    hostile::event,
+    queue_pair,
+    settings::{Settings, settings},
+};
+
+/// As it lies in the pipe; `element` is the object's address, or the port's number.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Raised {
+    pub element: u64,
+    pub kind: c_int,
+    unused: c_int,
+}
+
+/// `struct ibv_async_event`, whose event type is no Rust enum here: it may be newer than the headers.
+#[repr(C)]
+pub struct AsyncEvent {
+    element: u64,
+    kind: c_int,
+}
+
+/// A pipe: what is read, what is written.
+pub fn pipe() -> io::Result<(c_int, c_int)> {
+    let mut ends = [0; 2];
+    // SAFETY: there is room for both descriptors.
+    match unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } {
+        0 => Ok((ends[0], ends[1])),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Writes a value into a pipe. It is far shorter than a pipe takes at once; a full pipe loses it.
+pub fn write<T: Copy>(to: c_int, value: &T) {
+    // SAFETY: the value is readable for its size.
+    unsafe { libc::write(to, std::ptr::from_ref(value).cast(), size_of::<T>()) };
+}
+
+/// Reads a value from a pipe, as blocking as the pipe is; `None` leaves errno.
+///
+/// # Safety
+/// Whatever was written there was a `T`.
+pub unsafe fn read<T: Copy>(from: c_int) -> Option<T> {
+    let mut value = std::mem::MaybeUninit::<T>::uninit();
+    // SAFETY: there is room for a value.
+    let taken = unsafe { libc::read(from, value.as_mut_ptr().cast(), size_of::<T>()) };
+    // SAFETY: values are written whole, and the caller vouches for their type.
+    (usize::try_from(taken) == Ok(size_of::<T>())).then(|| unsafe { value.assume_init() })
+}
+
+/// The pipes of all open contexts, written end.
+static CONTEXTS: Mutex<Vec<c_int>> = Mutex::new(Vec::new());
+
+/// Lets a context hear of events.
+pub fn listen(end: c_int) {
+    CONTEXTS.lock().push(end);
+}
+
+/// A context closes.
+pub fn forget(end: c_int) {
+    CONTEXTS.lock().retain(|one| *one != end);
+}
+
+/// Raises an event at every open context.
+pub fn raise(kind: c_int, element: u64) {
+    for end in CONTEXTS.lock().iter() {
+        write(*end, &Raised { element, kind, unused: 0 });
+    }
+}
+
+/// When the first request was posted.
+static BEGAN: OnceLock<Instant> = OnceLock::new();
+
+/// Notes that a request was posted: hostile clocks run from the first on.
+pub fn began() {
+    if BEGAN.get().is_some() {
+        return;
+    }
+    let Some(Settings { hostile, .. }) = settings() else { return };
+    if BEGAN.set(Instant::now()).is_err() {
+        return;
+    }
+    for (kind, after) in hostile.event.into_iter().chain(hostile.port_down_after.map(|after| (event::PORT_ERR, after)))
+    {
+        thread::spawn(move || {
+            thread::sleep(after);
+            if kind == event::QP_FATAL {
+                queue_pair::all().iter().for_each(|pair| pair.fatal());
+            } else {
+                raise(kind, 1);
+            }
+        });
+    }
+}
+
+/// Whether the port has gone down.
+pub fn port_down() -> bool {
+    let after = settings().and_then(|settings| settings.hostile.port_down_after);
+    after.zip(BEGAN.get()).is_some_and(|(after, began)| began.elapsed() >= after)
+}
+
+exported! {
+    /// The next event; blocks unless the descriptor does not.
+    fn ibv_get_async_event(context: *mut ibv_context, into: *mut AsyncEvent) -> c_int {
+        match read::<Raised>((*context).async_fd) {
+            Some(raised) => {
+                (*into).element = raised.element;
+                (*into).kind = raised.kind;
+                0
+            }
+            None => -1,
+        }
+    }
+    fn ibv_ack_async_event(_event: *mut AsyncEvent) -> () {}
+}

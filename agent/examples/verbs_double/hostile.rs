@@ -1,0 +1,94 @@
+//! Misbehaviour on request: `VERBS_DOUBLE_HOSTILE`, a list of words with commas between them.
+
+use std::time::Duration;
+
+/// How a process's devices misbehave.
+#[derive(Debug, Default, Clone)]
+pub struct Hostile {
+    /// `last-byte-first`: the last byte of what a peer writes is placed before the others.
+    pub last_byte_first: bool,
+    /// `ack-before-data`: a peer's request is acknowledged before its bytes are placed.
+    pub ack_before_data: bool,
+    /// `late-completions`: every completion comes milliseconds after the work.
+    pub late_completions: bool,
+    /// `reordered-completions`: completions of datagrams come out of order, as those of SRD do.
+    pub reordered_completions: bool,
+    /// `cq-overrun=N`: every completion queue takes N entries and overruns at the next.
+    pub overrun_after: Option<u64>,
+    /// `port-down-after=N`: the port goes down N ms after the first request was posted.
+    pub port_down_after: Option<Duration>,
+    /// `wrong-byte=N`: every Nth payload that a peer sends here has a flipped bit in its middle.
+    pub wrong_byte: Option<u64>,
+    /// `event=NAME@N`: an asynchronous event N ms after the first request was posted.
+    pub event: Option<(i32, Duration)>,
+    /// `grh-dropped`: where the port wants a global route header, a path without one is taken and leads nowhere.
+    pub grh_dropped: bool,
+}
+
+/// How late completions are.
+pub const LATE: Duration = Duration::from_millis(3);
+
+/// How long bytes are held back from their place, where their order is wrong.
+pub const HELD: Duration = Duration::from_millis(2);
+
+/// `enum ibv_event_type` of <infiniband/verbs.h>.
+pub mod event {
+    pub const CQ_ERR: i32 = 0;
+    pub const QP_FATAL: i32 = 1;
+    pub const QP_ACCESS_ERR: i32 = 3;
+    pub const DEVICE_FATAL: i32 = 8;
+    pub const PORT_ACTIVE: i32 = 9;
+    pub const PORT_ERR: i32 = 10;
+    pub const LID_CHANGE: i32 = 11;
+    pub const PKEY_CHANGE: i32 = 12;
+    pub const SM_CHANGE: i32 = 13;
+    pub const GID_CHANGE: i32 = 18;
+}
+
+/// Events that can be asked for.
+const EVENTS: [(&str, i32); 8] = [
+    ("qp-fatal", event::QP_FATAL),
+    ("device-fatal", event::DEVICE_FATAL),
+    ("port-active", event::PORT_ACTIVE),
+    ("port-err", event::PORT_ERR),
+    ("lid-change", event::LID_CHANGE),
+    ("pkey-change", event::PKEY_CHANGE),
+    ("sm-change", event::SM_CHANGE),
+    ("gid-change", event::GID_CHANGE),
+];
+
+impl Hostile {
+    /// Reads the list.
+    ///
+    /// # Errors
+    /// A word that is none, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut hostile = Self::default();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let number =
+                || value.parse::<u64>().map_err(|_| format!("VERBS_DOUBLE_HOSTILE: {word}: a number is wanted"));
+            match name {
+                "last-byte-first" => hostile.last_byte_first = true,
+                "ack-before-data" => hostile.ack_before_data = true,
+                "late-completions" => hostile.late_completions = true,
+                "reordered-completions" => hostile.reordered_completions = true,
+                "cq-overrun" => hostile.overrun_after = Some(number()?),
+                "port-down-after" => hostile.port_down_after = Some(Duration::from_millis(number()?)),
+                "wrong-byte" => hostile.wrong_byte = Some(number()?.max(1)),
+                "grh-dropped" => hostile.grh_dropped = true,
+                "event" => hostile.event = Some(event_at(value)?),
+                _ => return Err(format!("VERBS_DOUBLE_HOSTILE: {word} is unknown")),
+            }
+        }
+        Ok(hostile)
+    }
+}
+
+fn event_at(value: &str) -> Result<(i32, Duration), String> {
+    let (name, after) = value.split_once('@').unwrap_or((value, "0"));
+    let known = EVENTS.iter().find(|(known, _)| *known == name);
+    let after = after.parse().map_err(|_| format!("VERBS_DOUBLE_HOSTILE: event={value}: a number of ms is wanted"));
+    let (_, code) = known.ok_or_else(|| format!("VERBS_DOUBLE_HOSTILE: event {name} is unknown"))?;
+    Ok((*code, Duration::from_millis(after?)))
+}
