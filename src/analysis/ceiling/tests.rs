@@ -200,6 +200,7 @@ fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gbps: Option<
         to_device: device.into(),
         rate_gbps,
         mtu: 4096,
+        write_order: None,
         settings: BTreeMap::from([("gid_index".into(), "3".into())]),
     }
 }

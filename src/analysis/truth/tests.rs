@@ -32,6 +32,7 @@ pub(super) fn link() -> LinkRecord {
         to_device: "mlx5_0".into(),
         rate_gbps: Some(400.0),
         mtu: 4096,
+        write_order: None,
         settings: BTreeMap::new(),
     }
 }

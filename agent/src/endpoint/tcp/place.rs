@@ -185,6 +185,7 @@ mod tests {
             gpu_path: None,
             qps: 1,
             threads: 1,
+            thread: 0,
             max_size: 1,
             token: String::new(),
             knobs: Knobs::default(),
