@@ -36,5 +36,6 @@ mod trend;
 mod tries;
 mod values;
 mod verdicts;
+mod ways;
 mod words;
 mod wrong_ranks;
