@@ -12,7 +12,7 @@ use controller::{
     pair::{Pair, timing},
 };
 use railgauge_wire::{
-    link::{Completion, Knobs, LinkSpec},
+    link::{Completion, Knobs, LinkSpec, WriteLatency},
     step::{Checked, Window},
     terms::{Carrier, LinkLayer, Op, Service, TestMetric, Transport},
 };
@@ -44,7 +44,7 @@ fn verbs(service: Service) -> impl Fn(&mut LinkSpec) {
     move |spec| {
         (spec.transport, spec.service, spec.address) = (Transport::Verbs, service, None);
         // The threads of the double share this machine's processors with everything else.
-        spec.knobs = Knobs { timeout: Some(18), ..Knobs::default() };
+        spec.knobs = Knobs { timeout: Some(18), write_latency: Some(WriteLatency::Poll), ..Knobs::default() };
     }
 }
 
