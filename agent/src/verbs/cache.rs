@@ -11,7 +11,10 @@ use railgauge_wire::failure::Failure;
 
 use super::{device::Device, domain::Domain};
 
-static OPEN: Mutex<Option<HashMap<(String, u32), Arc<Domain>>>> = Mutex::new(None);
+/// By name of the device and number of the thread.
+type Open = HashMap<(String, u32), Arc<Domain>>;
+
+static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 
 /// The domain of device `name` for thread number `thread` of a link, opened at the first call.
 ///
