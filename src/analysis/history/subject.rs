@@ -12,8 +12,10 @@ use railgauge_wire::{
 use super::Run;
 use crate::analysis::words::{count, size, step};
 
-/// Sets writes that complete a receive apart from those that are polled, which is the usual way.
+/// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
 const IMMEDIATE: &str = "with immediate data";
+/// The usual way.
+const POLLED: &str = "polled";
 
 /// What is measured: the same subject in two runs is comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -65,12 +67,13 @@ impl Subject {
 
     /// What sets it apart beside test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; empty for most.
     pub fn variant(&self) -> String {
-        let words = cell_words(&self.cell);
-        match self.write_latency {
-            Some(WriteLatency::Immediate) if words.is_empty() => IMMEDIATE.to_owned(),
-            Some(WriteLatency::Immediate) => format!("{words}, {IMMEDIATE}"),
-            Some(WriteLatency::Poll) | None => words,
-        }
+        let way = match self.write_latency {
+            Some(WriteLatency::Immediate) => IMMEDIATE,
+            Some(WriteLatency::Poll) => POLLED,
+            None => "",
+        };
+        let words = [cell_words(&self.cell), way.to_owned()];
+        words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// Test, metric, size and variant: `write-bw bandwidth, 64 KiB, 4 queue pairs`.
