@@ -248,6 +248,7 @@ fn link(case: &Case) -> LinkRecord {
         to_device: format!("mlx5_{}", case.flow.to.rail),
         rate_gbps: Some(GigabitsPerSecond(400.0)),
         mtu: 4096,
+        write_order: None,
         settings: BTreeMap::new(),
     }
 }

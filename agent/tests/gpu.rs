@@ -75,8 +75,8 @@ fn wrong_elements_are_found_in_every_type() {
 fn a_buffer_is_exported_as_a_dma_buf_or_refused_in_words() {
     let device = Device::open(0).unwrap();
     let buffer = Buffer::new(&device, 1_000_000).unwrap();
-    match buffer.dma_buf() {
-        Ok((descriptor, covered)) => {
+    match buffer.dma_buf(false) {
+        Ok((descriptor, covered, _)) => {
             let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).unwrap();
             println!("dma-buf: {covered} bytes as {}", link.display());
             assert!(covered >= 1_000_000 && link.to_string_lossy().contains("dmabuf"), "{link:?}");

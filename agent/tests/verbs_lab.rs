@@ -14,7 +14,7 @@ use std::process::Command;
 use controller::Agent;
 use railgauge_wire::{
     failure::{Failure, Kind},
-    link::{Completion, Endpoint, Footprint, Joining, Knobs, LinkId, LinkSpec, Opened, Role},
+    link::{Completion, Endpoint, Footprint, Joining, Knobs, LinkId, LinkSpec, Opened, Role, WriteLatency},
     measure::{Measurement, SourcePort},
     message::{Answer, Ask},
     step::{Checked, Pattern, Step, Stepped, Timing, Window},
@@ -61,6 +61,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
         gpu_path: None,
         qps,
         threads: 1,
+        thread: 0,
         max_size: Bytes(max_size),
         token: "0123456789abcdef0123456789abcdef".into(),
         knobs: knobs.clone(),
@@ -91,7 +92,8 @@ fn queue_pairs(endpoint: &Endpoint) -> u64 {
 impl Pair {
     fn new(knobs: &Knobs, service: Service, qps: u32, max_size: u64) -> Option<Self> {
         // The hosts may be virtual ones that share a busy processor: answers may be late by a good part of a second.
-        let knobs = Knobs { timeout: knobs.timeout.or(Some(18)), ..knobs.clone() };
+        let write_latency = knobs.write_latency.or(Some(WriteLatency::Poll));
+        let knobs = Knobs { timeout: knobs.timeout.or(Some(18)), write_latency, ..knobs.clone() };
         Self::of(|role| spec(role, &knobs, service, qps, max_size))
     }
 

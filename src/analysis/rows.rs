@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use railgauge_model::{
-    journal::event::{Case, Sample},
-    plan::metrics_of,
-};
+use railgauge_model::{journal::event::Sample, plan::metrics_of};
 use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Memory, Metric, Reads, Side, Transport};
 
@@ -170,7 +167,7 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         ceiling: None,
         verified_bytes,
         wrong,
-        env: env(case),
+        env: env(result),
         error: None,
         phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
     }
@@ -188,8 +185,14 @@ fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
 }
 
 /// How a collective works on its data, as far as no column of its own says it, and its cell of the matrix of
-/// environments; which of several queue pairs was used alone, counted from 1.
-fn env(case: &Case) -> String {
+/// environments; which of several queue pairs was used alone, counted from 1; how the latency of writes was taken, and what
+/// the devices said of the order of bytes.
+fn env(result: &CaseResult<'_>) -> String {
+    let case = result.case;
+    if let Some(method) = result.test.knobs.write_latency {
+        let order = result.link.and_then(|link| link.write_order).map(|order| format!(" order={}", order.word()));
+        return format!("write_latency={}{}", method.word(), order.unwrap_or_default());
+    }
     if let Some(only) = case.cell.only {
         return format!("queue_pair={}", only + 1);
     }

@@ -134,6 +134,7 @@ mod tests {
             rate_gbps: None,
             mtu: 4096,
             software: false,
+            write_order: None,
             settings: [("gpu_distance".to_owned(), distance.to_owned()), ("gpu".to_owned(), "1".to_owned())].into(),
         };
         assert!(as_far(&test("gpu_distance = \"SYS\""), "a", &opened("SYS")).is_ok());

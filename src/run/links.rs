@@ -316,6 +316,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
         gpu_path: test.gpu_path,
         qps: wanted.qps,
         threads: test.threads,
+        thread: 0,
         max_size: wanted.max_size,
         token: wanted.token.clone(),
         knobs: test.knobs.clone(),
@@ -369,6 +370,7 @@ fn record(from: Opened, to: &Opened) -> LinkRecord {
         to_device: to.device.clone(),
         rate_gbps: rate,
         mtu: from.mtu.min(to.mtu),
+        write_order: from.write_order.zip(to.write_order).map(|(from, to)| from.both(to)),
         settings,
     }
 }

@@ -28,7 +28,6 @@ const WORDS: &[&str] = &["cause", "meaning", "remedy", "reason", "error", "deman
 const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/counters/mod.rs", "names of the kernel's counters"),
     ("agent/src/endpoint/verbs/choice.rs", "the kernel's rate of a port"),
-    ("agent/src/fabric/verbs/memory.rs", "names of kernel modules"),
     ("agent/src/facts", "files of the kernel and the distribution"),
     ("agent/src/gpu/distance.rs", "names in sysfs"),
     ("agent/src/memory/available.rs", "/proc/meminfo"),

@@ -100,6 +100,7 @@ fn link(case: &Case) -> LinkRecord {
         to_device: "GPU 3 (NVIDIA H200)".into(),
         rate_gbps: None,
         mtu: 0,
+        write_order: None,
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
     }
 }

@@ -37,5 +37,6 @@ mod trend;
 mod tries;
 mod values;
 mod verdicts;
+mod ways;
 mod words;
 mod wrong_ranks;

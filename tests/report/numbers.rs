@@ -229,6 +229,7 @@ fn link() -> LinkRecord {
         to_device: "mlx5_0".into(),
         rate_gbps: Some(GigabitsPerSecond(400.0)),
         mtu: 4096,
+        write_order: None,
         settings: [("gpu".to_owned(), "1".to_owned())].into(),
     }
 }

@@ -71,6 +71,7 @@ pub fn link() -> LinkRecord {
         to_device: "GPU 0".into(),
         rate_gbps: None,
         mtu: 0,
+        write_order: None,
         settings: BTreeMap::new(),
     }
 }

@@ -243,6 +243,7 @@ impl Scenario {
             to_device: device(case.flow.to.rail),
             rate_gbps: (!self.software).then_some(GigabitsPerSecond(if tcp { 25.0 } else { 200.0 })),
             mtu: if tcp { 1500 } else { 4096 },
+            write_order: None,
             settings: [("depth", "128"), ("gid_index", "3"), ("traffic_class", "106"), ("completion", "poll")]
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

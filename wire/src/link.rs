@@ -57,6 +57,60 @@ pub enum Joining {
     RdmaCm,
 }
 
+/// How the target of an RDMA WRITE learns in a latency loop that it has arrived. Times taken one way are never compared
+/// with times taken the other way: the packets, and with adaptive routing the paths, are others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteLatency {
+    /// It polls the last byte in memory (perftest `ib_write_lat`).
+    Poll,
+    /// The write carries immediate data, which completes a receive (perftest `--write_with_imm`).
+    Immediate,
+}
+
+impl WriteLatency {
+    /// The one spelling.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::Immediate => "immediate",
+        }
+    }
+}
+
+/// What the devices say of the order in which the bytes of an RDMA WRITE become visible, where the last one is polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteOrder {
+    /// The last byte is written last (`ibv_query_qp_data_in_order`, asked of the queue pair in RTS).
+    Promised,
+    /// No promise: the loop checks the first messages itself, and perftest polls all the same.
+    NotPromised,
+    /// The library cannot be asked (older than rdma-core 36).
+    Unknown,
+}
+
+impl WriteOrder {
+    /// The one spelling.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Promised => "promised",
+            Self::NotPromised => "not-promised",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What two ends say together: a promise is one of both.
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Promised, Self::Promised) => Self::Promised,
+            (Self::NotPromised, _) | (_, Self::NotPromised) => Self::NotPromised,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// Depth where neither the plan nor the device says otherwise: perftest's `--tx-depth`.
 pub const DEPTH: u32 = 128;
 
@@ -85,6 +139,10 @@ pub struct Knobs {
     /// GID index (perftest `--gid-index`, `NCCL_IB_GID_INDEX`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid_index: Option<u8>,
+    /// Partition key; its index is found in the port's table. The highest bit, which tells members from limited members,
+    /// does not count (`UCX_IB_PKEY`; perftest `--pkey_index` and `NCCL_IB_PKEY` take the index).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pkey: Option<u16>,
     /// Traffic class byte, DSCP in its upper six bits (perftest `--tclass`, `NCCL_IB_TC`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic_class: Option<u8>,
@@ -115,6 +173,10 @@ pub struct Knobs {
     /// Buffer footprint of bandwidth loops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Footprint>,
+    /// How the latency of `write` is taken. Set by the plan's reader in every test that measures it, so that it is a
+    /// setting of the test; of no meaning elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_latency: Option<WriteLatency>,
     /// How queue pairs are joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joining: Option<Joining>,
@@ -149,6 +211,9 @@ pub struct LinkSpec {
     /// Threads that they are divided among, each with a device context, a completion queue and memory of its own.
     #[serde(default = "one")]
     pub threads: u32,
+    /// Which of the threads this end is, in its own agent; the controller leaves it 0.
+    #[serde(default)]
+    pub thread: u32,
     /// Largest message this link will carry.
     pub max_size: Bytes,
     /// Secret both ends share, so that no stranger can join (TCP).
@@ -197,9 +262,15 @@ pub struct VerbsEndpoint {
     pub length: Bytes,
     /// Remote key of the registered buffer.
     pub rkey: u32,
-    /// Remote key of the same buffer registered without PCIe relaxed ordering, for loops that poll its last byte.
+    /// Whether what is written into the buffer may be polled: host memory without PCIe relaxed ordering.
     #[serde(default)]
-    pub ordered_rkey: Option<u32>,
+    pub polled: bool,
+    /// Whether packets to and from this port must carry a global route header (`IBV_QPF_GRH_REQUIRED`).
+    #[serde(default)]
+    pub grh_required: bool,
+    /// Partition key in use; `None` where the port has none (iWARP).
+    #[serde(default)]
+    pub pkey: Option<u16>,
     /// The link's control queue pair.
     #[serde(default)]
     pub control: Option<ControlEndpoint>,
@@ -256,6 +327,9 @@ pub struct Opened {
     pub mtu: u32,
     /// Whether the device is an emulation in software (Soft-RoCE, siw), from its driver.
     pub software: bool,
+    /// What the device says of the order of bytes, where the last byte of a write is polled; known once joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_order: Option<WriteOrder>,
     /// Every setting as resolved, by its name in plans.
     pub settings: BTreeMap<String, String>,
 }

@@ -26,10 +26,14 @@ mod requests;
 
 use std::process::ExitCode;
 
-use crate::system::{limits, process};
+use crate::{
+    system::{limits, process},
+    verbs::scatter,
+};
 
 /// Runs the conversation. Does not return unless it cannot begin: the process ends inside.
 pub fn run() -> ExitCode {
+    scatter::prepare();
     match pipes::claim() {
         Ok((inlet, outlet)) => {
             process::own_group();

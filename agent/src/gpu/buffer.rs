@@ -22,10 +22,32 @@ const RESERVE: u64 = 256 << 20;
 const DMA_BUF_SUPPORTED: c_int = 124;
 /// `CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD`.
 const DMA_BUF_FD: c_int = 1;
+/// `CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE` (CUDA 12.8).
+const DMA_BUF_BY_PCIE: u64 = 1;
 /// `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
 const SYNC_MEMOPS: c_int = 6;
 /// `CU_POINTER_ATTRIBUTE_IS_MANAGED`.
 const IS_MANAGED: c_int = 8;
+
+/// How a dma-buf lets another device reach GPU memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mapping {
+    /// As the driver sees fit.
+    #[default]
+    Default,
+    /// By PCIe, also where the GPU has another way to the CPU.
+    Pcie,
+}
+
+impl Mapping {
+    /// The word in the record.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Pcie => "pcie",
+        }
+    }
+}
 
 /// Plain device memory, never managed: what a NIC reads must not move to the host meanwhile.
 pub struct Buffer {
@@ -108,11 +130,12 @@ impl Buffer {
     }
 
     /// A dma-buf of the whole buffer, for `ibv_reg_dmabuf_mr`: the descriptor and the length it covers, which is the
-    /// buffer's rounded up to 64 KiB. The offset in it is 0.
+    /// buffer's rounded up to 64 KiB. The offset in it is 0. If `pcie` is wanted it is mapped so where the driver offers
+    /// that, else as the driver sees fit; which of them comes with it.
     ///
     /// # Errors
     /// The driver (CUDA 11.7 at least), its kernel module (the open one) or the GPU does not offer it.
-    pub fn dma_buf(&self) -> Result<(OwnedFd, u64), Failure> {
+    pub fn dma_buf(&self, pcie: bool) -> Result<(OwnedFd, u64, Mapping), Failure> {
         let refused = |why: &str| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
                 .remedy(remedy::DMA_BUF_OF_GPU)
@@ -125,14 +148,21 @@ impl Buffer {
         let covered = self.length.max(1).next_multiple_of(GRANULE);
         let bytes = usize::try_from(covered).unwrap_or(usize::MAX);
         let mut descriptor: c_int = -1;
-        // SAFETY: `descriptor` is the int this handle type asks for; the range is this allocation, rounded as it was.
-        let status = unsafe { export((&raw mut descriptor).cast::<c_void>(), self.address, bytes, DMA_BUF_FD, 0) };
-        self.device.check(status, "exporting a dma-buf").map_err(|failure| refused(&failure.cause))?;
+        let mut by = |flags: u64| {
+            // SAFETY: `descriptor` is the int this handle type asks for; the range is this allocation, rounded as it was.
+            unsafe { export((&raw mut descriptor).cast::<c_void>(), self.address, bytes, DMA_BUF_FD, flags) }
+        };
+        // Drivers that do not know the flag refuse it.
+        let mapping = if pcie && by(DMA_BUF_BY_PCIE) == 0 { Mapping::Pcie } else { Mapping::Default };
+        if mapping == Mapping::Default {
+            let status = by(0);
+            self.device.check(status, "exporting a dma-buf").map_err(|failure| refused(&failure.cause))?;
+        }
         if descriptor < 0 {
             return Err(refused("the driver gave no descriptor"));
         }
         // SAFETY: the driver has just opened this descriptor for the caller, who owns it.
-        Ok((unsafe { OwnedFd::from_raw_fd(descriptor) }, covered))
+        Ok((unsafe { OwnedFd::from_raw_fd(descriptor) }, covered, mapping))
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod table;
 pub(crate) mod values;
 
 pub use buffer::Buffer;
+pub(crate) use buffer::Mapping;
 pub use device::Device;
 pub(crate) use stream::Pinned;
 pub use stream::Stream;

@@ -12,7 +12,7 @@ use railgauge_wire::{
     step::{Checked, Pattern},
 };
 
-use super::{Buffer, Device, Pinned, Stream, kernels};
+use super::{Buffer, Device, Mapping, Pinned, Stream, kernels};
 use crate::memory::{backing::Backing, host};
 
 /// Device memory and the stream its work is queued on.
@@ -66,13 +66,13 @@ impl Direct {
         Ok(Self { place, dma_buf: None })
     }
 
-    /// The same, to be registered by its dma-buf.
+    /// The same, to be registered by its dma-buf; mapped by PCIe if that is wanted and offered.
     ///
     /// # Errors
     /// The driver exports none.
-    pub(crate) fn exported(self) -> Result<Self, Failure> {
-        let (descriptor, _) = self.place.buffer.dma_buf()?;
-        Ok(Self { dma_buf: Some(descriptor), ..self })
+    pub(crate) fn exported(self, pcie: bool) -> Result<(Self, Mapping), Failure> {
+        let (descriptor, _, mapping) = self.place.buffer.dma_buf(pcie)?;
+        Ok((Self { dma_buf: Some(descriptor), ..self }, mapping))
     }
 }
 

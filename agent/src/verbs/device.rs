@@ -9,16 +9,39 @@ use railgauge_wire::{
 use rdma_sys::*;
 
 use super::{
+    events::Happened,
     library::Library,
     words::{self, Doing},
 };
+
+/// What a device speaks (`ibv_device::transport_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// InfiniBand's transport: InfiniBand and RoCE.
+    Infiniband,
+    /// iWARP.
+    Iwarp,
+    /// A transport of its own without reliable connections: EFA, usNIC.
+    Other,
+}
+
+impl Speaks {
+    const fn of(transport: ibv_transport_type::Type) -> Self {
+        match transport {
+            ibv_transport_type::IBV_TRANSPORT_IWARP => Self::Iwarp,
+            ibv_transport_type::IBV_TRANSPORT_IB | ibv_transport_type::IBV_TRANSPORT_UNKNOWN => Self::Infiniband,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// An open device context.
 pub struct Device {
     pub(super) library: &'static Library,
     pub(super) context: NonNull<ibv_context>,
     name: String,
-    iwarp: bool,
+    speaks: Speaks,
+    happened: Happened,
     /// Who opened the context, if it was not us: it is theirs to close.
     owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -106,8 +129,8 @@ impl Device {
         // SAFETY: the device is of a list that is not freed yet.
         let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };
         let context = NonNull::new(context).ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
-        let iwarp = transport == ibv_transport_type::IBV_TRANSPORT_IWARP;
-        Ok(Arc::new(Self { library, context, name: name.to_owned(), iwarp, owner: None }))
+        let (name, speaks, happened) = (name.to_owned(), Speaks::of(transport), Happened::new(context));
+        Ok(Arc::new(Self { library, context, name, speaks, happened, owner: None }))
     }
 
     /// A device that `owner` has opened and keeps open for as long as it lives.
@@ -132,8 +155,8 @@ impl Device {
             let cause = format!("rdma_cm takes {found} for the address of {name}: two devices share an address");
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::ADDRESS_OF_ITS_OWN));
         }
-        let iwarp = transport == ibv_transport_type::IBV_TRANSPORT_IWARP;
-        Ok(Arc::new(Self { library, context, name: found, iwarp, owner: Some(owner) }))
+        let (speaks, happened) = (Speaks::of(transport), Happened::new(context));
+        Ok(Arc::new(Self { library, context, name: found, speaks, happened, owner: Some(owner) }))
     }
 
     /// Its name.
@@ -143,7 +166,17 @@ impl Device {
 
     /// Whether it speaks iWARP.
     pub fn iwarp(&self) -> bool {
-        self.iwarp
+        self.speaks == Speaks::Iwarp
+    }
+
+    /// What it speaks.
+    pub(crate) fn speaks(&self) -> Speaks {
+        self.speaks
+    }
+
+    /// What has happened to it since it was opened.
+    pub(super) fn happened(&self) -> &Happened {
+        &self.happened
     }
 
     /// The library it was opened with.

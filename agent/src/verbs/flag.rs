@@ -1,4 +1,4 @@
-//! Host memory that a device writes and a loop watches: a byte, or an array of words.
+//! Host memory that a device writes and a loop watches: a byte, a span of bytes, or an array of words.
 
 use std::{
     any::Any,
@@ -48,6 +48,69 @@ impl Flag {
     }
 }
 
+/// Bytes shared with a device.
+pub(crate) struct Span {
+    bytes: *const AtomicU8,
+    length: u64,
+    _alive: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the bytes are only touched as atomics.
+unsafe impl Send for Span {}
+
+impl Span {
+    /// `length` bytes at offset `at` of `region`. `None` if it has not so many, or if it is not host memory.
+    pub(crate) fn new(region: &Arc<Region>, at: u64, length: u64) -> Option<Self> {
+        let inside = at.checked_add(length)? <= region.length() as u64 && region.backing().host();
+        let bytes = (region.address() + at) as *const AtomicU8;
+        inside.then(|| Self { bytes, length, _alive: region.clone() })
+    }
+
+    /// How many bytes they are.
+    pub(crate) fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Words from the first byte on, and bytes behind them; words only where the first byte is aligned to one.
+    fn parts(&self) -> (&[AtomicU64], &[AtomicU8]) {
+        let length = self.length as usize;
+        let words = if self.bytes.cast::<AtomicU64>().is_aligned() { length / 8 } else { 0 };
+        // SAFETY: so many bytes are alive, aligned where they are words, and only touched as atomics, by us and by the
+        // device; each is in one part only.
+        unsafe {
+            (
+                std::slice::from_raw_parts(self.bytes.cast::<AtomicU64>(), words),
+                std::slice::from_raw_parts(self.bytes.add(words * 8), length - words * 8),
+            )
+        }
+    }
+
+    /// Puts a value into every byte, visible to the device before anything posted later.
+    pub(crate) fn fill(&self, value: u8) {
+        let (words, bytes) = self.parts();
+        words.iter().for_each(|word| word.store(u64::from_ne_bytes([value; 8]), Ordering::Relaxed));
+        bytes.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
+        fence(Ordering::Release);
+    }
+
+    /// The place of a byte that has another value, if any has. The first and the middle one are looked at first, then all
+    /// of them from the end: one that comes late is not there yet.
+    pub(crate) fn other_than(&self, value: u8) -> Option<u64> {
+        let (words, bytes) = self.parts();
+        let whole = u64::from_ne_bytes([value; 8]);
+        let word = |at: usize| {
+            let found = words[at].load(Ordering::Relaxed);
+            let other = || found.to_ne_bytes().iter().position(|byte| *byte != value).unwrap_or(0);
+            (found != whole).then(|| (at * 8 + other()) as u64)
+        };
+        let last = words.len();
+        let early = [0, last / 2].into_iter().filter(|at| *at < last).find_map(word);
+        let tail = || (0..bytes.len()).rev().find(|at| bytes[*at].load(Ordering::Relaxed) != value);
+        let found = early.or_else(|| tail().map(|at| (last * 8 + at) as u64));
+        found.or_else(|| (0..last).rev().find_map(word))
+    }
+}
+
 /// Words shared with a device. Each has one writer.
 #[derive(Clone)]
 pub(crate) struct Words(Arc<Region>);
@@ -86,5 +149,55 @@ impl Words {
         // SAFETY: the region is host memory that starts at a page and holds this word; words are only touched as
         // atomics, by us and by the device.
         unsafe { &*((self.0.address() + place * Self::SIZE) as *const AtomicU64) }
+    }
+}
+
+/// Bytes of this process's own, as a device would share them, and the span of them.
+#[cfg(test)]
+pub(crate) fn tests_memory(length: u64) -> (tests::Bytes, Span) {
+    let words: Arc<[AtomicU64]> = (0..length.div_ceil(8)).map(|_| AtomicU64::new(0)).collect();
+    let bytes = tests::Bytes(words.clone(), length);
+    let span = Span { bytes: words.as_ptr().cast(), length, _alive: Arc::new(words) };
+    (bytes, span)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Bytes that a test writes in the device's place.
+    pub(crate) struct Bytes(pub(super) Arc<[AtomicU64]>, pub(super) u64);
+
+    impl Bytes {
+        fn byte(&self, at: u64) -> &AtomicU8 {
+            assert!(at < self.1);
+            // SAFETY: inside of the words, which live as long as this, and only touched as atomics.
+            unsafe { &*self.0.as_ptr().cast::<AtomicU8>().add(at as usize) }
+        }
+
+        pub(crate) fn store(&self, at: u64, value: u8) {
+            self.byte(at).store(value, Ordering::Relaxed);
+        }
+
+        pub(crate) fn load(&self, at: u64) -> u8 {
+            self.byte(at).load(Ordering::Relaxed)
+        }
+
+        pub(crate) fn fill(&self, value: u8) {
+            (0..self.1).for_each(|at| self.store(at, value));
+        }
+    }
+
+    #[test]
+    fn every_byte_of_a_span_is_written_and_looked_at() {
+        for length in [1, 7, 8, 9, 63, 64, 65] {
+            for at in 0..length {
+                let (bytes, span) = tests_memory(length);
+                span.fill(3);
+                assert_eq!(span.other_than(3), None);
+                bytes.store(at, 4);
+                assert_eq!(span.other_than(3), Some(at), "{length} bytes");
+            }
+        }
     }
 }

@@ -106,7 +106,31 @@ pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
     Some(raw)
 }
 
-/// The GID to use: `wanted` if it is given; else the first of InfiniBand; on Ethernet the first by: not link-local,
+/// Index at which the GID of a routed InfiniBand port stands (`NCCL_IB_ROUTABLE_FLID_GID_INDEX`).
+const ROUTABLE: u8 = 1;
+
+/// Whether a GID has the form of InfiniBand's default prefixes: 10 fixed bits, 22 zeros, 16 bits for the FLID, 16 for the
+/// subnet (NCCL transport/net_ib, "GID Format").
+fn is_default_prefix(raw: &[u8; 16]) -> bool {
+    raw[..4] == [0xfe, 0x80, 0, 0]
+}
+
+/// The LID of the router to an InfiniBand port, where its GID names one.
+pub(crate) fn flid(raw: &[u8; 16]) -> Option<u16> {
+    Some(u16::from_be_bytes([raw[4], raw[5]])).filter(|flid| *flid != 0 && is_default_prefix(raw))
+}
+
+/// The subnet of an InfiniBand port: its prefix, without a FLID in it.
+pub(crate) fn subnet(raw: &[u8; 16]) -> [u8; 8] {
+    let mut prefix = [0; 8];
+    prefix.copy_from_slice(&raw[..8]);
+    if is_default_prefix(raw) {
+        (prefix[4], prefix[5]) = (0, 0);
+    }
+    prefix
+}
+
+/// The GID to use: `wanted` if it is given; else the first of InfiniBand, or the one that a router knows; on Ethernet the first by: not link-local,
 /// IPv4-mapped, RoCE v2, lowest index (NCCL's default: `NCCL_IB_ADDR_FAMILY=AF_INET`, `NCCL_IB_ROCE_VERSION_NUM=2`).
 ///
 /// # Errors
@@ -128,7 +152,7 @@ pub(crate) fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result
     let chosen = if ethernet {
         gids.iter().min_by_key(|gid| (gid.link_local(), gid.ipv4().is_none(), gid.kind != GidKind::RoceV2, gid.index))
     } else {
-        gids.first()
+        gids.iter().find(|gid| gid.index == ROUTABLE && flid(&gid.raw).is_some()).or_else(|| gids.first())
     };
     chosen.copied().map_or_else(|| refuse("the port has no GID".to_owned(), remedy::ADDRESS_AND_UP), Ok)
 }
@@ -159,6 +183,16 @@ mod tests {
         let failure = choose(&mlx5, true, Some(7)).unwrap_err();
         assert!(failure.cause.contains("3 (::ffff:10.0.0.1, RoCE v2)"), "{failure}");
         assert!(choose(&[], true, None).unwrap_err().cause.contains("no GID"));
+    }
+
+    #[test]
+    fn a_routed_infiniband_port_uses_the_gid_that_names_its_router() {
+        let own = gid(0, "fe80::b859:9f03:1", GidKind::IbOrRoceV1);
+        let routable = gid(1, "fe80:0:c001:1:b859:9f03:0:1", GidKind::IbOrRoceV1);
+        assert_eq!(choose(&[own, routable], false, None).unwrap().index, 1);
+        let alias = gid(1, "fe80:0:0:1:b859:9f03:0:2", GidKind::IbOrRoceV1);
+        assert_eq!(choose(&[own, alias], false, None).unwrap().index, 0);
+        assert_eq!(flid(&routable.raw), Some(0xc001));
     }
 
     #[test]

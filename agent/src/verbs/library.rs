@@ -68,6 +68,12 @@ functions! {
         ibv_query_port @ "IBVERBS_1.1": unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr) -> c_int,
         /// One entry of a port's GID table.
         ibv_query_gid @ "IBVERBS_1.1": unsafe extern "C" fn(*mut ibv_context, u8, c_int, *mut ibv_gid) -> c_int,
+        /// One entry of a port's table of partition keys.
+        ibv_query_pkey @ "IBVERBS_1.1": unsafe extern "C" fn(*mut ibv_context, u8, c_int, *mut u16) -> c_int,
+        /// The next asynchronous event of a context; blocks unless its descriptor does not.
+        ibv_get_async_event @ "IBVERBS_1.1": unsafe extern "C" fn(*mut ibv_context, *mut ibv_async_event) -> c_int,
+        /// Acknowledges it; what it is about cannot be destroyed before.
+        ibv_ack_async_event @ "IBVERBS_1.1": unsafe extern "C" fn(*mut ibv_async_event),
         /// A protection domain.
         ibv_alloc_pd @ "IBVERBS_1.1": unsafe extern "C" fn(*mut ibv_context) -> *mut ibv_pd,
         /// Its end.

@@ -11,6 +11,7 @@ use rdma_sys::*;
 use super::{
     device::Device,
     gid::{Gid, GidKind},
+    pkey::Pkey,
     words::{self, Doing},
 };
 use crate::fault;
@@ -30,10 +31,19 @@ pub(crate) struct Port {
     pub lid: u16,
     /// Entries of the GID table, set or not.
     pub gid_count: u32,
+    /// Entries of the table of partition keys, set or not.
+    pub pkey_count: u16,
+    /// Whether every packet must carry a global route header (`IBV_QPF_GRH_REQUIRED`): virtualised ports share a LID.
+    pub grh_required: bool,
+    /// Longest message in bytes; 0 where the port does not say.
+    pub longest_message: u64,
 }
 
 /// Value of `ibv_port_attr::link_layer` for Ethernet (`IBV_LINK_LAYER_ETHERNET`).
 const ETHERNET: u8 = 2;
+
+/// `IBV_QPF_GRH_REQUIRED` of `ibv_port_attr::flags`.
+const GRH_REQUIRED: u8 = 1;
 
 /// Bytes of an `enum ibv_mtu`.
 pub(crate) const fn mtu_bytes(mtu: ibv_mtu::Type) -> u32 {
@@ -94,6 +104,9 @@ impl Port {
             mtu: mtu_bytes(attributes.active_mtu),
             lid: attributes.lid,
             gid_count: u32::try_from(attributes.gid_tbl_len).unwrap_or(0),
+            pkey_count: attributes.pkey_tbl_len,
+            grh_required: attributes.flags & GRH_REQUIRED != 0,
+            longest_message: u64::from(attributes.max_msg_sz),
         })
     }
 
@@ -121,6 +134,43 @@ impl Port {
         };
         let cause = format!("{device}:{}: the port is {state}", self.number);
         Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy))
+    }
+
+    /// The table of partition keys, in the order of their indexes.
+    ///
+    /// # Errors
+    /// None of the entries can be read.
+    pub(crate) fn pkeys(&self, device: &Device) -> Result<Vec<Pkey>, Failure> {
+        let mut found = Vec::new();
+        let mut refused = None;
+        for index in 0..self.pkey_count {
+            let mut key = 0_u16;
+            let query = device.library.ibv_query_pkey;
+            // SAFETY: the context is open and `key` valid for writing.
+            match unsafe { query(device.context.as_ptr(), self.number, i32::from(index), &raw mut key) } {
+                0 => found.push(Pkey { index, value: u16::from_be(key) }),
+                _ => refused = std::io::Error::last_os_error().raw_os_error(),
+            }
+        }
+        match refused {
+            Some(errno) if found.is_empty() => Err(words::verb(Stage::Open, Doing::Query, device.name(), errno)),
+            _ => Ok(found),
+        }
+    }
+
+    /// `Err` if a message of `size` bytes is longer than the port takes.
+    ///
+    /// # Errors
+    /// Both figures.
+    pub(crate) fn must_take(&self, device: &str, size: u64) -> Result<(), Failure> {
+        if self.longest_message == 0 || size <= self.longest_message {
+            return Ok(());
+        }
+        let (number, most) = (self.number, self.longest_message);
+        let cause =
+            format!("{device}:{number}: a message of {size} bytes is over the {most} bytes that the port takes");
+        Err(Failure::new(Stage::Open, Kind::Unsupported, cause)
+            .remedy(remedy::FIT_LONGEST_MESSAGE.with([("most", most.to_string())])))
     }
 
     /// The set entries of the GID table, in the order of their indexes.
@@ -187,10 +237,34 @@ mod tests {
         assert_eq!(mtu_code(255), None);
     }
 
+    fn port(state: ibv_port_state::Type) -> Port {
+        Port {
+            number: 2,
+            state,
+            ethernet: true,
+            mtu: 1024,
+            lid: 0,
+            gid_count: 2,
+            pkey_count: 1,
+            grh_required: false,
+            longest_message: 1 << 30,
+        }
+    }
+
+    #[test]
+    fn a_message_over_the_ports_longest_is_refused_with_both_figures() {
+        let port = port(ibv_port_state::IBV_PORT_ACTIVE);
+        assert!(port.must_take("mlx5_0", 1 << 30).is_ok());
+        let failure = port.must_take("mlx5_0", (1 << 30) + 1).unwrap_err();
+        assert_eq!(failure.kind, Kind::Unsupported);
+        assert!(failure.cause.contains("1073741825") && failure.cause.contains("1073741824"), "{failure}");
+        let mute = Port { longest_message: 0, ..port };
+        assert!(mute.must_take("old0", 1 << 40).is_ok(), "a port that says nothing refuses nothing");
+    }
+
     #[test]
     fn a_port_that_is_down_says_what_brings_it_up() {
-        let port =
-            Port { number: 2, state: ibv_port_state::IBV_PORT_DOWN, ethernet: true, mtu: 1024, lid: 0, gid_count: 2 };
+        let port = port(ibv_port_state::IBV_PORT_DOWN);
         let failure = port.must_be_active("rxe0").unwrap_err();
         assert!(failure.cause.contains("rxe0:2"), "{failure}");
         assert!(failure.remedy.unwrap().commands()[0].command.starts_with("ip link set "));

@@ -4,6 +4,7 @@ use std::{mem, ptr, ptr::NonNull, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Stage},
+    link::WriteOrder,
     terms::Service,
 };
 use rdma_sys::*;
@@ -183,12 +184,17 @@ impl QueuePair {
         }
     }
 
-    /// Whether the device vouches that the bytes of an RDMA WRITE land in order, so that the last byte may be polled.
-    /// `None` where the library is too old to be asked (rdma-core 36).
-    pub fn writes_land_in_order(&self) -> Option<bool> {
-        let query = self.domain.device().library().ibv_query_qp_data_in_order?;
+    /// Whether the device promises that the bytes of an RDMA WRITE land in order, so that the last one is written last.
+    /// To be asked in RTS: mlx5 says no in every other state (rdma-core `mlx5_query_qp_data_in_order`).
+    pub fn writes_land_in_order(&self) -> WriteOrder {
+        let Some(query) = self.domain.device().library().ibv_query_qp_data_in_order else {
+            return WriteOrder::Unknown;
+        };
         // SAFETY: the queue pair is alive.
-        Some(unsafe { query(self.raw(), ibv_wr_opcode::IBV_WR_RDMA_WRITE, 0) } != 0)
+        match unsafe { query(self.raw(), ibv_wr_opcode::IBV_WR_RDMA_WRITE, 0) } {
+            0 => WriteOrder::NotPromised,
+            _ => WriteOrder::Promised,
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Change {
     Initialise {
         /// Port it will use.
         port: u8,
+        /// Index of the partition key in the port's table.
+        pkey_index: u16,
         /// Whether the peer may use atomics.
         atomics: bool,
         /// Queue key (datagrams).
@@ -76,9 +78,10 @@ impl Change {
         let mut a: ibv_qp_attr = unsafe { mem::zeroed() };
         let mut set = mask::IBV_QP_STATE;
         match *self {
-            Self::Initialise { port, atomics, qkey } => {
+            Self::Initialise { port, pkey_index, atomics, qkey } => {
                 a.qp_state = ibv_qp_state::IBV_QPS_INIT;
                 a.port_num = port;
+                a.pkey_index = pkey_index;
                 set |= mask::IBV_QP_PKEY_INDEX | mask::IBV_QP_PORT;
                 if service == Service::Ud {
                     a.qkey = qkey;
@@ -145,11 +148,19 @@ mod tests {
             flow_label: 0,
         };
         let steps = [
-            Change::Initialise { port: 1, atomics: true, qkey: 7 },
+            Change::Initialise { port: 1, pkey_index: 0, atomics: true, qkey: 7 },
             Change::Receive { path, mtu: ibv_mtu::IBV_MTU_1024, peer: 9, psn: 0, reads: 16 },
             Change::Send { psn: 0, reads: 16, retries: 6, timeout: 14 },
         ];
         steps.map(|step| step.attributes(service).1.cast_unsigned())
+    }
+
+    #[test]
+    fn a_queue_pair_is_initialised_in_its_partition() {
+        for service in [Service::Rc, Service::Uc, Service::Ud] {
+            let step = Change::Initialise { port: 1, pkey_index: 1, atomics: false, qkey: 7 };
+            assert_eq!(step.attributes(service).0.pkey_index, 1);
+        }
     }
 
     /// The required attributes as `ibv_modify_qp(3)` lists them, by their values in <infiniband/verbs.h>.

@@ -7,6 +7,7 @@ use railgauge_wire::{
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
+    link::WriteOrder,
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer},
@@ -190,6 +191,9 @@ pub struct LinkRecord {
     pub rate_gbps: Option<GigabitsPerSecond>,
     /// Path MTU in use, in bytes.
     pub mtu: u32,
+    /// What both devices say of the order of bytes, where the last byte of a write is polled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_order: Option<WriteOrder>,
     /// Resolved settings of the initiator.
     pub settings: BTreeMap<String, String>,
 }

@@ -201,6 +201,7 @@ pub(super) fn record(device: &str, layer: LinkLayer, transport: Carrier, rate_gb
         to_device: device.into(),
         rate_gbps: rate_gbps.map(GigabitsPerSecond),
         mtu: 4096,
+        write_order: None,
         settings: BTreeMap::from([("gid_index".into(), "3".into())]),
     }
 }

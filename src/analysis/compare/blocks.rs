@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{
     Comparison, Design, LeftOut, OneSided, Options, Side, When,
     configuration::{Configuration, different},
-    table::{Collected, Lack, Pair},
+    table::{Collected, Lack, Pair, other_method},
     tell,
 };
 use crate::analysis::{
@@ -61,8 +61,11 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             bidirectional: a.test.bidirectional,
             at_once: false,
             flow: a.case.flow.clone(),
+            write_latency: a.test.knobs.write_latency,
             cell: a.case.cell.clone(),
         };
+        // Measured in turn, and still two things: neither is the other with something changed.
+        let apart = a.test.knobs.write_latency != b.test.knobs.write_latency;
         let metrics = metrics_of(a.case.cell.metric, a.case.cell.op, false);
         for metric in metrics.into_iter().filter(|metric| METRICS.contains(metric)) {
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
@@ -75,13 +78,15 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
             });
             // A block counts if both halves of it do.
             let whole: Vec<usize> = sides[0].keys().filter(|block| sides[1].contains_key(block)).copied().collect();
-            if whole.is_empty() {
-                let reason = [a, b]
-                    .into_iter()
-                    .find_map(|result| refusal(result))
-                    .unwrap_or_else(|| "no block is whole".to_owned());
+            if whole.is_empty() || apart {
+                let reason = [a, b].into_iter().find_map(|result| refusal(result)).unwrap_or_else(|| {
+                    let methods = || other_method(b.test.knobs.write_latency);
+                    if apart { methods() } else { "no block is whole".to_owned() }
+                });
                 let has = sides.each_ref().map(|side| !side.is_empty());
                 let only = match has {
+                    // Both have values, of different kinds.
+                    [true, true] => None,
                     [true, false] => Some(When::Before),
                     [false, true] => Some(When::After),
                     _ => None,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::Timestamp;
 use railgauge_model::border::text::path_text;
 use railgauge_stats::compare::Variant;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{link::WriteLatency, terms::Metric};
 use serde::Serialize;
 
 use super::{
@@ -156,6 +156,15 @@ impl Table {
         reasons.sort_unstable_by_key(|(_, number)| *number);
         let mut left_out: BTreeMap<(When, usize), LeftOut> = BTreeMap::new();
         let (mut cells, mut one_sided) = (Vec::new(), Vec::new());
+        let mut methods: HashMap<Subject, Vec<Option<WriteLatency>>> = HashMap::new();
+        for subject in subjects.iter().filter(|subject| subject.times_writes()) {
+            methods.entry(subject.in_any_way()).or_default().push(subject.write_latency);
+        }
+        // What else the same writes were timed by.
+        let method = |subject: &Subject| {
+            let known = subject.times_writes().then(|| methods.get(&subject.in_any_way())).flatten()?;
+            known.iter().find(|method| **method != subject.write_latency).copied()
+        };
         let all = self.runs.each_ref().map(Vec::len);
         let unplanned = |planned: [usize; 2], side: usize| {
             let other = 1 - side;
@@ -193,7 +202,7 @@ impl Table {
             let why = |when: When| match sides[when as usize].refused.first() {
                 Some(&reason) => reasons[reason].0.clone(),
                 None if self.planned[number][when as usize] > 0 => "no value".to_owned(),
-                None => "no run of that side plans it".to_owned(),
+                None => method(subject).map_or_else(|| "no run of that side plans it".to_owned(), other_method),
             };
             let reason = match only {
                 Some(When::Before) => why(When::After),
@@ -290,6 +299,16 @@ impl Collected {
         let number = self.order[..place].iter().filter(|one| **one == side).count();
         (if side == Variant::A { When::Before } else { When::After }, number)
     }
+}
+
+/// Why values of writes that were timed in different ways are not compared; `method` is the other side's.
+pub(super) fn other_method(method: Option<WriteLatency>) -> String {
+    match method {
+        Some(WriteLatency::Poll) => "that side polls the last byte in memory, which is not comparable",
+        Some(WriteLatency::Immediate) => "that side writes with immediate data, which is not comparable",
+        None => "that side does not say whether it polled memory or used immediate data, which are not comparable",
+    }
+    .to_owned()
 }
 
 /// The sides of all runs in the order of time, and where the runs of each side lie in it. Runs that started at once are

@@ -4,10 +4,18 @@ use railgauge_model::{
     journal::event::Case,
     schedule::{Cell, Flow},
 };
-use railgauge_wire::terms::{Datatype, Metric, Reduction, Transport};
+use railgauge_wire::{
+    link::WriteLatency,
+    terms::{Datatype, Metric, Op, Reduction, TestMetric, Transport},
+};
 
 use super::Run;
 use crate::analysis::words::{count, size, step};
+
+/// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
+const IMMEDIATE: &str = "with immediate data";
+/// The usual way.
+const POLLED: &str = "polled";
 
 /// What is measured: the same subject in two runs is comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,6 +28,9 @@ pub struct Subject {
     pub at_once: bool,
     /// Ends or ranks.
     pub flow: Flow,
+    /// How the latency of writes was taken: times taken in different ways are not comparable. `None` for everything else,
+    /// and in runs of versions that did not say.
+    pub write_latency: Option<WriteLatency>,
     /// Operation, size and the rest of the test's matrix.
     pub cell: Cell,
 }
@@ -29,13 +40,24 @@ impl Subject {
     pub fn take(run: &mut Run) -> Vec<Self> {
         let of_test = |name: &str| {
             let test = run.plan.tests.iter().find(|test| test.name == name);
-            test.map_or((false, false), |test| (test.bidirectional, test.at_once()))
+            test.map_or((false, false, None), |test| (test.bidirectional, test.at_once(), test.knobs.write_latency))
         };
         let subject = |Case { test, flow, cell, .. }: Case| {
-            let (bidirectional, at_once) = of_test(&test);
-            Self { test, bidirectional, at_once, flow, cell }
+            let (bidirectional, at_once, write_latency) = of_test(&test);
+            Self { test, bidirectional, at_once, flow, write_latency, cell }
         };
         std::mem::take(&mut run.cases).into_iter().map(subject).collect()
+    }
+
+    /// The same, however the latency of writes was taken.
+    #[must_use]
+    pub fn in_any_way(&self) -> Self {
+        Self { write_latency: None, ..self.clone() }
+    }
+
+    /// Whether it is the latency of writes, which is taken in two ways.
+    pub fn times_writes(&self) -> bool {
+        (self.cell.op, self.cell.metric) == (Op::Write, TestMetric::Latency)
     }
 
     /// The metric that speaks for the subject in a headline.
@@ -45,7 +67,13 @@ impl Subject {
 
     /// What sets it apart beside test, link, size and metric: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`; empty for most.
     pub fn variant(&self) -> String {
-        cell_words(&self.cell)
+        let way = match self.write_latency {
+            Some(WriteLatency::Immediate) => IMMEDIATE,
+            Some(WriteLatency::Poll) => POLLED,
+            None => "",
+        };
+        let words = [cell_words(&self.cell), way.to_owned()];
+        words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// Test, metric, size and variant: `write-bw bandwidth, 64 KiB, 4 queue pairs`.

@@ -86,6 +86,7 @@ fn link() -> LinkRecord {
         to_device: "mlx5_0".into(),
         rate_gbps: Some(GigabitsPerSecond(100.0)),
         mtu: 4096,
+        write_order: None,
         settings: BTreeMap::new(),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use railgauge_model::schedule::{Cell, Flow};
 use railgauge_stats::changepoint::Night;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{link::WriteLatency, terms::Metric};
 
 use super::{assemble::Collected, parts::Part};
 use crate::analysis::history::Subject;
@@ -22,8 +22,9 @@ pub(super) struct Place {
     pub nights: Vec<Night>,
 }
 
-/// What is the same in all series of a place: first version of the plan, metric, part or link, cell.
-type Where<'a> = (usize, Metric, Option<&'a Part>, Option<&'a Flow>, &'a Cell);
+/// What is the same in all series of a place: first version of the plan, metric, part or link, cell, and how
+/// the latency of writes was taken: what was timed in another way does not go on.
+type Where<'a> = (usize, Metric, Option<&'a Part>, Option<&'a Flow>, &'a Cell, Option<WriteLatency>);
 
 /// Series of one test with the same settings: hardware of one place takes turns.
 struct Stretch<'a> {
@@ -51,7 +52,8 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
         let (test, settings) = (subject.test.as_str(), settings[one.subject]);
         let flow = one.part.is_none().then(|| groups.of((one.line, test), &subject.flow));
         let next = all.len();
-        let place = *known.entry((one.line, one.metric, one.part.as_ref(), flow, &subject.cell)).or_insert(next);
+        let key = (one.line, one.metric, one.part.as_ref(), flow, &subject.cell, subject.write_latency);
+        let place = *known.entry(key).or_insert(next);
         if place == next {
             all.push((one.line, Vec::new()));
         }

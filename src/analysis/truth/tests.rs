@@ -34,6 +34,7 @@ pub(super) fn link() -> LinkRecord {
         to_device: "mlx5_0".into(),
         rate_gbps: Some(GigabitsPerSecond(400.0)),
         mtu: 4096,
+        write_order: None,
         settings: BTreeMap::new(),
     }
 }

@@ -70,13 +70,26 @@ pub(super) async fn timed(
     let timed = step(&link.from, link, Step::Time(timing), limit(test) + wait).await;
     let waited = asked.elapsed().into();
     let served = stop(&link.to, link, test.deadline).await;
-    let (initiator, responder) = match (timed?, served?) {
+    let (initiator, responder) = match both(timed, served)? {
         (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
         (Stepped::Measured(initiator), _) => (*initiator, None),
         _ => return Err(nothing(link, "the timed pass returned no measurement")),
     };
     sane(link, &initiator)?;
     Ok(Timed { initiator, responder, waited })
+}
+
+/// What both ends came to. Where both failed, an end that only waited for the other tells less than the other does.
+fn both(
+    initiator: Result<Stepped, Failure>,
+    responder: Result<Stepped, Failure>,
+) -> Result<(Stepped, Stepped), Failure> {
+    let waited = |failure: &Failure| matches!(failure.kind, Kind::Aborted | Kind::Deadline);
+    match (initiator, responder) {
+        (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
+        (Err(initiator), Err(responder)) if waited(&initiator) && !waited(&responder) => Err(responder),
+        (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
+    }
 }
 
 /// Longest time a timed pass may take.
@@ -118,9 +131,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     initiator.and(responder).and(served)?;
     let moved = step(&link.from, link, Step::Transfer { op: cell.op, pattern }, limit).await;
     if serving {
-        let served = stop(&link.to, link, limit).await;
-        moved?;
-        served?;
+        both(moved, stop(&link.to, link, limit).await)?;
     } else {
         moved?;
     }
@@ -210,6 +221,18 @@ mod tests {
     use railgauge_wire::unit::Bytes;
 
     use super::*;
+
+    #[test]
+    fn of_two_failures_the_one_that_only_waited_is_not_told() {
+        let failure = |kind, cause: &str| Err(Failure::new(Stage::Measure, kind, cause));
+        let told = |initiator, responder| both(initiator, responder).unwrap_err().cause;
+        let down = || failure(Kind::Fabric, "the port went down");
+        assert_eq!(told(failure(Kind::Aborted, "the other end failed"), down()), "the port went down");
+        assert_eq!(told(failure(Kind::Deadline, "no progress"), down()), "the port went down");
+        assert_eq!(told(down(), failure(Kind::Fabric, "flushed")), "the port went down");
+        assert_eq!(told(down(), failure(Kind::Aborted, "the other end failed")), "the port went down");
+        assert_eq!(told(Ok(Stepped::Done), down()), "the port went down");
+    }
 
     #[test]
     fn wrong_bytes_are_told_whatever_comes_after_them() {

@@ -66,6 +66,7 @@ impl TcpRankPort {
             rate_gbps: place::rate(&place.device),
             mtu: place::mtu(&place.device),
             software: false,
+            write_order: None,
             settings,
         };
         Ok(Self { spec: spec.clone(), congestion, place, listener, opened })

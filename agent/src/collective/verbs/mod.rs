@@ -20,6 +20,7 @@ use crate::{
     system::wait::{self, READABLE},
     verbs::{
         completion::CompletionQueue,
+        events::Watch,
         message::Messages,
         poll::Poller,
         words::{self, Doing},
@@ -53,6 +54,8 @@ pub(crate) struct Verbs {
     poller: Poller,
     /// One message as it is reduced.
     gulp: Vec<u8>,
+    /// Looks for events that concern this rank.
+    watch: Watch,
 }
 
 /// The connection to one rank.
@@ -140,8 +143,17 @@ impl Verbs {
         Ok(taken)
     }
 
-    /// The failure of a completion, with the rank at the other end.
+    /// Flags, deadline and events.
+    fn look(&self, control: &Control, from: Option<usize>, to: Option<usize>) -> Result<(), Failure> {
+        self.watch.check(Stage::Measure)?;
+        control.check(Stage::Measure).map_err(|failure| self.waiting(failure, from, to))
+    }
+
+    /// The failure of a completion, with the rank at the other end; or the event behind it.
     fn failed(&self, failure: Failure) -> Failure {
+        if let Err(event) = self.watch.check(failure.stage) {
+            return Failure { cause: format!("{}; then: {}", event.cause, failure.cause), ..event };
+        }
         let lane = self.poller.failed().and_then(|tag| self.lanes.get(tag)).and_then(Option::as_ref);
         let name = lane.map_or("another rank", |lane| lane.name.as_str());
         Failure { cause: format!("the connection to {name} broke: {}", failure.cause), ..failure }
@@ -222,9 +234,9 @@ impl Wire for Verbs {
         let Some(channel) = queue.channel().filter(|_| tries >= YIELDS) else {
             std::thread::yield_now();
             let look = tries % LOOK == LOOK - 1;
-            return if look { control.check(Stage::Measure).map_err(|f| self.waiting(f, from, to)) } else { Ok(()) };
+            return if look { self.look(control, from, to) } else { Ok(()) };
         };
-        control.check(Stage::Measure).map_err(|failure| self.waiting(failure, from, to))?;
+        self.look(control, from, to)?;
         // What came between the last look and arming would wake nobody: look once more.
         queue.arm()?;
         if self.progress()? == 0 {

@@ -22,10 +22,12 @@ use crate::{
     memory::host::Buffer,
     verbs::{
         completion::CompletionQueue,
+        events::Watch,
         message::Messages,
         poll::Poller,
         queue_pair::{Capacity, QueuePair},
         region::{Access, Region},
+        scatter,
         transition::Change,
     },
 };
@@ -40,6 +42,7 @@ pub(crate) struct VerbsRankPort {
     /// By rank; this rank itself has none.
     pairs: Vec<Option<Arc<QueuePair>>>,
     opened: Opened,
+    watch: Watch,
 }
 
 impl VerbsRankPort {
@@ -64,17 +67,22 @@ impl VerbsRankPort {
                 format!("{ranks} ranks need {entries} completions, {} has {}", device.name(), limits.completions);
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::SMALLER_GROUPS));
         }
+        let making = scatter::making(false);
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let capacity = Capacity { sends: DEPTH, receives: DEPTH, inline: 0 };
+        let pkey_index = choice.pkey.map_or(0, |pkey| pkey.index);
         let pair = |other: u32| -> Result<Option<Arc<QueuePair>>, Failure> {
             if other == rank {
                 return Ok(None);
             }
             let pair = QueuePair::new(&choice.domain, &queue, &queue, Service::Rc, capacity)?;
-            pair.change(&Change::Initialise { port: choice.port.number, atomics: false, qkey: 0 })?;
+            pair.change(&Change::Initialise { port: choice.port.number, pkey_index, atomics: false, qkey: 0 })?;
             Ok(Some(Arc::new(pair)))
         };
         let pairs = (0..ranks).map(pair).collect::<Result<Vec<_>, _>>()?;
+        drop(making);
+        let watch = Watch::new(&device, choice.port.clone(), choice.gid, choice.pkey);
+        let watch = watch.of(pairs.iter().flatten().map(|pair| &**pair));
         notes.insert("buffer_bytes".into(), bytes.to_string());
         for name in ["completion", "mtu", "traffic_class", "service_level", "retry_count", "timeout"] {
             notes.extend(settings.record().remove(name).map(|value| (name.to_owned(), value)));
@@ -94,10 +102,11 @@ impl VerbsRankPort {
             gpu_path: GpuPath::None,
             rate_gbps: choice.rate_gbps,
             mtu: settings.mtu,
-            software: choice.software,
+            software: choice.driver.software,
+            write_order: None,
             settings: notes,
         };
-        Ok(Self { choice, settings, buffer, region, queue, pairs, opened })
+        Ok(Self { choice, settings, buffer, region, queue, pairs, opened, watch })
     }
 
     /// Connects the queue pair for rank `other`, and posts its receives.
@@ -158,7 +167,7 @@ impl RankPort for VerbsRankPort {
         }
         let poller = Poller::new(&self.queue);
         let gulp = vec![0; SLOT as usize];
-        let wire = Verbs { lanes, buffer: self.buffer, queue: self.queue, poller, gulp };
+        let wire = Verbs { lanes, buffer: self.buffer, queue: self.queue, poller, gulp, watch: self.watch };
         Ok((Box::new(wire), self.opened))
     }
 }

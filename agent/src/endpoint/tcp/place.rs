@@ -187,6 +187,7 @@ mod tests {
             gpu_path: None,
             qps: 1,
             threads: 1,
+            thread: 0,
             max_size: Bytes(1),
             token: String::new(),
             knobs: Knobs::default(),

@@ -10,14 +10,18 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
-use crate::facts::rdma;
-use crate::system::tree::Tree;
-use crate::verbs::{
-    cache,
-    device::Device,
-    domain::Domain,
-    gid::{self, Gid},
-    port::Port,
+use super::driver::{Driver, must_connect};
+use crate::{
+    facts::rdma,
+    system::tree::Tree,
+    verbs::{
+        cache,
+        device::Device,
+        domain::Domain,
+        gid::{self, Gid},
+        pkey::{self, Pkey},
+        port::Port,
+    },
 };
 
 /// A usable port of an open device.
@@ -31,8 +35,10 @@ pub(crate) struct Choice {
     pub gid: Option<Gid>,
     /// What lies below the transport.
     pub link_layer: LinkLayer,
-    /// Whether the device is an emulation in software.
-    pub software: bool,
+    /// The partition; `None` where ports have none (iWARP).
+    pub pkey: Option<Pkey>,
+    /// What drives the device.
+    pub driver: Driver,
     /// Link rate in Gb/s; never of a software device, which invents one.
     pub rate_gbps: Option<GigabitsPerSecond>,
 }
@@ -43,14 +49,18 @@ impl Choice {
     /// # Errors
     /// No such device or port, none active, no such GID.
     pub(crate) fn new(spec: &LinkSpec) -> Result<Self, Failure> {
+        let tree = Tree::host();
         let (name, port) = match &spec.device {
             Some(named) => parse(named, spec.port)?,
-            None => first_active(spec.port)?,
+            None => first_active(&tree, spec.port)?,
         };
-        let domain = cache::domain(&name)?;
+        let domain = cache::domain(&name, spec.thread)?;
         let device = domain.device();
+        let driver = Driver::of(&tree, &name);
+        must_connect(&name, &driver, device.speaks())?;
         let port = Port::query(device, port)?;
         port.must_be_active(&name)?;
+        port.must_take(&name, spec.max_size.0)?;
         let gids = port.gids(device)?;
         let iwarp = device.iwarp();
         let chosen = gid::choose(&gids, port.ethernet && !iwarp, spec.knobs.gid_index);
@@ -71,11 +81,9 @@ impl Choice {
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::MOUNT_SYSFS)
             })?
         };
-        // Emulations (Soft-RoCE, siw) have no device behind them; all hardware has a bus device.
-        let host = Tree::host();
-        let software = !host.has(format!("{}/{name}/device", rdma::CLASS));
-        let rate_gbps = if software { None } else { rate(&host, &name, port.number) };
-        Ok(Self { domain, port, gid: chosen, link_layer, software, rate_gbps })
+        let pkey = partition(device, &port, spec.knobs.pkey)?;
+        let rate_gbps = if driver.software { None } else { rate(&Tree::host(), &name, port.number) };
+        Ok(Self { domain, port, gid: chosen, pkey, link_layer, driver, rate_gbps })
     }
 
     /// The name as plans write it: `mlx5_0`, or `mlx5_0:2` for another port than the first.
@@ -84,6 +92,26 @@ impl Choice {
             1 => self.domain.device().name().to_owned(),
             number => format!("{}:{number}", self.domain.device().name()),
         }
+    }
+}
+
+/// The entry of the port's table of partitions. iWARP has none, and an Ethernet port whose table cannot be read has the
+/// default partition at index 0 (RoCE: InfiniBand Architecture Specification, annex A16).
+fn partition(device: &Device, port: &Port, wanted: Option<u16>) -> Result<Option<Pkey>, Failure> {
+    let name = format!("{}:{}", device.name(), port.number);
+    if device.iwarp() {
+        return match wanted {
+            None => Ok(None),
+            Some(_) => {
+                let cause = format!("{name}: iWARP has no partitions");
+                Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::USE_SET_PKEY))
+            }
+        };
+    }
+    match port.pkeys(device) {
+        Err(_) if port.ethernet && wanted.is_none() => Ok(None),
+        Ok(table) if table.is_empty() && wanted.is_none() => Ok(None),
+        table => pkey::choose(&table?, wanted, &name).map(Some),
     }
 }
 
@@ -100,17 +128,21 @@ fn parse(named: &str, port: u8) -> Result<(String, u8), Failure> {
 }
 
 /// The first device, in the order of rails, whose port `number` (any if 0) is active.
-fn first_active(number: u8) -> Result<(String, u8), Failure> {
+fn first_active(tree: &Tree, number: u8) -> Result<(String, u8), Failure> {
     let names = Device::names()?;
-    let mut seen = Vec::new();
+    let (mut seen, mut refused) = (Vec::new(), Vec::new());
     for name in &names {
-        let domain = match cache::domain(name) {
+        let domain = match cache::domain(name, 0) {
             Ok(domain) => domain,
             Err(failure) => {
                 seen.push(failure.cause);
                 continue;
             }
         };
+        if let Err(failure) = must_connect(name, &Driver::of(tree, name), domain.device().speaks()) {
+            refused.push(failure);
+            continue;
+        }
         let ports = domain.device().limits()?.ports;
         for number in (1..=ports).filter(|port| number == 0 || *port == number) {
             let port = Port::query(domain.device(), number)?;
@@ -119,6 +151,12 @@ fn first_active(number: u8) -> Result<(String, u8), Failure> {
                 Err(failure) => seen.push(failure.cause),
             }
         }
+    }
+    // Where there is nothing else, what the devices are is the reason.
+    if seen.is_empty()
+        && let Some(failure) = refused.into_iter().next()
+    {
+        return Err(failure);
     }
     let cause = if names.is_empty() {
         "this host has no RDMA device".to_owned()

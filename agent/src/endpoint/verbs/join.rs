@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 
 use super::{choice::Choice, settings::Settings};
-use crate::verbs::{address::Path, gid, port::mtu_code, queue_pair::QueuePair, transition::Change};
+use crate::verbs::{address::Path, gid, pkey, port::mtu_code, queue_pair::QueuePair, transition::Change};
 
 /// A peer that does not fit this end, and what to set.
 pub(crate) fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
@@ -50,6 +50,7 @@ pub(crate) fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Res
 /// # Errors
 /// As said, with what to set.
 pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
+    pkey::must_talk(choice.pkey.map(|pkey| pkey.value), peer.pkey)?;
     let own = choice.gid.map_or("", |gid| gid.kind.word());
     if matches!(choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
         let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);
@@ -70,21 +71,109 @@ pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), 
 /// The path of queue pair `i`.
 ///
 /// # Errors
-/// The peer has no address.
+/// The packets need a global route header and an end has no GID, or the ends are in InfiniBand subnets that nothing joins.
 pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
-    let (own, theirs) = (choice.gid, gid::from_hex(&peer.gid));
-    let other_subnet = || own.zip(theirs).is_some_and(|(own, theirs)| own.raw[..8] != theirs[..8]);
-    let routed = choice.port.ethernet || other_subnet();
-    if routed && theirs.is_none() {
-        return Err(unfit("the peer has no GID".to_owned(), remedy::IP_ADDRESS));
-    }
+    let ends = Ends {
+        ethernet: choice.port.ethernet,
+        grh_required: choice.port.grh_required || peer.grh_required,
+        own: choice.gid.map(|gid| gid.raw),
+        theirs: gid::from_hex(&peer.gid),
+        their_lid: peer.lid,
+    };
+    let (peer_gid, peer_lid) = ends.address()?;
     Ok(Path {
         port: choice.port.number,
-        gid_index: own.map_or(0, |gid| gid.index),
-        peer_gid: if routed { theirs } else { None },
-        peer_lid: peer.lid,
+        gid_index: choice.gid.map_or(0, |gid| gid.index),
+        peer_gid,
+        peer_lid,
         service_level: settings.service_level,
         traffic_class: settings.traffic_class,
         flow_label: settings.label(i),
     })
+}
+
+/// What decides how packets are addressed.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    ethernet: bool,
+    /// Whether either port takes packets with a global route header only.
+    grh_required: bool,
+    own: Option<[u8; 16]>,
+    theirs: Option<[u8; 16]>,
+    their_lid: u16,
+}
+
+impl Ends {
+    /// The peer's GID, where packets carry a global route header, and the LID they are sent to, as NCCL has them
+    /// (transport/net_ib/connect.cc): within a subnet of InfiniBand the peer's own LID, and between subnets the LID of a
+    /// router, which the peer's GID names (FLID).
+    fn address(&self) -> Result<(Option<[u8; 16]>, u16), Failure> {
+        let lacking =
+            |end: &str| unfit(format!("{end} has no GID, and packets need a global route header"), remedy::IP_ADDRESS);
+        let global = || {
+            self.own.and(self.theirs).ok_or_else(|| lacking(if self.own.is_none() { "this end" } else { "the peer" }))
+        };
+        if self.ethernet {
+            return Ok((Some(global()?), self.their_lid));
+        }
+        let crossing = self.own.zip(self.theirs).filter(|(own, theirs)| gid::subnet(own) != gid::subnet(theirs));
+        if let Some((own, theirs)) = crossing {
+            let router = gid::flid(&theirs).ok_or_else(|| {
+                let prefix = |raw: &[u8; 16]| hex::encode(&raw[..8]);
+                let cause = format!(
+                    "the ends are in different InfiniBand subnets ({} here, {} at the peer), and the peer's GID names no \
+                     router (FLID)",
+                    prefix(&own),
+                    prefix(&theirs)
+                );
+                unfit(cause, remedy::ROUTED_INFINIBAND)
+            })?;
+            return Ok((Some(theirs), router));
+        }
+        Ok((if self.grh_required { Some(global()?) } else { None }, self.their_lid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: [u8; 16] = [0xfe, 0x80, 0, 0, 0, 0, 0, 1, 0xb8, 0, 0, 0, 0, 0, 0, 1];
+    const B: [u8; 16] = [0xfe, 0x80, 0, 0, 0, 0, 0, 1, 0xb8, 0, 0, 0, 0, 0, 0, 2];
+
+    fn infiniband() -> Ends {
+        Ends { ethernet: false, grh_required: false, own: Some(A), theirs: Some(B), their_lid: 7 }
+    }
+
+    #[test]
+    fn a_port_that_wants_a_global_route_header_gets_one_within_its_subnet_too() {
+        assert_eq!(infiniband().address().unwrap(), (None, 7));
+        let required = Ends { grh_required: true, ..infiniband() };
+        assert_eq!(required.address().unwrap(), (Some(B), 7));
+        let none = Ends { theirs: None, ..required }.address().unwrap_err();
+        assert!(none.cause.contains("the peer has no GID"), "{none}");
+        let none = Ends { own: None, ..required }.address().unwrap_err();
+        assert!(none.cause.contains("this end has no GID"), "{none}");
+        assert_eq!(Ends { theirs: None, own: None, ..infiniband() }.address().unwrap(), (None, 7));
+    }
+
+    #[test]
+    fn ethernet_always_has_one() {
+        let ends = Ends { ethernet: true, their_lid: 0, ..infiniband() };
+        assert_eq!(ends.address().unwrap(), (Some(B), 0));
+    }
+
+    #[test]
+    fn between_subnets_packets_go_to_the_router_that_the_gid_names_or_nowhere() {
+        let other = [0xfe, 0x80, 0, 0, 0, 0, 0, 2, 0xb8, 0, 0, 0, 0, 0, 0, 2];
+        let failure = Ends { theirs: Some(other), ..infiniband() }.address().unwrap_err();
+        assert!(failure.cause.contains("fe80000000000001") && failure.cause.contains("fe80000000000002"), "{failure}");
+        let mut routed = other;
+        (routed[4], routed[5]) = (0xc0, 0x01);
+        assert_eq!(Ends { theirs: Some(routed), ..infiniband() }.address().unwrap(), (Some(routed), 0xc001));
+        // The FLID is no part of the prefix: hosts of one subnet have different ones.
+        let mut near = B;
+        (near[4], near[5]) = (0xc0, 0x02);
+        assert_eq!(Ends { theirs: Some(near), ..infiniband() }.address().unwrap(), (None, 7));
+    }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, hash::BuildHasher};
 
 use railgauge_wire::{
     failure::Failure,
-    link::{LinkSpec, VerbsEndpoint},
+    link::{Joining, LinkSpec, VerbsEndpoint},
 };
 
 use super::{choice::Choice, settings::Settings};
@@ -32,6 +32,13 @@ pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<St
     let mut notes = place::settle(&Tree::host(), settings.core, &numa)?;
     notes.insert("libibverbs".to_owned(), device.library().file().to_owned());
     notes.insert("port".to_owned(), choice.name());
+    notes.extend(choice.driver.name.clone().map(|driver| ("driver".to_owned(), driver)));
+    if settings.joining != Joining::RdmaCm
+        && let Some(pkey) = choice.pkey
+    {
+        notes.insert("pkey".to_owned(), pkey.hex());
+        notes.insert("pkey_index".to_owned(), pkey.index.to_string());
+    }
     notes.extend(choice.gid.map(|gid| ("gid_index".to_owned(), gid.index.to_string())));
     Ok(notes)
 }
@@ -48,7 +55,9 @@ pub(crate) fn described(choice: &Choice, settings: &Settings) -> VerbsEndpoint {
         address: 0,
         length: railgauge_wire::unit::Bytes::ZERO,
         rkey: 0,
-        ordered_rkey: None,
+        polled: false,
+        grh_required: choice.port.grh_required,
+        pkey: choice.pkey.map(|pkey| pkey.value),
         control: None,
         max_reads: settings.reads,
         qkey: 0,

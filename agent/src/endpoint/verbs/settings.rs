@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Completion, DEPTH, Footprint, Joining, Knobs, LinkSpec},
+    link::{Completion, DEPTH, Footprint, Joining, Knobs, LinkSpec, WriteLatency},
     remedy::{self, Remedy},
-    terms::LinkLayer,
+    terms::{LinkLayer, Memory},
 };
 
 use crate::verbs::device::Limits;
@@ -72,6 +72,8 @@ pub(crate) struct Settings {
     pub timeout: u8,
     /// PCIe relaxed ordering: demanded, refused, or as the device likes.
     pub relaxed_ordering: Option<bool>,
+    /// How the latency of `write` is taken, where it is.
+    pub write_latency: Option<WriteLatency>,
     /// Huge pages.
     pub huge_pages: bool,
     /// Core to run on.
@@ -146,6 +148,19 @@ impl Settings {
             (Joining::Auto, _) => Joining::Exchange,
             (wanted, _) => wanted,
         };
+        let polls = knobs.write_latency == Some(WriteLatency::Poll);
+        if polls && knobs.relaxed_ordering == Some(true) {
+            let cause = "the last byte of a write cannot be polled with relaxed ordering: it may be visible first";
+            return Err(wrong(cause.to_owned(), remedy::WRITE_IMMEDIATE));
+        }
+        if polls && spec.memory != Memory::Host {
+            let cause = "the last byte of a write cannot be polled in GPU memory: the CPU does not reach it";
+            return Err(wrong(cause.to_owned(), remedy::WRITE_IMMEDIATE));
+        }
+        if joining == Joining::RdmaCm && knobs.pkey.is_some() {
+            let cause = "rdma_cm takes the partition of the network interface, not `pkey`".to_owned();
+            return Err(wrong(cause, remedy::RC_OR_EXCHANGE));
+        }
         Ok(Self {
             depth,
             named_depth: knobs.depth.is_some(),
@@ -161,7 +176,9 @@ impl Settings {
             flow_label: knobs.flow_label.unwrap_or(0),
             retries: small(knobs.retry_count.or(Some(RETRIES)), 7, "retry_count")?,
             timeout: small(knobs.timeout.or(Some(TIMEOUT)), 31, "timeout")?,
-            relaxed_ordering: knobs.relaxed_ordering,
+            // What is polled must become visible in order.
+            relaxed_ordering: if polls { Some(false) } else { knobs.relaxed_ordering },
+            write_latency: knobs.write_latency,
             huge_pages: knobs.huge_pages.unwrap_or(false),
             core: knobs.core,
             completion: knobs.completion.unwrap_or_default(),
@@ -185,7 +202,6 @@ impl Settings {
 
     /// By their names in plans.
     pub(crate) fn record(&self) -> BTreeMap<String, String> {
-        let relaxed = self.relaxed_ordering.unwrap_or(false);
         let completion = match self.completion {
             Completion::Poll => "poll",
             Completion::Events => "events",
@@ -200,7 +216,7 @@ impl Settings {
         };
         let pace = self.pace(1);
         let bound = if self.named_depth { "" } else { " (at most 8 MiB in flight)" };
-        let entries: [(&str, String); 16] = [
+        let entries: [(&str, String); 15] = [
             ("depth", format!("{}{bound}", pace.depth)),
             ("post_list", pace.list.to_string()),
             ("signal_every", pace.signal_every.to_string()),
@@ -213,7 +229,6 @@ impl Settings {
             ("flow_label", self.flow_label.to_string()),
             ("retry_count", self.retries.to_string()),
             ("timeout", self.timeout.to_string()),
-            ("relaxed_ordering", relaxed.to_string()),
             ("completion", completion.to_owned()),
             ("footprint", footprint.to_owned()),
             ("joining", joining.to_owned()),
@@ -254,6 +269,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn settings(knobs: Knobs) -> Settings {
+        resolved(knobs, Memory::Host).unwrap()
+    }
+
+    fn resolved(knobs: Knobs, memory: Memory) -> Result<Settings, Failure> {
         let spec = LinkSpec {
             role: railgauge_wire::link::Role::Initiator,
             transport: railgauge_wire::terms::Transport::Verbs,
@@ -261,17 +280,18 @@ mod tests {
             device: None,
             port: 1,
             address: None,
-            memory: railgauge_wire::terms::Memory::Host,
+            memory,
             gpu: None,
             gpu_path: None,
             qps: 1,
             threads: 1,
+            thread: 0,
             max_size: railgauge_wire::unit::Bytes::from_mib(1),
             token: String::new(),
             knobs,
         };
         let device = Limits { work_requests: 8192, completions: 32767, reads: 16, ports: 1, atomics: true };
-        Settings::new(&spec, &device, 4096, LinkLayer::RoceV2).unwrap()
+        Settings::new(&spec, &device, 4096, LinkLayer::RoceV2)
     }
 
     proptest! {
@@ -289,6 +309,17 @@ mod tests {
             prop_assert!(list >= 1 && signal_every >= 1 && list <= depth && signal_every <= depth && depth <= most);
             prop_assert!(signal_every.is_multiple_of(list) || list.is_multiple_of(signal_every));
         }
+    }
+
+    #[test]
+    fn polled_memory_is_host_memory_in_order() {
+        let knobs = |write_latency, relaxed_ordering| Knobs { write_latency, relaxed_ordering, ..Knobs::default() };
+        let poll = Some(WriteLatency::Poll);
+        assert_eq!(settings(knobs(poll, None)).relaxed_ordering, Some(false), "nobody asked, and it must not be");
+        assert_eq!(settings(knobs(Some(WriteLatency::Immediate), None)).relaxed_ordering, None);
+        assert_eq!(settings(knobs(None, None)).relaxed_ordering, None);
+        assert!(resolved(knobs(poll, Some(true)), Memory::Host).unwrap_err().cause.contains("relaxed"));
+        assert!(resolved(knobs(poll, None), Memory::Cuda).unwrap_err().cause.contains("GPU"));
     }
 
     #[test]

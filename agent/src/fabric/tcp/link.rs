@@ -97,6 +97,7 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         rate_gbps: place::rate(&place.device),
         mtu: place::mtu(&place.device),
         software: false,
+        write_order: None,
         settings: settings(spec, spin).into_iter().chain(settled).chain(of_gpu).collect(),
     };
     let spec = spec.clone();

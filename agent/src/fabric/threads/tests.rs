@@ -19,6 +19,7 @@ fn spec(qps: u32, threads: u32) -> LinkSpec {
         gpu_path: None,
         qps,
         threads,
+        thread: 0,
         max_size: Bytes::from_kib(64),
         token: String::new(),
         knobs: Knobs { flow_label: Some(100), core: Some(4), ..Knobs::default() },

@@ -16,14 +16,18 @@ use super::end::VerbsEnd;
 use crate::{
     bench::control::Control,
     endpoint::verbs::choice::Choice,
-    facts,
-    system::{interfaces, tree::Tree},
+    facts::rdma,
+    system::{
+        interfaces::{self, Address},
+        tree::Tree,
+    },
     verbs::{
         cm::{Events, Identifier, Terms},
         completion::CompletionQueue,
         domain::Domain,
         gid::Gid,
         queue_pair::{Capacity, QueuePair},
+        scatter,
     },
 };
 
@@ -50,7 +54,8 @@ impl Manager {
     /// librdmacm is missing, or the device's interface has no address.
     pub(crate) fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
         let device = choice.domain.device().name();
-        let ip = address(device, choice.port.number, choice.gid).ok_or_else(|| {
+        let all = interfaces::addresses().unwrap_or_default();
+        let ip = address(&Tree::host(), device, choice.port.number, choice.gid, &all).ok_or_else(|| {
             let cause = format!(
                 "{}: the network interface behind it has no address, and rdma_cm connects by address",
                 choice.name()
@@ -92,13 +97,12 @@ impl Manager {
 }
 
 /// An address of the interface behind a port: that of the GID, else the interface's first.
-fn address(device: &str, port: u8, gid: Option<Gid>) -> Option<IpAddr> {
+fn address(tree: &Tree, device: &str, port: u8, gid: Option<Gid>, all: &[Address]) -> Option<IpAddr> {
     let of_gid = gid.and_then(|gid| gid.ipv4()).map(IpAddr::from);
     of_gid.or_else(|| {
-        let file = format!("{}/{device}/ports/{port}/gid_attrs/ndevs/0", facts::rdma::CLASS);
-        let interface = Tree::host().text(file)?;
-        let all = interfaces::addresses().ok()?;
-        let mine = all.into_iter().filter(|found| found.up && found.interface == interface).map(|found| found.ip);
+        // iWARP has no `gid_attrs/ndevs` on older kernels: the interface is that of the device below.
+        let interface = rdma::below(tree, device, port).netdev?;
+        let mine = all.iter().filter(|found| found.up && found.interface == interface).map(|found| found.ip);
         let usable = |ip: &IpAddr| match ip {
             IpAddr::V4(_) => true,
             // Link-local addresses need a scope that rdma_cm cannot be told.
@@ -160,7 +164,9 @@ impl VerbsEnd {
                 let own = SocketAddr::new(manager.address.ip(), 0);
                 identifier.resolve(own, SocketAddr::new(ip, port), limit)?;
                 let (queue, capacity) = self.measures(i);
+                let making = scatter::making(self.resources.direct);
                 let pair = QueuePair::connected(&self.resources.choice.domain, queue, capacity, identifier)?;
+                drop(making);
                 let request = manager.request(i);
                 if let Some(connection) = pair.connection() {
                     connection.connect(&self.terms(&request, peer), limit)?;
@@ -189,12 +195,40 @@ impl VerbsEnd {
                 continue;
             }
             let (queue, capacity) = self.measures(i);
+            let making = scatter::making(self.resources.direct);
             let pair = QueuePair::connected(&self.resources.choice.domain, queue, capacity, identifier)?;
+            drop(making);
             if let Some(connection) = pair.connection() {
                 connection.accept(&self.terms(&[], peer))?;
             }
             granted.push(pair);
         }
         Ok(granted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn the_address_of_an_iwarp_port_is_found_without_gid_attributes() {
+        let root = tempfile::tempdir().unwrap();
+        let (device, hardware) =
+            (root.path().join(rdma::CLASS).join("iwp0"), root.path().join("sys/devices/0000:03:00.0"));
+        fs::create_dir_all(device.join("ports/1")).unwrap();
+        fs::create_dir_all(hardware.join("net/eth3")).unwrap();
+        symlink(&hardware, device.join("device")).unwrap();
+        let address = |interface: &str, ip: &str| Address {
+            interface: interface.to_owned(),
+            ip: ip.parse().unwrap(),
+            prefix: None,
+            up: true,
+        };
+        let all = [address("eth0", "10.0.0.1"), address("eth3", "fe80::1"), address("eth3", "10.3.0.1")];
+        let found = super::address(&Tree::new(root.path()), "iwp0", 1, None, &all);
+        assert_eq!(found, Some("10.3.0.1".parse().unwrap()));
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Role, VerbsEndpoint},
+    link::{Role, VerbsEndpoint, WriteOrder},
     remedy::{self, Entry},
     terms::{GpuPath, Op, Service},
 };
@@ -25,6 +25,7 @@ use crate::{
     verbs::{
         address::Address,
         completion::CompletionQueue,
+        events::Watch,
         poll::Poller,
         queue_pair::{Capacity, QueuePair},
         receive::{Landing, Receives},
@@ -61,8 +62,6 @@ pub(crate) struct Resources {
     pub layout: Layout,
     /// The buffer, with whatever ordering the plan asked for.
     pub region: Arc<Region>,
-    /// The same buffer without relaxed ordering; `region` itself where that has none.
-    pub ordered: Arc<Region>,
     /// How GPU memory is reached.
     pub gpu_path: GpuPath,
     /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
@@ -73,8 +72,10 @@ pub(crate) struct Resources {
     pub poller: Poller,
     /// How large the measured queue pairs are.
     pub capacity: Capacity,
-    /// Whether the last byte of what the peer writes here lands last, so that it may be polled.
-    pub in_order: bool,
+    /// Whether what the peer writes here may be polled: host memory, registered without relaxed ordering.
+    pub polled: bool,
+    /// Whether the memory is a GPU's that the device reaches itself.
+    pub direct: bool,
 }
 
 /// What joins an end with its peer.
@@ -91,6 +92,18 @@ pub(crate) struct Connection {
     pub mailbox: Mailbox,
     /// The other end, once joined.
     pub peer: Option<Peer>,
+    /// Looks for events that concern this end.
+    pub watch: Arc<Watch>,
+    /// What the device says of the order of bytes, where the last byte of a write is polled; known once joined.
+    pub write_order: Option<WriteOrder>,
+}
+
+impl Resources {
+    /// What to look for on the port that is used.
+    pub(crate) fn watch(&self) -> Watch {
+        let Choice { domain, port, gid, pkey, .. } = &self.choice;
+        Watch::new(domain.device(), port.clone(), *gid, *pkey)
+    }
 }
 
 /// What steps leave for those after them.
@@ -288,6 +301,7 @@ impl VerbsEnd {
     /// Waits on this end's completion queue.
     pub(crate) fn waiter(&self, control: &Control, stage: Stage) -> Waiter {
         Waiter::new(&self.resources.queue, control, stage)
+            .watching(&self.connection.watch, self.connection.mailbox.reader())
     }
 
     /// Sees to it that receives are posted on every queue pair, and tells the peer how many.

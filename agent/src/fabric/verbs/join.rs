@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use railgauge_wire::{
     failure::Failure,
-    link::{ControlEndpoint, Endpoint, Joining, VerbsEndpoint},
+    link::{ControlEndpoint, Endpoint, Joining, VerbsEndpoint, WriteLatency, WriteOrder},
     remedy,
     terms::Service,
 };
@@ -25,6 +25,21 @@ impl VerbsEnd {
     /// # Errors
     /// The peer does not fit, or its address cannot be resolved.
     pub(crate) fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+        self.connect(peer, control)?;
+        let pairs = self.connection.pairs.iter();
+        if self.resources.settings.write_latency == Some(WriteLatency::Poll) {
+            // In RTS, the only state in which mlx5 answers.
+            self.connection.write_order =
+                pairs.clone().map(|pair| pair.writes_land_in_order()).reduce(WriteOrder::both);
+        }
+        if self.connection.manager.is_some() {
+            let all = pairs.chain(self.connection.mailbox.queue_pair()).map(|pair| &**pair);
+            self.connection.watch = Arc::new(self.resources.watch().of(all));
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
         let Endpoint::Verbs(peer) = peer else {
             return Err(unfit(
                 "this end is verbs on one thread, the other is not".to_owned(),

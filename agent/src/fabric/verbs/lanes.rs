@@ -22,10 +22,11 @@ impl VerbsEnd {
         messages.iter().enumerate().map(lane).collect()
     }
 
-    /// The port of queue pair `i`, where the kernel's rule tells it: connected queue pairs of RoCE v2 that were joined
-    /// without rdma_cm, which has a rule of its own.
+    /// The port of queue pair `i`, where the kernel's rule tells it: connected queue pairs of RoCE v2, of a driver that
+    /// follows it, and joined without rdma_cm, which has a rule of its own.
     fn source_port(&self, i: usize) -> Option<SourcePort> {
         let ruled = self.resources.choice.link_layer == LinkLayer::RoceV2
+            && self.resources.choice.driver.follows_kernel_port_rule()
             && self.resources.service != Service::Ud
             && self.resources.settings.joining != Joining::RdmaCm;
         let (own, peer) =
@@ -34,8 +35,8 @@ impl VerbsEnd {
     }
 }
 
-/// `rdma_get_udp_sport` of the Linux kernel (`include/rdma/ib_verbs.h`, since 5.17), which mlx5, irdma, hns, mana and
-/// Soft-RoCE follow: from the flow label, or without one from both queue pair numbers. Both ends come to the same, so it
+/// `rdma_get_udp_sport` of the Linux kernel (`include/rdma/ib_verbs.h`), where the driver follows it
+/// ([`Driver::follows_kernel_port_rule`](crate::endpoint::verbs::driver::Driver::follows_kernel_port_rule)): from the flow label, or without one from both queue pair numbers. Both ends come to the same, so it
 /// holds whichever of them sends.
 fn predicted(label: u32, own: u32, peer: u32) -> u16 {
     let label = if label == 0 {

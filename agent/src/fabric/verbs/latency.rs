@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::Completion,
+    link::{Completion, WriteLatency},
     measure::Measurement,
     remedy::{self, Entry},
     step::{Timing, Window},
@@ -12,7 +12,8 @@ use railgauge_wire::{
 
 use super::{
     bandwidth::QUIET,
-    end::{Batches, VerbsEnd},
+    end::{Batches, Resources, VerbsEnd},
+    order::OrderCheck,
     phase::Phase,
     pingpong::{ByCompletion, ByMemory, ByReceive, PingPongSide, serve_first},
     stage::Stage as Copies,
@@ -22,8 +23,8 @@ use crate::{
     bench::{Recorder, clock, control::Control, cpu},
     endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
-        flag::Flag,
-        send::{Sends, Template, Walk},
+        flag::{Flag, Span},
+        send::{Sends, Walk},
     },
 };
 
@@ -43,8 +44,12 @@ impl VerbsEnd {
         let measured = match op {
             Op::Write => {
                 let (outgoing, incoming) = self.flags(timing.size.0)?;
-                let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+                let check = self.order_check(timing.size.0)?;
+                let rule = Window::Iterations(check.messages());
+                let side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+                let mut side = side.checking(check);
                 self.progress.announcer.announce(Phase::PingPong, &mut self.connection.mailbox, control)?;
+                serve_first(&mut side, &mut waiter, (rule, timing.size), &mut Recorder::new())?;
                 play(&mut side, &mut waiter, timing, control, 2)
             }
             _ if op.takes_receives() => {
@@ -87,11 +92,10 @@ impl VerbsEnd {
         }
     }
 
-    /// How latency of `op` is measured on this link: RDMA WRITE needs memory whose last byte lands last at both ends,
-    /// or else tells of its arrival by immediate data.
+    /// How latency of `op` is measured on this link: RDMA WRITE polls memory, or tells of its arrival by immediate data.
     ///
     /// # Errors
-    /// Event mode has nothing to wait for, or the link has several queue pairs.
+    /// The memory cannot be polled, event mode has nothing to wait for, or the link has several queue pairs.
     pub(crate) fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));
@@ -105,12 +109,22 @@ impl VerbsEnd {
         if op != Op::Write {
             return Ok(op);
         }
+        if self.resources.settings.write_latency == Some(WriteLatency::Immediate) {
+            return Ok(Op::WriteImm);
+        }
         if self.resources.settings.completion == Completion::Events {
             let cause = "an RDMA WRITE completes nothing at its target: in event mode there is nothing to wait for";
             return refuse(cause.to_owned(), remedy::WRITE_IMM_OR_POLL);
         }
-        let ordered = self.resources.in_order && self.peer()?.endpoint.ordered_rkey.is_some();
-        Ok(if ordered { Op::Write } else { Op::WriteImm })
+        for (polled, whose) in [(self.resources.polled, "this end"), (self.peer()?.endpoint.polled, "the peer")] {
+            if !polled {
+                let cause = format!(
+                    "the memory of {whose} cannot be polled: it is a GPU's, or is registered with relaxed ordering"
+                );
+                return refuse(cause, remedy::WRITE_IMMEDIATE);
+            }
+        }
+        Ok(Op::Write)
     }
 
     /// The ring of a latency loop.
@@ -121,9 +135,7 @@ impl VerbsEnd {
         // A read's or an atomic's own completion is the answer; everything else is told of by the peer's message.
         let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
         let batches = Batches { list: 1, signal_every, inline: self.resources.settings.inline_latency };
-        let template = self.template(0, op, size, Walk::default(), batches)?;
-        let ordered = self.peer()?.endpoint.ordered_rkey.filter(|_| op == Op::Write);
-        self.ring(0, Template { remote_key: ordered.unwrap_or(template.remote_key), ..template })
+        self.ring(0, self.template(0, op, size, Walk::default(), batches)?)
     }
 
     /// Last byte of the outgoing and of the incoming message.
@@ -136,6 +148,18 @@ impl VerbsEnd {
         let incoming = Flag::new(&self.resources.region, self.resources.layout.incoming(0) + last);
         outgoing.zip(incoming).ok_or_else(|| {
             Failure::new(Stage::Measure, Kind::Internal, "the last byte of a message in GPU memory cannot be polled")
+        })
+    }
+
+    /// What checks that the last byte of the first messages of `size` bytes lands last.
+    ///
+    /// # Errors
+    /// They are not in host memory.
+    pub(crate) fn order_check(&self, size: u64) -> Result<OrderCheck, Failure> {
+        let Resources { region, layout, .. } = &self.resources;
+        let spans = Span::new(region, layout.outgoing(0), size).zip(Span::new(region, layout.incoming(0), size));
+        spans.map(|(outgoing, incoming)| OrderCheck::new(outgoing, incoming)).ok_or_else(|| {
+            Failure::new(Stage::Measure, Kind::Internal, "the bytes of a message in GPU memory cannot be looked at")
         })
     }
 

@@ -38,6 +38,8 @@ pub(crate) enum Slot {
     Phase,
     /// The responder has read so much of [`Slot::Phase`].
     Seen,
+    /// Steps of the writer that ended with an error of the fabric: nothing more will come from it.
+    Failed,
     /// Receives the writer has posted on queue pair `i` since the link was joined.
     Posted(usize),
     /// Receives the writer has consumed on queue pair `i` since the link was joined.
@@ -49,13 +51,14 @@ impl Slot {
         match self {
             Self::Phase => 0,
             Self::Seen => 1,
-            Self::Posted(i) => 2 + 2 * i as u64,
-            Self::Consumed(i) => 3 + 2 * i as u64,
+            Self::Failed => 2,
+            Self::Posted(i) => 3 + 2 * i as u64,
+            Self::Consumed(i) => 4 + 2 * i as u64,
         }
     }
 
     const fn count(qps: u32) -> u64 {
-        2 + 2 * qps as u64
+        3 + 2 * qps as u64
     }
 }
 
@@ -70,6 +73,8 @@ pub(crate) struct Mailbox {
     letters: Vec<Sends>,
     /// Letters in flight.
     flying: u32,
+    /// Steps that failed here.
+    failures: u64,
     qps: u32,
 }
 
@@ -86,7 +91,7 @@ impl Mailbox {
             .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, "the mailbox is not in host memory"))?;
         let queue = CompletionQueue::new(domain.device(), 2 * DEPTH, false)?;
         let poller = Poller::new(&queue);
-        Ok(Self { region, words, queue, queue_pair: None, poller, letters: Vec::new(), flying: 0, qps })
+        Ok(Self { region, words, queue, queue_pair: None, poller, letters: Vec::new(), flying: 0, failures: 0, qps })
     }
 
     /// Where the control queue pair completes.
@@ -136,6 +141,13 @@ impl Mailbox {
         self.words.load(slot.place())
     }
 
+    /// Tells the peer that a step has failed here, as far as it can still be told anything.
+    pub(crate) fn tell_failure(&mut self) {
+        self.failures += 1;
+        // The failure that led here is the one to be told: another one tells nothing new.
+        let _ = self.write(Slot::Failed, self.failures);
+    }
+
     /// Reads while somebody else writes letters.
     pub(crate) fn reader(&self) -> Reader {
         Reader(self.words.clone())
@@ -179,6 +191,17 @@ impl Mailbox {
 pub(crate) struct Reader(Words);
 
 impl Reader {
+    /// `Err` once a step of the peer's has failed: what is waited for will not come, and the peer's own failure says why.
+    ///
+    /// # Errors
+    /// [`Kind::Aborted`].
+    pub(crate) fn check(&self, stage: Stage) -> Result<(), Failure> {
+        match self.read(Slot::Failed) {
+            0 => Ok(()),
+            _ => Err(Failure::new(stage, Kind::Aborted, "the other end of the link failed")),
+        }
+    }
+
     /// As [`Mailbox::read`].
     #[inline]
     pub(crate) fn read(&self, slot: Slot) -> u64 {

@@ -11,14 +11,14 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::LinkSpec,
     remedy,
-    terms::{GpuPath, Memory},
+    terms::{Distance, GpuPath, Memory},
 };
 
 use crate::{
-    endpoint::verbs::settings::Settings,
-    facts::{self},
+    endpoint::verbs::{driver::Driver, settings::Settings},
+    facts,
     gpu::{
-        self, Device,
+        self, Device, Mapping,
         reach::{Bounced, Direct},
     },
     memory::{backing::Backing, host},
@@ -26,6 +26,7 @@ use crate::{
     verbs::{
         domain::Domain,
         region::{Access, Region},
+        scatter,
     },
 };
 
@@ -38,10 +39,10 @@ const PEER_MEMORY: [&str; 3] = [
 
 /// The registered bytes of a link.
 pub(crate) struct Bytes {
-    /// Registered as the plan wants it.
+    /// Registered, once.
     pub region: Arc<Region>,
-    /// The same bytes without relaxed ordering; `region` itself where that has none.
-    pub ordered: Arc<Region>,
+    /// Whether it was registered without relaxed ordering.
+    pub ordered: bool,
     /// How GPU memory is reached.
     pub path: GpuPath,
     /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
@@ -56,29 +57,42 @@ pub(crate) struct Bytes {
 /// The memory is not to be had, or the device does not reach it as the plan demands.
 pub(crate) fn take(
     spec: &LinkSpec,
-    domain: &Arc<Domain>,
+    (domain, driver): (&Arc<Domain>, &Driver),
     settings: &Settings,
     atomics: bool,
     length: u64,
 ) -> Result<Bytes, Failure> {
-    let register = |backing: Arc<dyn Backing>| regions(domain, &backing, settings, atomics);
+    let register = |backing: Arc<dyn Backing>| {
+        let once = |relaxed_ordering| {
+            Region::register(domain, backing.clone(), Access { atomics, relaxed_ordering }).map(Arc::new)
+        };
+        registered(settings.relaxed_ordering, once)
+    };
     if spec.memory == Memory::Host {
-        let (region, ordered) = register(Arc::new(host::Buffer::new(length, settings.huge_pages)?))?;
-        return Ok(Bytes { region, ordered, path: GpuPath::None, scatters: false, notes: BTreeMap::new() });
+        let (region, ordering) = register(Arc::new(host::Buffer::new(length, settings.huge_pages)?))?;
+        let (ordered, notes) = (!ordering.relaxed, ordering.notes(driver));
+        return Ok(Bytes { region, ordered, path: GpuPath::None, scatters: false, notes });
     }
     let host = Tree::host();
     let device = Device::open(spec.gpu.unwrap_or(0))?;
     let mut notes = device.record();
     let nic = facts::rdma::address(&host, domain.device().name());
-    if let Some(distance) = nic.and_then(|nic| gpu::distance::between(&host, device.pci(), &nic)) {
+    let distance = nic.and_then(|nic| gpu::distance::between(&host, device.pci(), &nic));
+    if let Some(distance) = distance {
         notes.insert("gpu_distance".into(), distance.to_string());
     }
-    let by_dma_buf = || {
+    // Below a switch that both share, packets take PCIe also where the GPU has another way to the CPU (NVLink-C2C). NCCL
+    // asks for that mapping there (transport/net_ib, `ncclTopoGdrModePci`).
+    let below_one_switch = matches!(distance, Some(Distance::Pix | Distance::Pxb));
+    let mut mapping = Mapping::default();
+    let mut by_dma_buf = || {
         Region::takes_dma_buf(domain)?;
-        register(Arc::new(Direct::new(&device, length)?.exported()?))
+        let (memory, exported) = Direct::new(&device, length)?.exported(below_one_switch)?;
+        mapping = exported;
+        register(Arc::new(memory))
     };
     let by_peer_memory = || peer_memory(&host).and_then(|_| register(Arc::new(Direct::new(&device, length)?)));
-    let ((region, ordered), path) = match spec.gpu_path {
+    let ((region, ordering), path) = match spec.gpu_path {
         Some(GpuPath::GdrDmabuf) => (by_dma_buf()?, GpuPath::GdrDmabuf),
         Some(GpuPath::GdrPeermem) => (by_peer_memory()?, GpuPath::GdrPeermem),
         Some(GpuPath::Staged) => {
@@ -98,15 +112,49 @@ pub(crate) fn take(
     if path == GpuPath::GdrPeermem {
         notes.insert("peer_memory".into(), peer_memory(&host)?);
     }
-    let scatters = path != GpuPath::Staged && scatters(&host, domain.device().name());
+    if path == GpuPath::GdrDmabuf {
+        notes.insert("dma_buf_mapping".into(), mapping.word().into());
+    }
+    let ordered = !ordering.relaxed;
+    notes.append(&mut ordering.notes(driver));
+    let scatters = path != GpuPath::Staged && driver.is("mlx5_core") && !scatter::can_be_off();
     Ok(Bytes { region, ordered, path, scatters, notes })
 }
 
-/// mlx5 puts small messages into the completion and copies them from there, unless it is told not to.
-fn scatters(host: &Tree, nic: &str) -> bool {
-    let driver = host.target(format!("{}/{nic}/device/driver", facts::rdma::CLASS));
-    driver.is_some_and(|driver| driver.ends_with("mlx5_core"))
-        && std::env::var_os("MLX5_SCATTER_TO_CQE").is_none_or(|value| value != "0")
+/// Whether the registration has relaxed ordering, and why not where it was wished for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ordering {
+    relaxed: bool,
+    refused: Option<String>,
+}
+
+impl Ordering {
+    /// What the record says: whether it was asked for, what may come of that, and why it was refused.
+    fn notes(self, driver: &Driver) -> BTreeMap<String, String> {
+        let mut notes = BTreeMap::from([("relaxed_ordering".to_owned(), self.relaxed.to_string())]);
+        if self.relaxed {
+            notes.insert("relaxed_ordering_effect".to_owned(), driver.relaxed_ordering());
+        }
+        notes.extend(self.refused.map(|cause| ("relaxed_ordering_refused".to_owned(), cause)));
+        notes
+    }
+}
+
+/// A buffer registered by `register`, once: with relaxed ordering if that is `wanted`, or, if nothing is said, where it is
+/// not refused (as NCCL does).
+fn registered<R>(
+    wanted: Option<bool>,
+    register: impl Fn(bool) -> Result<R, Failure>,
+) -> Result<(R, Ordering), Failure> {
+    let relaxed = Ordering { relaxed: true, refused: None };
+    match wanted {
+        Some(false) => Ok((register(false)?, Ordering { relaxed: false, refused: None })),
+        Some(true) => Ok((register(true)?, relaxed)),
+        None => match register(true) {
+            Ok(region) => Ok((region, relaxed)),
+            Err(failure) => Ok((register(false)?, Ordering { relaxed: false, refused: Some(failure.cause) })),
+        },
+    }
 }
 
 /// Name and version of the module by which devices reach GPU memory.
@@ -126,31 +174,47 @@ fn neither(nic: &str, dma_buf: &Failure, peer: &Failure) -> Failure {
     Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::REACH_GPU_MEMORY)
 }
 
-/// The bytes registered as the plan wants it, and without relaxed ordering.
-fn regions(
-    domain: &Arc<Domain>,
-    backing: &Arc<dyn Backing>,
-    settings: &Settings,
-    atomics: bool,
-) -> Result<(Arc<Region>, Arc<Region>), Failure> {
-    let register = |relaxed_ordering| {
-        Region::register(domain, backing.clone(), Access { atomics, relaxed_ordering }).map(Arc::new)
-    };
-    let ordered = register(false)?;
-    let relaxed = match settings.relaxed_ordering {
-        Some(false) => None,
-        Some(true) => Some(register(true)?),
-        // As NCCL does: where it is not refused.
-        None => register(true).ok(),
-    };
-    Ok((relaxed.unwrap_or_else(|| ordered.clone()), ordered))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use std::cell::RefCell;
+
     use super::*;
+
+    /// Registers with the given wish on a device that refuses relaxed ordering or takes it, and what was asked of it.
+    fn asked(wanted: Option<bool>, takes: bool) -> (Result<Ordering, Failure>, Vec<bool>) {
+        let asked = RefCell::new(Vec::<bool>::new());
+        let register = |relaxed: bool| {
+            asked.borrow_mut().push(relaxed);
+            if takes || !relaxed {
+                Ok(())
+            } else {
+                Err(Failure::new(Stage::Open, Kind::Configuration, "x0: registering memory failed"))
+            }
+        };
+        let ordering = registered(wanted, register).map(|((), ordering)| ordering);
+        (ordering, asked.into_inner())
+    }
+
+    #[test]
+    fn a_buffer_is_registered_once() {
+        assert_eq!(asked(None, true).1, [true]);
+        assert_eq!(asked(Some(true), true).1, [true]);
+        assert_eq!(asked(Some(false), true).1, [false]);
+    }
+
+    #[test]
+    fn relaxed_ordering_that_is_refused_is_told_and_never_silent() {
+        let (ordering, asked_of_it) = asked(None, false);
+        assert_eq!(asked_of_it, [true, false]);
+        let notes = ordering.unwrap().notes(&Driver::default());
+        assert_eq!(notes["relaxed_ordering"], "false");
+        assert!(notes["relaxed_ordering_refused"].contains("registering memory failed"), "{notes:?}");
+        assert!(asked(Some(true), false).0.is_err(), "what a plan demands is not left out");
+        let notes = asked(None, true).0.unwrap().notes(&Driver { software: true, ..Driver::default() });
+        assert!(notes["relaxed_ordering_effect"].starts_with("none"), "asked for is not possible: {notes:?}");
+    }
 
     #[test]
     fn peer_memory_is_what_the_kernel_has_loaded() {

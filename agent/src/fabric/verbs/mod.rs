@@ -6,6 +6,7 @@
 //! | [`end`], [`open`], [`join`], [`cm`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
 //! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
+//! | [`order`] | whether the last byte of what is polled lands last |
 //! | [`stage`] | copies around messages that go through host memory |
 //! | [`lanes`] | each queue pair's part, and its place among equal paths |
 //! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
@@ -22,6 +23,7 @@ pub(crate) mod layout;
 pub(crate) mod mailbox;
 pub(crate) mod memory;
 pub(crate) mod open;
+pub(crate) mod order;
 pub(crate) mod phase;
 pub(crate) mod pingpong;
 pub(crate) mod serve;
@@ -31,7 +33,7 @@ pub(crate) mod verify;
 pub(crate) mod waiter;
 
 use railgauge_wire::{
-    failure::Failure,
+    failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkSpec, Opened},
     step::{Step, Stepped},
     terms::TestMetric,
@@ -59,6 +61,28 @@ impl Link for VerbsEnd {
     }
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
+        let watch = self.connection.watch.clone();
+        // What went wrong while nobody measured, and what is behind an error that came of it.
+        watch.check(Stage::Measure)?;
+        self.do_step(step, control).map_err(|failure| {
+            let failure = match watch.check(failure.stage) {
+                // The loop itself has found it.
+                Err(event) if event == failure => event,
+                Err(event) => Failure { cause: format!("{}; then: {}", event.cause, failure.cause), ..event },
+                // The link can go on with other steps.
+                Ok(()) if matches!(failure.kind, Kind::Unsupported | Kind::Configuration | Kind::Aborted) => {
+                    return failure;
+                }
+                Ok(()) => failure,
+            };
+            self.connection.mailbox.tell_failure();
+            failure
+        })
+    }
+}
+
+impl VerbsEnd {
+    fn do_step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
         Ok(match step {
             Step::Fill(pattern) => {
                 self.fill(pattern)?;

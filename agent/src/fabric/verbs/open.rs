@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, VerbsEndpoint},
+    link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, VerbsEndpoint, WriteLatency, WriteOrder},
     remedy,
     terms::{Carrier, GpuPath, Memory, Service},
     unit,
@@ -28,6 +28,7 @@ use crate::{
         completion::CompletionQueue,
         poll::Poller,
         queue_pair::{Capacity, QueuePair},
+        scatter,
         transition::Change,
     },
 };
@@ -72,7 +73,7 @@ impl VerbsEnd {
         };
         let layout = Layout::new(spec.qps, spec.max_size.0, settings.footprint, cache, datagrams);
         let Bytes { region, ordered, path, scatters, notes: of_memory } =
-            memory::take(spec, &domain, &settings, limits.atomics, layout.length())?;
+            memory::take(spec, (&domain, &choice.driver), &settings, limits.atomics, layout.length())?;
         if let Some(manager) = &manager {
             note("librdmacm", manager.library().to_owned());
         }
@@ -84,36 +85,36 @@ impl VerbsEnd {
         let receives = settings.receives.saturating_mul(spec.qps);
         let entries = settings.depth.saturating_add(SPARE).saturating_mul(spec.qps).saturating_add(receives);
         let entries = entries.min(limits.completions);
+        // Of memory that the CPU does not reach.
+        let direct = spec.memory != Memory::Host && path != GpuPath::Staged;
+        let making = scatter::making(direct);
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let inline = settings.inline_latency.max(settings.inline_bandwidth);
         let capacity = Capacity { sends: settings.depth.max(SPARE) + SPARE, receives: settings.receives, inline };
         let pair = || QueuePair::new(&domain, &queue, &queue, spec.service, capacity).map(Arc::new);
         // Asked of a queue pair of its own: rdma_cm makes the measured ones later.
-        let probe = pair()?;
-        let (landing, inline) = (probe.writes_land_in_order(), probe.inline().min(inline));
-        drop(probe);
+        let inline = pair()?.inline().min(inline);
         let mut mailbox = Mailbox::new(&domain, layout.qps)?;
         let mut pairs = Vec::new();
         if manager.is_none() {
             pairs = (0..layout.qps).map(|_| pair()).collect::<Result<Vec<_>, _>>()?;
             let control = QueuePair::new(&domain, mailbox.queue(), mailbox.queue(), Service::Rc, mailbox::CAPACITY)?;
             mailbox.attach(Arc::new(control));
-            let initialise = Change::Initialise { port: choice.port.number, atomics: limits.atomics, qkey: QKEY };
+            let pkey_index = choice.pkey.map_or(0, |pkey| pkey.index);
+            let initialise =
+                Change::Initialise { port: choice.port.number, pkey_index, atomics: limits.atomics, qkey: QKEY };
             for pair in pairs.iter().chain(mailbox.queue_pair()) {
                 pair.change(&initialise)?;
             }
         }
-        // An emulation copies packet by packet, in order, with the CPU.
-        let watched = region.backing().host();
-        let in_order = watched && (choice.software || landing == Some(true));
-        note("write_latency", detection(watched, in_order, landing).to_owned());
+        drop(making);
+        // The CPU sees what the device writes, in order.
+        let polled = ordered && region.backing().host();
         if let Some(gid) = choice.gid {
             note("gid", gid.to_string());
             note("gid_type", gid.kind.word().to_owned());
         }
         note("inline", inline.to_string());
-        let relaxed = !Arc::ptr_eq(&region, &ordered);
-        note("relaxed_ordering", relaxed.to_string());
         let qps = layout.qps as usize;
         let resources = Resources {
             service: spec.service,
@@ -121,15 +122,25 @@ impl VerbsEnd {
             settings,
             layout,
             region,
-            ordered,
             gpu_path: path,
             scatters,
             poller: Poller::new(&queue),
             queue,
             capacity,
-            in_order,
+            polled,
+            direct,
         };
-        let connection = Connection { role: spec.role, manager, pairs, psns: psns(qps + 1), mailbox, peer: None };
+        let watch = resources.watch().of(pairs.iter().chain(mailbox.queue_pair()).map(|pair| &**pair));
+        let connection = Connection {
+            role: spec.role,
+            manager,
+            pairs,
+            psns: psns(qps + 1),
+            mailbox,
+            peer: None,
+            watch: Arc::new(watch),
+            write_order: None,
+        };
         Ok(Self { resources, connection, progress: Progress::new(qps), notes })
     }
 
@@ -139,6 +150,11 @@ impl VerbsEnd {
         settings.extend(self.notes.clone());
         let mtu = self.connection.peer.as_ref().map_or(self.resources.settings.mtu, |peer| peer.mtu);
         settings.insert("mtu".to_owned(), mtu.to_string());
+        let write_order = self.connection.write_order;
+        if let Some(method) = self.resources.settings.write_latency {
+            settings
+                .insert("write_latency".to_owned(), detection(method, self.resources.direct, write_order).to_owned());
+        }
         Opened {
             endpoint: Endpoint::Verbs(self.endpoint()),
             device: self.resources.choice.name(),
@@ -151,7 +167,8 @@ impl VerbsEnd {
             gpu_path: self.resources.gpu_path,
             rate_gbps: self.resources.choice.rate_gbps,
             mtu,
-            software: self.resources.choice.software,
+            software: self.resources.choice.driver.software,
+            write_order,
             settings,
         }
     }
@@ -168,7 +185,7 @@ impl VerbsEnd {
             address: self.resources.region.address(),
             length: unit::Bytes::of(self.resources.region.length()),
             rkey: self.resources.region.remote_key(),
-            ordered_rkey: self.resources.in_order.then(|| self.resources.ordered.remote_key()),
+            polled: self.resources.polled,
             control: Some(self.connection.mailbox.endpoint(control_psn)),
             qkey: QKEY,
             cm_port: cm.map(|address| address.port()).filter(|port| *port > 0),
@@ -178,12 +195,20 @@ impl VerbsEnd {
     }
 }
 
-/// How the latency of RDMA WRITE will be taken, and why.
-const fn detection(watched: bool, in_order: bool, landing: Option<bool>) -> &'static str {
-    match (in_order, landing) {
-        _ if !watched => "immediate data (the CPU does not watch GPU memory)",
-        (true, _) => "polls the last byte",
-        (false, Some(_)) => "immediate data (the device does not vouch that the last byte lands last)",
-        (false, None) => "immediate data (libibverbs is too old to say whether the last byte lands last)",
+/// How the latency of RDMA WRITE is taken, in words.
+const fn detection(method: WriteLatency, direct: bool, order: Option<WriteOrder>) -> &'static str {
+    match (method, order) {
+        (WriteLatency::Immediate, _) if direct => "immediate data (the CPU does not watch GPU memory)",
+        (WriteLatency::Immediate, _) => "immediate data",
+        (WriteLatency::Poll, None) => "polls the last byte",
+        (WriteLatency::Poll, Some(WriteOrder::Promised)) => {
+            "polls the last byte (the device promises that it lands last)"
+        }
+        (WriteLatency::Poll, Some(WriteOrder::NotPromised)) => {
+            "polls the last byte (the device does not promise that it lands last; the first messages are checked)"
+        }
+        (WriteLatency::Poll, Some(WriteOrder::Unknown)) => {
+            "polls the last byte (libibverbs is too old to say whether it lands last; the first messages are checked)"
+        }
     }
 }

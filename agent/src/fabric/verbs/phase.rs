@@ -61,6 +61,7 @@ impl Announcer {
         mailbox.write(Slot::Phase, word)?;
         while mailbox.read(Slot::Seen) != word {
             mailbox.reap()?;
+            mailbox.reader().check(Stage::Measure)?;
             waiter.pause().map_err(|failure| match failure.kind {
                 Kind::Deadline => {
                     Failure::new(Stage::Measure, Kind::Deadline, "the peer's agent did not take its part")

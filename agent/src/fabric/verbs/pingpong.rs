@@ -9,7 +9,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{stage::Stage as Copies, waiter::Waiter};
+use super::{order::OrderCheck, stage::Stage as Copies, waiter::Waiter};
 use crate::{
     bench::{Recorder, Tally, Window, clock},
     verbs::{
@@ -85,13 +85,46 @@ pub struct ByMemory<'a> {
     sent: u8,
     seen: u8,
     looks: u32,
+    /// Of the first messages, and how many were sent and seen of them.
+    check: Option<OrderCheck>,
+    checked: (u64, u64),
 }
 
 impl<'a> ByMemory<'a> {
     /// A side to which no message has come yet.
     pub fn new(sends: &'a mut Sends, poller: &'a mut Poller, outgoing: Flag, incoming: Flag) -> Self {
         incoming.store(0);
-        Self { sends, poller, outgoing, incoming, sent: 0, seen: 0, looks: 0 }
+        Self { sends, poller, outgoing, incoming, sent: 0, seen: 0, looks: 0, check: None, checked: (0, 0) }
+    }
+
+    /// The same, with a check of the order in which the bytes of the first messages land.
+    #[must_use]
+    pub(crate) fn checking(mut self, check: OrderCheck) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// Before a message is sent, while the first ones are checked.
+    #[cold]
+    fn prepare(&mut self) {
+        if let Some(check) = &self.check {
+            check.write(self.checked.0, self.sent);
+            self.checked.0 += 1;
+        }
+    }
+
+    /// After the last byte of a message has come, while the first ones are checked. The check ends with the last of them,
+    /// in both directions: an answer is sent before the next message comes.
+    #[cold]
+    fn compare(&mut self) -> Result<(), Failure> {
+        if let Some(check) = &self.check {
+            check.look(self.checked.1, self.seen)?;
+            self.checked.1 += 1;
+            if self.checked.0.min(self.checked.1) >= check.messages() {
+                self.check = None;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -99,6 +132,9 @@ impl PingPongSide for ByMemory<'_> {
     #[inline]
     fn send(&mut self) -> Result<(), Failure> {
         self.sent = self.sent.wrapping_add(1);
+        if self.check.is_some() {
+            self.prepare();
+        }
         self.outgoing.store(self.sent);
         while self.sends.in_flight() >= u64::from(DEPTH) {
             reap(self.sends, self.poller)?;
@@ -111,6 +147,9 @@ impl PingPongSide for ByMemory<'_> {
         let expected = self.seen.wrapping_add(1);
         if self.incoming.load() == expected {
             self.seen = expected;
+            if self.check.is_some() {
+                self.compare()?;
+            }
             return Ok(true);
         }
         self.looks = self.looks.wrapping_add(1);

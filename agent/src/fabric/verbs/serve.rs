@@ -63,6 +63,8 @@ impl VerbsEnd {
             match self.progress.listener.news(&self.connection.mailbox) {
                 None => {
                     control.check(Stage::Measure)?;
+                    self.connection.watch.check(Stage::Measure)?;
+                    self.connection.mailbox.reader().check(Stage::Measure)?;
                     self.connection.mailbox.reap()?;
                     nap((awaited.elapsed() / 4).clamp(*naps.start(), *naps.end()), control)?;
                     continue;
@@ -91,7 +93,7 @@ impl VerbsEnd {
             *received = (op == Op::Send).then(|| receives.consumed());
         }
         let (wanted, stage) = (self.connection.pairs.len() as u64, self.stage(op, size));
-        let mut waiter = Waiter::new(&self.resources.queue, control, Stage::Verify);
+        let mut waiter = self.waiter(control, Stage::Verify);
         let sink = Sink::new(
             &mut self.progress.receives,
             &mut self.connection.mailbox,
@@ -116,7 +118,7 @@ impl VerbsEnd {
 
     /// Takes a stream of messages, and counts what arrives between the initiator's marks.
     fn sink(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
-        let mut waiter = Waiter::new(&self.resources.queue, control, Stage::Measure);
+        let mut waiter = self.waiter(control, Stage::Measure);
         let stage = self.stage(op, size);
         let sink = Sink::new(
             &mut self.progress.receives,
@@ -205,7 +207,8 @@ impl VerbsEnd {
         let over = |waiter: &Waiter| waiter.stopped();
         let returned = if op == Op::Write {
             let (outgoing, incoming) = self.flags(size)?;
-            let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
+            let check = self.order_check(size)?;
+            let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming).checking(check);
             self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
             count.begin(size);
             return_all(&mut side, &mut waiter, over)?

@@ -7,10 +7,11 @@ use railgauge_wire::{
     remedy,
 };
 
+use super::mailbox::Reader;
 use crate::{
     bench::control::Control,
     system::{alarm::Alarm, wait::Interrupted},
-    verbs::completion::CompletionQueue,
+    verbs::{completion::CompletionQueue, events::Watch},
 };
 
 /// Empty polls between two looks at the flags and the deadline.
@@ -37,6 +38,7 @@ pub struct Waiter {
     events: u32,
     nap: Duration,
     woken: Option<Woken>,
+    watch: Option<(Arc<Watch>, Reader)>,
 }
 
 /// What ends a sleep that no event ends.
@@ -73,7 +75,24 @@ impl Waiter {
             events: 0,
             nap: NAP,
             woken: None,
+            watch: None,
         }
+    }
+
+    /// The same, ended by events that concern the link and by a failure of the peer, too.
+    #[must_use]
+    pub(crate) fn watching(mut self, watch: &Arc<Watch>, peer: Reader) -> Self {
+        self.watch = Some((watch.clone(), peer));
+        self
+    }
+
+    /// Flags, deadline, events and the peer.
+    #[cold]
+    fn look(&self) -> Result<(), Failure> {
+        self.control.check(self.stage)?;
+        self.watch
+            .as_ref()
+            .map_or(Ok(()), |(watch, peer)| watch.check(self.stage).and_then(|()| peer.check(self.stage)))
     }
 
     /// Whether it sleeps instead of polling.
@@ -103,7 +122,7 @@ impl Waiter {
         if self.alone {
             std::thread::yield_now();
         }
-        if self.idle.is_multiple_of(LOOK_EVERY) { self.control.check(self.stage) } else { Ok(()) }
+        if self.idle.is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
     }
 
     /// A message is on its way, and everything that had completed before was taken: sleeps at once if the queue is armed,
@@ -149,7 +168,7 @@ impl Waiter {
                 return Ok(());
             }
         }
-        self.control.check(self.stage)
+        self.look()
     }
 }
 

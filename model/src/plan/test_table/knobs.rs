@@ -1,7 +1,7 @@
 //! `[test.knobs]`: what may be turned below the operation.
 
 use railgauge_wire::{
-    link::{Completion, DEPTH, Footprint, Joining, Knobs},
+    link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
     terms::{GpuPath, Memory, Op, TestMetric, Transport},
 };
 
@@ -52,6 +52,13 @@ pub static KNOBS: Section = Section {
             "perftest `--gid-index`; `NCCL_IB_GID_INDEX`",
         ),
         knob(
+            "pkey",
+            Shape::Whole(1, 65_535),
+            "Partition key of InfiniBand, by its value (`0x8001`); the agent finds its index. By default the first partition \
+             in the port's table of which the port is a full member.",
+            "`UCX_IB_PKEY`; perftest `--pkey_index` and `NCCL_IB_PKEY` take the index",
+        ),
+        knob(
             "traffic_class",
             Shape::Whole(0, 255),
             "Traffic class byte; DSCP is its upper six bits.",
@@ -92,7 +99,7 @@ pub static KNOBS: Section = Section {
         knob(
             "completion",
             Shape::Word(|| vec!["poll", "events"]),
-            "Busy polling, or sleeping until the device signals; `events` not for the latency of `write`.",
+            "Busy polling, or sleeping until the device signals; `events` not for the latency of `write` that polls memory.",
             "perftest `--events`",
         ),
         knob(
@@ -101,6 +108,16 @@ pub static KNOBS: Section = Section {
             "Whether a bandwidth loop stays in the last-level cache or walks through four times its size.",
             "perftest stays in the cache",
         ),
+        key(
+            "write_latency",
+            Shape::Word(|| vec!["poll", "immediate"]),
+            Preset::Words(
+                "`poll`; `immediate` for GPU memory that the NIC reaches, and with `relaxed_ordering = true`",
+            ),
+            "How a `write` is noticed at its target in a latency test: its last byte is polled in memory, or it carries \
+             immediate data and completes a receive. The two are never compared with each other.",
+        )
+        .known_as("perftest polls; `--write_with_imm`"),
         knob(
             "joining",
             Shape::Word(|| vec!["auto", "exchange", "rdma-cm"]),
@@ -145,6 +162,9 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
             Some("cannot be used: reads and atomics carry no payload inside the work request")
         }
+        (Some(_), Some(_)) if name == "write_latency" && (transport, op, metric) != WRITE_LATENCY => {
+            Some("applies only to the latency of `write`")
+        }
         (_, Some(op)) if name == "outstanding_reads" && !(op.pulls() || op.is_atomic()) => {
             Some("applies only to reads and atomics")
         }
@@ -162,7 +182,15 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let flag = |name: &str| if left_out(name) { None } else { table.flag(name).map(|at| at.value) };
     let word = |name: &str| if left_out(name) { None } else { table.word(name).map(|at| at.value) };
 
-    let completion = if left_out("completion") { None } else { completion(table, (transport, op, metric)) };
+    let relaxed_ordering = flag("relaxed_ordering");
+    let measured = (transport, op, metric);
+    let write_latency = if left_out("write_latency") || measured != WRITE_LATENCY {
+        None
+    } else {
+        Some(write_latency(table, direct, relaxed_ordering == Some(true)))
+    };
+    let polls = write_latency == Some(WriteLatency::Poll);
+    let completion = if left_out("completion") { None } else { completion(table, polls) };
     let depth = whole("depth");
     let (post_list, signal_every) = (whole("post_list"), whole("signal_every"));
     for (name, knob) in [("post_list", &post_list), ("signal_every", &signal_every)] {
@@ -208,16 +236,18 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         outstanding_reads: byte("outstanding_reads"),
         mtu: plain(mtu),
         gid_index: byte("gid_index"),
+        pkey: if left_out("pkey") { None } else { table.whole::<u16>("pkey").map(|at| at.value) },
         traffic_class: byte("traffic_class"),
         service_level: byte("service_level"),
         flow_label: plain(whole("flow_label")),
         retry_count,
         timeout: byte("timeout"),
-        relaxed_ordering: flag("relaxed_ordering"),
+        relaxed_ordering,
         huge_pages: flag("huge_pages"),
         core: plain(whole("core")),
         completion,
         footprint: word("footprint").map(|word| if word == "dram" { Footprint::Dram } else { Footprint::Cache }),
+        write_latency,
         joining: word("joining").map(|word| match word {
             "exchange" => Joining::Exchange,
             "rdma-cm" => Joining::RdmaCm,
@@ -227,20 +257,106 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     }
 }
 
-/// How completions are waited for; `None` where the knob is not turned or cannot be.
-fn completion(table: &Table<'_>, test: (Option<Transport>, Option<Op>, Option<TestMetric>)) -> Option<Completion> {
+/// What [`Knobs::write_latency`] applies to.
+const WRITE_LATENCY: (Option<Transport>, Option<Op>, Option<TestMetric>) =
+    (Some(Transport::Verbs), Some(Op::Write), Some(TestMetric::Latency));
+
+/// How the latency of `write` is taken: as the plan says, else by polling wherever the memory can be polled. It is decided
+/// here and not by the agent, so that it is a setting of the test, the same for all of its pairs.
+fn write_latency(table: &Table<'_>, direct: bool, relaxed: bool) -> WriteLatency {
+    let against = if direct {
+        Some("the CPU cannot poll GPU memory")
+    } else if relaxed {
+        Some("with relaxed ordering the last byte may be visible before the others")
+    } else {
+        None
+    };
+    match (table.word("write_latency"), against) {
+        (Some(word), _) if word.value != "poll" => WriteLatency::Immediate,
+        (_, None) => WriteLatency::Poll,
+        (Some(word), Some(why)) if word.own => {
+            let mistake = Mistake::at(word.span, "the last byte of a write cannot be polled here").label(why);
+            table.book.add(mistake.help("use write_latency = \"immediate\""));
+            WriteLatency::Immediate
+        }
+        (_, Some(_)) => WriteLatency::Immediate,
+    }
+}
+
+/// How completions are waited for; `None` where the knob is not turned or cannot be. `polls`: the test polls memory.
+fn completion(table: &Table<'_>, polls: bool) -> Option<Completion> {
     let word = table.word("completion")?;
     if word.value != "events" {
         return Some(Completion::Poll);
     }
-    if test != (Some(Transport::Verbs), Some(Op::Write), Some(TestMetric::Latency)) {
+    if !polls {
         return Some(Completion::Events);
     }
     // A default is meant for the other tests: this one polls, and its record says so.
     if word.own {
         let message = "the latency of plain writes cannot be measured with `completion` = \"events\"";
         let mistake = Mistake::at(word.span, message).label("an RDMA WRITE causes no completion event at its target");
-        table.book.add(mistake.help("use op = \"write_imm\" or \"send\", or completion = \"poll\""));
+        let help = "use write_latency = \"immediate\", op = \"write_imm\" or \"send\", or completion = \"poll\"";
+        table.book.add(mistake.help(help));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::plan::parse;
+
+    /// The knobs of a test that is written like this.
+    fn read(test: &str) -> Result<Knobs, String> {
+        let head = "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"a[1-2]\"]\n[[test]]\n";
+        let text = format!("{head}transport = \"verbs\"\n{test}\n");
+        let parsed = parse("p.toml", &text, Path::new(""));
+        parsed.map(|(plan, _)| plan.tests[0].knobs.clone()).map_err(|mistakes| format!("{mistakes:?}"))
+    }
+
+    #[test]
+    fn the_latency_of_writes_is_polled_wherever_memory_can_be_and_the_plan_says_which() {
+        let way = |rest: &str| {
+            read(&format!("op = \"write\"\nmetric = \"latency\"\nsizes = 8\n{rest}")).map(|knobs| knobs.write_latency)
+        };
+        assert_eq!(way(""), Ok(Some(WriteLatency::Poll)));
+        assert_eq!(way("memory = \"cuda\""), Ok(Some(WriteLatency::Immediate)));
+        assert_eq!(way("knobs = { relaxed_ordering = true }"), Ok(Some(WriteLatency::Immediate)));
+        assert_eq!(way("knobs = { relaxed_ordering = false }"), Ok(Some(WriteLatency::Poll)));
+        assert_eq!(way("knobs = { write_latency = \"immediate\" }"), Ok(Some(WriteLatency::Immediate)));
+        assert_eq!(
+            way("knobs = { write_latency = \"immediate\", completion = \"events\" }"),
+            Ok(Some(WriteLatency::Immediate)),
+            "what completes a receive can be slept for"
+        );
+        for (rest, why) in [
+            ("memory = \"cuda\"\nknobs = { write_latency = \"poll\" }", "cannot poll GPU memory"),
+            ("knobs = { write_latency = \"poll\", relaxed_ordering = true }", "visible before the others"),
+            ("knobs = { completion = \"events\" }", "causes no completion event"),
+        ] {
+            let refused = way(rest).expect_err(rest);
+            assert!(refused.contains(why), "{rest}: {refused}");
+        }
+    }
+
+    #[test]
+    fn other_tests_have_no_such_setting() {
+        for test in ["op = \"write\"\nmetric = \"bandwidth\"", "op = \"send\"\nmetric = \"latency\""] {
+            assert_eq!(read(&format!("{test}\nsizes = 8")).map(|knobs| knobs.write_latency), Ok(None));
+            let refused = read(&format!("{test}\nsizes = 8\nknobs = {{ write_latency = \"poll\" }}")).expect_err(test);
+            assert!(refused.contains("only to the latency of `write`"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_named_by_value() {
+        let key = |value: &str| {
+            read(&format!("op = \"write\"\nmetric = \"bandwidth\"\nsizes = 8\nknobs = {{ pkey = {value} }}"))
+        };
+        assert_eq!(key("0x8001").map(|knobs| knobs.pkey), Ok(Some(0x8001)));
+        assert!(key("0").is_err() && key("65536").is_err());
+    }
 }

@@ -82,6 +82,7 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
         to_device: group.members.last().map(device).unwrap_or_default(),
         rate_gbps: rates.and_then(|rates| rates.into_iter().reduce(GigabitsPerSecond::min)),
         mtu: opened().map(|opened| opened.mtu).min().unwrap_or(0),
+        write_order: None,
         settings,
     })
 }

@@ -4,6 +4,9 @@ use super::remedies;
 
 remedies! {
     ADDRESS_AND_UP = "address-and-up", "give its network interface an address and bring it up";
+    ADDRESS_CHANGED = "address-changed",
+        "see what takes addresses away from the interface (DHCP, a network manager, a bond: {0}), then measure again",
+        look "ip monitor address";
     ADDRESS_OF_ITS_OWN = "address-of-its-own", "give each device its own address, or name the other device";
     ALLOW_UVERBS = "allow-uverbs",
         "check who may open /dev/infiniband/uverbs* ({0}): udev rule, group rdma, device list of the container",
@@ -31,12 +34,20 @@ remedies! {
         "use a driver that supports dma-buf (mlx5, irdma, bnxt_re, efa, …), kernel 5.12 and rdma-core 34, or newer; \
          otherwise {0}",
         change "modprobe nvidia_peermem";
+    EFA_TCP_OR_NCCL = "efa-tcp-or-nccl",
+        "EFA works here with transport = \"nccl\" (with aws-ofi-nccl on the hosts), and its network interface with \
+         transport = \"tcp\"";
     FEWER_QUEUE_PAIRS = "fewer-queue-pairs",
         "use a smaller depth or fewer queue pairs, or raise the limit on locked memory ({0} shows it)",
         look "ulimit -l";
     FIRST_ERROR = "first-error", "look at the first error of this queue pair and at the peer's error";
+    FIT_LONGEST_MESSAGE = "fit-longest-message", "use sizes of at most {most} bytes";
     FIT_PATH_MTU = "fit-path-mtu", "use sizes of at most {mtu} bytes";
     INSTALL_LIBRARY = "install-library", "install {packages} on the host";
+    LINK_WENT_DOWN = "link-went-down",
+        "check the cable, the module and the switch port ({0}, {1}): a link that goes down under load is often an optical \
+         one",
+        look "dmesg", look "rdma link";
     LOAD_IB_UVERBS = "load-ib-uverbs",
         "{0}, and in a container pass /dev/infiniband through",
         change "modprobe ib_uverbs";
@@ -84,18 +95,32 @@ remedies! {
     RESET_OR_DEFECT = "reset-or-defect",
         "check whether the device was reset ({0}); if not, report this as a bug in railgauge",
         look "dmesg";
+    ROUTED_INFINIBAND = "routed-infiniband",
+        "use hosts of one subnet, joining = \"rdma-cm\", or GIDs with an FLID, which the subnet manager puts at index 1 of \
+         ports that are routed";
     SAME_AT_BOTH_ENDS = "same-at-both-ends", "use the same {setting} at both ends";
     SAME_GID_TYPE = "same-gid-type",
         "set `gid_index` on one host so that both are of one type (RoCE v2 is routed, v1 is not)";
+    SAME_PARTITION = "same-partition",
+        "set `pkey` to a partition of which both ports are members, one of them a full one ({0} lists the keys)",
+        look "grep . /sys/class/infiniband/{device}/ports/{port}/pkeys/*";
     SAME_SUBNET = "same-subnet", "give both interfaces addresses of one subnet, or set `gid_index`";
     SCATTER_TO_CQE_OFF = "scatter-to-cqe-off", "set MLX5_SCATTER_TO_CQE = \"0\" in `launch.env` of the plan";
     SETTING_IN_RANGE = "setting-in-range", "use {least} to {most} for `{setting}`";
     SIZE_OF_ATOMICS = "size-of-atomics", "use size 8";
     SMALLER_GROUPS = "smaller-groups", "use smaller groups";
     STAGED_OPERATION = "staged-operation", "use send or write_imm with gpu_path = \"staged\"";
+    SUBNET_CHANGED = "subnet-changed",
+        "see why the subnet manager changed the port (its log; {0}), then measure again",
+        look "sminfo";
     TCP_ON_IWARP = "tcp-on-iwarp",
         "leave `joining` out, or use transport = \"tcp\" on iWARP, which supports no other joining";
+    TCP_OR_NCCL = "tcp-or-nccl", "use transport = \"tcp\" or \"nccl\" with this device";
     USE_RDMA_CORE = "use-rdma-core", "use the library from rdma-core, not a substitute";
     USE_SET_GID = "use-set-gid", "set `gid_index` to one of these, or leave it out";
-    WRITE_IMM_OR_POLL = "write-imm-or-poll", "use op = \"write_imm\" or \"send\", or completion = \"poll\"";
+    USE_SET_PKEY = "use-set-pkey", "set `pkey` to one of these, or leave it out; the subnet manager gives partitions";
+    WRITE_IMMEDIATE = "write-immediate",
+        "set write_latency = \"immediate\": times taken that way are not comparable with polled ones";
+    WRITE_IMM_OR_POLL = "write-imm-or-poll",
+        "use write_latency = \"immediate\", op = \"write_imm\" or \"send\", or completion = \"poll\"";
 }

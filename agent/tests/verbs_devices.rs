@@ -1,0 +1,236 @@
+//! What devices do differently, each on the double of its kind (`examples/verbs_double`): order of bytes, partitions, global
+//! route headers, devices that have no connections, longest messages, events.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
+
+mod controller;
+#[path = "../../tests/support/example.rs"]
+mod example;
+
+use std::{
+    path::PathBuf,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use controller::{
+    Agent, Outcome, command,
+    pair::{LINK, Pair, measured, spec, timing},
+};
+use railgauge_wire::{
+    failure::{Failure, Kind},
+    link::{Knobs, LinkSpec, Role, WriteLatency, WriteOrder},
+    message::Ask,
+    step::{Checked, Pattern, Step, Timing, Window},
+    terms::{Op, Service, TestMetric, Transport},
+    unit::{Bytes, Nanoseconds},
+};
+
+/// The double.
+static LIBRARY: LazyLock<PathBuf> =
+    LazyLock::new(|| example::folder_with("railgauge-agent", "verbs_double").join("libverbs_double.so"));
+
+/// Two hosts with a device of this profile each, one of which misbehaves so.
+struct Fabric {
+    pair: Pair,
+    _folder: tempfile::TempDir,
+}
+
+impl Fabric {
+    fn new(profile: &str, hostile: [&str; 2]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let agent = |host: &str, hostile: &str| {
+            let mut command = command();
+            command.env("RAILGAUGE_IBVERBS", &*LIBRARY).env("RAILGAUGE_RDMACM", &*LIBRARY);
+            command.env("VERBS_DOUBLE_DIR", folder.path()).env("VERBS_DOUBLE_HOST", host);
+            command.env("VERBS_DOUBLE_PROFILE", profile).env("VERBS_DOUBLE_HOSTILE", hostile);
+            Agent::greeted(&mut command)
+        };
+        Self { pair: Pair { initiator: agent("1", hostile[0]), responder: agent("2", hostile[1]) }, _folder: folder }
+    }
+
+    /// What opening the initiator's end comes to.
+    fn opens(&mut self, change: impl Fn(&mut LinkSpec)) -> Outcome {
+        let mut spec = spec(Role::Initiator, 1, 4096);
+        change(&mut spec);
+        self.pair.initiator.ask(Ask::Open { link: LINK + 1, spec: Box::new(spec) })
+    }
+
+    /// Both ends of a timed pass.
+    fn timed(&mut self, timing: Timing) -> (Outcome, Outcome) {
+        self.pair.served(timing.op, timing.metric, timing.size.0, Step::Time(timing))
+    }
+}
+
+fn verbs(service: Service, knobs: Knobs) -> impl Fn(&mut LinkSpec) {
+    move |spec| {
+        (spec.transport, spec.service, spec.address) = (Transport::Verbs, service, None);
+        // The threads of the double share this machine's processors with everything else.
+        spec.knobs = Knobs { timeout: Some(18), ..knobs.clone() };
+    }
+}
+
+fn latency_of_writes(way: WriteLatency) -> impl Fn(&mut LinkSpec) {
+    verbs(Service::Rc, Knobs { write_latency: Some(way), ..Knobs::default() })
+}
+
+fn pings(size: u64) -> Timing {
+    timing(Op::Write, TestMetric::Latency, size, Window::Iterations(20))
+}
+
+fn failure(outcome: Outcome) -> Failure {
+    outcome.expect_err("a failure")
+}
+
+#[test]
+fn writes_are_polled_on_every_device_and_the_row_says_whether_order_is_promised() {
+    for (profile, order) in [
+        ("mlx5-roce", WriteOrder::Promised),
+        ("bnxt", WriteOrder::NotPromised),
+        ("ionic", WriteOrder::NotPromised),
+        ("irdma-roce", WriteOrder::NotPromised),
+    ] {
+        let mut fabric = Fabric::new(profile, ["", ""]);
+        let (near, far) = fabric.pair.open(latency_of_writes(WriteLatency::Poll), 1, 4096).unwrap();
+        assert_eq!((near.write_order, far.write_order), (Some(order), Some(order)), "{profile}");
+        assert!(near.settings["write_latency"].starts_with("polls"), "{profile}: {:?}", near.settings);
+        assert_eq!(near.settings["relaxed_ordering"], "false", "{profile}: what is polled is written in order");
+        let (near, far) = fabric.pair.time(pings(64));
+        // Those that were checked before are not among the samples.
+        assert_eq!(near.operations, 20, "{profile}");
+        assert!(far.operations > 20, "{profile}: {far:?}");
+    }
+}
+
+#[test]
+fn a_last_byte_that_lands_first_is_no_latency() {
+    for (hostile, late) in [(["", "last-byte-first"], "responder"), (["last-byte-first", ""], "initiator")] {
+        let mut fabric = Fabric::new("bnxt", hostile);
+        fabric.pair.open(latency_of_writes(WriteLatency::Poll), 1, 65536).unwrap();
+        let begun = Instant::now();
+        let (near, far) = fabric.timed(pings(4096));
+        let (near, far) = (failure(near), failure(far));
+        let (cause, waited) = if late == "responder" { (&far, &near) } else { (&near, &far) };
+        assert_eq!(cause.kind, Kind::Fabric, "{late}: {near} / {far}");
+        assert!(cause.cause.contains("was here before byte"), "{late}: {near} / {far}");
+        assert_eq!(cause.remedy.as_ref().unwrap().id, "write-immediate");
+        assert_eq!(waited.kind, Kind::Aborted, "{late}: {near} / {far}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "nobody waits for the deadline");
+        // Immediate data waits for the whole message.
+        let mut fabric = Fabric::new("bnxt", hostile);
+        let (near, _) = fabric.pair.open(latency_of_writes(WriteLatency::Immediate), 1, 65536).unwrap();
+        assert_eq!(near.write_order, None);
+        assert!(near.settings["write_latency"].starts_with("immediate"), "{:?}", near.settings);
+        assert_eq!(measured(fabric.timed(pings(4096)).0).operations, 20);
+    }
+}
+
+#[test]
+fn polling_and_relaxed_ordering_exclude_each_other() {
+    let mut fabric = Fabric::new("mlx5-roce", ["", ""]);
+    let both = Knobs { write_latency: Some(WriteLatency::Poll), relaxed_ordering: Some(true), ..Knobs::default() };
+    assert!(failure(fabric.opens(verbs(Service::Rc, both))).cause.contains("relaxed"));
+    // A link for other things has relaxed ordering, and no polling.
+    let (near, _) = fabric.pair.open(verbs(Service::Rc, Knobs::default()), 1, 4096).unwrap();
+    assert_eq!(near.settings["relaxed_ordering"], "true");
+    let pattern = Pattern { size: Bytes(64), seed: 1, iteration: 1 };
+    assert!(fabric.pair.initiator.ask(controller::pair::step(Step::Fill(pattern))).is_ok());
+    let refused = fabric.pair.initiator.ask(controller::pair::step(Step::Time(pings(64))));
+    assert_eq!(failure(refused).remedy.unwrap().id, "write-immediate");
+}
+
+#[test]
+fn a_port_that_wants_a_global_route_header_gets_one() {
+    for hostile in ["", "grh-dropped"] {
+        for (service, op) in [(Service::Rc, Op::Write), (Service::Ud, Op::Send)] {
+            let mut fabric = Fabric::new("ib-vf", [hostile, hostile]);
+            fabric.pair.open(verbs(service, Knobs::default()), 1, 2048).unwrap();
+            let right = Checked { verified: Bytes(2048), wrong: Bytes(0), first_wrong: None };
+            assert_eq!(fabric.pair.verify(op, 2048, 1), right, "{service} {hostile}");
+        }
+    }
+}
+
+#[test]
+fn a_partition_is_used_wherever_it_stands_in_the_table() {
+    for pkey in [None, Some(0x8123), Some(0x0123)] {
+        let knobs = || Knobs { pkey, ..Knobs::default() };
+        for (service, op) in [(Service::Rc, Op::Write), (Service::Ud, Op::Send)] {
+            let mut fabric = Fabric::new("ib-pkey", ["", ""]);
+            let (near, _) = fabric.pair.open(verbs(service, knobs()), 1, 2048).unwrap();
+            assert_eq!((near.settings["pkey"].as_str(), near.settings["pkey_index"].as_str()), ("0x8123", "1"));
+            let right = Checked { verified: Bytes(2048), wrong: Bytes(0), first_wrong: None };
+            assert_eq!(fabric.pair.verify(op, 2048, 1), right, "{service} {pkey:?}");
+        }
+    }
+    let mut fabric = Fabric::new("ib-pkey", ["", ""]);
+    let other = Knobs { pkey: Some(0x8001), ..Knobs::default() };
+    let refused = failure(fabric.opens(verbs(Service::Rc, other)));
+    assert_eq!(refused.kind, Kind::Configuration);
+    assert!(refused.cause.contains("0x8001") && refused.cause.contains("0x8123 (index 1)"), "{refused}");
+}
+
+#[test]
+fn efa_is_refused_by_its_name_before_a_queue_pair_is_made() {
+    for service in [Service::Rc, Service::Ud] {
+        let mut fabric = Fabric::new("efa", ["", ""]);
+        let refused = failure(fabric.opens(verbs(service, Knobs::default())));
+        assert_eq!(refused.kind, Kind::Unsupported, "{refused}");
+        assert!(refused.cause.contains("EFA"), "{refused}");
+        assert_eq!(refused.remedy.unwrap().id, "efa-tcp-or-nccl");
+    }
+}
+
+#[test]
+fn a_message_over_what_the_port_takes_is_refused_when_it_is_opened() {
+    let mut fabric = Fabric::new("mlx5-roce", ["", ""]);
+    let refused = failure(fabric.opens(|spec| {
+        verbs(Service::Rc, Knobs::default())(spec);
+        spec.max_size = Bytes((1 << 30) + 1);
+    }));
+    assert!(refused.cause.contains("1073741825") && refused.cause.contains("1073741824"), "{refused}");
+}
+
+#[test]
+fn events_end_the_case_at_once_by_their_name() {
+    for (hostile, name) in [
+        ("port-down-after=300", "IBV_EVENT_PORT_ERR"),
+        ("event=qp-fatal@300", "IBV_EVENT_QP_FATAL"),
+        ("event=device-fatal@300", "IBV_EVENT_DEVICE_FATAL"),
+    ] {
+        for (op, metric) in [(Op::Write, TestMetric::Latency), (Op::Read, TestMetric::Bandwidth)] {
+            let mut fabric = Fabric::new("mlx5-roce", [hostile, ""]);
+            fabric.pair.open(latency_of_writes(WriteLatency::Poll), 1, 4096).unwrap();
+            let begun = Instant::now();
+            let (near, _) = fabric.timed(timing(op, metric, 4096, Window::Duration(Nanoseconds::from_secs(9))));
+            let failure = failure(near);
+            assert!(failure.cause.contains(name), "{hostile}, {op}: {failure}");
+            assert!(failure.cause.contains("mlx5_0"), "{failure}");
+            assert!(failure.remedy.is_some());
+            assert!(begun.elapsed() < Duration::from_secs(7), "{hostile}, {op}: {:?}", begun.elapsed());
+        }
+    }
+}
+
+#[test]
+fn changes_that_change_nothing_of_the_link_pass_over() {
+    for hostile in ["event=sm-change@50", "event=lid-change@50", "event=pkey-change@50", "event=port-active@50"] {
+        let mut fabric = Fabric::new("mlx5-ib", [hostile, hostile]);
+        fabric.pair.open(verbs(Service::Rc, Knobs::default()), 1, 4096).unwrap();
+        let window = Window::Duration(Nanoseconds::from_millis(400));
+        let (near, _) = fabric.timed(timing(Op::Read, TestMetric::Latency, 4096, window));
+        assert!(measured(near).operations > 0, "{hostile}");
+    }
+}
+
+#[test]
+fn a_link_of_two_threads_moves_its_bytes() {
+    let mut fabric = Fabric::new("mlx5-roce", ["", ""]);
+    let change = |spec: &mut LinkSpec| {
+        verbs(Service::Rc, Knobs::default())(spec);
+        spec.threads = 2;
+    };
+    let (near, _) = fabric.pair.open(change, 2, 4096).unwrap();
+    assert_eq!(near.settings["threads"], "2");
+    let right = Checked { verified: Bytes(2 * 4096), wrong: Bytes(0), first_wrong: None };
+    assert_eq!(fabric.pair.verify(Op::Write, 4096, 1), right);
+}
