@@ -19,10 +19,11 @@ def version():
 
 
 class Perftest:
-    """Runs a server at `place.far` and a client at `place.near`, once the server really listens."""
+    """Runs a server at `place.far` and a client at `place.near`, once the server really listens. `before` are words put
+    before the program, such as those of env(1)."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, place, before=()):
+        self.place, self.before = place, before
         self.hung = 0
 
     def run(self, program, *options):
@@ -39,11 +40,12 @@ class Perftest:
     def once(self, program, *options):
         place = self.place
         words = [str(word) for word in options]
-        ends = [" ".join(["timeout", str(PATIENCE), program, "-F", "-d", device, "-x", str(place.gid_index),
+        ends = [" ".join(["timeout", str(PATIENCE), *self.before, program, "-F", "-d", device, "-x", str(place.gid_index),
                           "-p", str(PORT), *words]) for device in place.devices]
         # State 0A is LISTEN.
         listening = f"grep -q ':{PORT:04X} 0*:0000 0A' /proc/net/tcp /proc/net/tcp6"
-        script = f"{ends[1]} >/dev/null 2>&1 & until {listening}; do sleep 0.02; done; echo listening; wait $!"
+        waiting = f"until {listening}; do kill -0 $! || exit; sleep 0.02; done"
+        script = f"{ends[1]} >/dev/null 2>&1 & {waiting}; echo listening; wait $!"
         server = subprocess.Popen([*place.far, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         try:
             if server.stdout.readline() != b"listening\n":

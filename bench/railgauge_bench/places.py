@@ -58,6 +58,15 @@ class Place:
         return [*self.near, AGENT], [*self.far, AGENT]
 
 
+def reached(config, hosts, agent, scratch):
+    """Puts the agent into the hosts of a running lab; returns a function that gives the command for a host."""
+    # One connection a host for everything: a handshake costs an interpreted processor most of a second.
+    shared = ["-F", str(config), "-o", "ControlMaster=auto", "-o", f"ControlPath={scratch}/%n", "-o", "ControlPersist=60"]
+    for host in range(1, hosts + 1):
+        subprocess.run(["scp", "-q", *shared, str(agent), f"lab{host}:{AGENT}"], check=True)
+    return lambda host: ["ssh", *shared, f"lab{host}"]
+
+
 @contextmanager
 def lab(hosts, processors, agent, scratch, counted=False):
     """A running lab with the agent in its hosts; yields a function that gives the command for a host."""
@@ -69,13 +78,8 @@ def lab(hosts, processors, agent, scratch, counted=False):
     if up.returncode != 0:
         sys.exit("the lab of virtual hosts does not come up")
     try:
-        config = os.environ.get("RAILGAUGE_LAB_DIR") or f"/var/tmp/railgauge-lab-{BLOCK}"
-        # One connection a host for everything: a handshake costs an interpreted processor most of a second.
-        shared = ["-F", f"{config}/ssh_config", "-o", "ControlMaster=auto", "-o", f"ControlPath={scratch}/%n",
-                  "-o", "ControlPersist=60"]
-        for host in range(1, hosts + 1):
-            subprocess.run(["scp", "-q", *shared, str(agent), f"lab{host}:{AGENT}"], check=True)
-        yield lambda host: ["ssh", *shared, f"lab{host}"]
+        folder = os.environ.get("RAILGAUGE_LAB_DIR") or f"/var/tmp/railgauge-lab-{BLOCK}"
+        yield reached(f"{folder}/ssh_config", hosts, agent, scratch)
         died = subprocess.run([*tool, "status"], env=environment, check=False, stdout=subprocess.DEVNULL)
         if died.returncode != 0:
             sys.exit("a host of the lab died: the figures say nothing")
@@ -88,6 +92,12 @@ def two_hosts(agent, scratch):
     """Two hosts of one processor each, joined by a virtual switch."""
     with lab(2, 1, agent, scratch) as host:
         yield Place("two hosts", host(1), host(2), ("rxe0", "rxe0"), f"10.{BLOCK}.0.2")
+
+
+def two_running_hosts(config, block, agent, scratch):
+    """The same in a lab that runs already."""
+    host = reached(config, 2, agent, scratch)
+    return Place("two hosts", host(1), host(2), ("rxe0", "rxe0"), f"10.{block}.0.2")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ const UNAVAILABLE: i32 = 77;
 /// Its exit code where the lab itself failed.
 const FAILURE: i32 = 70;
 /// The lab of the tests: not the one a developer may have up.
-const BLOCK: &str = "79";
+pub const BLOCK: &str = "79";
 
 /// A running lab. It ends with this process, however that ends.
 pub struct Lab {
