@@ -183,8 +183,8 @@ fn redirection_counts_only_between_gpu_and_nic() {
 fn locked_memory_is_asked_for_as_it_is_registered() {
     let short = |tests: &str| {
         let mut hosts = vec![host("infiniband"); 4];
-        // Two buffers of 8 MiB and the queues.
-        hosts[0].memlock_bytes = Some(Bytes((2 * 8 << 20) + (1 << 20)));
+        // Two buffers of 8 MiB, which are 16, and the queues.
+        hosts[0].memlock_bytes = Some(Bytes((16 << 20) + (1 << 20)));
         let found = judge(&planned(4, tests), &cluster(hosts));
         found.iter().any(|finding| finding.check == "locked-memory")
     };

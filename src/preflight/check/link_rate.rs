@@ -2,8 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{
-    Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, fellows, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/infiniband/*/ports/*/rate; the interface's speed for drivers that lose it, and of the members of a bond",

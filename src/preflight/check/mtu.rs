@@ -2,8 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{
-    Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, fellows, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, fellows, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/mtu, active path MTU by libibverbs",
