@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Hostile {
     /// `last-byte-first`: the last byte of what a peer writes is placed before the others.
     pub last_byte_first: bool,
-    /// `ack-before-data`: a peer's request is acknowledged before its bytes are placed.
+    /// `ack-before-data`: a peer's request on a connection is complete before its bytes are placed.
     pub ack_before_data: bool,
     /// `late-completions`: every completion comes milliseconds after the work.
     pub late_completions: bool,
@@ -30,6 +30,9 @@ pub const LATE: Duration = Duration::from_millis(3);
 
 /// How long bytes are held back from their place, where their order is wrong.
 pub const HELD: Duration = Duration::from_millis(2);
+
+/// How long they come after the completion of their request: longer than a word by way of the controller.
+pub const BEHIND: Duration = Duration::from_millis(30);
 
 /// `enum ibv_event_type` of <infiniband/verbs.h>.
 pub mod event {

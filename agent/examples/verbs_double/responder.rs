@@ -17,7 +17,7 @@ use rdma_sys::*;
 use crate::{
     completion::Entry,
     event,
-    hostile::{HELD, event as kind},
+    hostile::{BEHIND, HELD, event as kind},
     memory, port,
     queue_pair::{self, Pair, Receive, blank},
     requester::{brings, scatter},
@@ -48,11 +48,12 @@ fn requests(stream: &UnixStream) -> io::Result<()> {
         bytes.resize(if brings(request.opcode) { 0 } else { request.length as usize }, 0);
         from.read_exact(&mut bytes)?;
         let hostile = settings().map(|settings| &settings.hostile);
-        let early = reliable && !brings(request.opcode) && hostile.is_some_and(|hostile| hostile.ack_before_data);
+        let datagram = hello.service == ibv_qp_type::IBV_QPT_UD;
+        let early = !datagram && !brings(request.opcode) && hostile.is_some_and(|hostile| hostile.ack_before_data);
         if early {
             wire::put(&mut to, &Reply { status: status::DONE, length: 0 })?;
             to.flush()?;
-            thread::sleep(HELD);
+            thread::sleep(BEHIND);
         }
         let outcome = arrived(&hello, &request).and_then(|pair| execute(&pair, &hello, &request, &mut bytes));
         if !early {

@@ -1,5 +1,10 @@
 //! Verify passes: the pattern is put in place, moved once, and compared where it arrived.
 
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     step::{Checked, Pattern},
@@ -20,6 +25,14 @@ use crate::{
         words::{self, Doing},
     },
 };
+
+/// How long bytes may still be under way once the sender knows that its request is complete. The completion of an RDMA WRITE
+/// does not say that the target's memory has the bytes, and that of an unreliable connection only says that they were sent
+/// (InfiniBand Architecture Specification, 9.7.2 and 9.8).
+const UNDER_WAY: Duration = Duration::from_millis(500);
+
+/// Between two looks at bytes that have not arrived.
+const PAUSE: Duration = Duration::from_millis(2);
 
 impl VerbsEnd {
     fn fits(&self, pattern: &Pattern) -> Result<(), Failure> {
@@ -67,12 +80,24 @@ impl VerbsEnd {
             .map_or_else(|| self.resources.layout.incoming(i), |receives| receives.place(n) + header)
     }
 
-    /// Compares what arrived on every queue pair with the pattern.
+    /// Compares what arrived on every queue pair with the pattern; bytes that are wrong have [`UNDER_WAY`] to become right.
     ///
     /// # Errors
     /// The pattern is too long for this link, or the GPU fails.
     pub(crate) fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         self.fits(pattern)?;
+        let begun = Instant::now();
+        loop {
+            let checked = self.compare(pattern)?;
+            if checked.wrong.is_zero() || begun.elapsed() >= UNDER_WAY {
+                return Ok(checked);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Compares the buffers as they are.
+    fn compare(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         let mut sum = Checked::default();
         for i in 0..self.connection.pairs.len() {
             let place = self.progress.received[i]
