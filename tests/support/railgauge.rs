@@ -172,6 +172,7 @@ pub struct Row {
     pub wrong: u64,
     pub error: Option<String>,
     pub phase: String,
+    pub ceiling: Option<f64>,
 }
 
 impl Row {
@@ -256,5 +257,6 @@ fn row(frame: &DataFrame, at: usize) -> Row {
         wrong: number("wrong"),
         error: some("error").map(|_| text("error")),
         phase: text("phase"),
+        ceiling: some("ceiling").map(|value| value.extract::<f64>().unwrap()),
     }
 }

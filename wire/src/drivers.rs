@@ -34,7 +34,7 @@ pub const PHYSICAL: ByteCounter =
     ByteCounter { sent: &["ethtool/tx_bytes_phy"], received: &["ethtool/rx_bytes_phy"], unit: 1 };
 /// A network interface.
 pub const INTERFACE: ByteCounter = ByteCounter { sent: &["netdev/tx_bytes"], received: &["netdev/rx_bytes"], unit: 1 };
-/// bnxt_re and EFA.
+/// EFA.
 const TX_BYTES: ByteCounter =
     ByteCounter { sent: &["hw_counters/tx_bytes"], received: &["hw_counters/rx_bytes"], unit: 1 };
 
@@ -57,8 +57,9 @@ pub const DRIVERS: &[Driver] = &[
     device(&["mlx5_core", "mlx5_ib"], RateOrigin::Device, &[PORT, PHYSICAL]),
     device(&["mlx4_core", "mlx4_ib"], RateOrigin::Device, &[PORT]),
     device(&["hfi1", "qib", "ib_qib"], RateOrigin::Device, &[PORT]),
-    // bnxt_re/hw_counters.c; the port's counters are there since 2025 only (`bnxt_re_assign_pma_port_ext_counters`).
-    device(&["bnxt_en", "bnxt_re"], RateOrigin::InterfaceInSteps, &[TX_BYTES, PORT]),
+    // bnxt_re/main.c, `bnxt_re_net_stats_ctx_alloc`: what counts bytes is brought up to date once a second
+    // (`update_period_ms`), which is too late to be held against one case.
+    device(&["bnxt_en", "bnxt_re"], RateOrigin::InterfaceInSteps, &[]),
     // irdma/verbs.c, `irdma_hw_stat_names`: octets of IP packets, of either version.
     device(
         &["irdma", "ice", "i40e", "idpf", "i40iw"],

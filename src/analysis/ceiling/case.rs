@@ -2,6 +2,7 @@
 
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
+    drivers::{RateOrigin, known},
     facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort},
     terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
     unit::{Bytes, GigabitsPerSecond},
@@ -24,7 +25,8 @@ pub(crate) fn of_case(
     if cell.metric != TestMetric::Bandwidth || (inside && record.from_device == record.to_device) {
         return None;
     }
-    let (link, traffic) = described(record, from, to, cell, (bidirectional, Some(cell.qps)))?;
+    let streams = cell.only.map_or(cell.qps, |_| 1);
+    let (link, traffic) = described(record, from, to, cell, (bidirectional, Some(streams)))?;
     bandwidth(&link, &traffic)
 }
 
@@ -78,9 +80,7 @@ pub(super) const STREAM: u64 = 1 << 30;
 pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Option<&HostFacts>) -> Option<f64> {
     let inside = from.zip(to).is_some_and(|(from, to)| from.hostname == to.hostname);
     let ends = [LinkEnd::find(from, &record.from_device), LinkEnd::find(to, &record.to_device)];
-    let bonded = |end: &LinkEnd<'_>| end.interface.is_some_and(|interface| interface.bond.is_some());
-    let unknown = ends.iter().any(|end| bonded(end) && end.corrected(None).is_none());
-    if inside || unknown || record.software || record.link_layer == LinkLayer::Loopback {
+    if inside || record.software || record.link_layer == LinkLayer::Loopback {
         return None;
     }
     rate(record, ends, None).map(|rate| rate.0)
@@ -92,6 +92,11 @@ fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Op
     let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from);
     if record.software {
         return speed();
+    }
+    // One queue pair uses one member, whose rate is what a driver reports of a bond.
+    let unknown = |end: &LinkEnd<'_>| end.rate_is_made_up() || (streams != Some(1) && end.is_unknown_bond());
+    if ends.iter().any(unknown) {
+        return None;
     }
     if ends.iter().all(|end| end.corrected(streams).is_none()) {
         return record.rate_gbps.or_else(speed);
@@ -200,6 +205,22 @@ impl<'a> LinkEnd<'a> {
         let spread = self.interface.is_some_and(|interface| interface.bond == Some(Bond::Master(STRIPED.to_owned())));
         let used = streams.filter(|_| !spread).map_or(members.len(), |streams| streams as usize);
         Some(GigabitsPerSecond(members.iter().take(used).map(|rate| rate.0).sum())).filter(|rate| rate.0 > 0.0)
+    }
+
+    /// Whether it is a bond whose members are not known: any rate that is reported may be that of one of them.
+    fn is_unknown_bond(self) -> bool {
+        let named = self.device.is_some_and(|device| device.name.contains("_bond"));
+        let master = self.interface.is_some_and(|interface| matches!(interface.bond, Some(Bond::Master(_))));
+        // Each port of the bond has a device of its own.
+        let one = self.port.is_some_and(|port| port.members.len() == 1);
+        (named || master) && !one && self.corrected(None).is_none()
+    }
+
+    /// Whether its driver knows no rate and nothing else does: what the driver reports is a constant, or cut off at a step.
+    fn rate_is_made_up(self) -> bool {
+        let driver = self.device.and_then(|device| known(device.driver.as_deref()?));
+        let made_up = driver.is_some_and(|driver| driver.rate != RateOrigin::Device && !driver.interface_counts);
+        made_up && self.port.is_some_and(|port| port.rate_gbps.is_none())
     }
 
     /// Its rate as it is reported.

@@ -10,9 +10,6 @@ use super::super::interfaces;
 use super::Below;
 use crate::system::tree::Tree;
 
-/// What a driver that knows no speed reports: the narrowest and slowest there is.
-const UNKNOWN: GigabitsPerSecond = GigabitsPerSecond(2.5);
-
 /// Rates of a port.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
@@ -47,7 +44,8 @@ pub(super) fn of(tree: &Tree, port: &str, driver: Option<&str>, below: &Below) -
     let of_interface = || below.physical().and_then(speed);
     match (origin, of_interface()) {
         (RateOrigin::InterfaceInSteps | RateOrigin::Constant, Some(speed)) => rate(Some(speed), RateSource::Interface),
-        (RateOrigin::InterfaceInSteps, None) => rate(verbs_gbps.filter(|rate| *rate > UNKNOWN), RateSource::Driver),
-        _ => rate(verbs_gbps, RateSource::Driver),
+        // What the driver reports then is made of nothing, or cut off at a step.
+        (RateOrigin::InterfaceInSteps | RateOrigin::Constant, None) => rate(None, RateSource::Driver),
+        (RateOrigin::Device, _) => rate(verbs_gbps, RateSource::Driver),
     }
 }

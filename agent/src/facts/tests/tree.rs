@@ -39,7 +39,8 @@ pub fn unpack(name: &str, root: &Path, values: &[(&str, &str)]) -> Unpacked {
 
 /// The folder of the texts.
 fn folder() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts"))
+    let of_agent = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/agent/tests/hosts"));
+    if of_agent.is_dir() { of_agent } else { Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts")) }
 }
 
 /// The lines of a text, inclusions and repetitions written out.

@@ -93,14 +93,18 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
 fn within_one_stack<'a>(ranks: impl Iterator<Item = (&'a HostFacts, &'a CollectiveMeasurement)> + Clone) -> bool {
     let mut used = BTreeSet::new();
     for (facts, account) in ranks.clone() {
-        let nics = account.carried.as_ref().map(|carried| carried.nics.as_slice()).unwrap_or_default();
-        for name in nics {
+        let Some(carried) = &account.carried else { return false };
+        // A rank that reaches its neighbours within its host uses none.
+        if !carried.networked {
+            continue;
+        }
+        for name in &carried.nics {
             match facts.interface(name) {
                 Some(interface) if !interface.addresses.is_empty() => used.extend(&interface.addresses),
                 _ => return false,
             }
         }
-        if nics.is_empty() {
+        if carried.nics.is_empty() {
             return false;
         }
     }
