@@ -18,6 +18,7 @@ pub mod history;
 pub mod journal;
 pub mod localise;
 pub mod outliers;
+pub(crate) mod overrides;
 pub mod percentile;
 mod plausible;
 pub mod proven;

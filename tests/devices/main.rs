@@ -143,6 +143,10 @@ fn healthy(device: &Device) -> Results {
         assert!(row.verified > 0 && row.wrong == 0, "{}: {row:?}", device.profile);
     }
     ended.expect(0);
+    // No one takes this for a run on hardware.
+    for said in [&ended.said, &results.report()] {
+        assert!(said.contains("RAILGAUGE_ROOT=") && said.contains("RAILGAUGE_IBVERBS="), "{said}");
+    }
     insta::assert_json_snapshot!(device.profile, told);
     results
 }

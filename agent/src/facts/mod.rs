@@ -37,7 +37,7 @@ use crate::{
     gpu::{device, distance, facts as nvml},
     system::{
         interfaces::{Address, addresses},
-        tree::Tree,
+        tree::{self, Tree},
     },
 };
 
@@ -84,8 +84,16 @@ pub(crate) fn here() -> HostFacts {
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
     facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    facts.overrides = overrides();
     look.again(&root, &mut facts);
     facts
+}
+
+/// The variables that put something else in the place of the host's files and libraries.
+fn overrides() -> BTreeMap<String, String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let known = [tree::ROOT, "RAILGAUGE_IBVERBS", "RAILGAUGE_RDMACM"];
+    known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).collect()
 }
 
 /// Collects the facts of the host whose files are below the tree's root.

@@ -26,7 +26,7 @@ use crate::{
     counters,
     facts::{self, Live},
     gpu::facts as nvml,
-    system::tree::Tree,
+    system::tree::{self, Tree},
 };
 
 /// Text of a page, in bytes: well below what a reply may have.
@@ -47,7 +47,7 @@ pub(crate) fn page(scope: &RawScope, from: u64) -> Result<RawPage, Failure> {
             RawScope::Facts => nvml::gpus().unwrap_or_default(),
             RawScope::Counters { .. } => Vec::new(),
         };
-        let found = read_below("/", scope, gpus)?;
+        let found = read_below(&tree::root().to_string_lossy(), scope, gpus)?;
         left_out = found.left_out;
         *read = Some((scope.clone(), found.entries));
     }

@@ -23,6 +23,11 @@ pub(crate) type Seen = Arc<Mutex<BTreeSet<PathBuf>>>;
 /// The environment variable that names another root than `/`, as tests of whole hosts do (docs/agent.md).
 pub(crate) const ROOT: &str = "RAILGAUGE_ROOT";
 
+/// The root of this host's tree: see [`Tree::host`].
+pub(crate) fn root() -> PathBuf {
+    std::env::var_os(ROOT).filter(|root| !root.is_empty()).map_or_else(|| "/".into(), PathBuf::from)
+}
+
 /// A root directory, and what could not be read below it.
 #[derive(Debug)]
 pub struct Tree {
@@ -53,7 +58,7 @@ impl Tree {
 
     /// This host's tree: `/`, or the directory that the environment variable [`ROOT`] names in its place.
     pub(crate) fn host() -> Self {
-        Self::new(std::env::var_os(ROOT).filter(|root| !root.is_empty()).unwrap_or_else(|| "/".into()))
+        Self::new(root())
     }
 
     /// Whether it is the tree of the host that this process runs on, whose kernel answers for what is in it.

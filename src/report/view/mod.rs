@@ -23,6 +23,7 @@ use crate::analysis::{
     frame::Frame,
     journal::{Journal, JournalEnd},
     outliers::Outliers,
+    overrides,
     proven::NeverRun,
     results::CaseResult,
     row::Row,
@@ -156,7 +157,7 @@ pub fn view(
     Ok(View {
         run: run(journal),
         carriers: carriers::carriers(results),
-        never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).collect(),
+        never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).chain(overrides::told(journal)).collect(),
         status: verdicts.status,
         sentence: verdicts.sentence.clone(),
         counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),

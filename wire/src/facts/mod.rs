@@ -99,6 +99,10 @@ pub struct HostFacts {
     pub gpus: Vec<Gpu>,
     /// `CUDA_VISIBLE_DEVICES` of the agent where it is set: CUDA's GPU 0 may then be another one than the first of `gpus`.
     pub cuda_visible: Option<String>,
+    /// Environment variables of the agent that put other files or libraries in the place of the host's own (`RAILGAUGE_ROOT`,
+    /// `RAILGAUGE_IBVERBS`, `RAILGAUGE_RDMACM`), and their values: what it reports as hardware may then be something else.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub overrides: BTreeMap<String, String>,
     /// How far each GPU is from each RDMA device on the PCIe tree.
     pub gpu_distances: Vec<GpuDistance>,
     /// Messages of the NVIDIA driver in the kernel's log since boot, oldest first; `None` where it cannot be read.
