@@ -16,11 +16,15 @@ use serde_json::Value;
 const TEST: &str = "[[test]]\nname = \"tcp\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n\
                     sizes = \"4KiB..1MiB x4\"\nmeasure = \"5s\"\nrepeats = 3\n";
 
-/// A plan with a secret in its environment, on hosts with telling names.
+/// A collective with a secret in its environment, which no host without GPUs can do.
+const COLLECTIVE: &str = "[[test]]\nname = \"nccl\"\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\n\
+                          sizes = \"1MiB\"\nenv = { NCCL_ALGO = [\"Ring\", \"Tree\"], TOKEN = [\"hunter3secret\", \"hunter4secret\"] }\n";
+
+/// A plan with secrets in its environments, on hosts with telling names.
 fn plan(scene: &Scene) -> std::path::PathBuf {
     let text = format!(
         "name = \"first-contact\"\ndescription = \"cluster of kungfu-lab\"\n[launch]\nvia = \"local\"\n[launch.env]\n\
-         TOKEN = \"hunter2secret\"\n[hosts]\nnames = [\"tellurium[01-02]\"]\n{TEST}"
+         TOKEN = \"hunter2secret\"\n[hosts]\nnames = [\"tellurium[01-02]\"]\n{TEST}{COLLECTIVE}"
     );
     scene.write("plan.toml", &text)
 }
@@ -46,7 +50,7 @@ fn a_kit_has_facts_files_counters_and_a_run() {
     let output = kit(&scene, &["--json"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("sends nothing anywhere") && said.contains("reads no keys"), "{said}");
+    assert!(said.contains("Nothing is uploaded") && said.contains("does not read SSH keys"), "{said}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["hosts"], &answer["anonymized"]), (&2.into(), &false.into()), "{answer}");
     let (manifest, items) = unpacked(&scene.path("x.tar.gz"));
@@ -79,10 +83,18 @@ fn a_kit_has_facts_files_counters_and_a_run() {
     // The environment of the plan is nobody's business, whatever else is.
     for (path, item) in &items {
         if let Item::File(bytes) = item {
-            assert!(!String::from_utf8_lossy(bytes).contains("hunter2secret"), "{path}");
+            for secret in ["hunter2secret", "hunter3secret", "hunter4secret"] {
+                assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{secret} in {path}");
+            }
         }
     }
     assert!(manifest.left_out.iter().any(|left| left.what == "run/plan.toml"));
+    // Environments that differ still do, and what sets NCCL is kept.
+    let Item::File(records) = &items["run/records.jsonl"] else { panic!() };
+    let records = String::from_utf8_lossy(records);
+    for word in ["(left out 1)", "(left out 2)", "Ring", "Tree"] {
+        assert!(records.contains(word), "{word}");
+    }
     // A file that is there is not replaced.
     let again = kit(&scene, &[]);
     assert_eq!(again.status.code(), Some(2), "{}", String::from_utf8_lossy(&again.stderr));
@@ -98,7 +110,8 @@ fn an_anonymized_kit_names_no_host_and_no_address() {
     assert_eq!(manifest.hosts.keys().collect::<Vec<_>>(), ["host-1", "host-2"]);
     // What must not be there: names, and every address and MAC address of this machine.
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let mut originals: Vec<String> = ["tellurium", "kungfu", "hunter2secret"].map(str::to_owned).into();
+    let mut originals: Vec<String> =
+        ["tellurium", "kungfu", "hunter2secret", "hunter3secret", "hunter4secret"].map(str::to_owned).into();
     let hostname = read("/proc/sys/kernel/hostname").trim().to_owned();
     originals.extend((hostname.len() > 5 && hostname != "localhost").then_some(hostname));
     for entry in fs::read_dir("/sys/class/net").unwrap().flatten() {
@@ -133,10 +146,24 @@ fn an_anonymized_kit_names_no_host_and_no_address() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
-    // The table is beside the file, for its owner alone.
+    // Nobody but its owner reads the kit, and the table beside it.
+    let mode =
+        |path: &Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o777;
     let table = scene.path("x.tar.gz.names.tsv");
+    assert_eq!((mode(&scene.path("x.tar.gz")), mode(&table)), (0o600, 0o600));
     assert!(fs::read_to_string(&table).unwrap().contains("name\ttellurium01\thost-1\n"));
-    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&table).unwrap().permissions()) & 0o777, 0o600);
     assert!(!items.keys().any(|path| path.ends_with(".tsv")));
     assert_eq!(fixtures(&manifest, &items).unwrap().len(), 2);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_before_any_host_is_contacted() {
+    let scene = Scene::new();
+    let mut command = program();
+    command.arg("kit").arg(plan(&scene)).arg("-o").arg(scene.path("gone/x.tar.gz"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("gone") && said.contains("choose another file with -o"), "{said}");
+    assert!(!said.contains("kit reads from each host"), "{said}");
 }

@@ -29,6 +29,8 @@ pub fn make_directories(path: &Path) -> io::Result<()> {
 /// Mode of a file that is made. The umask decides who may read it and whether the group may write. Others never may: they could
 /// exchange what was measured.
 const MODE: u32 = 0o664;
+/// Mode of a file that only its owner may read.
+const PRIVATE: u32 = 0o600;
 
 /// Opens a regular file for reading.
 ///
@@ -92,12 +94,22 @@ pub fn replace<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
+    replace_with_mode(path, MODE, write, failed)
+}
+
+/// [`replace`] with a file of this mode, less what the umask takes. It has the mode before it has content.
+fn replace_with_mode<E>(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&File) -> Result<(), E>,
+    failed: impl Fn(io::Error) -> E,
+) -> Result<(), E> {
     // A path without a directory lies in the current one.
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
         .prefix(PREFIX)
         .suffix(SUFFIX)
-        .permissions(Permissions::from_mode(MODE))
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(directory)
         .map_err(&failed)?;
     // Whoever sweeps sees that it is in use. File systems without locks answer with an error; there it may be swept.
@@ -144,6 +156,14 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(path, |mut file| file.write_all(content.as_ref()), |error| error)
 }
 
+/// [`write()`] for a file that nobody but its owner may ever read.
+///
+/// # Errors
+/// Errors of the file system.
+pub fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    replace_with_mode(path, PRIVATE, |mut file| file.write_all(content.as_ref()), |error| error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +181,20 @@ mod tests {
         let content = fs::read(&path).unwrap();
         assert!(content.len() == 10_000 && content.iter().all(|byte| *byte == content[0]));
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "a temporary file is left");
+    }
+
+    #[test]
+    fn a_private_file_is_private_before_it_has_content() {
+        let place = tempfile::tempdir().unwrap();
+        let mode = |file: &File| file.metadata().unwrap().permissions().mode() & 0o777;
+        let path = place.path().join("names.tsv");
+        let checked = |mut file: &File| {
+            assert_eq!(mode(file), 0o600);
+            file.write_all(b"x")
+        };
+        replace_with_mode(&path, PRIVATE, checked, |error| error).unwrap();
+        write_private(&path, "y").unwrap();
+        assert_eq!((mode(&File::open(&path).unwrap()), fs::read(&path).unwrap()), (0o600, b"y".to_vec()));
     }
 
     #[test]

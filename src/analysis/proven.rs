@@ -13,6 +13,10 @@ use super::{ceiling::LinkEnd, journal::Journal, results::CaseResult};
 /// Drivers that were run by us, and by what that is shown.
 pub const PROVEN: &[(&str, &str)] = &[("rdma_rxe", "tests/lab_verbs.rs: virtual hosts with Soft-RoCE")];
 
+/// What a report says of a driver that is not among them.
+pub const NOT_TESTED: &str =
+    "railgauge has not been tested with this driver; `railgauge kit PLAN` collects what is needed to add it";
+
 /// Name of a driver that the host does not tell.
 const UNKNOWN: &str = "unknown";
 
@@ -38,9 +42,7 @@ impl NeverRun {
             UNKNOWN => "a driver that the hosts do not name".to_owned(),
             driver => format!("driver {driver}"),
         };
-        format!(
-            "{driver} ({shown}{more}): this driver has never been run by us; `railgauge kit PLAN` makes a test of it"
-        )
+        format!("{driver} ({shown}{more}): {NOT_TESTED}")
     }
 }
 

@@ -1,4 +1,4 @@
-//! `railgauge kit PLAN`: what hosts are and a short run, in one file.
+//! `railgauge kit PLAN`: the configuration of hosts and a short run, in one archive.
 
 use std::{
     fmt::Write,
@@ -10,7 +10,11 @@ use anyhow::Context;
 use railgauge_model::{
     border::text::path_text,
     files,
-    plan::{Loaded, count::count, model::Host},
+    plan::{
+        Loaded, Plan,
+        count::count,
+        model::{Host, Launcher},
+    },
 };
 use railgauge_wire::terms::Transport;
 use serde_json::json;
@@ -42,7 +46,7 @@ pub(super) struct Args {
     /// The file to write [default: kit-<plan name>-<UTC time>.tar.gz]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace host names, addresses, GUIDs, UUIDs and serial numbers; the table stays beside the file
+    /// Replace host names, addresses, GUIDs, UUIDs and serial numbers; the mapping is saved beside the file
     #[arg(long, visible_alias = "anonymise")]
     anonymize: bool,
     /// Print what was packed as JSON on stdout
@@ -53,15 +57,16 @@ pub(super) struct Args {
 /// What is said before anything is done.
 const BEFORE: &str = "\
 kit reads from each host: files of /sys about RDMA devices, network interfaces and the PCI functions above them, the files of
-  /proc and /sys that facts are made of, and versions of installed packages. It reads no keys, no environment, no home.
+  /proc and /sys that facts are made of, and versions of installed packages. It does not read SSH keys, environment variables or
+  home directories.
   Then it measures: a known number of bytes between the first two hosts, perftest beside it where it is installed, and the
   tests of the plan, each briefly.
-kit sends nothing anywhere: it writes one file here. Look into it before you give it away (docs/kit.md).";
+Nothing is uploaded: kit writes one file here. Look into it before you send it (docs/kit.md).";
 
 /// Packs a kit.
 ///
 /// # Errors
-/// There is no agent to send, a file is in the way, or the kit cannot be written.
+/// There is no agent to send, a file is in the way, there is no folder for it, or the kit cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
     let now = jiff::Timestamp::now();
@@ -71,9 +76,10 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let table = table_path(&output);
     for path in [&output, &table] {
         if path.symlink_metadata().is_ok() {
-            return Err(Misuse(format!("{} is there already; give another name with -o FILE", path_text(path))).into());
+            return Err(Misuse(format!("{} already exists; choose another file with -o", path_text(path))).into());
         }
     }
+    check_folder(&output)?;
     let binary = AgentBinary::find()?;
     common.say(BEFORE);
     let key = args.anonymize.then(random).transpose()?;
@@ -84,6 +90,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let mut loaded = loaded;
+    let names = here().into_iter().chain(ways(&loaded.plan)).collect();
     let hosts: Vec<(String, String)> =
         loaded.plan.hosts.iter().map(|host| (host.name.clone(), host.address.clone())).collect();
     let pair = loaded.plan.hosts.get(..2).unwrap_or_default();
@@ -109,14 +116,14 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         run: &directory,
         end: end_words.clone(),
         plan: changes,
-        names: here(),
+        names,
         made_at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     };
     let mut packed = content::pack(sources, key)?;
     packed.manifest.plan.push(format!("the run {end_words}"));
     let bytes = archive::write(&packed.manifest, &packed.items).context("the kit cannot be packed")?;
     let unwritable = |path: &Path| format!("cannot write {}", path_text(path));
-    files::write(&output, &bytes).with_context(|| unwritable(&output))?;
+    files::write_private(&output, &bytes).with_context(|| unwritable(&output))?;
     if let Some(names) = &packed.table {
         write_table(&table, names).with_context(|| unwritable(&table))?;
     }
@@ -125,7 +132,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         "table": packed.table.as_ref().map(|_| path_text(&table)), "hosts": packed.manifest.hosts.len(), "run": end_words,
         "left_out": packed.manifest.left_out, "lost": met.lost,
     });
-    let well = met.lost.is_empty() && end.is_ok() && matches!(met.known, Some(Ok(_)) | None);
+    let has_run = matches!(end, Ok(Exit::Passed | Exit::Failed | Exit::Inconclusive));
+    let well = has_run && met.is_whole();
     common.answer(args.json, &document, well, |_| {
         summary(&packed, &met, &end_words, (&path_text(&output), bytes.len()), &path_text(&table))
     })?;
@@ -154,8 +162,8 @@ fn summary(packed: &content::Packed, met: &Contact, end: &str, (path, bytes): (&
         let _ = writeln!(out, "  left out: {}: {}", left.what, left.why);
     }
     match &packed.table {
-        Some(_) => _ = writeln!(out, "  names were replaced; the table stays with you: {table}"),
-        None => _ = writeln!(out, "  names and addresses are as they are; --anonymize replaces them"),
+        Some(_) => _ = writeln!(out, "  names replaced; mapping saved in {table} (do not send it)"),
+        None => _ = writeln!(out, "  names and addresses are not replaced; --anonymize does that"),
     }
     out
 }
@@ -199,6 +207,25 @@ fn here() -> Vec<String> {
     names.collect()
 }
 
+/// Login names and jump hosts of a plan.
+fn ways(plan: &Plan) -> Vec<String> {
+    let mut names: Vec<String> = plan.hosts.iter().filter_map(|host| host.user.clone()).collect();
+    if let Launcher::Ssh(ssh) = &plan.launch.via {
+        names.extend(ssh.user.clone());
+        for jump in &ssh.jump {
+            let (user, host) = jump.rsplit_once('@').map_or((None, jump.as_str()), |(user, host)| (Some(user), host));
+            let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+            names.extend(user.map(str::to_owned));
+            names.push(host.to_owned());
+            names.extend(host.split_once('.').map(|(short, _)| short.to_owned()));
+        }
+    }
+    names.retain(|name| !name.is_empty() && name != "root");
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// Where the table of placeholders lies: beside the kit.
 fn table_path(kit: &Path) -> PathBuf {
     let mut name = kit.as_os_str().to_owned();
@@ -206,15 +233,26 @@ fn table_path(kit: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes the table, which only the user may read.
+/// Writes the table. Only the user may read it.
 fn write_table(path: &Path, table: &Table) -> std::io::Result<()> {
     let lines = table
         .pairs()
         .into_iter()
         .map(|(kind, original, placeholder)| format!("{}\t{original}\t{placeholder}\n", kind.word()));
     let text: String = std::iter::once("kind\toriginal\tplaceholder\n".to_owned()).chain(lines).collect();
-    files::write(path, text)?;
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+    files::write_private(path, text)
+}
+
+/// The folder of a file that will be written after some minutes has to be there, and writable, before any host is contacted.
+fn check_folder(file: &Path) -> Result<(), Misuse> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let refused =
+        |why: String| Misuse(format!("cannot write to {}: {why}; choose another file with -o", path_text(folder)));
+    if file.file_name().is_none() {
+        return Err(refused("no name of a file is given".to_owned()));
+    }
+    // A file that is made and taken away again says more than permissions do.
+    tempfile::tempfile_in(folder).map(drop).map_err(|error| refused(error.to_string()))
 }
 
 /// A plan's name as part of a file's.

@@ -49,7 +49,7 @@ enum Command {
     Trend(trend::Args),
     /// Connect, collect facts and check every host's configuration; sends no test traffic
     Preflight(preflight::Args),
-    /// Pack what hosts are and a short run into one file, for railgauge's authors; sends it nowhere
+    /// Collect host configuration and a short test run into one archive to send to the developers; nothing is uploaded
     Kit(kit::Args),
     /// Deploy agents, measure, judge and report
     Run(run::Args),

@@ -25,6 +25,12 @@ pub const VERSION: u32 = 1;
 const BOUNDS: Bounds = Bounds { archive: 256 << 20, all: 1 << 30, one: 256 << 20, entries: 2_000_000 };
 /// Longest path in bytes.
 const LONGEST: usize = 1024;
+/// Longest path in bytes that is written, and longest name of a file or folder (NAME_MAX of Linux). It is shorter than what is
+/// read: whoever unpacks a kit does so below a folder of their own.
+const WRITTEN: usize = 800;
+const PART: usize = 255;
+/// Why something is not written.
+pub(super) const UNSTORABLE: &str = "its path, or the path to which it leads, is too long or no path of a kit";
 
 /// How much of an archive is read.
 #[derive(Debug, Clone, Copy)]
@@ -304,6 +310,20 @@ fn bounded(error: io::Error, bounds: Bounds) -> KitError {
 /// A path for a message.
 fn shown(path: &str) -> String {
     text::line(path.as_bytes())
+}
+
+/// Whether a path stays below where it is unpacked.
+pub(super) fn is_plain(path: &str) -> bool {
+    plain(path.as_bytes()).is_ok()
+}
+
+/// Whether a file or link can be written at a path so that it can be read again.
+pub(super) fn is_storable(path: &str, item: &Item) -> bool {
+    let fits = |path: &str| path.len() <= WRITTEN && path.split('/').all(|part| part.len() <= PART) && is_plain(path);
+    match item {
+        Item::File(_) => fits(path),
+        Item::Link(to) => fits(path) && fits(to) && relative(path, to).len() <= LONGEST,
+    }
 }
 
 /// A path that stays below where it is unpacked, without `.` and `..`.

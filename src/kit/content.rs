@@ -8,23 +8,17 @@ use railgauge_model::{
     border::text::path_text,
     directory::{FACTS, JOURNAL, LOG, PLAN},
     files,
-    journal::{
-        event::Event,
-        line::{self, Numbered},
-    },
-    plan::model::Launcher,
+    journal::line::{self, Numbered},
 };
 use serde_json::{Value, json};
 
 use super::{
     anonymise::{Anonymiser, Table},
-    archive::{Item, Items, LeftOut, Manifest},
+    archive::{self, Item, Items, LeftOut, Manifest},
     tree::{self, command_line},
+    withhold::Withheld,
 };
 use crate::{report, run::contact::Contact};
-
-/// What stands in the place of a value that was left out.
-const WITHHELD: &str = "(left out)";
 
 /// Files of a kit, and what its manifest says of them.
 pub(crate) struct Packed {
@@ -76,7 +70,6 @@ pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resul
     for (what, why) in &sources.contact.left_out {
         leave(what, why);
     }
-    leave("trace/", "call traces of verbs are made by hand (docs/kit.md)");
     let known = match &sources.contact.known {
         Some(Ok(known)) => serde_json::to_value(known)?,
         Some(Err(failure)) => json!({ "failure": failure }),
@@ -99,6 +92,13 @@ pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resul
     let mut of_run = |what: &str, why: &str| missing.push(LeftOut { what: what.to_owned(), why: why.to_owned() });
     run_directory(&sources, anonymiser.as_mut(), &mut items, &mut of_run)?;
     manifest.left_out.extend(missing);
+    // Names that were replaced may have made a path longer.
+    let unfit: Vec<String> =
+        items.iter().filter(|(path, item)| !archive::is_storable(path, item)).map(|(path, _)| path.clone()).collect();
+    for path in unfit {
+        items.remove(&path);
+        manifest.left_out.push(LeftOut { what: path, why: archive::UNSTORABLE.to_owned() });
+    }
     manifest.hosts = folders
         .into_iter()
         .map(|(host, folder)| match &mut anonymiser {
@@ -143,8 +143,12 @@ fn of_host(
     if let Some(facts) = contact.facts.get(host) {
         items.insert(format!("{at}/facts.json"), tree::facts(facts)?);
     }
-    if let Some(versions) = contact.versions.get(host) {
-        items.insert(format!("{at}/versions.txt"), Item::File((versions.join("\n") + "\n").into_bytes()));
+    match contact.versions.get(host) {
+        Some(Ok(versions)) => {
+            items.insert(format!("{at}/versions.txt"), Item::File((versions.join("\n") + "\n").into_bytes()));
+        }
+        Some(Err(failure)) => leave(&format!("{at}/versions.txt"), &failure.to_string()),
+        None => {}
     }
     let tree = match contact.trees.get(host) {
         Some(Ok(tree)) => tree,
@@ -195,11 +199,11 @@ fn run_directory(
     let place = tempfile::tempdir().context("no temporary directory")?;
     let replaces = anonymiser.is_some();
     let mut lines = Vec::new();
-    let mut has_environment = false;
+    let mut withheld = Withheld::new(replaces);
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Numbered { run, n, line } = line::decode(bytes, None).context("the records of the run")?;
         let mut event = line.event;
-        has_environment |= withhold(&mut event, replaces);
+        withheld.event(&mut event);
         if let Some(anonymiser) = &mut anonymiser {
             let mut value = serde_json::to_value(&event)?;
             anonymiser.document(&mut value);
@@ -228,7 +232,7 @@ fn run_directory(
         }
         items.insert(format!("run/{FACTS}"), document(&facts)?);
     }
-    match (replaces, has_environment) {
+    match (replaces, withheld.has_environment) {
         (true, _) => {
             leave("run/plan.toml", "names in it are folded and free text; the resolved plan is in run/records.jsonl")
         }
@@ -242,31 +246,6 @@ fn run_directory(
     }
     leave(&format!("run/{LOG}"), "free text of agents and launchers");
     Ok(())
-}
-
-/// Takes out of an event what must not leave. Returns whether there was an environment.
-fn withhold(event: &mut Event, replaces: bool) -> bool {
-    match event {
-        Event::Started { resolved, .. } => {
-            let launch = &mut resolved.launch;
-            let has_environment = !launch.env.is_empty() || !launch.send_env.is_empty();
-            launch.env.values_mut().for_each(|value| *value = WITHHELD.to_owned());
-            if replaces {
-                // Users, keys, jump hosts, commands.
-                (launch.via, launch.agent_dir, resolved.description) = (Launcher::Local, None, String::new());
-                launch.send_env.clear();
-                for host in &mut resolved.hosts {
-                    (host.user, host.port) = (None, None);
-                }
-            }
-            has_environment
-        }
-        Event::HostUp { facts, .. } => {
-            facts.command_line = facts.command_line.take().map(|line| command_line(&line));
-            false
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]

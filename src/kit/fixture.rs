@@ -3,10 +3,11 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, net::IpAddr};
 
+use railgauge_model::border::{self, text::printable};
 use railgauge_wire::facts::{HostFacts, Interface};
 use serde_json::json;
 
-use super::archive::{Item, Items, Manifest};
+use super::archive::{Item, Items, Manifest, is_plain};
 
 /// A host of a kit.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +58,7 @@ pub fn repeatable(mut facts: HostFacts) -> HostFacts {
 /// Facts cannot be read, or no host has files.
 pub fn fixtures(manifest: &Manifest, items: &Items) -> Result<Vec<Fixture>, FixtureError> {
     let mut made = Vec::new();
-    for folder in manifest.hosts.values() {
+    for folder in manifest.hosts.values().filter(|folder| is_folder(folder)) {
         let tree = format!("hosts/{folder}/tree/");
         let files: BTreeMap<&str, &Item> =
             items.range(tree.clone()..).map_while(|(path, item)| Some((path.strip_prefix(&tree)?, item))).collect();
@@ -67,14 +68,32 @@ pub fn fixtures(manifest: &Manifest, items: &Items) -> Result<Vec<Fixture>, Fixt
         let path = format!("hosts/{folder}/facts.json");
         let wrong = |why: String| FixtureError::Facts { path: path.clone(), why };
         let Some(Item::File(bytes)) = items.get(&path) else { return Err(wrong("it is not there".to_owned())) };
-        let facts: HostFacts = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+        let facts: HostFacts = border::read(bytes).map_err(|error| wrong(error.to_string()))?;
         let remarks = match items.get(&format!("hosts/{folder}/tree.json")) {
-            Some(Item::File(bytes)) => serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?,
+            Some(Item::File(bytes)) => border::read(bytes).map_err(|error| wrong(error.to_string()))?,
             _ => Vec::new(),
         };
         made.push(fixture(manifest, folder, &files, &remarks, facts));
     }
     if made.is_empty() { Err(FixtureError::Empty) } else { Ok(made) }
+}
+
+/// Whether a folder of a host is one as kits have it: it becomes part of a file's name.
+fn is_folder(folder: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !folder.is_empty() && folder.len() <= 128 && !folder.starts_with('.') && folder.chars().all(fit)
+}
+
+/// Whether a path can stand at the beginning of a line: it is read as a path and as nothing else, and stays below the root.
+fn is_writable(path: &str) -> bool {
+    let is_directive = path == "include" || path.starts_with(['#', '@', '[']);
+    is_plain(path) && !is_directive && !path.contains(char::is_whitespace)
+}
+
+/// A line of the text. Whatever a stranger's text holds, it stays one line.
+fn add(text: &mut String, line: &str) {
+    text.push_str(&printable(line));
+    text.push('\n');
 }
 
 fn fixture(
@@ -91,11 +110,10 @@ fn fixture(
     let mut skipped = Vec::new();
     let names = if manifest.anonymized { "names and addresses replaced" } else { "names and addresses as they are" };
     let named = if drivers.is_empty() { "none".to_owned() } else { drivers.join(", ") };
-    let _ = writeln!(text, "# From a kit of {} (railgauge {}), {names}.", manifest.made_at, manifest.railgauge);
-    let _ = writeln!(text, "# Kernel {}; drivers of RDMA devices: {named}.", facts.kernel);
+    add(&mut text, &format!("# From a kit of {} (railgauge {}), {names}.", manifest.made_at, manifest.railgauge));
+    add(&mut text, &format!("# Kernel {}; drivers of RDMA devices: {named}.", facts.kernel));
     for (path, item) in files {
-        // A line begins with its path, and ends where the path ends at a space.
-        if path.contains(char::is_whitespace) || path.starts_with(['#', '@', '[']) {
+        if !is_writable(path) {
             skipped.push((*path).to_owned());
             continue;
         }
@@ -103,12 +121,13 @@ fn fixture(
             Item::Link(to) => {
                 // Links of sysfs lead to folders; one to a file would be made a folder here.
                 let to = to.splitn(4, '/').nth(3).unwrap_or_default();
-                match files.contains_key(to) && !matches!(files.get(to), Some(Item::Link(_))) {
+                let is_file = matches!(files.get(to), Some(Item::File(_)));
+                match is_file || !is_writable(to) {
                     true => skipped.push((*path).to_owned()),
-                    false => _ = writeln!(text, "{path} -> {to}"),
+                    false => add(&mut text, &format!("{path} -> {to}")),
                 }
             }
-            Item::File(bytes) => _ = writeln!(text, "{path}{}", content(bytes)),
+            Item::File(bytes) => add(&mut text, &format!("{path}{}", content(bytes))),
         }
     }
     for path in
@@ -120,13 +139,15 @@ fn fixture(
         let folders = remarks.iter().filter_map(|remark| remark["path"].as_str());
         let has_folders =
             folders.clone().any(|other| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')));
-        if !has_more && !led_to && !has_folders && !path.contains(char::is_whitespace) {
+        if !is_writable(path) {
+            skipped.push(path.to_owned());
+        } else if !has_more && !led_to && !has_folders {
             // What is looked at there is only whether it is there.
-            let _ = writeln!(text, "{path} =");
+            add(&mut text, &format!("{path} ="));
         }
     }
     if !files.contains_key("proc/sys/kernel/arch") {
-        let _ = writeln!(text, "proc/sys/kernel/arch = {}", facts.architecture);
+        add(&mut text, &format!("proc/sys/kernel/arch{}", content(facts.architecture.as_bytes())));
     }
     if let Some(xids) = &facts.xids {
         let record = |xid: &railgauge_wire::facts::Xid| {
@@ -139,7 +160,7 @@ fn fixture(
             )
         };
         let records = xids.iter().map(record).collect::<Vec<_>>().join("\n");
-        let _ = writeln!(text, "dev/kmsg{}", content(records.as_bytes()));
+        add(&mut text, &format!("dev/kmsg{}", content(records.as_bytes())));
     }
     answers(&mut text, &facts);
     Fixture { host: folder.to_owned(), text, facts: repeatable(facts), drivers, skipped }
@@ -169,37 +190,33 @@ fn content(bytes: &[u8]) -> String {
 fn answers(text: &mut String, facts: &HostFacts) {
     for interface in &facts.interfaces {
         for address in &interface.addresses {
-            let _ = writeln!(text, "@address {} {address}/{}", interface.name, prefix(interface, address));
+            add(text, &format!("@address {} {address}/{}", interface.name, prefix(interface, address)));
         }
         let Interface { driver, pause, dcb, .. } = interface;
         if driver.is_some() || pause.is_some() || dcb.is_some() {
-            let _ = writeln!(
-                text,
-                "@interface {} {}",
-                interface.name,
-                json!({ "driver": driver, "pause": pause, "dcb": dcb })
-            );
+            let document = json!({ "driver": driver, "pause": pause, "dcb": dcb });
+            add(text, &format!("@interface {} {document}", interface.name));
         }
     }
     for (device, port) in facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port))) {
         if let Some(mtu) = port.mtu {
-            let _ = writeln!(text, "@mtu {} {} {mtu}", device.name, port.number);
+            add(text, &format!("@mtu {} {} {mtu}", device.name, port.number));
         }
     }
     for (name, said) in &facts.libraries {
         match said.contains(' ') {
-            true => _ = writeln!(text, "@missing {name} {said}"),
-            false => _ = writeln!(text, "@library {name} {said}"),
+            true => add(text, &format!("@missing {name} {said}")),
+            false => add(text, &format!("@library {name} {said}")),
         }
     }
     for gpu in &facts.gpus {
-        let _ = writeln!(text, "@gpu {}", json!(gpu));
+        add(text, &format!("@gpu {}", json!(gpu)));
     }
     let mut seen: Vec<_> = facts.gpus.iter().filter_map(|gpu| Some((gpu.cuda_device?, gpu.pci.as_deref()?))).collect();
     seen.sort_unstable();
     if !seen.is_empty() {
         let addresses: Vec<&str> = seen.into_iter().map(|(_, pci)| pci).collect();
-        let _ = writeln!(text, "@cuda {}", addresses.join(" "));
+        add(text, &format!("@cuda {}", addresses.join(" ")));
     }
 }
 
@@ -214,3 +231,6 @@ fn prefix(interface: &Interface, address: &str) -> String {
     };
     interface.networks.iter().find_map(|network| holds(&network)).unwrap_or_else(|| "none".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

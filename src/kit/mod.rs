@@ -12,6 +12,7 @@
 //! | [`content`] | what was learned of hosts, and a run directory, as files |
 //! | [`fixture`] | a kit's hosts as texts for the agent's tests |
 //! | [`tree`] | one host's facts and the files that they are made of |
+//! | `withhold` | takes environments and launchers' settings out of a run's records |
 //! | [`shortened`] | a plan that measures briefly, and the tests of a kit itself |
 
 pub mod anonymise;
@@ -20,3 +21,4 @@ pub(crate) mod content;
 pub mod fixture;
 pub(crate) mod shortened;
 pub mod tree;
+mod withhold;

@@ -6,7 +6,7 @@ use railgauge_wire::{
 };
 use serde_json::{Value, json};
 
-use super::archive::{Item, Items};
+use super::archive::{Item, Items, UNSTORABLE, is_storable};
 
 /// Words of a kernel's command line that are kept, by what stands before `=` or `.`. Others may hold secrets or names.
 const COMMAND_LINE: &[&str] = &[
@@ -57,15 +57,26 @@ pub fn add(at: &str, entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut 
         }
         let path = format!("{at}/tree/{}", entry.path);
         match &entry.content {
-            RawContent::Link { to } => _ = items.insert(path, Item::Link(format!("{at}/tree/{to}"))),
+            RawContent::Link { to } => {
+                let link = Item::Link(format!("{at}/tree/{to}"));
+                match is_storable(&path, &link) {
+                    true => _ = items.insert(path, link),
+                    false => remarks.push(json!({ "path": entry.path, "left_out": UNSTORABLE })),
+                }
+            }
             RawContent::Directory => remarks.push(json!({ "path": entry.path, "directory": true })),
             RawContent::Unreadable { why } => remarks.push(json!({ "path": entry.path, "unreadable": why })),
             RawContent::File { whole, .. } => {
                 let Some(bytes) = entry.content.bytes() else { continue };
+                let file = Item::File(cut_down(&entry.path, bytes.clone()));
+                if !is_storable(&path, &file) {
+                    remarks.push(json!({ "path": entry.path, "left_out": UNSTORABLE }));
+                    continue;
+                }
                 if !whole {
                     remarks.push(json!({ "path": entry.path, "cut_to_bytes": bytes.len() }));
                 }
-                items.insert(path, Item::File(cut_down(&entry.path, bytes)));
+                items.insert(path, file);
             }
         }
     }
@@ -102,6 +113,7 @@ pub(super) fn command_line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kit::archive;
 
     #[test]
     fn a_command_line_keeps_what_says_how_the_kernel_is_set() {
@@ -126,5 +138,21 @@ mod tests {
         add("hosts/h", &entries, &[], &mut items).unwrap();
         let paths: Vec<&str> = items.keys().map(String::as_str).collect();
         assert_eq!(paths, ["hosts/h/tree.json", "hosts/h/tree/sys/a", "hosts/h/tree/sys/m"]);
+    }
+
+    #[test]
+    fn a_path_that_no_archive_can_hold_is_left_out_and_told() {
+        let file = |path: String| RawEntry { path, content: RawContent::of(b"x", true) };
+        let (deep, long) = (format!("sys/{}x", "deep/".repeat(200)), format!("sys/{}", "x".repeat(256)));
+        let entries = [file(deep.clone()), file(long.clone()), file("sys/a".into())];
+        let mut items = Items::new();
+        add("hosts/h", &entries, &[], &mut items).unwrap();
+        let paths: Vec<&str> = items.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["hosts/h/tree.json", "hosts/h/tree/sys/a"]);
+        let Item::File(remarks) = &items["hosts/h/tree.json"] else { panic!() };
+        let remarks = String::from_utf8(remarks.clone()).unwrap();
+        assert!(remarks.contains(&deep) && remarks.contains(&long), "{remarks}");
+        let bytes = archive::write(&archive::Manifest::default(), &items).unwrap();
+        assert_eq!(archive::read(&*bytes).unwrap().1, items);
     }
 }

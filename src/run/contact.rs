@@ -59,8 +59,8 @@ pub(crate) struct Contact {
     pub lost: BTreeMap<String, Failure>,
     /// Files of each host, or why there are none.
     pub trees: BTreeMap<String, Result<RawTree, Failure>>,
-    /// Versions of each host: `kernel …`, `package …`, `tool …`.
-    pub versions: BTreeMap<String, Vec<String>>,
+    /// Versions of each host: `kernel …`, `package …`, `tool …`; or why there are none.
+    pub versions: BTreeMap<String, Result<Vec<String>, Failure>>,
     /// Counters around a known number of bytes, or why they are missing.
     pub known: Option<Result<KnownBytes, Failure>>,
     /// Perftest's runs beside it.
@@ -70,6 +70,18 @@ pub(crate) struct Contact {
 }
 
 impl Contact {
+    /// Whether all that a kit promises of the hosts was learned.
+    pub(crate) fn is_whole(&self) -> bool {
+        let has_versions = |versions: &Result<Vec<String>, Failure>| versions.as_ref().is_ok_and(|all| !all.is_empty());
+        self.lost.is_empty()
+            && self.facts.len() > 1
+            && self.trees.len() == self.facts.len().min(HOSTS)
+            && self.trees.values().all(Result::is_ok)
+            && self.versions.len() == self.trees.len()
+            && self.versions.values().all(has_versions)
+            && matches!(self.known, Some(Ok(_)))
+    }
+
     fn leave_out(&mut self, what: &str, why: &str) {
         self.left_out.push((what.to_owned(), why.to_owned()));
     }
@@ -114,12 +126,9 @@ pub(crate) async fn contact(
         });
     }
     while let Some(Ok((name, tree, said))) = reading.join_next().await {
-        let versions = match said {
-            Ok(said) => {
-                said.stdout.iter().filter_map(|line| line.strip_prefix("@railgauge ")).map(str::to_owned).collect()
-            }
-            Err(failure) => vec![format!("not read: {failure}")],
-        };
+        let versions = said.map(|said| {
+            said.stdout.iter().filter_map(|line| line.strip_prefix("@railgauge ")).map(str::to_owned).collect()
+        });
         contact.versions.insert(name.clone(), versions);
         contact.trees.insert(name, tree);
     }
@@ -153,11 +162,16 @@ async fn pair(
         return;
     };
     let installed = |host: &Host, program: &str| {
-        let of_host = contact.versions.get(&host.name).into_iter().flatten();
+        let of_host = contact.versions.get(&host.name).into_iter().flatten().flatten();
         of_host.filter_map(|line| line.strip_prefix("tool ")).any(|tool| tool.split(' ').next() == Some(program))
     };
-    let gid_index =
-        contact.known.as_ref().and_then(|known| known.as_ref().ok()?.link.settings.get("gid_index").cloned());
+    // Agents are not trusted with words of a command.
+    let settings = contact.known.as_ref().and_then(|known| Some(&known.as_ref().ok()?.link.settings));
+    let gid_index = settings.and_then(|settings| settings.get("gid_index")?.parse::<u8>().ok());
+    if ![&from_device, &to_device].into_iter().all(|device| is_argument(device)) {
+        contact.leave_out("perftest", "the name of a device is not passed to a command");
+        return;
+    }
     let programs = [("ib_write_bw", ["-s", "65536", "-D", "5"]), ("ib_write_lat", ["-s", "8", "-n", "1000"])];
     let mut found = Vec::new();
     for (program, arguments) in programs {
@@ -167,18 +181,25 @@ async fn pair(
             continue;
         }
         let ends = Ends { launch: &plan.launch, server: to, client: from };
-        let words = |device: &str| words(program, device, gid_index.as_deref(), &arguments);
+        let words = |device: &str| words(program, device, gid_index, &arguments);
         found.push(beside(ends, words(&to_device), words(&from_device), &address(to, far.1)).await);
     }
     contact.perftest = found;
 }
 
+/// Whether the name of a device can be an argument: as kernels name devices, and no option.
+fn is_argument(device: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    !device.is_empty() && !device.starts_with('-') && device.chars().all(fit)
+}
+
 /// Words of a command of perftest for one end. `-F` lets it run whatever the frequency governor is.
-fn words(program: &str, device: &str, gid_index: Option<&str>, arguments: &[&str]) -> Vec<String> {
+fn words(program: &str, device: &str, gid_index: Option<u8>, arguments: &[&str]) -> Vec<String> {
     let (name, port) = device.rsplit_once(':').unwrap_or((device, "1"));
     let mut words = vec![program, "-d", name, "-i", port, "-F", "-p", "18531"];
     words.extend(arguments);
-    words.extend(gid_index.into_iter().flat_map(|index| ["-x", index]));
+    let gid_index = gid_index.map(|index| index.to_string());
+    words.extend(gid_index.iter().flat_map(|index| ["-x", index]));
     words.into_iter().map(str::to_owned).collect()
 }
 
@@ -225,5 +246,85 @@ fn lines(said: Result<Said, Failure>) -> Vec<String> {
             said.stdout.into_iter().chain(said.stderr).chain(end).collect()
         }
         Err(failure) => vec![failure.to_string()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_model::journal::event::LinkRecord;
+    use railgauge_wire::{
+        failure::{Kind, Stage},
+        terms::{Carrier, GpuPath, LinkLayer},
+        unit::Bytes,
+    };
+
+    use super::*;
+
+    #[test]
+    fn only_names_of_devices_become_arguments() {
+        for device in ["mlx5_0", "mlx5_0:2", "rocep1s0.1", "bnxt_re-a"] {
+            assert!(is_argument(device), "{device}");
+        }
+        for device in ["", "-x", "a b", "a;b", "$(a)", "a\nb", "ü", "a/b"] {
+            assert!(!is_argument(device), "{device}");
+        }
+        assert!(words("p", "mlx5_0:2", Some(3), &[]).ends_with(&["-x".to_owned(), "3".to_owned()]));
+    }
+
+    fn known() -> KnownBytes {
+        let end = |host: &str| known::CountedEnd {
+            host: host.into(),
+            device: "lo".into(),
+            port: 1,
+            before: known::Reading::default(),
+            after: known::Reading::default(),
+        };
+        KnownBytes {
+            at: String::new(),
+            op: "write",
+            message_bytes: Bytes(1),
+            messages: 1,
+            payload_bytes: (Some(Bytes(1)), Some(Bytes(1))),
+            seconds: 1.0,
+            link: LinkRecord {
+                transport: Carrier::Tcp,
+                link_layer: LinkLayer::Ethernet,
+                gpu_path: GpuPath::None,
+                software: false,
+                from_device: "lo".into(),
+                to_device: "lo".into(),
+                rate_gbps: None,
+                mtu: 1500,
+                write_order: None,
+                settings: BTreeMap::new(),
+            },
+            from: end("a"),
+            to: end("b"),
+        }
+    }
+
+    #[test]
+    fn contact_is_whole_only_with_everything_that_is_promised() {
+        let failure = || Failure::new(Stage::Facts, Kind::Internal, "no".to_owned());
+        let hosts = ["a", "b"].map(str::to_owned);
+        let whole = || Contact {
+            facts: hosts.iter().map(|host| (host.clone(), HostFacts::default())).collect(),
+            trees: hosts.iter().map(|host| (host.clone(), Ok(RawTree::default()))).collect(),
+            versions: hosts.iter().map(|host| (host.clone(), Ok(vec!["kernel".to_owned()]))).collect(),
+            known: Some(Ok(known())),
+            ..Contact::default()
+        };
+        assert!(whole().is_whole());
+        let without = [
+            Contact { lost: [("c".to_owned(), failure())].into(), ..whole() },
+            Contact { trees: [("a".to_owned(), Ok(RawTree::default()))].into(), ..whole() },
+            Contact { versions: [("a".to_owned(), Err(failure())), ("b".to_owned(), Ok(vec![]))].into(), ..whole() },
+            Contact { known: None, ..whole() },
+            Contact { known: Some(Err(failure())), ..whole() },
+        ];
+        assert!(without.iter().all(|contact| !contact.is_whole()));
+        let mut without_tree = whole();
+        without_tree.trees.insert("b".to_owned(), Err(failure()));
+        assert!(!without_tree.is_whole());
     }
 }

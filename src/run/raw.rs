@@ -1,11 +1,11 @@
 //! The files that a host's facts and counters are made of, asked for page by page.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::{Answer, Ask},
-    raw::{RawEntry, RawLeftOut, RawPage, RawScope},
+    raw::{RawContent, RawEntry, RawLeftOut, RawPage, RawScope},
 };
 
 use super::failures::unexpected;
@@ -13,6 +13,11 @@ use crate::cluster::Agent;
 
 /// Most pages of one host: more text than its agent reads.
 const PAGES: u32 = 200;
+/// Most entries, most things that are told to be missing, and most digits of files of one host. An agent keeps to the first and
+/// to half of the last by itself (`agent/src/raw/collector.rs`): one that does not is broken.
+const ENTRIES: usize = 40_000;
+const LEFT_OUT: usize = 10_000;
+const DIGITS: usize = 64 << 20;
 
 /// The files of a host.
 #[derive(Debug, Clone, Default)]
@@ -23,27 +28,73 @@ pub(crate) struct RawTree {
     pub left_out: Vec<RawLeftOut>,
 }
 
-/// The files of a host, page by page.
+impl RawTree {
+    /// Takes a page. Returns what is beyond all bounds, if anything is.
+    fn take(&mut self, page: RawPage) -> Option<&'static str> {
+        self.entries.extend(page.entries);
+        self.left_out.extend(page.left_out);
+        let digits = |entry: &RawEntry| match &entry.content {
+            RawContent::File { hex, .. } => hex.iter().map(String::len).sum(),
+            _ => 0,
+        };
+        match () {
+            () if self.entries.len() > ENTRIES => Some("it tells of more files than an agent reads"),
+            () if self.left_out.len() > LEFT_OUT => Some("it tells of more missing files than an agent does"),
+            () if self.entries.iter().map(digits).sum::<usize>() > DIGITS => {
+                Some("its files are larger than an agent reads")
+            }
+            () => None,
+        }
+    }
+}
+
+/// The files of a host, page by page, within `limit` in all.
 ///
 /// # Errors
-/// The agent is gone, does not answer, or does not come to an end.
+/// The agent is gone, does not answer in time, does not come to an end, or tells of more than agents read.
 pub(super) async fn raw(agent: &Agent, scope: RawScope, limit: Duration) -> Result<RawTree, Failure> {
     let mut tree = RawTree::default();
     let mut from = 0;
+    let begun = Instant::now();
+    let broken = |cause: &str| Failure::new(Stage::Facts, Kind::Internal, cause.to_owned()).at(agent.host());
     for _ in 0..PAGES {
-        let RawPage { entries, next, left_out } =
-            match agent.ask(Ask::Raw { scope: scope.clone(), from }, limit).await? {
-                Answer::Raw(page) => page,
-                other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
-            };
-        tree.entries.extend(entries);
-        tree.left_out.extend(left_out);
+        // The limit is for all pages: an agent that answers slowly does not hold the kit for each of them.
+        let left = limit.saturating_sub(begun.elapsed());
+        let page = match agent.ask(Ask::Raw { scope: scope.clone(), from }, left).await? {
+            Answer::Raw(page) => page,
+            other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
+        };
+        let next = page.next;
+        if let Some(excess) = tree.take(page) {
+            return Err(broken(excess));
+        }
         match next {
             Some(next) if next > from => from = next,
             Some(_) => break,
             None => return Ok(tree),
         }
     }
-    let cause = "the pages of its files do not come to an end";
-    Err(Failure::new(Stage::Facts, Kind::Internal, cause).at(agent.host()))
+    Err(broken("the pages of its files do not come to an end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_tells_of_more_than_agents_read_is_refused() {
+        let entry = || RawEntry { path: "sys/a".into(), content: RawContent::Directory };
+        let page = |entries: usize, missing: usize| RawPage {
+            entries: (0..entries).map(|_| entry()).collect(),
+            left_out: (0..missing).map(|_| RawLeftOut { path: "x".into(), why: "y".into() }).collect(),
+            next: None,
+        };
+        let mut tree = RawTree::default();
+        assert_eq!(tree.take(page(ENTRIES, LEFT_OUT)), None);
+        assert!(tree.clone().take(page(1, 0)).is_some());
+        assert!(tree.clone().take(page(0, 1)).is_some());
+        let content = RawContent::File { hex: vec!["00".repeat(DIGITS / 2 + 1)], whole: true };
+        let large = RawPage { entries: vec![RawEntry { path: "sys/b".into(), content }], ..RawPage::default() };
+        assert!(RawTree::default().take(large).is_some());
+    }
 }

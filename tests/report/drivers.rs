@@ -17,7 +17,7 @@ fn drawn(scenario: &Scenario) -> (String, String, Value) {
     (text::summary(&written.view, "report.html".as_ref(), false), page, document)
 }
 
-const WORDS: &str = "this driver has never been run by us";
+const WORDS: &str = railgauge::analysis::proven::NOT_TESTED;
 
 #[test]
 fn a_driver_that_we_never_ran_is_named_in_the_first_lines() {

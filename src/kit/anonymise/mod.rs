@@ -78,14 +78,19 @@ impl Anonymiser {
         if name == "config" {
             return without_serial(bytes);
         }
+        if IDENTITIES.contains(&name) && path.contains("/tree/") {
+            // Firmware writes them, and not always in UTF-8.
+            let text = String::from_utf8_lossy(&bytes);
+            return match text.trim() {
+                "" => bytes,
+                text => (self.table.identity(text) + "\n").into_bytes(),
+            };
+        }
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             // Bytes of another kind hold no names.
             Err(error) => return error.into_bytes(),
         };
-        if IDENTITIES.contains(&name) && path.contains("/tree/") && !text.trim().is_empty() {
-            return (self.table.identity(text.trim()) + "\n").into_bytes();
-        }
         if name.ends_with(".json")
             && let Ok(mut value) = serde_json::from_str::<Value>(&text)
         {

@@ -13,7 +13,7 @@ pub(super) enum Dotted {
     Known,
 }
 
-/// Host names by their first byte, the longest first.
+/// Host names by their first byte in lower case, the longest first.
 #[derive(Debug, Default)]
 pub(super) struct Names(std::collections::BTreeMap<u8, Vec<(String, String)>>);
 
@@ -22,7 +22,7 @@ impl Names {
     pub(super) fn of(table: &Table) -> Self {
         let mut names = Self::default();
         for (name, placeholder) in &table.names {
-            let Some(first) = name.bytes().next() else { continue };
+            let Some(first) = name.bytes().next().map(|byte| byte.to_ascii_lowercase()) else { continue };
             names.0.entry(first).or_default().push((name.clone(), placeholder.clone()));
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
             if stem.len() < name.len() && !stem.is_empty() {
@@ -37,7 +37,7 @@ impl Names {
     }
 
     fn at(&self, rest: &str, before: Option<char>) -> Option<(usize, String)> {
-        let list = self.0.get(rest.as_bytes().first()?)?;
+        let list = self.0.get(&rest.as_bytes().first()?.to_ascii_lowercase())?;
         // `default_roce_tos` is one word, and a host may be called `roce`; a name with digits is one beside `_` too.
         let alone = |name: &str| {
             let joined = before == Some('_') || rest[name.len()..].starts_with('_');
@@ -45,7 +45,9 @@ impl Names {
         };
         let fits = |name: &str| {
             let ends = |name: &str| !rest[name.len()..].starts_with(|c: char| c.is_alphanumeric());
-            rest.starts_with(name) && (name.ends_with('[') || (ends(name) && alone(name)))
+            // Names of hosts are the same in capitals (RFC 4343).
+            let begins = rest.get(..name.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(name));
+            begins && (name.ends_with('[') || (ends(name) && alone(name)))
         };
         list.iter().find(|(name, _)| fits(name)).map(|(name, placeholder)| (name.len(), placeholder.clone()))
     }
@@ -59,7 +61,8 @@ pub(super) fn replaced(text: &str, table: &mut Table, names: &Names, dotted: Dot
     while at < text.len() {
         let rest = &text[at..];
         let begins = !before.is_some_and(|c: char| c.is_alphanumeric());
-        let found = begins.then(|| found(rest, before, table, names, dotted)).flatten();
+        let place = (before, before == Some(':') && is_group(&text[..at - 1]));
+        let found = begins.then(|| found(rest, place, table, names, dotted)).flatten();
         match found {
             Some((length, placeholder)) => {
                 before = text[..at + length].chars().next_back();
@@ -77,10 +80,17 @@ pub(super) fn replaced(text: &str, table: &mut Table, names: &Names, dotted: Dot
     out
 }
 
+/// Whether a text ends with what may be a group of an address, so that a colon and more behind it belong to the same one.
+/// `mac:` and `peer:` do not.
+fn is_group(text: &str) -> bool {
+    let word = text.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    text.ends_with(':') || (!word.is_empty() && word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// What stands at the beginning of a text, by its length, and its placeholder.
 fn found(
     rest: &str,
-    before: Option<char>,
+    (before, behind_group): (Option<char>, bool),
     table: &mut Table,
     names: &Names,
     dotted: Dotted,
@@ -91,9 +101,7 @@ fn found(
     if let Some(length) = uuid(rest) {
         return Some((length, table.uuid(&rest[..length])));
     }
-    if before != Some(':')
-        && let Some(found) = colons(rest, table)
-    {
+    if !behind_group && let Some(found) = colons(rest, table) {
         return Some(found);
     }
     if before != Some('.')
@@ -212,8 +220,9 @@ fn quad(rest: &str, table: &mut Table, dotted: Dotted) -> Option<(usize, String)
 /// Hexadecimal digits without colons: only of what is known, since numbers look the same.
 fn bare(rest: &str, table: &mut Table) -> Option<(usize, String)> {
     let word = run(rest, |c| c.is_ascii_alphanumeric());
-    // systemd's names of interfaces by their MAC address: `enx525400770101`.
-    let (prefix, digits) = ["0x", "enx", "wlx", "ibx"]
+    // systemd's names of interfaces by their MAC address: `enx525400770101`. rdma-core's of devices by their node GUID:
+    // `rocex506b4b0300c21a2e` (rdma-core kernel-boot/rdma_rename.c, `by_guid`).
+    let (prefix, digits) = ["0x", "enx", "wlx", "rocex", "iwx", "ibx", "opax", "usnicx", "rdmax"]
         .iter()
         .find_map(|prefix| Some((*prefix, word.strip_prefix(prefix)?)))
         .unwrap_or(("", word));
@@ -221,7 +230,7 @@ fn bare(rest: &str, table: &mut Table) -> Option<(usize, String)> {
     let named = prefix.ends_with('x') && prefix != "0x";
     let placeholder = match digits.len() {
         12 if named || table.knows_mac(number) => format!("{prefix}{:012x}", table.mac(number)),
-        16 if table.knows_guid(number) => format!("{prefix}{:016x}", table.guid(number)),
+        16 if named || table.knows_guid(number) => format!("{prefix}{:016x}", table.guid(number)),
         _ => return None,
     };
     Some((word.len(), placeholder))

@@ -123,6 +123,27 @@ fn serial_numbers_go() {
     assert!(pairs.contains(&(Kind::Identity, "0x00abc123".into(), "id-1".into())), "{pairs:?}");
 }
 
+#[test]
+fn devices_named_by_their_guid_and_addresses_behind_a_word_are_replaced() {
+    let mut to = anonymiser();
+    let device = to.text("rocex506b4b1100c21a2e iwx506b4b1100c21a2e ibx506b4b1100c21a2e");
+    assert_eq!(device, "rocex0200000000000001 iwx0200000000000001 ibx0200000000000001");
+    assert_eq!(to.text("lladdr:52:54:00:77:01:01"), "lladdr:02:00:00:00:00:01");
+    let peer = to.text("peer:2001:db8::5254:ff:fe77:101");
+    assert!(peer.starts_with("peer:2001:") && !peer.contains("5254"), "{peer}");
+    // What stands within an address is no address.
+    assert_eq!(to.text("0000:3b:00.0 zz:12:30:45"), "0000:3b:00.0 zz:12:30:45");
+}
+
+#[test]
+fn names_in_capitals_and_identities_of_any_bytes_go() {
+    let mut to = anonymiser();
+    assert_eq!(to.text("GPU01 Gpu02.x GPU[01-16]"), "host-1 host-2.x hosts[01-16]");
+    let path = "hosts/gpu01/tree/sys/class/infiniband/x/node_desc".to_owned();
+    let items = to.items(Items::from([(path, Item::File(b"\xffsecret".to_vec()))]));
+    assert_eq!(items.into_values().collect::<Vec<_>>(), [Item::File(b"id-1\n".to_vec())]);
+}
+
 fn shared(a: u32, b: u32) -> u32 {
     (a ^ b).leading_zeros()
 }

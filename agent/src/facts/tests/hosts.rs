@@ -238,3 +238,12 @@ proptest! {
         let _ = host.facts();
     }
 }
+
+#[test]
+fn lines_that_lead_out_of_the_tree_are_refused() {
+    for line in ["../x = 1", "/tmp/x = 1", "sys/../../x : 0=1", "sys/x -> ..", "sys/x -> /etc"] {
+        let mut host = unpack("unused.host");
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| host.line(line)));
+        assert!(refused.is_err(), "{line}");
+    }
+}

@@ -16,7 +16,7 @@
 use std::{
     fs,
     os::unix::fs::symlink,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 /// A host that was unpacked.
@@ -52,11 +52,20 @@ fn lines(name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in written {
         match line.strip_prefix("include ") {
-            Some(other) => found.extend(lines(other)),
+            Some(other) => {
+                assert_plain(other);
+                found.extend(lines(other));
+            }
             None => found.push(line),
         }
     }
     found
+}
+
+/// A text may have been made of a stranger's kit: nothing is read or written but below the root.
+fn assert_plain(path: &str) {
+    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    assert!(is_plain && !path.is_empty(), "`{path}` leads out of the tree");
 }
 
 fn expand(mut lines: &[&str], into: &mut Vec<String>) {
@@ -100,6 +109,7 @@ impl Unpacked {
         if line.starts_with('@') {
             self.answers.push(line.to_owned());
         } else if let Some((path, target)) = line.split_once(" -> ") {
+            assert_plain(target);
             let (path, target) = (self.place(path), self.root.join(target));
             fs::create_dir_all(&target).unwrap();
             if !path.is_symlink() {
@@ -124,6 +134,7 @@ impl Unpacked {
     }
 
     fn place(&self, path: &str) -> std::path::PathBuf {
+        assert_plain(path);
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
