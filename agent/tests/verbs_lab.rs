@@ -404,8 +404,11 @@ fn mistakes_and_missing_things_are_failures_in_words() {
     assert!(failure.cause.contains("GID index 99") && failure.cause.contains("RoCE v2"), "{failure}");
     let failure = refused(3, &|spec| spec.knobs.depth = Some(1 << 30));
     assert!(failure.kind == Kind::Unsupported && failure.cause.contains("depth"), "{failure}");
-    let failure = refused(4, &|spec| spec.max_size = Bytes(1 << 50));
+    // The longest message that the port takes, more of them than a guest has memory for.
+    let failure = refused(4, &|spec| (spec.max_size, spec.qps) = (Bytes(1 << 31), 8));
     assert!(failure.cause.contains("memory"), "{failure}");
+    let failure = refused(6, &|spec| spec.max_size = Bytes(1 << 50));
+    assert!(failure.kind == Kind::Unsupported || failure.kind == Kind::Configuration, "{failure}");
     let failure = refused(5, &|spec| spec.knobs.huge_pages = Some(true));
     assert!(failure.remedy.unwrap().commands()[0].command.contains("nr_hugepages"));
 }

@@ -28,8 +28,8 @@ pub struct Hostile {
 /// How late completions are.
 pub const LATE: Duration = Duration::from_millis(3);
 
-/// How long bytes are held back from their place, where their order is wrong.
-pub const HELD: Duration = Duration::from_millis(2);
+/// How long bytes are held back from their place, where their order is wrong: a thread that polls on a busy machine must see it.
+pub const HELD: Duration = Duration::from_millis(20);
 
 /// How long they come after the completion of their request: longer than a word by way of the controller.
 pub const BEHIND: Duration = Duration::from_millis(30);
