@@ -408,7 +408,7 @@ fn mistakes_and_missing_things_are_failures_in_words() {
     let failure = refused(4, &|spec| (spec.max_size, spec.qps) = (Bytes(1 << 31), 8));
     assert!(failure.cause.contains("memory"), "{failure}");
     let failure = refused(6, &|spec| spec.max_size = Bytes(1 << 50));
-    assert!(failure.kind == Kind::Unsupported || failure.kind == Kind::Configuration, "{failure}");
+    assert_eq!(failure.kind, Kind::Unsupported, "{failure}");
     let failure = refused(5, &|spec| spec.knobs.huge_pages = Some(true));
     assert!(failure.remedy.unwrap().commands()[0].command.contains("nr_hugepages"));
 }
