@@ -95,3 +95,37 @@ fn what_the_plan_waives_is_told_and_does_not_count() {
     assert_eq!(junit.matches("<failure").count() + junit.matches("<error").count(), 0, "{junit}");
     assert!(junit.contains("<skipped"), "{junit}");
 }
+
+#[test]
+fn a_part_of_a_plan_is_no_run_of_the_whole() {
+    let scene = Scene::new();
+    let text = plan("").replace("\"b\"]", "\"b\", \"c\"]");
+    let written = scene.write(
+        "plan.toml",
+        &(text
+            + "[[test]]\nname = \"to-c\"\nop = \"write\"\nmetric = \"bandwidth\"\n\
+        transport = \"tcp\"\npattern = \"many-to-one\"\nto = \"c\"\nsizes = [\"4KiB\"]\nmeasure = \"20ms\"\n"),
+    );
+    let directory = scene.run_directory();
+    let run =
+        |more: &[&str]| program().args(["run", "-q", "-o"]).arg(&directory).arg(&written).args(more).output().unwrap();
+    let subset = run(&["--hosts", "a,b"]);
+    assert_eq!(subset.status.code(), Some(0), "{}", String::from_utf8_lossy(&subset.stderr));
+    let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+    let verdicts: Value = serde_json::from_str(&read("verdicts.json")).unwrap();
+    assert_eq!(verdicts["subset"]["hosts"], serde_json::json!(["a", "b"]));
+    assert_eq!(verdicts["subset"]["of_hosts"], 3);
+    assert_eq!(verdicts["subset"]["left_out"][0]["test"], "to-c");
+    assert_eq!(verdicts["cases"]["planned"], 1);
+    for (file, text) in [("report.html", read("report.html")), ("junit.xml", read("junit.xml"))] {
+        assert!(text.contains("2 of 3 hosts (a,b)"), "{file} does not say that only a part was run");
+    }
+    // Taken up again with the plan's file, it stays the part that it was.
+    let again = program().args(["run", "-q", "--resume"]).arg(&directory).arg(&written).output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
+    let resumed: Value = serde_json::from_str(&read("verdicts.json")).unwrap();
+    assert_eq!(resumed["subset"], verdicts["subset"]);
+    // A name that is not in the plan is a mistake of the command line, and nothing is made.
+    let wrong = run(&["--hosts", "d"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}

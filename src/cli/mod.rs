@@ -13,7 +13,9 @@ mod preflight;
 pub(crate) mod report;
 mod run;
 mod schema;
+mod selection;
 mod trend;
+mod version;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -55,6 +57,8 @@ enum Command {
     Run(run::Args),
     /// Print the JSON Schema of the plan format
     Schema(schema::Args),
+    /// Show version, build, protocol and the agents that would be sent
+    Version(version::Args),
 }
 
 fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
@@ -70,6 +74,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Kit(args) => kit::run(args, &common),
         Command::Run(args) => run::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
+        Command::Version(args) => version::run(&args, &common),
     }
 }
 

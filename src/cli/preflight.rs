@@ -6,7 +6,7 @@ use anyhow::Context;
 use railgauge_model::plan::{self, count::count};
 use railgauge_wire::natural;
 
-use super::{Common, Exit};
+use super::{Common, Exit, selection::Selection};
 use crate::{
     cluster::AgentBinary,
     preflight::{self, Cluster, Demand, Drift, Finding, Held, Severity},
@@ -21,6 +21,8 @@ use crate::{
 pub(super) struct Args {
     /// The plan
     plan: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
     /// Print findings, drift and lost hosts as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -31,7 +33,7 @@ pub(super) struct Args {
 /// # Errors
 /// There is no agent to send, or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
+    let Some(loaded) = args.selection.load(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;

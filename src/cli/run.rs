@@ -17,7 +17,7 @@ use railgauge_model::{
         line::Tail,
         writer::{Claim, Journal},
     },
-    plan::{Loaded, Plan},
+    plan::{Loaded, Plan, subset::Subset},
 };
 use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,6 +26,7 @@ use super::{
     Common, Exit, Misuse,
     common::tell,
     report::{exit_of, written_out},
+    selection::Selection,
 };
 use crate::{
     analysis::{journal, localise, results::results, rows::rows},
@@ -50,8 +51,10 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
     output: Option<PathBuf>,
     /// Resume an earlier run: measure only what is missing or failed
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["hosts", "tests", "repeats"])]
     resume: Option<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
     /// Print the verdicts as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -217,7 +220,7 @@ struct Start {
 /// A new run; `None` after the mistakes of its plan were told.
 fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
-    let Some(loaded) = common.plan(path) else { return Ok(None) };
+    let Some(loaded) = args.selection.load(path, common)? else { return Ok(None) };
     // Before anything is made: a run directory that holds nothing would stand in the way of the next try.
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
@@ -234,7 +237,7 @@ fn begin(place: &Path, mut loaded: Loaded, binary: AgentBinary) -> anyhow::Resul
     let first = Event::Started {
         run_id: directory.run_id(),
         plan: loaded.plan.name.clone(),
-        plan_hash: sha256(loaded.source.as_bytes()),
+        plan_hash: hash(&loaded.source, loaded.plan.subset.as_ref()),
         resolved: Box::new(loaded.plan.clone()),
         version: env!("CARGO_PKG_VERSION").into(),
         controller: controller(),
@@ -255,7 +258,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     if let Some(given) = given {
         let given_name = path_text(given);
         let plan = std::fs::read(given).map_err(|error| Misuse(format!("cannot read {given_name}: {error}")))?;
-        if sha256(&plan) != earlier.plan_hash {
+        if hash(&plan, earlier.plan.subset.as_ref()) != earlier.plan_hash {
             let run = path_text(path);
             let cause =
                 format!("{given_name} is not the plan of the run in {run}: leave it out, or start a new run with it");
@@ -278,9 +281,15 @@ fn turn(now: jiff::Timestamp) -> u64 {
     u64::try_from(now.as_second().div_euclid(86_400)).unwrap_or_default()
 }
 
-/// SHA-256, hexadecimal.
-fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
+/// SHA-256 of a plan's text and of what was chosen of it, hexadecimal: a part of a plan is another plan for whoever compares
+/// runs, and a night that measured it is no night of the whole.
+fn hash(source: impl AsRef<[u8]>, part: Option<&Subset>) -> String {
+    let mut hash = Sha256::new_with_prefix(source);
+    if let Some(subset) = part {
+        // Names and numbers can be written.
+        hash.update(serde_json::to_vec(subset).unwrap_or_default());
+    }
+    hex::encode(hash.finalize())
 }
 
 /// The first Ctrl-C, `kill` or hang-up of the terminal stops the run cleanly, a second Ctrl-C or `kill` at once.

@@ -39,6 +39,7 @@ mod template;
 mod trouble;
 
 pub use agent::Agent;
+pub(crate) use binary::Image;
 pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
 pub use deploy::cleared;

@@ -31,6 +31,9 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
     }
     let suite_of = |name: &str, belongs: &dyn Fn(&Verdict) -> bool| {
         let mut suite = TestSuite::new(name.to_owned());
+        if let Some(subset) = &verdicts.subset {
+            suite.add_property(("subset", subset.words().as_str()));
+        }
         let mut names = Names::default();
         for verdict in verdicts.verdicts.iter().filter(|verdict| belongs(verdict)) {
             suite.add_test_case(of_verdict(verdicts, verdict, names.next(self::name(journal, verdict))));

@@ -8,3 +8,4 @@ mod examples;
 mod invalid;
 mod limits;
 mod meaning;
+mod selection;

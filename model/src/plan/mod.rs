@@ -14,6 +14,7 @@
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
 //! | `mistakes`, `render` | mistakes, and how they are shown |
 //! | [`mod@count`] | plurals |
+//! | [`subset`] | some hosts and tests of a plan, chosen on the command line |
 //! | [`limits`] | how much a plan may make |
 //! | [`model`] | the plan itself |
 
@@ -35,6 +36,7 @@ mod plan_table;
 mod preflight;
 mod read;
 mod render;
+pub mod subset;
 mod test_table;
 
 use std::path::{Path, PathBuf};
@@ -91,7 +93,7 @@ pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes
     let book = Book::new(name, text, directory);
     let (document, faults) = DeTable::parse_recoverable(text);
     if faults.is_empty() {
-        let plan = plan_table::read(&book, &document);
+        let plan = plan_table::read(&book, &document, None);
         return book.close().map(|notes| (plan, notes));
     }
     // What was skipped would be reported as missing: only the syntax is judged.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
+pub use super::subset::{LeftOut, Subset};
 
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,10 @@ pub struct Plan {
     /// UTC) and records. A checked plan has turn 0; `None` is a plan whose runs all measure the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<u64>,
+    /// To what of the plan the run was limited on the command line; `None` for all of it. Hosts, groups and tests are then
+    /// those that are left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subset: Option<Subset>,
     /// How agents are started.
     pub launch: Launch,
     /// Hosts in the plan's order, every name once.

@@ -13,6 +13,7 @@ use super::{
     model::Plan,
     preflight::{self, PREFLIGHT},
     read::{Book, Table},
+    subset::Chosen,
     test_table::{self, DEFAULTS, TEST},
 };
 
@@ -75,7 +76,10 @@ pub static PLAN: Section = Section {
 };
 
 /// Reads a whole plan. What cannot be read is written down in the book, and the plan is then of no use.
-pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan {
+///
+/// With a choice, the plan must have been read whole before without a mistake: what is wrong only because hosts or tests are
+/// missing is then no mistake, but leaves out what needs them.
+pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: Option<&Chosen<'_>>) -> Plan {
     // The document's own span is the whole file: what is missing is marked at its beginning.
     let top = Table::new(book, &PLAN, 0..0, Some(document.get_ref()));
     let name = top.text("name");
@@ -87,19 +91,39 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Plan 
     }
     let launch_table = top.table("launch");
     let launch = launch::read(&launch_table, top.raw("launch").is_some());
-    let hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
+    let mut hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
+    if let Some(chosen) = chosen {
+        hosts.only(&chosen.hosts);
+    }
     if hosts.sound {
         launch.via.way().judge(&launch_table, &hosts.list);
     }
-    let mut tests = test_table::read(&top, &hosts);
-    let interleave = interleave::read(&top, &mut tests);
-    let localise = localise::read(&top, &hosts.list, &hosts.groups, &tests);
+    let (mut tests, left_out) = test_table::read(&top, &hosts, chosen);
+    if let Some(repeats) = chosen.and_then(|chosen| chosen.repeats) {
+        tests.iter_mut().for_each(|test| test.repeats = repeats);
+    }
+    let subset = chosen.map(|chosen| chosen.subset(left_out));
+    if subset.is_some() {
+        hosts.groups.retain(|_, members| !members.is_empty());
+    }
+    let (interleave, localise) = {
+        let mut both = || {
+            let interleave = interleave::read(&top, &mut tests);
+            (interleave, localise::read(&top, &hosts.list, &hosts.groups, &tests))
+        };
+        match chosen {
+            None => both(),
+            // Tests that are not there are not interleaved, and hosts that are not there not waived.
+            Some(_) => book.attempt(both).unwrap_or_else(|(made, _)| made),
+        }
+    };
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
         seed: top.whole("seed").map_or(1, |seed| seed.value),
         rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
+        subset,
         launch,
         hosts: hosts.list,
         groups: hosts.groups,

@@ -28,7 +28,7 @@ pub use reason::{
 };
 pub use whole::NAME as RUN;
 
-use railgauge_model::plan::model::Test;
+use railgauge_model::plan::model::{Subset, Test};
 use railgauge_wire::{
     failure::{self, Failure, Stage},
     remedy::Remedy,
@@ -340,6 +340,9 @@ pub struct Verdicts {
     /// Why hosts were lost, and why the cluster could not be set back as it was: each about its host, with its remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Failure>,
+    /// To what of its plan the run was limited; absent where it was run whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subset: Option<Subset>,
     /// Drivers of RDMA devices that carried bytes and have never been run by railgauge's authors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers_never_run: Vec<NeverRun>,
@@ -428,6 +431,7 @@ pub fn verdicts(
         localisation,
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
+        subset: journal.plan.subset.clone(),
         drivers_never_run: proven::never_run(journal, results),
         sums: None,
     }

@@ -12,13 +12,15 @@ use railgauge_model::schedule::{self, Inventory};
 use railgauge_wire::unit::GigabitsPerSecond;
 
 use self::preview::Preview;
-use crate::cli::{Common, Exit, Misuse, common::print};
+use crate::cli::{Common, Exit, Misuse, common::print, selection::Selection};
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The plan, a TOML file
     plan: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
     /// Rate of every link in Gb/s: gives upper bounds for the bytes
     #[arg(long, value_name = "GBPS", value_parser = rate)]
     link_rate: Option<GigabitsPerSecond>,
@@ -32,7 +34,7 @@ pub(super) struct Args {
 /// # Errors
 /// The plan cannot be scheduled, or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
+    let Some(loaded) = args.selection.load(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let inventory = Inventory::of_plan(&loaded.plan);
     let schedule = schedule::schedule(&loaded.plan, &inventory).map_err(|error| Misuse(error.to_string()))?;
     let preview = Preview::new(&loaded.plan, &inventory, &schedule, args.link_rate);

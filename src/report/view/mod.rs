@@ -208,6 +208,10 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
 
 fn run(journal: &Journal) -> Run {
     let mut remarks = Vec::new();
+    if let Some(subset) = &journal.plan.subset {
+        remarks.push(format!("Only a part of the plan was run: {}.", subset.words()));
+        remarks.extend(subset.left_out().map(|text| format!("{}.", parts::capital(&text))));
+    }
     match &journal.end {
         JournalEnd::Finished => {}
         JournalEnd::Prevented(why) => remarks.push(format!("The run could not go on: {why}.")),

@@ -232,7 +232,7 @@ fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
 }
 
 /// With its first letter as a capital.
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }

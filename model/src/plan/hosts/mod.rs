@@ -30,6 +30,8 @@ pub struct Hosts {
     pub position: HashMap<String, usize>,
     /// Names that were excluded.
     excluded: HashSet<String>,
+    /// Whether only some of the plan's hosts take part, by choice of the command line.
+    pub narrowed: bool,
     /// Whether all of it could be read; if not, what refers to hosts is not judged.
     pub sound: bool,
 }
@@ -137,6 +139,21 @@ fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, words: &Words) {
 }
 
 impl Hosts {
+    /// Leaves only these hosts; the others are then as if they were excluded. A group may be left without
+    /// hosts.
+    pub fn only(&mut self, names: &[String]) {
+        let chosen: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let (kept, gone): (Vec<Host>, Vec<Host>) =
+            std::mem::take(&mut self.list).into_iter().partition(|host| chosen.contains(host.name.as_str()));
+        self.narrowed = !gone.is_empty();
+        self.excluded.extend(gone.into_iter().map(|host| host.name));
+        self.list = kept;
+        self.position = self.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
+        for members in self.groups.values_mut() {
+            members.retain(|name| chosen.contains(name.as_str()));
+        }
+    }
+
     /// Says that there is no group of this name.
     pub fn no_group(&self, book: &Book<'_>, name: &str, span: Range<usize>) {
         let help = match book.nearest(name, self.groups.keys().map(String::as_str)) {

@@ -58,6 +58,18 @@ impl<'a> Book<'a> {
         self.notes.borrow_mut().push(note);
     }
 
+    /// Does something whose mistakes are none of the plan: it is not done then, and the first message says why.
+    pub fn attempt<T>(&self, what: impl FnOnce() -> T) -> Result<T, (T, String)> {
+        let (mistakes, notes) = (self.mistakes.borrow().len(), self.notes.borrow().len());
+        let made = what();
+        let Some(first) = self.mistakes.borrow().get(mistakes).map(|first| first.message.clone()) else {
+            return Ok(made);
+        };
+        self.mistakes.borrow_mut().truncate(mistakes);
+        self.notes.borrow_mut().truncate(notes);
+        Err((made, first))
+    }
+
     /// Counts host names that are about to be listed. `false` after saying that all lists together are too long.
     pub fn afford(&self, names: usize, span: &Range<usize>) -> bool {
         let before = self.names.get();

@@ -31,6 +31,7 @@ use super::{
     mistakes::Mistake,
     model::{Pattern, Rails, Test},
     read::Table,
+    subset::{Chosen, LeftOut},
 };
 
 use members::Members;
@@ -39,8 +40,8 @@ pub use keys::{DEFAULTS, TEST};
 pub use rails::LAST as LAST_RAIL;
 pub use window::WINDOW;
 
-/// Reads all tests of a plan.
-pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
+/// Reads all tests of a plan; of a choice only those that are chosen, and which of them need hosts that are not.
+pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec<Test>, Vec<LeftOut>) {
     let book = top.book;
     let defaults = top.table("defaults");
     let default_knobs = defaults.table("knobs");
@@ -52,8 +53,9 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
     if let Some(table) = tables.get(MOST) {
         let message = format!("the plan has {} tests", tables.len());
         book.add(Mistake::at(table.span.clone(), message).help("a plan has at most 1000 tests"));
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
+    let mut left_out = Vec::new();
     let mut names: HashMap<String, Range<usize>> = HashMap::new();
     let mut tests = Vec::new();
     for table in tables {
@@ -61,7 +63,18 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
         let table = table.inherit(&defaults);
         let baseline = top.written("baseline").is_some();
         let span = table.written("name").unwrap_or(table.span.clone());
-        for test in one(&table, &knobs, hosts, baseline) {
+        let made = match chosen {
+            None => one(&table, &knobs, hosts, baseline),
+            Some(chosen) => match book.attempt(|| one(&table, &knobs, hosts, baseline)) {
+                Ok(made) => made.into_iter().filter(|test| chosen.has(&test.name)).collect(),
+                Err((made, why)) => {
+                    let of = |test: Test| LeftOut { test: test.name, why: why.clone() };
+                    left_out.extend(made.into_iter().filter(|test| chosen.has(&test.name)).map(of));
+                    continue;
+                }
+            },
+        };
+        for test in made {
             if let Some(first) = names.get(&test.name) {
                 let mistake = Mistake::at(span.clone(), format!("two tests have the name {}", test.name))
                     .also(first.clone(), "the first");
@@ -72,7 +85,7 @@ pub fn read(top: &Table<'_>, hosts: &Hosts) -> Vec<Test> {
             tests.push(test);
         }
     }
-    tests
+    (tests, left_out)
 }
 
 /// Reads one table: a test, or one for each distance it asks for. Where something is missing or wrong, and has been said,
@@ -97,7 +110,12 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         hosts,
         baseline,
     };
-    let expect = table.tables("expect").iter().filter_map(|table| expect::read(table, &subject)).collect();
+    let demand = |table: &Table<'_>| match hosts.narrowed {
+        false => expect::read(table, &subject),
+        // A demand on a group whose hosts are not there.
+        true => table.book.attempt(|| expect::read(table, &subject)).unwrap_or_default(),
+    };
+    let expect = table.tables("expect").iter().filter_map(demand).collect();
     let window = window::read(table, pair);
     let time = |name| table.time(name).map_or(Duration::ZERO, |at| at.value.into());
     let mut test = Test {

@@ -84,6 +84,9 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
             let rounds = test.whole::<u32>("rounds")?;
             // The circle method needs n - 1 rounds for an even number of hosts, and n for an odd one.
             let all = hosts.len().div_ceil(2) * 2 - 1;
+            if members.hosts.narrowed && rounds.value as usize > all {
+                return Some(Pattern::Tournament);
+            }
             if rounds.value as usize > all {
                 let message = format!("a tournament of {counted} has only {all} rounds");
                 let help = format!("at most rounds = {all}; pattern = \"tournament\" runs all of them");
@@ -193,6 +196,9 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
     for pair in raw.value.as_array()? {
         let ends: Vec<Words> = texts_of(test.book, pair.get_ref(), pair.span());
         let [from, to] = ends.as_slice() else { continue };
+        if members.hosts.narrowed && !(members.has(&from.text) && members.has(&to.text)) {
+            continue;
+        }
         for end in [from, to] {
             sound &= takes_part(test, &end.text, end.span.clone(), members);
         }
@@ -210,6 +216,10 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
             sound = false;
         }
         list.push(pair_of);
+    }
+    if list.is_empty() && members.hosts.narrowed {
+        test.book.add(Mistake::at(raw.span, "none of its pairs has both hosts"));
+        return None;
     }
     if list.is_empty() {
         let mistake = Mistake::at(raw.span, "`pairs` is empty");

@@ -66,6 +66,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
 fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
     Plan {
         localise: Default::default(),
+        subset: None,
         interleave: Vec::new(),
         preflight: Default::default(),
         baseline: None,

@@ -1,0 +1,259 @@
+//! Some hosts and tests of a plan, chosen on the command line: `--hosts`, `--test`, `--repeats`.
+//!
+//! A plan is read whole, and then a second time without the hosts that were not chosen, as if they were excluded. A test that
+//! is wrong only then, such as an incast to a host that is not there, is left out and said. What was chosen stands in the
+//! plan, so that nobody takes such a run for one of the whole plan.
+
+use std::{collections::BTreeSet, path::Path};
+
+use serde::{Deserialize, Serialize};
+use toml::de::DeTable;
+
+use super::{
+    Loaded, Plan,
+    count::count,
+    grammar::{hostlist, nearest},
+    limits, plan_table,
+    read::Book,
+};
+
+/// What of a plan is wanted, as it was written on the command line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Hostlists and names of groups; all hosts if empty.
+    pub hosts: Vec<String>,
+    /// Names of tests; all tests if empty.
+    pub tests: Vec<String>,
+    /// How often every test is measured, whatever the plan says; tests that are interleaved keep their blocks.
+    pub repeats: Option<u32>,
+}
+
+/// To what of its plan a run was limited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subset {
+    /// The chosen hosts, in the plan's order; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
+    /// Hosts of the whole plan.
+    pub of_hosts: usize,
+    /// The chosen tests, in the plan's order, with those that were left out; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Vec<String>>,
+    /// Tests of the whole plan.
+    pub of_tests: usize,
+    /// How often every test was measured; `None` as the plan says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u32>,
+    /// Tests that need hosts which were not chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A test that cannot be run without the hosts that were not chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub test: String,
+    /// What is missing.
+    pub why: String,
+}
+
+/// A selection, resolved against the whole plan.
+#[derive(Debug)]
+pub struct Chosen<'a> {
+    /// Hosts that take part, in the plan's order.
+    pub(super) hosts: Vec<String>,
+    /// How often every test is measured.
+    pub(super) repeats: Option<u32>,
+    tests: BTreeSet<&'a str>,
+    selection: &'a Selection,
+    whole: &'a Plan,
+}
+
+impl Selection {
+    /// Whether it leaves the plan as it is.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Why a selection cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectionError {
+    /// The text is no hostlist.
+    #[error("--hosts {text}: {message}; {help}")]
+    Hostlist {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        message: String,
+        /// What would be right.
+        help: String,
+    },
+    /// The plan has no such host or group, or no such test.
+    #[error("{option} {name}: the plan has no such {what}{hint}")]
+    Unknown {
+        /// The option.
+        option: &'static str,
+        /// The name.
+        name: String,
+        /// `host or group`, `test`.
+        what: &'static str,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// No test can be run with the hosts.
+    #[error("no test can be run with {hosts}: {tests}")]
+    Nothing {
+        /// The hosts, folded.
+        hosts: String,
+        /// Every test and why.
+        tests: String,
+    },
+    /// More than a run may measure.
+    #[error("--repeats {repeats}: {what}")]
+    Beyond {
+        /// The repeats.
+        repeats: u32,
+        /// What there is too much of.
+        what: String,
+    },
+}
+
+impl Chosen<'_> {
+    /// Whether a test is wanted.
+    pub(super) fn has(&self, test: &str) -> bool {
+        self.tests.is_empty() || self.tests.contains(test)
+    }
+
+    /// What stands in the plan about it.
+    pub(super) fn subset(&self, left_out: Vec<LeftOut>) -> Subset {
+        let Self { whole, selection, .. } = self;
+        let tests = || whole.tests.iter().map(|test| test.name.clone()).filter(|name| self.has(name)).collect();
+        Subset {
+            hosts: (!selection.hosts.is_empty()).then(|| self.hosts.clone()),
+            of_hosts: whole.hosts.len(),
+            tests: (!selection.tests.is_empty()).then(tests),
+            of_tests: whole.tests.len(),
+            repeats: self.repeats,
+            left_out,
+        }
+    }
+}
+
+impl Subset {
+    /// Which part of the plan it is, in words: `4 of 32 hosts (gpu[01-04]), 1 of 3 tests (bw), 2 repeats`.
+    pub fn words(&self) -> String {
+        let hosts = self.hosts.as_ref().map(|hosts| {
+            let names = hostlist::fold(hosts.iter().map(String::as_str));
+            format!("{} of {} ({names})", hosts.len(), count(self.of_hosts, "host"))
+        });
+        let tests = self
+            .tests
+            .as_ref()
+            .map(|tests| format!("{} of {} ({})", tests.len(), count(self.of_tests, "test"), tests.join(", ")));
+        let repeats = self.repeats.map(|repeats| count(repeats as usize, "repeat"));
+        [hosts, tests, repeats].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// A sentence for every test that was left out.
+    pub fn left_out(&self) -> impl Iterator<Item = String> {
+        self.left_out.iter().map(|LeftOut { test, why }| format!("test {test} is left out: {why}"))
+    }
+}
+
+impl Loaded {
+    /// Only what was chosen of the plan.
+    ///
+    /// # Errors
+    /// A name is not in the plan, or nothing is left to measure.
+    pub fn narrowed(mut self, selection: &Selection) -> Result<Self, SelectionError> {
+        if selection.is_everything() {
+            return Ok(self);
+        }
+        let whole = &self.plan;
+        let chosen = Chosen {
+            hosts: hosts(whole, &selection.hosts)?,
+            tests: tests(whole, &selection.tests)?,
+            repeats: selection.repeats,
+            selection,
+            whole,
+        };
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        let book = Book::new(&self.path.to_string_lossy(), &self.source, directory);
+        let (document, _) = DeTable::parse_recoverable(&self.source);
+        let plan = plan_table::read(&book, &document, Some(&chosen));
+        // The whole plan was right, and what is wrong without the hosts was left out.
+        if let Ok(notes) = book.close() {
+            self.notes = notes;
+        }
+        if plan.tests.is_empty() {
+            let left_out = plan.subset.iter().flat_map(Subset::left_out).collect::<Vec<_>>().join("; ");
+            let hosts = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));
+            return Err(SelectionError::Nothing { hosts, tests: left_out });
+        }
+        if let (Some(repeats), Some(what)) = (selection.repeats, limits::beyond(&plan)) {
+            return Err(SelectionError::Beyond { repeats, what });
+        }
+        self.plan = plan;
+        Ok(self)
+    }
+}
+
+/// Hosts that hostlists and names of groups stand for, in the plan's order.
+fn hosts(plan: &Plan, texts: &[String]) -> Result<Vec<String>, SelectionError> {
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    for text in texts {
+        if let Some(members) = plan.groups.get(text) {
+            wanted.extend(members.iter().cloned());
+            continue;
+        }
+        let names = hostlist::expand(text).map_err(|wrong| SelectionError::Hostlist {
+            text: text.clone(),
+            message: wrong.message,
+            help: wrong.help,
+        })?;
+        for name in names {
+            if let Some(members) = plan.groups.get(&name) {
+                wanted.extend(members.iter().cloned());
+            } else if plan.hosts.iter().any(|host| host.name == name) {
+                wanted.insert(name);
+            } else {
+                let known =
+                    plan.hosts.iter().map(|host| host.name.as_str()).chain(plan.groups.keys().map(String::as_str));
+                return Err(unknown("--hosts", "host or group", &name, known));
+            }
+        }
+    }
+    let names = plan.hosts.iter().map(|host| host.name.clone());
+    Ok(names.filter(|name| texts.is_empty() || wanted.contains(name)).collect())
+}
+
+/// The names, each of which is a test of the plan.
+fn tests<'a>(plan: &Plan, names: &'a [String]) -> Result<BTreeSet<&'a str>, SelectionError> {
+    match names.iter().find(|name| !plan.tests.iter().any(|test| test.name == **name)) {
+        Some(name) => Err(unknown("--test", "test", name, plan.tests.iter().map(|test| test.name.as_str()))),
+        None => Ok(names.iter().map(String::as_str).collect()),
+    }
+}
+
+/// Names that a message lists.
+const LISTED: usize = 12;
+
+fn unknown<'a>(
+    option: &'static str,
+    what: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> SelectionError {
+    let hint = match nearest(name, known.clone()) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => {
+            let mut listed: Vec<&str> = known.take(LISTED + 1).collect();
+            let more = if listed.len() > LISTED { ", ..." } else { "" };
+            listed.truncate(LISTED);
+            format!("; it has {}{more}", listed.join(", "))
+        }
+    };
+    SelectionError::Unknown { option, name: name.to_owned(), what, hint }
+}
