@@ -16,8 +16,23 @@ const MOST: usize = 64 << 20;
 /// Xids that are kept: the last ones.
 const KEPT: usize = 64;
 
+const DEVICES: &str = "sys/bus/pci/devices";
+/// NVIDIA's PCI vendor ID.
+const NVIDIA: &str = "0x10de";
+
+/// Whether anything here can have written Xids. A log has thousands of records, and each is a system call: hosts without an
+/// NVIDIA device and without its driver are spared them.
+fn may_have_any(tree: &Tree) -> bool {
+    let is_nvidia =
+        |device: &String| tree.text(format!("{DEVICES}/{device}/vendor")).is_some_and(|vendor| vendor.trim() == NVIDIA);
+    !tree.has(DEVICES) || tree.has("sys/module/nvidia") || tree.names(DEVICES).iter().any(is_nvidia)
+}
+
 /// The last Xids since boot, oldest first; `None` where the log is not there or must not be read, and noted then.
 pub(crate) fn xids(tree: &Tree) -> Option<Vec<Xid>> {
+    if !may_have_any(tree) {
+        return Some(Vec::new());
+    }
     let mut file = match tree.open(LOG) {
         Ok(file) => file,
         Err(error) => {
@@ -61,6 +76,26 @@ fn xid(record: &str) -> Option<Xid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_is_read_only_where_something_can_have_written_xids() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(LOG, "4,2,98765432,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1\n");
+        write("sys/bus/pci/devices/0000:00:01.0/vendor", "0x8086\n");
+        let found = || xids(&Tree::new(root.path())).unwrap().len();
+        assert_eq!(found(), 0);
+        write("sys/bus/pci/devices/0000:1b:00.0/vendor", "0x10de\n");
+        assert_eq!(found(), 1);
+        // A GPU that fell off the bus for good leaves its driver.
+        std::fs::remove_dir_all(root.path().join("sys/bus/pci/devices/0000:1b:00.0")).unwrap();
+        write("sys/module/nvidia/version", "580.1\n");
+        assert_eq!(found(), 1);
+    }
 
     #[test]
     fn xids_are_found_among_other_records() {
