@@ -15,6 +15,7 @@
 //! | `fabric`, `wire` | how processes find each other, and what they say |
 //! | `requester`, `responder` | the two halves of a queue pair that move bytes |
 //! | `address` | address handles |
+//! | `counters` | what a port counts, in the tree around the process |
 //! | `connection` | librdmacm |
 #![allow(missing_docs, reason = "the names are those of rdma-core, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing unsafe")]
@@ -36,6 +37,7 @@ macro_rules! exported {
 mod address;
 mod completion;
 mod connection;
+mod counters;
 mod device;
 mod event;
 mod fabric;

@@ -4,6 +4,8 @@
 
 use rdma_sys::{ibv_atomic_cap, ibv_mtu, ibv_node_type, ibv_qp_type, ibv_transport_type};
 
+use crate::counters::{self, Counters};
+
 /// A device.
 pub struct Profile {
     /// What `VERBS_DOUBLE_PROFILE` calls it.
@@ -38,6 +40,8 @@ pub struct Profile {
     pub speed: (u8, u8),
     /// PCI vendor and device.
     pub vendor: (u32, u32),
+    /// What it counts.
+    pub counters: Counters,
 }
 
 impl Profile {
@@ -117,6 +121,7 @@ const MLX5_ROCE: Profile = Profile {
     mtu: (ibv_mtu::IBV_MTU_4096, ibv_mtu::IBV_MTU_4096),
     speed: NDR,
     vendor: (0x02c9, 4129),
+    counters: counters::MLX5_ROCE,
 };
 
 const MLX5_IB: Profile = Profile {
@@ -125,6 +130,8 @@ const MLX5_IB: Profile = Profile {
     gids: Gids::Port,
     // What OpenSM gives every port: the default partition, as a full member.
     pkeys: &[0xffff, 0],
+    // K mlx5/mad.c: those of the port, of a virtual function those of its virtual port.
+    counters: counters::MLX5_IB,
     ..MLX5_ROCE
 };
 
@@ -147,7 +154,8 @@ pub static ALL: &[Profile] = &[
         pkeys: &[0x7fff, 0x8123, 0],
         ..MLX5_IB
     },
-    Profile { name: "mlx5-bond", device: "mlx5_bond_", ..MLX5_ROCE },
+    // Two ports of 200 Gb/s; what is reported is the rate of one: 4X HDR, `IB_SPEED_HDR` 64.
+    Profile { name: "mlx5-bond", device: "mlx5_bond_", speed: (64, 2), ..MLX5_ROCE },
     Profile {
         name: "bnxt",
         device: "bnxt_re",
@@ -175,6 +183,7 @@ pub static ALL: &[Profile] = &[
         mtu: (ibv_mtu::IBV_MTU_4096, ibv_mtu::IBV_MTU_4096),
         speed: EDR,
         vendor: (0x14e4, 0x1750),
+        counters: counters::BNXT,
         ..MLX5_ROCE
     },
     Profile {
@@ -197,6 +206,7 @@ pub static ALL: &[Profile] = &[
         },
         speed: EDR,
         vendor: (0x1dd8, 0x1003),
+        counters: counters::IONIC,
         ..MLX5_ROCE
     },
     Profile {
@@ -223,6 +233,7 @@ pub static ALL: &[Profile] = &[
         },
         speed: EDR,
         vendor: (0x8086, 0x1592),
+        counters: counters::IRDMA_ROCE,
         ..MLX5_ROCE
     },
     Profile {
@@ -252,6 +263,7 @@ pub static ALL: &[Profile] = &[
         },
         speed: EDR,
         vendor: (0x8086, 0x1592),
+        counters: counters::IRDMA_IWARP,
         ..MLX5_ROCE
     },
     Profile {
@@ -283,6 +295,7 @@ pub static ALL: &[Profile] = &[
         mtu: (ibv_mtu::IBV_MTU_4096, ibv_mtu::IBV_MTU_4096),
         speed: EDR,
         vendor: (0x1d0f, 0xefa2),
+        counters: counters::EFA,
         ..MLX5_ROCE
     },
 ];

@@ -13,7 +13,7 @@ use rdma_sys::*;
 
 use crate::{
     completion::Entry,
-    event, fabric,
+    counters, event, fabric,
     hostile::LATE,
     memory, port,
     queue_pair::{Attributes, Pair, Payload, Work, blank},
@@ -259,7 +259,8 @@ fn attempt(
         return Err(Trouble::Lost);
     }
     let (mut out, mut reads, mut local) = (Vec::new(), 0, None);
-    let mut sent = 0;
+    let (mut sent, mut passed) = (0, counters::Passed::default());
+    let packets = counters::along(pair.device, pair.service, 128 << attributes.path_mtu, &attributes.ah_attr);
     for work in *left {
         if work.length > settings().map_or(0, |settings| u64::from(settings.profile.limits.message)) {
             local = Some(ibv_wc_status::IBV_WC_LOC_LEN_ERR);
@@ -271,6 +272,7 @@ fn attempt(
                 reads += u32::from(brings(work.opcode));
                 put(&mut out, work, &bytes, reads)?;
                 sent += 1;
+                passed += packets.map(|packets| packets.request(work.opcode, work.length)).unwrap_or_default();
             }
             Err(result) => {
                 local = Some(result);
@@ -280,6 +282,7 @@ fn attempt(
     }
     let stream = streams.to(pair, attributes.dest_qp_num, &attributes.ah_attr)?;
     stream.get_mut().write_all(&out)?;
+    counters::sent(pair.device, passed);
     for _ in 0..sent {
         let Some((work, rest)) = left.split_first() else { break };
         let reply: Reply = wire::get(stream)?;
@@ -295,6 +298,11 @@ fn attempt(
         stream.read_exact(&mut brought)?;
         if let Payload::Elements(elements) = &work.payload {
             scatter(pair, elements, &brought).map_err(Trouble::Status)?;
+        }
+        let answer = packets.map(|packets| packets.answer(work.opcode, u64::from(reply.length)));
+        counters::received(pair.device, answer.unwrap_or_default());
+        if rest.is_empty() || stream.buffer().is_empty() {
+            counters::show(pair.device);
         }
         complete(pair, work, ibv_wc_status::IBV_WC_SUCCESS);
         *left = rest;
@@ -324,6 +332,10 @@ fn unreliable(pair: &Arc<Pair>, streams: &mut Streams, work: Work) {
                 }
                 let stream = streams.to(pair, to, &path)?;
                 stream.get_mut().write_all(&out)?;
+                let packets = counters::along(pair.device, pair.service, 128 << attributes.path_mtu, &path);
+                let passed = packets.map(|packets| packets.request(work.opcode, work.length));
+                counters::sent(pair.device, passed.unwrap_or_default());
+                counters::show(pair.device);
                 wire::get::<Reply>(stream).map(|_| ())
             })();
             if io::Result::is_err(&sent) {

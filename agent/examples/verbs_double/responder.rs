@@ -16,6 +16,7 @@ use rdma_sys::*;
 
 use crate::{
     completion::Entry,
+    counters::{self, Packets},
     event,
     hostile::{BEHIND, HELD, event as kind},
     memory, port,
@@ -49,8 +50,13 @@ fn requests(stream: &UnixStream) -> io::Result<()> {
         from.read_exact(&mut bytes)?;
         let hostile = settings().map(|settings| &settings.hostile);
         let datagram = hello.service == ibv_qp_type::IBV_QPT_UD;
+        let port = port_of(&hello);
+        if let Some((device, packets)) = port {
+            counters::received(device, packets.request(request.opcode, u64::from(request.length)));
+        }
         let early = !datagram && !brings(request.opcode) && hostile.is_some_and(|hostile| hostile.ack_before_data);
         if early {
+            answered(port, &request, 0);
             wire::put(&mut to, &Reply { status: status::DONE, length: 0 })?;
             to.flush()?;
             thread::sleep(BEHIND);
@@ -61,6 +67,7 @@ fn requests(stream: &UnixStream) -> io::Result<()> {
                 Ok(brought) => (status::DONE, &brought[..]),
                 Err(status) => (*status, &[][..]),
             };
+            answered(port.filter(|_| reliable && status != status::DROPPED), &request, brought.len());
             wire::put(&mut to, &Reply { status, length: brought.len() as u32 })?;
             to.write_all(brought)?;
             // What is lost of an unreliable service is lost; a reliable one begins anew.
@@ -71,6 +78,21 @@ fn requests(stream: &UnixStream) -> io::Result<()> {
         if from.buffer().is_empty() {
             to.flush()?;
         }
+    }
+}
+
+/// The port that packets arrive at, and what is around each; `None` where there is no such queue pair, or its port is down.
+fn port_of(hello: &Hello) -> Option<(u8, Packets)> {
+    let (pair, settings) = queue_pair::numbered(hello.to).filter(|_| !event::port_down()).zip(settings())?;
+    let source = (hello.global != 0).then_some(&hello.source_gid);
+    Some((pair.device, Packets::of(settings.profile, hello.service, hello.mtu, source)))
+}
+
+/// Counts an answer, before the peer has it.
+fn answered(port: Option<(u8, Packets)>, request: &Request, brought: usize) {
+    if let Some((device, packets)) = port {
+        counters::sent(device, packets.answer(request.opcode, brought as u64));
+        counters::show(device);
     }
 }
 
