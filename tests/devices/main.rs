@@ -203,6 +203,25 @@ fn intel_as_iwarp() {
     healthy(&named("irdma-iwarp"));
 }
 
+/// A bond with a port down: preflight says so, and so does every verdict that reckons with its ceiling.
+#[test]
+fn a_bond_with_a_member_down() {
+    let device = named("mlx5-bond");
+    let demand = "expect = [{ metric = \"bandwidth\", percent_of_ceiling = 0.1 }]\n";
+    let (scene, ended, results) = run_of(&Device { tree: "bond-degraded", ..device }, &device, "", demand);
+    ended.says("port1 of rail0 (802.3ad) is down: 1 of 2 members carry traffic");
+    let verdicts = results.verdicts();
+    let verdicts = verdicts["verdicts"].as_array().unwrap();
+    let reason = verdicts.iter().find(|verdict| verdict["kind"] == "expectation").unwrap()["reason"].as_str().unwrap();
+    let words = "1: the ceiling is that of 1 of the 2 members of rail0: port1 carries nothing";
+    assert!(reason.ends_with(words) && !reason.contains("2: the ceiling"), "{reason}");
+    // Whether a busy machine keeps even this little is another matter.
+    let mut told = said(&scene, &results, &ended);
+    told["exit"] = Value::Null;
+    told["verdicts"].as_array_mut().unwrap().retain(|verdict| verdict[0] != "expectation");
+    insta::assert_json_snapshot!("mlx5-bond-degraded", told);
+}
+
 /// Nothing is taken for a fault of the path, and nobody takes it for checked.
 #[test]
 fn counters_that_do_not_count_are_named() {

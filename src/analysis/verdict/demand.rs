@@ -1,6 +1,9 @@
 //! One expectation of the plan, held against the rows in its scope.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use railgauge_model::plan::{
     Plan, metrics_of,
@@ -10,11 +13,11 @@ use railgauge_model::plan::{
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict,
     peers::{AT_LEAST, Peers},
-    reason::{Blamed, Compared, OfExpectation, Place, Reason, Scope, Unlimited},
+    reason::{Blamed, Compared, FewerMembers, OfExpectation, Place, Reason, Scope, Unlimited},
 };
 use crate::analysis::{
     baseline::Held,
-    ceiling::DISPROVED,
+    ceiling::{DISPROVED, LinkEnd},
     journal::Journal,
     percentile,
     results::{CaseResult, State},
@@ -120,6 +123,9 @@ pub(super) fn judge<'r>(
         Status::Pass
     };
     reason.extend(held.and_then(|held| held.set_up()).map(OfExpectation::SetUpDifferently));
+    if let Limit::PercentOfCeiling(_) = wanted.limit {
+        reason.extend(fewer_members(journal, &scope).into_iter().map(OfExpectation::FewerMembers));
+    }
     Verdict {
         kind: Kind::Expectation,
         waived: false,
@@ -144,6 +150,23 @@ pub(super) fn judge<'r>(
             missing: missing.len(),
         },
     }
+}
+
+/// Bonds behind the ceilings of these rows that lack members, each once.
+fn fewer_members(journal: &Journal, scope: &[Scoped<'_>]) -> BTreeSet<FewerMembers> {
+    let with_ceiling = scope.iter().filter(|(_, row)| row.ceiling.is_some());
+    let ends = with_ceiling.filter_map(|(result, _)| {
+        let (link, flow) = (result.link?, &result.case.flow);
+        Some([(&flow.from.host, &link.from_device), (&flow.to.host, &link.to_device)])
+    });
+    let short = |(host, device): (&Arc<str>, &String)| {
+        let interface = LinkEnd::find(Some(&journal.hosts.get(&**host)?.facts), device).interface?;
+        let idle: Vec<String> = interface.idle_members().map(|member| member.name.clone()).collect();
+        let carrying = interface.members.iter().filter(|member| member.carries()).count();
+        let (host, bond, of) = (host.to_string(), interface.name.clone(), interface.members.len());
+        (!idle.is_empty()).then_some(FewerMembers { host, bond, idle, carrying, of })
+    };
+    ends.flatten().filter_map(short).collect()
 }
 
 fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {

@@ -23,8 +23,8 @@ mod whole;
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use reason::{
-    Among, Apart, Blamed, Compared, Ground, OfCases, OfExpectation, OfParts, OfPreflight, OfRun, Place, Reason, Scope,
-    Unlimited,
+    Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfParts, OfPreflight, OfRun, Place,
+    Reason, Scope, Unlimited,
 };
 pub use whole::NAME as RUN;
 

@@ -1,10 +1,7 @@
 //! Ports behind a bond.
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
-use railgauge_wire::{
-    facts::{Bond, BondMember},
-    remedy,
-};
+use railgauge_wire::{facts::Bond, remedy};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/bonding, bonding_slave and master",
@@ -15,9 +12,6 @@ pub(super) const RULE: Rule = Rule {
     needs: &[Need::Port(|port| port.is_infiniband() || port.interface.is_some(), "the interfaces of its ports")],
     find,
 };
-
-/// The mode in which one member carries everything and the others wait.
-const ONE_AT_A_TIME: &str = "active-backup";
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     scene.ports().flat_map(|port| of_port(&port)).collect()
@@ -35,8 +29,7 @@ fn of_port(port: &Port<'_>) -> Vec<Found> {
             let all = if members.is_empty() { String::new() } else { format!(": {}", members.join(", ")) };
             let mut found = vec![notice(format!("its interface is a bond ({mode}{all})"))];
             let carrying = interface.members.iter().filter(|member| member.carries()).count();
-            let idle = |member: &&BondMember| !member.is_up() || (!member.carries() && mode != ONE_AT_A_TIME);
-            found.extend(interface.members.iter().filter(idle).map(|member| {
+            found.extend(interface.idle_members().map(|member| {
                 let state = match (member.is_up(), &member.link) {
                     (false, Some(link)) => link.as_str(),
                     _ => "not used by it",

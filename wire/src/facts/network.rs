@@ -49,6 +49,14 @@ impl Interface {
         let carrying = self.members.iter().filter(|member| member.carries());
         rates(carrying).filter(|_| !self.members.is_empty())
     }
+
+    /// Members that should carry traffic and do not: their link is down, or the bond leaves them out in a mode in which all
+    /// carry. None of an interface that is no bond.
+    pub fn idle_members(&self) -> impl Iterator<Item = &BondMember> {
+        // The mode in which one member carries everything and the others wait (kernel Documentation/networking/bonding.rst).
+        let waits = self.bond == Some(Bond::Master("active-backup".to_owned()));
+        self.members.iter().filter(move |member| !member.is_up() || (!member.carries() && !waits))
+    }
 }
 
 /// Speeds of members of a bond, the fastest first; `None` where one is not known.

@@ -90,6 +90,32 @@ pub enum OfExpectation {
     },
     /// Hosts are set up differently from what the baseline was measured with.
     SetUpDifferently(SetUp),
+    /// Members of a bond carry nothing, and the ceiling is that of the others.
+    FewerMembers(FewerMembers),
+}
+
+/// A bond behind a ceiling, some of whose members carry nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct FewerMembers {
+    /// The host.
+    pub host: String,
+    /// The bond's interface.
+    pub bond: String,
+    /// Members that carry nothing.
+    pub idle: Vec<String>,
+    /// How many carry traffic.
+    pub carrying: usize,
+    /// How many it has.
+    pub of: usize,
+}
+
+/// `gpu02: the ceiling is that of 1 of the 2 members of bond0: eth1 carries nothing`.
+impl fmt::Display for FewerMembers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, bond, idle, carrying, of } = self;
+        let (verb, idle) = (if idle.len() == 1 { "carries" } else { "carry" }, idle.join(", "));
+        write!(f, "{host}: the ceiling is that of {carrying} of the {of} members of {bond}: {idle} {verb} nothing")
+    }
 }
 
 /// What an expectation is about.
@@ -252,6 +278,7 @@ impl fmt::Display for OfExpectation {
                 nearest.as_ref().map_or(Ok(()), |nearest| write!(f, "; nearest to it: {nearest}"))
             }
             Self::SetUpDifferently(differences) => differences.fmt(f),
+            Self::FewerMembers(bond) => bond.fmt(f),
         }
     }
 }

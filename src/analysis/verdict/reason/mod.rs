@@ -21,7 +21,7 @@ use std::fmt;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 pub use cases::{Among, OfCases};
-pub use expectation::{Compared, OfExpectation, Scope, Unlimited};
+pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
 pub use parts::{Apart, OfParts};
 pub use place::{Blamed, Place};
 pub use preflight::OfPreflight;
