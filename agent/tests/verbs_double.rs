@@ -2,91 +2,32 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, outside of the test functions
 
 mod controller;
-#[path = "../../tests/support/devices.rs"]
-mod devices;
-#[path = "../../tests/support/example.rs"]
-mod example;
-#[path = "../src/facts/tests/tree.rs"]
-#[allow(dead_code, missing_docs)] // the facts' own tests use the rest
-mod tree;
+mod double;
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
-    sync::LazyLock,
     time::{Duration, Instant},
 };
 
 use controller::{
-    Agent, command,
+    Agent,
     pair::{Pair, timing},
 };
-use devices::Device;
+use double::{
+    Fabric,
+    devices::{self, Device},
+    verbs,
+};
 use railgauge_wire::{
     drivers,
-    link::{Completion, Knobs, LinkSpec, Opened, Role, WriteLatency},
+    link::{Completion, LinkSpec, Role},
     message::{Answer, Ask},
     step::{Checked, Step, Window},
-    terms::{Carrier, LinkLayer, Op, Service, TestMetric, Transport},
-    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, Nanoseconds},
+    terms::{Carrier, LinkLayer, Op, Service, TestMetric},
+    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond},
 };
 
-/// The double.
-static LIBRARY: LazyLock<PathBuf> =
-    LazyLock::new(|| example::folder_with("railgauge-agent", "verbs_double").join("libverbs_double.so"));
-
 const ROCE: [&str; 5] = ["mlx5-roce", "mlx5-bond", "bnxt", "ionic", "irdma-roce"];
-
-/// Two agents on one fabric, each a host with the devices that `settings` make.
-struct Fabric {
-    pair: Pair,
-    _folder: tempfile::TempDir,
-}
-
-impl Fabric {
-    fn new(settings: &[(&str, &str)]) -> Self {
-        Self::of(settings, None)
-    }
-
-    /// As [`new`](Self::new), with the tree of a host that has the device of a profile.
-    fn with_tree(profile: &str) -> Self {
-        Self::of(&[("VERBS_DOUBLE_PROFILE", profile)], Some(devices::named(profile)))
-    }
-
-    fn of(settings: &[(&str, &str)], tree: Option<Device>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let agent = |host: &str| {
-            let mut command = command();
-            command.env("RAILGAUGE_IBVERBS", &*LIBRARY).env("RAILGAUGE_RDMACM", &*LIBRARY);
-            command.env("VERBS_DOUBLE_DIR", folder.path()).env("VERBS_DOUBLE_HOST", host);
-            if let Some(device) = tree {
-                let root = folder.path().join(format!("root{host}"));
-                device.unpack(host, &root);
-                command.env("RAILGAUGE_ROOT", root);
-            }
-            Agent::greeted(command.envs(settings.iter().copied()))
-        };
-        Self { pair: Pair { initiator: agent("1"), responder: agent("2") }, _folder: folder }
-    }
-
-    /// A verified message and a few more on a link of one queue pair.
-    fn writes(&mut self) -> (Opened, Opened) {
-        let ends = self.pair.open(verbs(Service::Rc), 1, 65536).unwrap();
-        let right = Checked { verified: Bytes(65536), wrong: Bytes(0), first_wrong: None };
-        assert_eq!(self.pair.verify(Op::Write, 65536, 1), right);
-        let (near, _) = self.pair.time(timing(Op::Write, TestMetric::Bandwidth, 65536, Window::Iterations(20)));
-        assert_eq!(near.operations, 20);
-        ends
-    }
-}
-
-fn verbs(service: Service) -> impl Fn(&mut LinkSpec) {
-    move |spec| {
-        (spec.transport, spec.service, spec.address) = (Transport::Verbs, service, None);
-        // The threads of the double share this machine's processors with everything else.
-        spec.knobs = Knobs { timeout: Some(18), write_latency: Some(WriteLatency::Poll), ..Knobs::default() };
-    }
-}
 
 #[test]
 fn every_operation_moves_the_bytes_it_says() {
@@ -290,54 +231,4 @@ fn a_service_that_a_device_lacks_is_refused_in_words() {
     // Without a tree of its own the GID's kind comes from the library, and the device counts as software.
     let failure = fabric.pair.initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err();
     assert!(failure.cause.contains("creating a queue pair failed") && failure.cause.contains("uc"), "{failure}");
-}
-
-/// A fabric with a hostile device at both ends, and a link over it.
-fn hostile(words: &str) -> Fabric {
-    hostile_to(Service::Rc, words)
-}
-
-fn hostile_to(service: Service, words: &str) -> Fabric {
-    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", words)]);
-    let quick = |spec: &mut LinkSpec| {
-        verbs(service)(spec);
-        (spec.knobs.timeout, spec.knobs.retry_count) = (Some(10), Some(3));
-    };
-    fabric.pair.open(quick, 1, 65536).unwrap();
-    fabric
-}
-
-#[test]
-fn a_wrong_byte_is_found() {
-    let checked = hostile("wrong-byte=1").pair.verify(Op::Write, 65536, 1);
-    assert_eq!((checked.verified, checked.wrong, checked.first_wrong), (Bytes(65536), Bytes(1), Some(32768)));
-}
-
-#[test]
-fn late_completions_and_late_bytes_cost_time_and_nothing_else() {
-    for words in ["late-completions", "last-byte-first"] {
-        let mut fabric = hostile(words);
-        let (near, _) = fabric.pair.time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(20)));
-        assert_eq!((near.operations, near.bytes), (20, Bytes(20 * 4096)), "{words}");
-        let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
-        assert_eq!(fabric.pair.verify(Op::Write, 4096, 2), right, "{words}");
-    }
-}
-
-#[test]
-fn bytes_that_are_under_way_when_their_write_is_complete_are_not_wrong() {
-    for service in [Service::Rc, Service::Uc] {
-        let checked = hostile_to(service, "ack-before-data").pair.verify(Op::Write, 65536, 1);
-        assert_eq!(checked, Checked { verified: Bytes(65536), wrong: Bytes(0), first_wrong: None }, "{service}");
-    }
-}
-
-#[test]
-fn a_port_that_goes_down_ends_a_window_in_words() {
-    let mut fabric = hostile("port-down-after=200");
-    let window = Window::Duration(Nanoseconds::from_millis(2000));
-    let timing = timing(Op::Write, TestMetric::Bandwidth, 4096, window);
-    let (near, _) = fabric.pair.served(Op::Write, TestMetric::Bandwidth, 4096, Step::Time(timing));
-    let failure = near.unwrap_err();
-    assert!(failure.cause.contains("retries exceeded") || failure.cause.contains("port"), "{failure}");
 }

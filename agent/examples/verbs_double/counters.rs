@@ -245,6 +245,20 @@ impl Port {
     }
 }
 
+/// Tells the tree that the ports have gone down (K core/sysfs.c state_show, phys_state_show), where it has the files.
+pub fn port_went_down() {
+    let Some((settings, tree)) = settings().zip(std::env::var_os("RAILGAUGE_ROOT")) else { return };
+    for device in 0..settings.devices {
+        let folder = Path::new(&tree).join(format!("sys/class/infiniband/{}{device}/ports/1", settings.profile.device));
+        let said = [("state", "1: DOWN\n"), ("phys_state", "3: Disabled\n"), ("counters/link_downed", "1\n")];
+        for (path, text) in said.map(|(file, text)| (folder.join(file), text)) {
+            if path.exists() {
+                let _ = std::fs::write(path, text);
+            }
+        }
+    }
+}
+
 /// Counts what leaves a device's port.
 pub fn sent(device: u8, passed: Passed) {
     add(device, passed, [What::SentBytes, What::SentPackets]);

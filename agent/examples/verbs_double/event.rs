@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use rdma_sys::*;
 
 use crate::{
+    counters,
     hostile::event,
     queue_pair,
     settings::{Settings, settings},
@@ -87,10 +88,14 @@ pub fn began() {
     if BEGAN.set(Instant::now()).is_err() {
         return;
     }
-    for (kind, after) in hostile.event.into_iter().chain(hostile.port_down_after.map(|after| (event::PORT_ERR, after)))
-    {
+    let asked = hostile.event.map(|event| (event.kind, event.after));
+    let down = hostile.port_down_after.map(|after| (event::PORT_ERR, after));
+    for (kind, after) in asked.into_iter().chain(down) {
         thread::spawn(move || {
             thread::sleep(after);
+            if port_down() {
+                counters::port_went_down();
+            }
             if kind == event::QP_FATAL {
                 queue_pair::all().iter().for_each(|pair| pair.fatal());
             } else {
@@ -104,6 +109,13 @@ pub fn began() {
 pub fn port_down() -> bool {
     let after = settings().and_then(|settings| settings.hostile.port_down_after);
     after.zip(BEGAN.get()).is_some_and(|(after, began)| began.elapsed() >= after)
+}
+
+/// Whether what an event of this kind tells of has changed.
+pub fn changed(kind: c_int) -> bool {
+    let asked =
+        settings().and_then(|settings| settings.hostile.event).filter(|event| event.changes && event.kind == kind);
+    asked.zip(BEGAN.get()).is_some_and(|(event, began)| began.elapsed() >= event.after)
 }
 
 exported! {

@@ -15,16 +15,25 @@ pub struct Hostile {
     pub reordered_completions: bool,
     /// `cq-overrun=N`: every completion queue takes N entries and overruns at the next.
     pub overrun_after: Option<u64>,
-    /// `port-down-after=N`: the port goes down N ms after the first request was posted.
+    /// `port-down-after=N`: the port goes down N ms after the first request was posted; the tree says so, too.
     pub port_down_after: Option<Duration>,
     /// `wrong-byte=N`: every Nth payload that a peer sends here has a flipped bit in its middle.
     pub wrong_byte: Option<u64>,
     /// `event=NAME@N`: an asynchronous event N ms after the first request was posted.
-    pub event: Option<(i32, Duration)>,
+    pub event: Option<Event>,
     /// `grh-dropped`: where the port wants a global route header, a path without one is taken and leads nowhere.
     pub grh_dropped: bool,
     /// `counters-stuck`: no counter in the tree moves.
     pub counters_stuck: bool,
+}
+
+/// An asynchronous event that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    pub kind: i32,
+    pub after: Duration,
+    /// Whether what it tells of really changes: else the same is given again, as subnet managers do.
+    pub changes: bool,
 }
 
 /// How late completions are.
@@ -50,16 +59,19 @@ pub mod event {
     pub const GID_CHANGE: i32 = 18;
 }
 
-/// Events that can be asked for.
-const EVENTS: [(&str, i32); 8] = [
-    ("qp-fatal", event::QP_FATAL),
-    ("device-fatal", event::DEVICE_FATAL),
-    ("port-active", event::PORT_ACTIVE),
-    ("port-err", event::PORT_ERR),
-    ("lid-change", event::LID_CHANGE),
-    ("pkey-change", event::PKEY_CHANGE),
-    ("sm-change", event::SM_CHANGE),
-    ("gid-change", event::GID_CHANGE),
+/// Events that can be asked for, and whether something changes with them.
+const EVENTS: [(&str, i32, bool); 11] = [
+    ("qp-fatal", event::QP_FATAL, false),
+    ("device-fatal", event::DEVICE_FATAL, false),
+    ("port-active", event::PORT_ACTIVE, false),
+    ("port-err", event::PORT_ERR, false),
+    ("lid-change", event::LID_CHANGE, false),
+    ("new-lid", event::LID_CHANGE, true),
+    ("pkey-change", event::PKEY_CHANGE, false),
+    ("lost-pkey", event::PKEY_CHANGE, true),
+    ("sm-change", event::SM_CHANGE, false),
+    ("gid-change", event::GID_CHANGE, false),
+    ("lost-gid", event::GID_CHANGE, true),
 ];
 
 impl Hostile {
@@ -91,10 +103,10 @@ impl Hostile {
     }
 }
 
-fn event_at(value: &str) -> Result<(i32, Duration), String> {
+fn event_at(value: &str) -> Result<Event, String> {
     let (name, after) = value.split_once('@').unwrap_or((value, "0"));
-    let known = EVENTS.iter().find(|(known, _)| *known == name);
+    let known = EVENTS.iter().find(|(known, ..)| *known == name);
     let after = after.parse().map_err(|_| format!("VERBS_DOUBLE_HOSTILE: event={value}: a number of ms is wanted"));
-    let (_, code) = known.ok_or_else(|| format!("VERBS_DOUBLE_HOSTILE: event {name} is unknown"))?;
-    Ok((*code, Duration::from_millis(after?)))
+    let (_, kind, changes) = known.ok_or_else(|| format!("VERBS_DOUBLE_HOSTILE: event {name} is unknown"))?;
+    Ok(Event { kind: *kind, after: Duration::from_millis(after?), changes: *changes })
 }

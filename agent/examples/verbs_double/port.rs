@@ -6,6 +6,7 @@ use rdma_sys::*;
 
 use crate::{
     device, event,
+    hostile::event as kind,
     profile::Gids,
     settings::{Settings, settings},
 };
@@ -23,7 +24,9 @@ pub fn guid(host: u8, device: u8) -> u64 {
 
 /// The LID of the device's port; 0 where the link layer has none.
 pub fn lid(device: u8) -> u16 {
-    settings().filter(|s| s.profile.link_layer == 1).map_or(0, |s| 0x100 + u16::from(s.host) * 16 + u16::from(device))
+    let other = if event::changed(kind::LID_CHANGE) { 0x800 } else { 0 };
+    let of = |settings: &Settings| 0x100 + u16::from(settings.host) * 16 + u16::from(device) + other;
+    settings().filter(|settings| settings.profile.link_layer == 1).map_or(0, of)
 }
 
 /// The interface's IPv4 address behind a device.
@@ -34,6 +37,9 @@ pub fn address(host: u8, device: u8) -> [u8; 4] {
 /// A set entry of the GID table, and its `enum ibv_gid_type`.
 pub fn gid(device: u8, index: u32) -> Option<([u8; 16], u32)> {
     let Settings { profile, host, .. } = settings()?;
+    if index == profile.address_index() && event::changed(kind::GID_CHANGE) {
+        return None;
+    }
     let mut local = RAW;
     local[..2].copy_from_slice(&[0xfe, 0x80]);
     local[8..].copy_from_slice(&guid(*host, device).to_be_bytes());
@@ -73,7 +79,8 @@ fn entries() -> u32 {
 
 /// The partition key at an index; `None` outside of the table.
 pub fn pkey(index: u16) -> Option<u16> {
-    settings()?.profile.pkeys.get(usize::from(index)).copied()
+    let lost = event::changed(kind::PKEY_CHANGE);
+    settings()?.profile.pkeys.get(usize::from(index)).map(|key| if lost { 0 } else { *key })
 }
 
 /// The context's own operation, as `ibv_query_port` of the headers calls it.

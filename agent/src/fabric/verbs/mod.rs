@@ -64,7 +64,9 @@ impl Link for VerbsEnd {
         let watch = self.connection.watch.clone();
         // What went wrong while nobody measured, and what is behind an error that came of it.
         watch.check(Stage::Measure)?;
-        self.do_step(step, control).map_err(|failure| {
+        // A figure during which something happened to the link is none, though every message came through.
+        let done = self.do_step(step, control).and_then(|done| watch.check(Stage::Measure).map(|()| done));
+        done.map_err(|failure| {
             let failure = match watch.check(failure.stage) {
                 // The loop itself has found it.
                 Err(event) if event == failure => event,

@@ -1,0 +1,169 @@
+//! Devices that misbehave: agents with a hostile double of libibverbs (`examples/verbs_double/hostile.rs`). Of each way a test
+//! says what comes of it: words that name it, or right figures.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, outside of the test functions
+
+mod controller;
+mod double;
+
+use controller::{Outcome, pair::timing};
+use double::{Fabric, devices, verbs};
+use railgauge_wire::{
+    link::LinkSpec,
+    message::Answer,
+    step::{Checked, Step, Stepped, Window},
+    terms::{Op, Service, TestMetric},
+    unit::{Bytes, Nanoseconds},
+};
+
+/// A fabric with a hostile device at both ends, and a link over it.
+fn hostile(words: &str) -> Fabric {
+    hostile_to(Service::Rc, words)
+}
+
+fn hostile_to(service: Service, words: &str) -> Fabric {
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", words)]);
+    let quick = |spec: &mut LinkSpec| {
+        verbs(service)(spec);
+        (spec.knobs.timeout, spec.knobs.retry_count) = (Some(10), Some(3));
+    };
+    fabric.pair.open(quick, 1, 65536).unwrap();
+    fabric
+}
+
+#[test]
+fn a_wrong_byte_is_found() {
+    let checked = hostile("wrong-byte=1").pair.verify(Op::Write, 65536, 1);
+    assert_eq!((checked.verified, checked.wrong, checked.first_wrong), (Bytes(65536), Bytes(1), Some(32768)));
+}
+
+#[test]
+fn late_completions_and_late_bytes_cost_time_and_nothing_else() {
+    for words in ["late-completions", "last-byte-first"] {
+        let mut fabric = hostile(words);
+        let (near, _) = fabric.pair.time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(20)));
+        assert_eq!((near.operations, near.bytes), (20, Bytes(20 * 4096)), "{words}");
+        let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
+        assert_eq!(fabric.pair.verify(Op::Write, 4096, 2), right, "{words}");
+    }
+}
+
+#[test]
+fn bytes_that_are_under_way_when_their_write_is_complete_are_not_wrong() {
+    for service in [Service::Rc, Service::Uc] {
+        let checked = hostile_to(service, "ack-before-data").pair.verify(Op::Write, 65536, 1);
+        assert_eq!(checked, Checked { verified: Bytes(65536), wrong: Bytes(0), first_wrong: None }, "{service}");
+    }
+}
+
+#[test]
+fn a_port_that_goes_down_ends_a_window_in_words() {
+    let mut fabric = hostile("port-down-after=200");
+    let window = Window::Duration(Nanoseconds::from_millis(2000));
+    let timing = timing(Op::Write, TestMetric::Bandwidth, 4096, window);
+    let (near, _) = fabric.pair.served(Op::Write, TestMetric::Bandwidth, 4096, Step::Time(timing));
+    let failure = near.unwrap_err();
+    assert!(failure.cause.contains("retries exceeded") || failure.cause.contains("port"), "{failure}");
+}
+
+/// Every word that a device is asked to misbehave by is in a test: here, or in a whole run.
+#[test]
+fn every_word_has_a_test() {
+    let code = include_str!("../examples/verbs_double/hostile.rs");
+    let tests = [include_str!("verbs_hostile.rs"), include_str!("../../tests/devices/main.rs")].concat();
+    let words = code.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>"));
+    let events = code.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", event::"));
+    let words: Vec<&str> = words.chain(events).map(|(word, _)| word).collect();
+    assert!(words.len() > 15, "{words:?}");
+    for word in words {
+        let named = [format!("\"{word}\""), format!("\"{word}="), format!("={word}@"), format!("(\"{word}@")];
+        assert!(named.iter().any(|named| tests.contains(named)), "no test names `{word}`");
+    }
+}
+
+/// A window of two seconds, over which something happens 200 ms after its first request.
+fn two_seconds(fabric: &mut Fabric, op: Op) -> Outcome {
+    let timing = timing(op, TestMetric::Bandwidth, 4096, Window::Duration(Nanoseconds::from_millis(2000)));
+    fabric.pair.served(op, TestMetric::Bandwidth, 4096, Step::Time(timing)).0
+}
+
+fn hostile_device(profile: &str, service: Service, words: &str) -> Fabric {
+    let settings = [("VERBS_DOUBLE_PROFILE", profile), ("VERBS_DOUBLE_HOSTILE", words)];
+    let mut fabric = Fabric::of(&settings, Some(devices::named(profile)));
+    let quick = |spec: &mut LinkSpec| {
+        verbs(service)(spec);
+        (spec.knobs.timeout, spec.knobs.retry_count) = (Some(10), Some(3));
+    };
+    fabric.pair.open(quick, 1, 65536).unwrap();
+    fabric
+}
+
+#[test]
+fn events_that_end_a_link_end_its_window_by_their_names() {
+    for (word, profile, named) in [
+        ("qp-fatal@200", "mlx5-roce", "IBV_EVENT_QP_FATAL"),
+        ("device-fatal@200", "mlx5-roce", "IBV_EVENT_DEVICE_FATAL"),
+        ("port-err@200", "mlx5-roce", "IBV_EVENT_PORT_ERR"),
+        ("new-lid@200", "mlx5-ib", "IBV_EVENT_LID_CHANGE"),
+        ("lost-pkey@200", "mlx5-ib", "IBV_EVENT_PKEY_CHANGE"),
+        ("lost-gid@200", "mlx5-roce", "IBV_EVENT_GID_CHANGE"),
+    ] {
+        let mut fabric = hostile_device(profile, Service::Rc, &format!("event={word}"));
+        let failure = match two_seconds(&mut fabric, Op::Write) {
+            Err(failure) => failure,
+            Ok(figure) => panic!("{word}: {figure:?}"),
+        };
+        assert!(failure.cause.contains(named) && failure.cause.contains("mlx5_0"), "{word}: {failure}");
+        assert!(failure.remedy.is_some(), "{word}: {failure}");
+    }
+}
+
+/// A subnet manager that gives the same again, a port that comes up, an address that is added: no case ends for that.
+#[test]
+fn events_that_change_nothing_end_nothing() {
+    for (word, profile) in [
+        ("port-active@100", "mlx5-roce"),
+        ("sm-change@100", "mlx5-ib"),
+        ("lid-change@100", "mlx5-ib"),
+        ("pkey-change@100", "mlx5-ib"),
+        ("gid-change@100", "mlx5-roce"),
+    ] {
+        let mut fabric = hostile_device(profile, Service::Rc, &format!("event={word}"));
+        let outcome = two_seconds(&mut fabric, Op::Write);
+        let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("{word}: {outcome:?}") };
+        assert_eq!(measured.bytes, Bytes(4096 * measured.operations), "{word}");
+        let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
+        assert_eq!(fabric.pair.verify(Op::Write, 4096, 2), right, "{word}");
+    }
+}
+
+#[test]
+fn a_completion_queue_that_runs_over_is_named_and_gives_no_figure() {
+    for service in [Service::Rc, Service::Uc] {
+        let mut fabric = hostile_device("mlx5-roce", service, "cq-overrun=20");
+        let failure = two_seconds(&mut fabric, Op::Write).unwrap_err();
+        assert!(failure.cause.contains("IBV_EVENT_CQ_ERR"), "{service}: {failure}");
+        assert!(failure.cause.contains("a completion queue ran over or broke"), "{service}: {failure}");
+    }
+}
+
+/// Whatever completes first: every datagram counts once, and its bytes are looked at where they are.
+#[test]
+fn datagrams_that_complete_out_of_order_are_counted_right() {
+    let mut fabric = hostile_to(Service::Ud, "reordered-completions");
+    let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
+    assert_eq!(fabric.pair.verify(Op::Send, 4096, 1), right);
+    let (near, far) = fabric.pair.time(timing(Op::Send, TestMetric::Bandwidth, 4096, Window::Iterations(200)));
+    assert_eq!((near.operations, near.bytes), (200, Bytes(200 * 4096)), "{near:?} {far:?}");
+    assert!(far.operations <= 200, "{far:?}");
+    assert_eq!(fabric.pair.verify(Op::Send, 4096, 2), right);
+}
+
+/// Our paths have the header where the port asks for it: nothing is lost where others' would be.
+#[test]
+fn a_port_that_drops_what_has_no_global_route_header_drops_nothing_of_ours() {
+    for (service, op) in [(Service::Rc, Op::Write), (Service::Uc, Op::Write), (Service::Ud, Op::Send)] {
+        let mut fabric = hostile_device("ib-vf", service, "grh-dropped");
+        let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
+        assert_eq!(fabric.pair.verify(op, 4096, 1), right, "{service}");
+    }
+}
