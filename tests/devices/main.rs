@@ -25,17 +25,11 @@ fn library() -> PathBuf {
 
 /// A run of two hosts with this device, whose double misbehaves as `hostile` says.
 fn run(device: &Device, hostile: &str) -> (Scene, Ended, Results) {
-    run_of(device, device, hostile, "")
+    run_of([device, device], hostile, &tests(device, ""))
 }
 
-/// A run of a host with one device and one with another of the same profile, with `more` at the end of the first test.
-fn run_of(first: &Device, second: &Device, hostile: &str, more: &str) -> (Scene, Ended, Results) {
-    let device = first;
-    let scene = Scene::new();
-    let fabric = scene.path("fabric");
-    std::fs::create_dir(&fabric).unwrap();
-    first.unpack("1", &scene.path("root1"));
-    second.unpack("2", &scene.path("root2"));
+/// The tests that a device can run, with `more` at the end of the first one.
+fn tests(device: &Device, more: &str) -> String {
     let test = |op: &str, metric: &str, size: &str| {
         format!("[[test]]\nop = \"{op}\"\nmetric = \"{metric}\"\nsizes = \"{size}\"\nmeasure = \"64 iterations\"\n")
     };
@@ -51,6 +45,17 @@ fn run_of(first: &Device, second: &Device, hostile: &str, more: &str) -> (Scene,
     if device.collectives {
         tests.push(test("all_reduce", "latency", "4KiB") + "transport = \"verbs\"\n");
     }
+    tests.concat()
+}
+
+/// A run of these tests between two hosts with devices of one profile.
+fn run_of([first, second]: [&Device; 2], hostile: &str, tests: &str) -> (Scene, Ended, Results) {
+    let device = first;
+    let scene = Scene::new();
+    let fabric = scene.path("fabric");
+    std::fs::create_dir(&fabric).unwrap();
+    first.unpack("1", &scene.path("root1"));
+    second.unpack("2", &scene.path("root2"));
     let library = library();
     let plan = format!(
         "name = \"{profile}\"\nhosts = {{ names = [\"1\", \"2\"] }}\n\
@@ -65,7 +70,6 @@ fn run_of(first: &Device, second: &Device, hostile: &str, more: &str) -> (Scene,
         root = scene.path("root").display(),
         library = library.display(),
         fabric = fabric.display(),
-        tests = tests.concat(),
     );
     let ended = scene.start(&scene.write("plan.toml", &plan)).end();
     let results = scene.results();
@@ -208,7 +212,8 @@ fn intel_as_iwarp() {
 fn a_bond_with_a_member_down() {
     let device = named("mlx5-bond");
     let demand = "expect = [{ metric = \"bandwidth\", percent_of_ceiling = 0.1 }]\n";
-    let (scene, ended, results) = run_of(&Device { tree: "bond-degraded", ..device }, &device, "", demand);
+    let degraded = Device { tree: "bond-degraded", ..device };
+    let (scene, ended, results) = run_of([&degraded, &device], "", &tests(&device, demand));
     ended.says("port1 of rail0 (802.3ad) is down: 1 of 2 members carry traffic");
     let verdicts = results.verdicts();
     let verdicts = verdicts["verdicts"].as_array().unwrap();
@@ -220,6 +225,25 @@ fn a_bond_with_a_member_down() {
     told["exit"] = Value::Null;
     told["verdicts"].as_array_mut().unwrap().retain(|verdict| verdict[0] != "expectation");
     insta::assert_json_snapshot!("mlx5-bond-degraded", told);
+}
+
+/// Half a window over a port that is up is no figure: its row, the terminal and the page say what happened, and where.
+#[test]
+fn a_port_that_goes_down_during_a_window() {
+    let device = named("mlx5-roce");
+    let test = "[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nmeasure = \"6s\"\n";
+    let (_scene, ended, results) = run_of([&device, &device], "port-down-after=2500", test);
+    ended.expect(3);
+    let words = "mlx5_0:1: the port went down while the link was in use (IBV_EVENT_PORT_ERR)";
+    for row in results.rows() {
+        assert_eq!(row.value, None, "{row:?}");
+        assert!(row.error.as_ref().is_some_and(|error| error.contains(words)), "{row:?}\n{}", ended.said);
+    }
+    ended.says(words);
+    assert!(page(&results).contains(words), "{}", ended.said);
+    // The window had begun: nothing was wrong before it.
+    let outcomes = results.outcomes();
+    assert!(outcomes.iter().any(|outcome| outcome["result"]["Err"]["stage"] == "measure"), "{outcomes:?}");
 }
 
 /// Nothing is taken for a fault of the path, and nobody takes it for checked.
