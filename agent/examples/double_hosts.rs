@@ -2,6 +2,12 @@
 //! ROOT` makes the tree of the host with that number below a directory, and `double_hosts PROFILE:TREE HOST ROOT` that of
 //! another text in `agent/tests/hosts/double`.
 #![allow(missing_docs, reason = "a program")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what cannot be unpacked ends it, as a test"
+)]
 
 #[path = "../../tests/support/devices.rs"]
 mod devices;
