@@ -60,7 +60,7 @@ pub fn all(tree: &Tree, addresses: &[Address], answers: &BTreeMap<String, Answer
             addresses: mine().map(|address| address.ip.to_string()).collect(),
             networks: mine().filter_map(network).collect::<BTreeSet<_>>().into_iter().collect(),
             bond: bond(tree, &name),
-            members: bond_members(tree, &name),
+            members: bond_below(tree, &name).map(|bond| bond_members(tree, &bond)).unwrap_or_default(),
             trust: tree.text(format!("{CLASS}/{name}/qos/trust")),
             ecn: ecn(tree, &name),
             driver,
@@ -84,10 +84,33 @@ fn network(address: &Address) -> Option<String> {
 
 fn bond(tree: &Tree, name: &str) -> Option<Bond> {
     // "802.3ad 4": the mode's name and number.
-    if let Some(mode) = tree.text(format!("{CLASS}/{name}/bonding/mode")) {
-        return Some(Bond::Master(mode.split_whitespace().next().unwrap_or_default().to_owned()));
+    let mode = bond_below(tree, name).and_then(|bond| tree.text(format!("{CLASS}/{bond}/bonding/mode")));
+    match mode {
+        Some(mode) => Some(Bond::Master(mode.split_whitespace().next().unwrap_or_default().to_owned())),
+        None => master(tree, name).map(Bond::Member),
     }
-    master(tree, name).map(Bond::Member)
+}
+
+/// The bond whose members carry an interface's packets: itself, or the one below a VLAN.
+fn bond_below(tree: &Tree, name: &str) -> Option<String> {
+    let mut name = name.to_owned();
+    // A VLAN may be one of a VLAN (802.1ad), rarely of more.
+    for _ in 0..4 {
+        if is_bond(tree, &name) {
+            return Some(name);
+        }
+        name = below_vlan(tree, &name)?;
+    }
+    None
+}
+
+/// The interface that a VLAN is one of (net/8021q/vlan_dev.c names the type; `lower_…` since Linux 3.14).
+fn below_vlan(tree: &Tree, name: &str) -> Option<String> {
+    let events = tree.text(format!("{CLASS}/{name}/uevent"))?;
+    if !events.lines().any(|line| line.trim() == "DEVTYPE=vlan") {
+        return None;
+    }
+    tree.names(format!("{CLASS}/{name}")).iter().find_map(|entry| entry.strip_prefix("lower_").map(str::to_owned))
 }
 
 /// Whether an interface is a bond.

@@ -23,9 +23,9 @@ pub struct Interface {
     pub addresses: Vec<String>,
     /// Networks of its IPv4 addresses, such as `10.77.0.0/24`.
     pub networks: Vec<String>,
-    /// Interface it is bonded into, or its own mode if it is a bond.
+    /// Interface it is bonded into, or the mode of the bond that it is, or is a VLAN of.
     pub bond: Option<Bond>,
-    /// Its members, if it is a bond.
+    /// Members of the bond that it is, or is a VLAN of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<BondMember>,
     /// Name and version of its driver.

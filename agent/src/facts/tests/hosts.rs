@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use railgauge_wire::{
-    facts::{BondMember, Bridge, PciErrors, RateSource, RdmaPort, Sriov},
+    facts::{Bond, BondMember, Bridge, PciErrors, RateSource, RdmaPort, Sriov},
     terms::Distance,
 };
 
@@ -135,6 +135,26 @@ fn a_bond_that_the_device_drives_has_its_members() {
     let (link, state) = (Some("down".into()), Some("backup".into()));
     assert_eq!(*down, BondMember { name: "eth1".into(), link, state, speed_mbps: None });
     assert!(!down.is_up() && !down.carries());
+}
+
+#[test]
+fn a_vlan_of_a_bond_has_the_members_of_the_bond() {
+    let mut host = unpack("bond.host");
+    for (vlan, below) in [("bond0.100", "bond0"), ("bond0.100.7", "bond0.100"), ("eth0.9", "eth0")] {
+        host.line(&format!("sys/class/net/{vlan}/ifindex = 30"));
+        host.line(&format!("sys/class/net/{vlan}/uevent = DEVTYPE=vlan\\nINTERFACE={vlan}"));
+        host.line(&format!("sys/class/net/{vlan}/lower_{below} -> sys/class/net/{below}"));
+    }
+    // A bridge has the bond below it too, and more than that.
+    host.line("sys/class/net/br0/ifindex = 40");
+    host.line("sys/class/net/br0/uevent = DEVTYPE=bridge\\nINTERFACE=br0");
+    host.line("sys/class/net/br0/lower_bond0 -> sys/class/net/bond0");
+    let facts = host.facts();
+    let of = |name: &str| facts.interface(name).map(|found| (found.bond.clone(), found.member_rates()));
+    let bond = of("bond0");
+    assert_eq!(bond, Some((Some(Bond::Master("802.3ad".into())), Some(vec![GigabitsPerSecond(200.0); 2]))));
+    assert_eq!((of("bond0.100"), of("bond0.100.7")), (bond.clone(), bond));
+    assert_eq!((of("eth0.9"), of("br0")), (Some((None, None)), Some((None, None))));
 }
 
 /// Each port with its RDMA device: the bond is the kernel's alone.
