@@ -75,7 +75,7 @@ fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<Nanoseconds, Failur
 fn write_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut stub = Stub::new(true);
     let mut sends = stub.sends(template(Verb::Write, Walk::default(), 1, SIGNAL_EVERY));
-    let (outgoing, incoming) = stub.flags();
+    let (outgoing, incoming) = stub.beats();
     let mut poller = stub.poller();
     let mut side = ByMemory::new(&mut sends, &mut poller, outgoing, incoming);
     latency(messages, |recorder| {

@@ -19,8 +19,8 @@ use controller::{
 use railgauge_wire::{
     failure::{Failure, Kind},
     link::{Knobs, LinkSpec, Role, WriteLatency, WriteOrder},
-    message::Ask,
-    step::{Checked, Pattern, Step, Timing, Window},
+    message::{Answer, Ask},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window},
     terms::{Op, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
@@ -233,4 +233,42 @@ fn a_link_of_two_threads_moves_its_bytes() {
     assert_eq!(near.settings["threads"], "2");
     let right = Checked { verified: Bytes(2 * 4096), wrong: Bytes(0), first_wrong: None };
     assert_eq!(fabric.pair.verify(Op::Write, 4096, 1), right);
+}
+
+#[test]
+fn a_message_that_is_under_way_when_its_sender_is_done_is_that_of_its_own_pass() {
+    let mut fabric = Fabric::new("mlx5-roce", ["", "ack-before-data"]);
+    fabric.pair.open(verbs(Service::Uc, Knobs::default()), 1, 4096).unwrap();
+    for iteration in 1..=3 {
+        let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
+        assert_eq!(fabric.pair.verify(Op::Send, 4096, iteration), right, "pass {iteration}");
+    }
+}
+
+#[test]
+fn atomics_of_a_pass_walk_through_a_page_and_their_sum_is_right() {
+    let mut fabric = Fabric::new("mlx5-roce", ["", ""]);
+    fabric.pair.open(verbs(Service::Rc, Knobs::default()), 1, 4096).unwrap();
+    for (op, changed) in [(Op::AtomicFadd, 64..=128), (Op::AtomicCas, 0..=0)] {
+        let pattern = Pattern { size: Bytes(4096), seed: 42, iteration: 1 };
+        assert!(fabric.pair.verify(Op::Write, 4096, 1).wrong.is_zero(), "{op}");
+        let (near, _) = fabric.pair.time(timing(op, TestMetric::Bandwidth, 8, Window::Iterations(150)));
+        assert_eq!(near.operations, 150, "{op}");
+        // 150 operations on 64 words: each has a lowest byte that is another now, and a few carry into the next.
+        let check = Ask::Step { link: LINK, step: Step::Check(pattern), limit_ms: 10_000 };
+        let Ok(Answer::Stepped(Stepped::Checked(found))) = fabric.pair.responder.ask(check) else { panic!("{op}") };
+        assert!(changed.contains(&found.wrong.0), "{op}: {found:?}");
+    }
+}
+
+#[test]
+fn a_device_that_keeps_the_order_at_first_only_is_found_out_later() {
+    for (hostile, late) in [(["", "last-byte-first=400"], "responder"), (["last-byte-first=400", ""], "initiator")] {
+        let mut fabric = Fabric::new("bnxt", hostile);
+        fabric.pair.open(latency_of_writes(WriteLatency::Poll), 1, 4096).unwrap();
+        let (near, far) = fabric.timed(timing(Op::Write, TestMetric::Latency, 4096, Window::Iterations(1000)));
+        let failures: Vec<_> = [near, far].into_iter().filter_map(Outcome::err).collect();
+        let found = failures.iter().any(|failure| failure.cause.contains("was here before byte 0"));
+        assert!(found, "{late}: {failures:?}");
+    }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 /// How a process's devices misbehave.
 #[derive(Debug, Default, Clone)]
 pub struct Hostile {
-    /// `last-byte-first`: the last byte of what a peer writes is placed before the others.
-    pub last_byte_first: bool,
+    /// `last-byte-first` or `last-byte-first=N`: the last byte of what a peer writes is placed before the others, but of the
+    /// first N writes.
+    pub last_byte_first: Option<u64>,
     /// `ack-before-data`: a peer's request on a connection is complete before its bytes are placed.
     pub ack_before_data: bool,
     /// `late-completions`: every completion comes milliseconds after the work.
@@ -86,7 +87,8 @@ impl Hostile {
             let number =
                 || value.parse::<u64>().map_err(|_| format!("VERBS_DOUBLE_HOSTILE: {word}: a number is wanted"));
             match name {
-                "last-byte-first" => hostile.last_byte_first = true,
+                "last-byte-first" if value.is_empty() => hostile.last_byte_first = Some(0),
+                "last-byte-first" => hostile.last_byte_first = Some(number()?),
                 "ack-before-data" => hostile.ack_before_data = true,
                 "late-completions" => hostile.late_completions = true,
                 "reordered-completions" => hostile.reordered_completions = true,

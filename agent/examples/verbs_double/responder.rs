@@ -174,8 +174,8 @@ fn write(pair: &Pair, request: &Request, bytes: &mut [u8]) -> Outcome {
     }
     spoil(bytes);
     if let Some((last, rest)) = bytes.split_last()
-        && settings().is_some_and(|settings| settings.hostile.last_byte_first)
         && !rest.is_empty()
+        && last_byte_first()
     {
         // SAFETY: inside of a region that is held alive.
         unsafe { memory::place_byte(request.remote + rest.len() as u64, *last) };
@@ -187,6 +187,13 @@ fn write(pair: &Pair, request: &Request, bytes: &mut [u8]) -> Outcome {
     // SAFETY: as above.
     unsafe { memory::place(request.remote, bytes) };
     Ok(Vec::new())
+}
+
+/// Whether this write is one of those whose last byte is placed first.
+fn last_byte_first() -> bool {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+    let in_order = settings().and_then(|settings| settings.hostile.last_byte_first);
+    in_order.is_some_and(|in_order| WRITES.fetch_add(1, Ordering::Relaxed) >= in_order)
 }
 
 /// Flips a bit of every so many payloads, where that was asked for.

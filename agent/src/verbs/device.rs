@@ -41,7 +41,8 @@ pub struct Device {
     pub(super) context: NonNull<ibv_context>,
     name: String,
     speaks: Speaks,
-    happened: Happened,
+    /// Given up before the owner, who keeps the context.
+    happened: Arc<Happened>,
     /// Who opened the context, if it was not us: it is theirs to close.
     owner: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -129,7 +130,7 @@ impl Device {
         // SAFETY: the device is of a list that is not freed yet.
         let (context, transport) = unsafe { ((library.ibv_open_device)(device), (*device).transport_type) };
         let context = NonNull::new(context).ok_or_else(|| words::last(Stage::Open, Doing::OpenDevice, name))?;
-        let (name, speaks, happened) = (name.to_owned(), Speaks::of(transport), Happened::new(context));
+        let (name, speaks, happened) = (name.to_owned(), Speaks::of(transport), Arc::new(Happened::new(context)));
         Ok(Arc::new(Self { library, context, name, speaks, happened, owner: None }))
     }
 
@@ -155,7 +156,7 @@ impl Device {
             let cause = format!("rdma_cm takes {found} for the address of {name}: two devices share an address");
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::ADDRESS_OF_ITS_OWN));
         }
-        let (speaks, happened) = (Speaks::of(transport), Happened::new(context));
+        let (speaks, happened) = (Speaks::of(transport), Happened::shared(context));
         Ok(Arc::new(Self { library, context, name: found, speaks, happened, owner: Some(owner) }))
     }
 

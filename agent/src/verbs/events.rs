@@ -1,12 +1,13 @@
 //! Asynchronous events: what happens to a device, a port or a queue beside the work that was posted (`ibv_get_async_event(3)`).
 //!
 //! A context has one stream of events for all links on it. Whoever looks drains it, without ever waiting, and keeps what was
-//! there for the others; a link asks for what concerns it.
+//! there for the others; a link asks for what concerns it. librdmacm has one context of a device for all of its connections, so
+//! that several [`Device`]s of ours may stand for one context: they share what was read.
 
 use std::{
     ptr::NonNull,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -129,7 +130,23 @@ pub(super) struct Happened {
     count: AtomicUsize,
 }
 
+/// What happened to contexts that librdmacm has opened, by the context's address.
+static SHARED: Mutex<Vec<(usize, Weak<Happened>)>> = Mutex::new(Vec::new());
+
 impl Happened {
+    /// Of a context that others may use too: one for all of them, for as long as any of them uses it. The context must stay
+    /// open for as long as what is returned lives, so that its address is not another's meanwhile.
+    pub(super) fn shared(context: NonNull<ibv_context>) -> Arc<Self> {
+        let (mut shared, address) = (SHARED.lock(), context.as_ptr().expose_provenance());
+        shared.retain(|(_, happened)| happened.strong_count() > 0);
+        let known = shared.iter().find(|(known, _)| *known == address).and_then(|(_, happened)| happened.upgrade());
+        known.unwrap_or_else(|| {
+            let new = Arc::new(Self::new(context));
+            shared.push((address, Arc::downgrade(&new)));
+            new
+        })
+    }
+
     /// Of a context that was just opened; from here on reading its events does not wait.
     pub(super) fn new(context: NonNull<ibv_context>) -> Self {
         // SAFETY: the context is open, and so is its descriptor; the calls take no pointers.
@@ -146,10 +163,11 @@ impl Happened {
         let (context, library) = (device.context.as_ptr(), device.library());
         // SAFETY: the context is open.
         let mut ready = libc::pollfd { fd: unsafe { (*context).async_fd }, events: libc::POLLIN, revents: 0 };
+        // Held from the look on: what is there is taken by one of those who look, and nobody waits for it in vain.
+        let mut seen = self.seen.lock();
         // SAFETY: `ready` is one valid entry. Asked first, since a provider may make its descriptor block again.
         while unsafe { libc::poll(&raw mut ready, 1, 0) } == 1 && ready.revents & libc::POLLIN != 0 {
             let mut event = std::mem::MaybeUninit::<ibv_async_event>::uninit();
-            let mut seen = self.seen.lock();
             // SAFETY: the context is open and `event` valid for writing.
             if unsafe { (library.ibv_get_async_event)(context, event.as_mut_ptr()) } != 0 {
                 return;

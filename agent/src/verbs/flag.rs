@@ -48,6 +48,50 @@ impl Flag {
     }
 }
 
+/// The first and the last byte of a message: both carry the message's beat. They are one byte where the message is one.
+pub struct Beat {
+    first: Flag,
+    last: Flag,
+    length: u64,
+}
+
+impl Beat {
+    /// Of a message of `length` bytes between these.
+    pub const fn new(first: Flag, last: Flag, length: u64) -> Self {
+        Self { first, last, length }
+    }
+
+    /// Of the message of `length` bytes at offset `at` of `region`. `None` if there is none, or if it is not host memory.
+    pub(crate) fn of(region: &Arc<Region>, at: u64, length: u64) -> Option<Self> {
+        let last = at.checked_add(length.max(1))? - 1;
+        Some(Self::new(Flag::new(region, at)?, Flag::new(region, last)?, length))
+    }
+
+    /// Bytes of the message.
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The last byte.
+    #[inline]
+    pub(crate) fn last(&self) -> u8 {
+        self.last.load()
+    }
+
+    /// The first byte.
+    #[inline]
+    pub(crate) fn first(&self) -> u8 {
+        self.first.load()
+    }
+
+    /// Puts a value into both, visible to the device before anything posted later.
+    #[inline]
+    pub(crate) fn store(&self, value: u8) {
+        self.first.store(value);
+        self.last.store(value);
+    }
+}
+
 /// Bytes shared with a device.
 pub(crate) struct Span {
     bytes: *const AtomicU8,

@@ -295,13 +295,20 @@ impl Sends {
     #[inline]
     fn walk(&mut self, first: usize, count: usize) {
         let Template { walk: Walk { step, span }, remote, remote_key, .. } = self.template;
-        let rdma = matches!(self.template.verb, Verb::Write | Verb::WriteImmediate | Verb::Read);
+        let (rdma, atomic) = match self.template.verb {
+            Verb::Write | Verb::WriteImmediate | Verb::Read => (true, false),
+            Verb::FetchAdd { .. } | Verb::CompareSwap { .. } => (false, true),
+            Verb::Send | Verb::SendTo { .. } => (false, false),
+        };
         let mut at = self.at;
         let range = first..first + count;
         for (request, element) in self.requests[range.clone()].iter_mut().zip(&mut self.elements[range]) {
             element.addr = self.start + at;
             if rdma {
                 request.wr.rdma = rdma_t { remote_addr: remote + at, rkey: remote_key };
+            }
+            if atomic {
+                request.wr.atomic.remote_addr = remote + at;
             }
             at += step;
             if at >= span {

@@ -5,13 +5,16 @@ use std::{
     any::Any,
     ffi::c_int,
     mem, ptr,
-    sync::{Arc, atomic::AtomicU8},
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use rdma_sys::*;
 
 use super::{
-    flag::Flag,
+    flag::{Beat, Flag},
     poll::Poller,
     send::{Alive, Sends, Template},
 };
@@ -29,10 +32,10 @@ struct State {
     done: [(u64, ibv_wc_opcode::Type); ROOM],
     head: usize,
     tail: usize,
-    /// Whether the peer answers every message with one whose last byte is the same.
+    /// Whether the peer answers every message with one whose first and last byte are the same.
     answers: bool,
-    incoming: Arc<AtomicU8>,
-    outgoing: Arc<AtomicU8>,
+    incoming: [Arc<AtomicU8>; 2],
+    outgoing: [Arc<AtomicU8>; 2],
     buffer: Vec<u8>,
 }
 
@@ -52,8 +55,8 @@ impl Stub {
             head: 0,
             tail: 0,
             answers,
-            incoming: Arc::default(),
-            outgoing: Arc::default(),
+            incoming: Default::default(),
+            outgoing: Default::default(),
             buffer: vec![0; BUFFER],
         });
         let at = ptr::from_mut(&mut *state);
@@ -80,9 +83,10 @@ impl Stub {
         unsafe { Poller::from_raw(&raw mut self.0.queue, "stub", Arc::new(())) }
     }
 
-    /// Last byte of the outgoing and of the incoming message.
-    pub fn flags(&self) -> (Flag, Flag) {
-        (Flag::own(&self.0.outgoing), Flag::own(&self.0.incoming))
+    /// First and last byte of the outgoing and of the incoming message, of 64 bytes each.
+    pub fn beats(&self) -> (Beat, Beat) {
+        let beat = |[first, last]: &[Arc<AtomicU8>; 2]| Beat::new(Flag::own(first), Flag::own(last), 64);
+        (beat(&self.0.outgoing), beat(&self.0.incoming))
     }
 }
 
@@ -99,8 +103,9 @@ unsafe extern "C" fn post_send(qp: *mut ibv_qp, mut wr: *mut ibv_send_wr, _bad: 
         wr = request.next;
     }
     if state.answers {
-        let beat = state.outgoing.load(std::sync::atomic::Ordering::Relaxed);
-        state.incoming.store(beat, std::sync::atomic::Ordering::Release);
+        for (from, to) in state.outgoing.iter().zip(&state.incoming) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Release);
+        }
     }
     0
 }

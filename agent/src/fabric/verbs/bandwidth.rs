@@ -64,10 +64,11 @@ impl VerbsEnd {
                 self.wait_for_stragglers(arrived.iter().sum::<u64>() + warm.operations, control)?;
             }
         }
+        // Before the start that several flows have in common: it takes as many round trips as there are words.
+        let words = if op.is_atomic() { self.words(control)? } else { Vec::new() };
         if let Some(start) = timing.start_at {
             clock::wait_until(start, control)?;
         }
-        let words = if op.is_atomic() { self.words(control)? } else { Vec::new() };
         if heard {
             self.progress.announcer.announce(Phase::Counted, &mut self.connection.mailbox, control)?;
         }
@@ -95,13 +96,16 @@ impl VerbsEnd {
     }
 
     /// Messages of ours that have arrived in all on each queue pair, as the peer says.
-    fn arrived(&self) -> Vec<u64> {
+    pub(crate) fn arrived(&self) -> Vec<u64> {
         (0..self.connection.pairs.len()).map(|i| self.connection.mailbox.read(Slot::Consumed(i))).collect()
     }
 
-    /// Waits until so many messages have arrived, or nothing arrives any more: a straggler must not be counted in
+    /// Waits until so many messages have arrived, or nothing has arrived for [`QUIET`]: a straggler must not be counted in
     /// the next pass.
-    fn wait_for_stragglers(&self, expected: u64, control: &Control) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// The deadline, or the link is being closed.
+    pub(crate) fn wait_for_stragglers(&self, expected: u64, control: &Control) -> Result<(), Failure> {
         let arrived = || self.arrived().iter().sum::<u64>();
         let (mut seen, mut since) = (arrived(), clock::now());
         while seen < expected && clock::now() - since < QUIET {

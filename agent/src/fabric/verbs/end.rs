@@ -290,8 +290,10 @@ impl VerbsEnd {
     /// The link is not joined.
     pub(crate) fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
         let area = self.resources.layout.area.min(self.peer()?.area);
-        // All atomics work on one word, so that their sum can be checked; staged messages all have one place.
-        Ok(if op.is_atomic() || self.resources.gpu_path == GpuPath::Staged {
+        Ok(if op.is_atomic() {
+            Layout::words()
+        } else if self.resources.gpu_path == GpuPath::Staged {
+            // Staged messages all have one place.
             Walk::default()
         } else {
             self.resources.layout.walk(size, area)

@@ -23,7 +23,7 @@ use crate::{
     bench::{Recorder, clock, control::Control, cpu},
     endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
-        flag::{Flag, Span},
+        flag::{Beat, Span},
         send::{Sends, Walk},
     },
 };
@@ -43,7 +43,7 @@ impl VerbsEnd {
         let mut waiter = self.waiter(control, Stage::Measure).undisturbed();
         let measured = match op {
             Op::Write => {
-                let (outgoing, incoming) = self.flags(timing.size.0)?;
+                let (outgoing, incoming) = self.beats(timing.size.0)?;
                 let check = self.order_check(timing.size.0)?;
                 let rule = Window::Iterations(check.messages());
                 let side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming);
@@ -138,15 +138,14 @@ impl VerbsEnd {
         self.ring(0, self.template(0, op, size, Walk::default(), batches)?)
     }
 
-    /// Last byte of the outgoing and of the incoming message.
+    /// First and last byte of the outgoing and of the incoming message.
     ///
     /// # Errors
     /// They are not in host memory.
-    pub(crate) fn flags(&self, size: u64) -> Result<(Flag, Flag), Failure> {
-        let last = size.max(1) - 1;
-        let outgoing = Flag::new(&self.resources.region, self.resources.layout.outgoing(0) + last);
-        let incoming = Flag::new(&self.resources.region, self.resources.layout.incoming(0) + last);
-        outgoing.zip(incoming).ok_or_else(|| {
+    pub(crate) fn beats(&self, size: u64) -> Result<(Beat, Beat), Failure> {
+        let Resources { region, layout, .. } = &self.resources;
+        let beats = Beat::of(region, layout.outgoing(0), size).zip(Beat::of(region, layout.incoming(0), size));
+        beats.ok_or_else(|| {
             Failure::new(Stage::Measure, Kind::Internal, "the last byte of a message in GPU memory cannot be polled")
         })
     }

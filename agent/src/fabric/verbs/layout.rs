@@ -75,6 +75,12 @@ impl Layout {
         if places < 2 { Walk::default() } else { Walk { step, span: places * step } }
     }
 
+    /// How atomics walk: through one page, whatever the footprint. Their words are added up before and after a pass, each by
+    /// a round trip.
+    pub(crate) const fn words() -> Walk {
+        Walk { step: LINE, span: PAGE }
+    }
+
     /// How receives walk: they are posted ahead, before the size of what will come is known.
     pub(crate) fn landing(&self) -> Walk {
         match self.footprint {
@@ -106,7 +112,7 @@ mod tests {
             let layout = Layout::new(qps, max, footprint, cache, datagrams);
             let size = (max * part / 1000).max(1);
             let line = if datagrams { LINE } else { 0 };
-            for (walk, size) in [(layout.walk(size, layout.area), size), (layout.landing(), max)] {
+            for (walk, size) in [(layout.walk(size, layout.area), size), (layout.landing(), max), (Layout::words(), 8)] {
                 prop_assert!(walk.fits(line, size, layout.area), "{walk:?} {layout:?}");
                 prop_assert!(walk.step == 0 || walk.span.is_multiple_of(walk.step));
             }

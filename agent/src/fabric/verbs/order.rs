@@ -55,8 +55,9 @@ impl OrderCheck {
     }
 }
 
+/// The failure of a message whose last byte was here before byte `at`.
 #[cold]
-fn late(at: u64, size: u64) -> Failure {
+pub(super) fn late(at: u64, size: u64) -> Failure {
     let cause = format!(
         "the last byte of a message of {size} bytes was here before byte {at}: the device or the fabric does not keep the \
          order, and a latency taken by polling the last byte would be too short"
@@ -80,7 +81,10 @@ mod tests {
             let failure = check.look(0, 7).unwrap_err();
             assert_eq!(failure.kind, Kind::Fabric);
             assert!(failure.cause.contains(&format!("byte {late}:")), "{failure}");
-            assert!(check.look(check.messages(), 7).is_ok(), "later messages carry their number in the last byte only");
+            assert!(
+                check.look(check.messages(), 7).is_ok(),
+                "later messages carry their number in the first and the last byte only"
+            );
         }
     }
 

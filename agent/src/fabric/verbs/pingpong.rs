@@ -9,11 +9,16 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{order::OrderCheck, stage::Stage as Copies, waiter::Waiter};
+use super::{
+    order::{self, OrderCheck},
+    stage::Stage as Copies,
+    waiter::Waiter,
+};
 use crate::{
     bench::{Recorder, Tally, Window, clock},
+    endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
-        flag::Flag,
+        flag::Beat,
         poll::Poller,
         receive::Receives,
         send::Sends,
@@ -72,16 +77,17 @@ fn reap(sends: &mut Sends, poller: &mut Poller) -> Result<usize, Failure> {
     poller.poll(|completion| sends.complete(completion.covered()))
 }
 
-/// RDMA WRITE: the message's last byte is a beat that counts up.
+/// RDMA WRITE: the message's last byte is a beat that counts up, and so is its first, which is looked at while the answer is on
+/// its way already.
 pub struct ByMemory<'a> {
     /// Writes into the peer's memory.
     pub sends: &'a mut Sends,
     /// Where its completions arrive.
     pub poller: &'a mut Poller,
-    /// Last byte of the outgoing message.
-    pub outgoing: Flag,
-    /// Last byte of the incoming message.
-    pub incoming: Flag,
+    /// First and last byte of the outgoing message.
+    pub outgoing: Beat,
+    /// First and last byte of the incoming message.
+    pub incoming: Beat,
     sent: u8,
     seen: u8,
     looks: u32,
@@ -92,7 +98,7 @@ pub struct ByMemory<'a> {
 
 impl<'a> ByMemory<'a> {
     /// A side to which no message has come yet.
-    pub fn new(sends: &'a mut Sends, poller: &'a mut Poller, outgoing: Flag, incoming: Flag) -> Self {
+    pub fn new(sends: &'a mut Sends, poller: &'a mut Poller, outgoing: Beat, incoming: Beat) -> Self {
         incoming.store(0);
         Self { sends, poller, outgoing, incoming, sent: 0, seen: 0, looks: 0, check: None, checked: (0, 0) }
     }
@@ -126,6 +132,21 @@ impl<'a> ByMemory<'a> {
         }
         Ok(())
     }
+
+    /// What is done while a message is on its way: none of it is part of a sample.
+    #[inline]
+    fn meanwhile(&mut self) -> Result<(), Failure> {
+        // The peer may have answered already, where this thread did not run for a moment.
+        let (first, next) = (self.incoming.first(), self.seen.wrapping_add(1));
+        if first != self.seen && first != next {
+            return Err(order::late(0, self.incoming.length()));
+        }
+        // One of the requests before has told of its completion by now: the queue has room before it is needed.
+        if self.sends.in_flight() > u64::from(SIGNAL_EVERY) {
+            reap(self.sends, self.poller)?;
+        }
+        Ok(())
+    }
 }
 
 impl PingPongSide for ByMemory<'_> {
@@ -139,13 +160,14 @@ impl PingPongSide for ByMemory<'_> {
         while self.sends.in_flight() >= u64::from(DEPTH) {
             reap(self.sends, self.poller)?;
         }
-        post(self.sends)
+        post(self.sends)?;
+        self.meanwhile()
     }
 
     #[inline]
     fn arrived(&mut self) -> Result<bool, Failure> {
         let expected = self.seen.wrapping_add(1);
-        if self.incoming.load() == expected {
+        if self.incoming.last() == expected {
             self.seen = expected;
             if self.check.is_some() {
                 self.compare()?;
@@ -345,7 +367,13 @@ mod tests {
     };
 
     use super::*;
-    use crate::bench::control::Control;
+    use crate::{
+        bench::control::Control,
+        verbs::{
+            send::{Template, Verb, Walk},
+            stub::Stub,
+        },
+    };
     use railgauge_wire::unit::Nanoseconds;
 
     /// Answers every message at the third look.
@@ -366,6 +394,54 @@ mod tests {
         fn drain(&mut self) -> Result<bool, Failure> {
             Ok(true)
         }
+    }
+
+    /// A side on a device that answers at once, and the ring of its requests.
+    fn on_stub(check: impl FnOnce(&mut ByMemory<'_>)) {
+        let mut stub = Stub::new(true);
+        let template = Template {
+            verb: Verb::Write,
+            size: 64,
+            local: 0,
+            remote: 0,
+            remote_key: 0,
+            walk: Walk::default(),
+            inline: false,
+            list: 1,
+            signal_every: SIGNAL_EVERY,
+            tag: 0,
+        };
+        let (mut sends, mut poller) = (stub.sends(template), stub.poller());
+        let (outgoing, incoming) = stub.beats();
+        check(&mut ByMemory::new(&mut sends, &mut poller, outgoing, incoming));
+    }
+
+    #[test]
+    fn completions_are_taken_while_a_message_is_on_its_way_and_not_before_one_is_sent() {
+        on_stub(|side| {
+            for _ in 0..1000 {
+                side.send().unwrap();
+                assert!(side.sends.in_flight() <= u64::from(SIGNAL_EVERY), "{}", side.sends.in_flight());
+                assert!(side.arrived().unwrap());
+            }
+        });
+    }
+
+    #[test]
+    fn a_first_byte_that_is_not_there_when_the_answer_is_sent_is_told_at_any_message() {
+        on_stub(|side| {
+            for _ in 0..1000 {
+                side.send().unwrap();
+                assert!(side.arrived().unwrap());
+            }
+            // The peer's next message is here already: no fault.
+            side.seen = side.seen.wrapping_sub(1);
+            side.meanwhile().unwrap();
+            // Only the last byte of it is.
+            side.seen = side.seen.wrapping_add(2);
+            let failure = side.meanwhile().unwrap_err();
+            assert!(failure.cause.contains("message of 64 bytes was here before byte 0"), "{failure}");
+        });
     }
 
     #[test]

@@ -88,6 +88,8 @@ impl VerbsEnd {
 
     /// Takes one message per queue pair.
     fn take_one_each(&mut self, op: Op, size: u64, control: &Control) -> Result<(), Failure> {
+        // What an earlier pass left behind is none of this one's messages.
+        self.drain()?;
         for (received, receives) in self.progress.received.iter_mut().zip(&self.progress.receives) {
             // What is written with immediate data lies where it was written to, not in the receive it took.
             *received = (op == Op::Send).then(|| receives.consumed());
@@ -101,11 +103,14 @@ impl VerbsEnd {
             self.resources.service,
         );
         let mut sink = sink.staged(stage);
+        // The initiator of an unreliable service counts from here on what has arrived.
+        sink.publish()?;
         self.progress.listener.acknowledge(sink.mailbox())?;
         while sink.operations < wanted {
             let stopped = waiter.stopped();
             if self.resources.poller.poll(|completion| sink.arrived(completion))? > 0 {
                 sink.tend(0)?;
+                sink.publish()?;
             } else if stopped {
                 // The initiator is done and this has not come: it is lost, and the check will say so.
                 break;
@@ -113,7 +118,7 @@ impl VerbsEnd {
                 waiter.pause()?;
             }
         }
-        sink.publish()
+        Ok(())
     }
 
     /// Takes a stream of messages, and counts what arrives between the initiator's marks.
@@ -206,7 +211,7 @@ impl VerbsEnd {
         let mut count = Count::default();
         let over = |waiter: &Waiter| waiter.stopped();
         let returned = if op == Op::Write {
-            let (outgoing, incoming) = self.flags(size)?;
+            let (outgoing, incoming) = self.beats(size)?;
             let check = self.order_check(size)?;
             let mut side = ByMemory::new(&mut sends, &mut self.resources.poller, outgoing, incoming).checking(check);
             self.progress.listener.acknowledge(&mut self.connection.mailbox)?;

@@ -8,7 +8,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     step::{Checked, Pattern},
-    terms::Op,
+    terms::{Op, Service},
 };
 
 use super::{
@@ -135,9 +135,14 @@ impl VerbsEnd {
         if let Some(stage) = self.stage(op, pattern.size.0) {
             (0..flows.len()).try_for_each(|i| stage.fetch(i, 1))?;
         }
-        let moved = self.move_once(&mut flows, control);
+        let (arrived, moved) = (self.arrived().iter().sum::<u64>(), self.move_once(&mut flows, control));
         self.account(&flows);
-        moved
+        moved?;
+        if self.resources.service == Service::Rc {
+            return Ok(());
+        }
+        // The completions say that the messages were sent. Once this step is over the peer is told to stop.
+        self.wait_for_stragglers(arrived + flows.len() as u64, control)
     }
 
     /// Posts each ring's first request and waits until all are complete.
