@@ -11,7 +11,7 @@ use std::{
 
 use controller::{
     Agent,
-    pair::{Pair, timing},
+    pair::{LINK, Pair, opened, timing},
 };
 use double::{
     Fabric,
@@ -20,7 +20,7 @@ use double::{
 };
 use railgauge_wire::{
     drivers,
-    link::{Completion, LinkSpec, Role},
+    link::{Completion, Endpoint, Joining, LinkSpec, Role},
     message::{Answer, Ask},
     step::{Checked, Step, Window},
     terms::{Carrier, LinkLayer, Op, Service, TestMetric},
@@ -28,6 +28,11 @@ use railgauge_wire::{
 };
 
 const ROCE: [&str; 5] = ["mlx5-roce", "mlx5-bond", "bnxt", "ionic", "irdma-roce"];
+
+/// A speed as interfaces have it.
+fn megabits(speed: &str) -> Option<GigabitsPerSecond> {
+    speed.parse().ok().map(|megabits| GigabitsPerSecond::from(MegabitsPerSecond(megabits)))
+}
 
 #[test]
 fn every_operation_moves_the_bytes_it_says() {
@@ -100,8 +105,8 @@ fn roce_devices_of_every_maker_carry_writes() {
             (device.name, LinkLayer::RoceV2, false),
             "{profile}"
         );
-        let rate = device.value("%rate").unwrap_or("200 Gb/sec (4X HDR)");
-        assert!(near.rate_gbps.is_some_and(|found| rate.starts_with(&format!("{found} "))), "{profile}: {near:?}");
+        // Some of these drivers report a rate that is not the interface's, which is the true one, as in the facts.
+        assert_eq!(near.rate_gbps, megabits(device.value("%speed").unwrap_or("400000")), "{profile}");
     }
 }
 
@@ -121,9 +126,7 @@ fn facts_are_those_of_the_tree_and_of_the_library() {
         let reported = rate.split(' ').next().and_then(|rate| rate.parse().ok()).map(GigabitsPerSecond);
         assert_eq!(port.verbs_rate_gbps, reported, "{profile}");
         // Some of these drivers report a rate that is not the interface's, which is the true one.
-        let speed = device.value("%speed").unwrap_or("400000");
-        let true_one = speed.parse().ok().map(|megabits| GigabitsPerSecond::from(MegabitsPerSecond(megabits)));
-        assert_eq!(port.rate_gbps, true_one, "{profile}");
+        assert_eq!(port.rate_gbps, megabits(device.value("%speed").unwrap_or("400000")), "{profile}");
         assert!(facts.unreadable.keys().all(|what| !what.contains("rail0")), "{profile}: {:?}", facts.unreadable);
     }
 }
@@ -221,6 +224,51 @@ fn iwarp_is_joined_by_rdma_cm_and_has_no_atomics() {
     let serve = Step::Serve { op: Op::AtomicFadd, metric: TestMetric::Bandwidth, size: Bytes(8) };
     let failure = fabric.pair.responder.ask(controller::pair::step(serve)).unwrap_err();
     assert!(failure.cause.contains("no atomics"), "{failure}");
+}
+
+#[test]
+fn links_that_rdma_cm_makes_hear_of_an_event_each() {
+    let hostile = [("VERBS_DOUBLE_PROFILE", "irdma-iwarp"), ("VERBS_DOUBLE_HOSTILE", "event=port-err@300")];
+    let mut fabric = Fabric::of(&hostile, Some(devices::named("irdma-iwarp")));
+    let change = verbs(Service::Rc);
+    let pair = &mut fabric.pair;
+    pair.open(&change, 1, 4096).unwrap();
+    // A second link on the same devices, whose contexts librdmacm keeps for both.
+    let second = LINK + 1;
+    let open = |agent: &mut Agent, role| {
+        let mut spec = controller::pair::spec(role, 1, 4096);
+        change(&mut spec);
+        opened(agent.ask(Ask::Open { link: second, spec: Box::new(spec) })).endpoint
+    };
+    let (near, far) = (open(&mut pair.initiator, Role::Initiator), open(&mut pair.responder, Role::Responder));
+    let joining = pair.responder.post(Ask::Join { link: second, peer: near });
+    opened(pair.initiator.ask(Ask::Join { link: second, peer: far }));
+    opened(pair.responder.wait(joining));
+
+    let timed = timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(Nanoseconds::from_millis(2000)));
+    for link in [LINK, second] {
+        let ask = Ask::Step { link, step: Step::Time(timed), limit_ms: 10_000 };
+        let failure = pair.initiator.ask(ask).expect_err("the port went down while both links stood");
+        assert!(failure.cause.contains("IBV_EVENT_PORT_ERR"), "link {link}: {failure}");
+    }
+}
+
+#[test]
+fn a_partition_that_rdma_cm_takes_is_not_told_as_that_of_the_ports_table() {
+    let mut fabric = Fabric::with_tree("ib-pkey");
+    // The interface that rdma_cm connects by; the double takes whatever address there is.
+    let interfaces = fabric.folder.path().join("root1/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs");
+    std::fs::create_dir_all(&interfaces).unwrap();
+    std::fs::write(interfaces.join("0"), "lo\n").unwrap();
+    for (joining, pkey) in [(Joining::Exchange, Some(0x8123)), (Joining::RdmaCm, None)] {
+        let mut spec = controller::pair::spec(Role::Initiator, 1, 4096);
+        verbs(Service::Rc)(&mut spec);
+        spec.knobs.joining = Some(joining);
+        let opened = opened(fabric.pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(spec) }));
+        let Endpoint::Verbs(end) = &opened.endpoint else { panic!("{opened:?}") };
+        assert_eq!((end.pkey, opened.settings.contains_key("pkey")), (pkey, pkey.is_some()), "{joining:?}");
+        fabric.pair.initiator.ask(Ask::Close { link: LINK }).unwrap();
+    }
 }
 
 #[test]

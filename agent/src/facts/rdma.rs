@@ -12,7 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_wire::facts::{Gid, RdmaDevice, RdmaPort};
+use railgauge_wire::{
+    facts::{Gid, RdmaDevice, RdmaPort},
+    unit::GigabitsPerSecond,
+};
 
 mod driver;
 mod health;
@@ -43,19 +46,35 @@ pub(crate) fn function_of(tree: &Tree, name: &str) -> Option<PathBuf> {
     pci::directory(&tree.target(format!("{CLASS}/{name}/device"))?)
 }
 
+/// What a device is made of.
+struct Hardware {
+    /// Its place on the bus, if it has one.
+    place: Option<PathBuf>,
+    /// Its PCI function.
+    pci: Option<PathBuf>,
+    driver: Option<String>,
+    /// Whether it is an emulation.
+    software: bool,
+}
+
+fn hardware(tree: &Tree, at: &str) -> Hardware {
+    let emulation = driver::emulation(tree, at);
+    // An emulation may show the device of the interface that it runs on (Soft-RoCE and siw on older kernels).
+    let place = tree.target(format!("{at}/device")).filter(|_| emulation.is_none());
+    let pci = place.as_deref().and_then(pci::directory);
+    let driver = emulation.map(str::to_owned).or_else(|| driver::of(tree, at, pci.as_deref()));
+    let software = emulation.is_some() || place.is_none();
+    Hardware { place, pci, driver, software }
+}
+
 fn device(tree: &Tree, name: String) -> RdmaDevice {
     let at = format!("{CLASS}/{name}");
-    let emulation = driver::emulation(tree, &at);
-    // An emulation may show the device of the interface that it runs on (Soft-RoCE and siw on older kernels).
-    let hardware = tree.target(format!("{at}/device")).filter(|_| emulation.is_none());
-    let pci = hardware.as_deref().and_then(pci::directory);
-    let driver = emulation.map(str::to_owned).or_else(|| driver::of(tree, &at, pci.as_deref()));
-    let software = emulation.is_some() || hardware.is_none();
+    let Hardware { place, pci, driver, software } = hardware(tree, &at);
     let pcie = |which: &str| pci::link(tree, pci.as_deref()?, which);
     let numbers = tree.names(format!("{at}/ports")).into_iter().filter_map(|port| port.parse::<u8>().ok());
     let mut numbers: Vec<_> = numbers.collect();
     numbers.sort_unstable();
-    let numa = hardware.as_ref().and_then(|_| tree.value::<i64>(format!("{at}/device/numa_node")));
+    let numa = place.as_ref().and_then(|_| tree.value::<i64>(format!("{at}/device/numa_node")));
     let about = About { name: &name, driver: driver.as_deref(), software };
     RdmaDevice {
         // "1: CA", "4: RNIC".
@@ -137,6 +156,15 @@ fn partitions(tree: &Tree, port: &str) -> Vec<String> {
 /// MLNX_OFED's file says `Global tclass=106`, and nothing while no class is forced.
 fn traffic_class(text: &str) -> Option<u32> {
     text.lines().find_map(|line| line.trim().strip_prefix("Global tclass=")?.trim().parse().ok())
+}
+
+/// The rate of a port of a device that is reckoned with; `None` where nobody knows it, and of emulations.
+pub(crate) fn rate(tree: &Tree, device: &str, number: u8) -> Option<GigabitsPerSecond> {
+    let at = format!("{CLASS}/{device}");
+    let Hardware { driver, software, .. } = hardware(tree, &at);
+    let driver = driver.as_deref().filter(|_| !software);
+    let rate = rate::of(tree, &format!("{at}/ports/{number}"), driver, &below(tree, device, number));
+    rate.gbps.filter(|_| !software)
 }
 
 /// The interfaces behind a port of a device.

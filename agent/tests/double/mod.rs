@@ -31,7 +31,7 @@ static LIBRARY: LazyLock<PathBuf> =
 /// Two agents on one fabric, each a host with the devices that `settings` make.
 pub struct Fabric {
     pub pair: Pair,
-    _folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 impl Fabric {
@@ -57,7 +57,7 @@ impl Fabric {
             }
             Agent::greeted(command.envs(settings.iter().copied()))
         };
-        Self { pair: Pair { initiator: agent("1"), responder: agent("2") }, _folder: folder }
+        Self { pair: Pair { initiator: agent("1"), responder: agent("2") }, folder }
     }
 
     /// A verified message and a few more on a link of one queue pair.

@@ -187,7 +187,7 @@ pub struct LinkRecord {
     pub from_device: String,
     /// Device of the responder.
     pub to_device: String,
-    /// Smaller of both link rates; `None` where unknown.
+    /// Smaller of both ports' rates as the facts have them (of a bond that of all members); `None` where unknown.
     pub rate_gbps: Option<GigabitsPerSecond>,
     /// Path MTU in use, in bytes.
     pub mtu: u32,

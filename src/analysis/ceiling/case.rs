@@ -87,7 +87,7 @@ pub(crate) fn wire_rate(record: &LinkRecord, from: Option<&HostFacts>, to: Optio
 }
 
 /// The rate of a link, with so many queue pairs or streams; `None` of them stands for as many as can be. What the
-/// record has is what the drivers reported when the link was opened; the facts know where that is not true.
+/// record has is the facts' figure of when the link was opened, and what the drivers reported in runs of older builds.
 fn rate(record: &LinkRecord, ends: [LinkEnd<'_>; 2], streams: Option<u32>) -> Option<GigabitsPerSecond> {
     let speed = || least(ends.map(|end| end.interface.and_then(|found| found.speed_mbps))).map(GigabitsPerSecond::from);
     if record.software {

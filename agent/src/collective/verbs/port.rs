@@ -32,6 +32,20 @@ use crate::{
     },
 };
 
+/// `Err` unless queue pairs over this layer can be joined as collectives do it: by exchanging their numbers.
+fn joined_by_exchange(layer: LinkLayer, joining: Joining) -> Result<(), Failure> {
+    let (cause, remedy) = match (layer, joining) {
+        // RFC 5044: a connection begins with a TCP stream and the exchange of MPA, which the connection manager leads.
+        (LinkLayer::Iwarp, _) => (
+            "iWARP: its queue pairs are connected by rdma_cm only, and those of collectives are not",
+            remedy::TCP_ON_IWARP,
+        ),
+        (_, Joining::RdmaCm) => ("queue pairs of collectives are not joined by rdma_cm", remedy::LEAVE_JOINING_OUT),
+        (_, Joining::Auto | Joining::Exchange) => return Ok(()),
+    };
+    Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy))
+}
+
 /// Queue pairs that wait for their peers.
 pub(crate) struct VerbsRankPort {
     choice: Choice,
@@ -53,10 +67,7 @@ impl VerbsRankPort {
     pub(crate) fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let (choice, limits, settings) = choose(spec)?;
         let device = choice.domain.device().clone();
-        if settings.joining == Joining::RdmaCm {
-            let cause = "queue pairs of collectives are not joined by rdma_cm";
-            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::TCP_ON_IWARP));
-        }
+        joined_by_exchange(choice.link_layer, settings.joining)?;
         let mut notes = settle(&choice, &settings)?;
         let bytes = u64::from(ranks) * u64::from(SLOTS) * u64::from(SLOT);
         let buffer = Arc::new(Buffer::new(bytes, settings.huge_pages)?);
@@ -169,5 +180,24 @@ impl RankPort for VerbsRankPort {
         let gulp = vec![0; SLOT as usize];
         let wire = Verbs { lanes, buffer: self.buffer, queue: self.queue, poller, gulp, watch: self.watch };
         Ok((Box::new(wire), self.opened))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iwarp_is_refused_by_its_layer_whatever_the_joining_and_rdma_cm_on_any_other() {
+        for joining in [Joining::Auto, Joining::Exchange, Joining::RdmaCm] {
+            let failure = joined_by_exchange(LinkLayer::Iwarp, joining).unwrap_err();
+            assert!(failure.cause.contains("iWARP"), "{failure}");
+            assert_eq!(failure.remedy.map(|remedy| remedy.id), Some(remedy::TCP_ON_IWARP.id.into()));
+        }
+        for layer in [LinkLayer::Infiniband, LinkLayer::RoceV2] {
+            assert!(joined_by_exchange(layer, Joining::Exchange).is_ok());
+            let failure = joined_by_exchange(layer, Joining::RdmaCm).unwrap_err();
+            assert!(!failure.cause.contains("iWARP"), "{failure}");
+        }
     }
 }

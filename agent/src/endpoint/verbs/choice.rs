@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::LinkSpec,
+    link::{Joining, LinkSpec},
     remedy,
     terms::LinkLayer,
     unit::GigabitsPerSecond,
@@ -35,11 +35,12 @@ pub(crate) struct Choice {
     pub gid: Option<Gid>,
     /// What lies below the transport.
     pub link_layer: LinkLayer,
-    /// The partition; `None` where ports have none (iWARP).
+    /// The partition; `None` where ports have none (iWARP), and where rdma_cm takes it.
     pub pkey: Option<Pkey>,
     /// What drives the device.
     pub driver: Driver,
-    /// Link rate in Gb/s; never of a software device, which invents one.
+    /// Rate of the port in Gb/s, as the facts have it: the interface's where the driver's is known to lie, of a bond that of all
+    /// members that carry traffic; never of a software device, which invents one.
     pub rate_gbps: Option<GigabitsPerSecond>,
 }
 
@@ -81,8 +82,12 @@ impl Choice {
                 Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::MOUNT_SYSFS)
             })?
         };
-        let pkey = partition(device, &port, spec.knobs.pkey)?;
-        let rate_gbps = if driver.software { None } else { rate(&Tree::host(), &name, port.number) };
+        // rdma_cm takes the partition of the network interface that it connects by, which this table does not tell.
+        let pkey = match (spec.knobs.joining, spec.knobs.pkey) {
+            (Some(Joining::RdmaCm), None) => None,
+            (_, wanted) => partition(device, &port, wanted)?,
+        };
+        let rate_gbps = rdma::rate(&tree, &name, port.number);
         Ok(Self { domain, port, gid: chosen, pkey, link_layer, driver, rate_gbps })
     }
 
@@ -164,13 +169,6 @@ fn first_active(tree: &Tree, number: u8) -> Result<(String, u8), Failure> {
         format!("no RDMA port of this host is active: {}", seen.join("; "))
     };
     Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::LOOK_AT_RDMA_PORTS))
-}
-
-/// From sysfs' `100 Gb/sec (4X EDR)`.
-fn rate(host: &Tree, device: &str, port: u8) -> Option<GigabitsPerSecond> {
-    let text = host.text(format!("{}/{device}/ports/{port}/rate", rdma::CLASS))?;
-    let (number, rest) = text.split_once(' ')?;
-    (rest.starts_with("Gb/sec")).then(|| number.parse().ok().map(GigabitsPerSecond)).flatten()
 }
 
 #[cfg(test)]

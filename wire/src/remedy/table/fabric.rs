@@ -44,6 +44,7 @@ remedies! {
     FIT_LONGEST_MESSAGE = "fit-longest-message", "use sizes of at most {most} bytes";
     FIT_PATH_MTU = "fit-path-mtu", "use sizes of at most {mtu} bytes";
     INSTALL_LIBRARY = "install-library", "install {packages} on the host";
+    LEAVE_JOINING_OUT = "leave-joining-out", "leave `joining` out of the plan's tests of collectives";
     LINK_WENT_DOWN = "link-went-down",
         "check the cable, the module and the switch port ({0}, {1}): a link that goes down under load is often an optical \
          one",
@@ -113,8 +114,7 @@ remedies! {
     SUBNET_CHANGED = "subnet-changed",
         "see why the subnet manager changed the port (its log; {0}), then measure again",
         look "sminfo";
-    TCP_ON_IWARP = "tcp-on-iwarp",
-        "leave `joining` out, or use transport = \"tcp\" on iWARP, which supports no other joining";
+    TCP_ON_IWARP = "tcp-on-iwarp", "use transport = \"tcp\" for collectives on iWARP";
     TCP_OR_NCCL = "tcp-or-nccl", "use transport = \"tcp\" or \"nccl\" with this device";
     USE_RDMA_CORE = "use-rdma-core", "use the library from rdma-core, not a substitute";
     USE_SET_GID = "use-set-gid", "set `gid_index` to one of these, or leave it out";
