@@ -9,7 +9,7 @@ use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_wire::{
     drivers::{LOSSES, MEMBERS, of_member},
     facts::HostFacts,
-    terms::TestMetric,
+    terms::{LinkLayer, TestMetric},
     unit::Bytes,
 };
 
@@ -185,14 +185,17 @@ fn wire(
     {
         return Default::default();
     }
-    let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else {
-        return Default::default();
-    };
     let end = |host, device, facts, counters| End { host, device, facts, counters };
     let mut ends = [
         (end(&*case.flow.from.host, &*link.from_device, from, &sample.from_counters), loads.0),
         (end(&*case.flow.to.host, &*link.to_device, to, &sample.to_counters), loads.1),
     ];
+    let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else {
+        // How often its headers are there follows from the MTU of the interfaces of iWARP alone.
+        let measured = moved(sample) >= WIRE_MINIMUM && link.link_layer == LinkLayer::Iwarp;
+        let unknown = ends.iter().filter(|_| measured).filter_map(|(end, _)| end.without_mtu());
+        return (Vec::new(), unknown.collect());
+    };
     if case.cell.op.pulls() {
         ends.reverse();
     }

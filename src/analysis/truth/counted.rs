@@ -74,6 +74,8 @@ pub enum WhyUncounted {
         /// Its name.
         counter: String,
     },
+    /// The MTU of the interface below an iWARP device is not known: nothing says how many headers the payload has.
+    UnknownMtu,
     /// Members of its bond do not count what passes their physical ports.
     Members {
         /// Which.
@@ -95,6 +97,10 @@ impl fmt::Display for Uncounted {
             WhyUncounted::Still { counter } => {
                 write!(f, "{counter} stood still while payload passed: it is a counter that does not count")
             }
+            WhyUncounted::UnknownMtu => f.write_str(
+                "the MTU of the interface below it is not known, and with it the bytes of the headers; the ceiling is not \
+                 known either",
+            ),
             WhyUncounted::Members { members } => {
                 write!(f, "no counter of the physical ports of its bond could be read ({})", members.join(", "))
             }
@@ -111,6 +117,15 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
+    /// That the MTU of its interface is not known, if it is not.
+    pub(super) fn without_mtu(&self) -> Option<Uncounted> {
+        let end = LinkEnd::find(self.facts, self.device);
+        let driver = end.device.and_then(|device| device.driver.clone());
+        let (host, device) = (self.host.to_owned(), self.device.to_owned());
+        let known = end.interface.is_some_and(|interface| interface.mtu.is_some());
+        (!known).then_some(Uncounted { host, device, driver, why: WhyUncounted::UnknownMtu })
+    }
+
     /// What counted the bytes of one direction. Counters of the interface count only where its packets are those of the flow:
     /// TCP, and RDMA in software.
     ///

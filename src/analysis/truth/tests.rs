@@ -1,6 +1,6 @@
 use railgauge_model::schedule::{Cell, Flow, Port};
 use railgauge_wire::{
-    facts::{RdmaDevice, RdmaPort},
+    facts::{Interface, RdmaDevice, RdmaPort},
     measure::Measurement,
     terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
     unit::{Bytes, GigabitsPerSecond},
@@ -177,6 +177,26 @@ fn each_driver_has_its_byte_counters() {
             "{found:?}"
         );
     }
+}
+
+#[test]
+fn an_iwarp_link_whose_mtu_nobody_knows_is_not_checked_and_said() {
+    let mut known = host("ice");
+    known.interfaces.push(Interface { name: "eth2".into(), mtu: Some(1500), ..Interface::default() });
+    let (case, link, unknown) = (case(Op::Write), LinkRecord { link_layer: LinkLayer::Iwarp, ..link() }, host("ice"));
+    // A third of what was sent: no check would pass.
+    let counters = [("hw_counters/ip4OutOctets", WHOLE / 3), ("hw_counters/ip4InOctets", WHOLE / 3)];
+    let sample = sample(&counters, &counters);
+    let loads = alone(&case, &link, &sample);
+    let of = |from, to| {
+        let unchecked = uncounted(&case, false, &link, (Some(from), Some(to)), &sample, &loads);
+        unchecked.iter().map(Uncounted::to_string).collect::<Vec<_>>()
+    };
+    let words = "gpu02: bytes on the wire of mlx5_0 (ice) not checked: the MTU of the interface below it is not known, and with \
+                 it the bytes of the headers; the ceiling is not known either";
+    assert_eq!(of(&known, &unknown), [words]);
+    assert_eq!(of(&unknown, &unknown).len(), 2);
+    assert_eq!(of(&known, &known), Vec::<String>::new());
 }
 
 #[test]
