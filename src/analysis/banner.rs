@@ -90,6 +90,7 @@ mod tests {
             waived: false,
             key: None,
             holdings: Vec::new(),
+            not_checked: Vec::new(),
             parts: Vec::new(),
             test: "t".into(),
             demand: "every case is measured".into(),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_wire::terms::Carrier;
+use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
 use super::{ceiling::LinkEnd, journal::Journal, results::CaseResult};
@@ -20,12 +20,12 @@ pub const NOT_TESTED: &str =
 /// Name of a driver that the host does not tell.
 const UNKNOWN: &str = "unknown";
 
-/// A driver that carried bytes of a run and has never been run by us.
+/// A driver that a run used, or tried to use, and that has never been run by us.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeverRun {
     /// The kernel driver; `unknown` where the host does not tell.
     pub driver: String,
-    /// Devices of it that carried bytes, by host.
+    /// Devices of it that carried bytes or were to carry them, by host.
     pub devices: BTreeMap<String, Vec<String>>,
 }
 
@@ -46,46 +46,71 @@ impl NeverRun {
     }
 }
 
-/// The drivers of devices that carried bytes by RDMA and are not in the table, by name.
+/// The drivers of devices that cases used for RDMA, measured or not, and that are not in the table, by name. A case that failed
+/// counts as well: that the driver is not known to us may be why.
 pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun> {
     let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    for result in results.iter().filter(|result| !result.samples.is_empty()) {
-        let Some(link) = result.link.filter(|link| is_rdma(link.transport)) else { continue };
-        let flow = &result.case.flow;
-        let ends = [(&*flow.from.host, &*link.from_device), (&*flow.to.host, &*link.to_device)];
-        let ranks = result.samples.iter().flat_map(|(_, sample)| &sample.ranks);
-        let ranks = ranks.map(|rank| (&*rank.host, &*rank.device));
-        for (host, device) in ends.into_iter().chain(ranks) {
-            // A rank's device in words may be no RDMA device, as that of NCCL is a GPU: then its host's facts have none.
-            let facts = journal.hosts.get(host).map(|host| &host.facts);
-            let devices: Vec<&str> = match link.transport {
-                Carrier::NcclIb => {
-                    nics(link.settings.get("nics")).chain(nics(link.settings.get("nics_remote"))).collect()
-                }
-                _ => vec![device],
-            };
-            for device in devices {
-                let Some(known) = LinkEnd::find(facts, device).device else { continue };
-                let driver = known.driver.as_deref().unwrap_or(UNKNOWN);
-                if PROVEN.iter().any(|(proven, _)| *proven == driver) {
-                    continue;
-                }
-                let of_host = found.entry(driver.to_owned()).or_default().entry(host.to_owned()).or_default();
-                if !of_host.contains(&known.name) {
-                    of_host.push(known.name.clone());
-                }
-            }
+    for (host, device) in results.iter().filter(|result| !result.tries.is_empty()).flat_map(|one| used(journal, one)) {
+        // Of hosts that the plan does not have nothing was measured.
+        let is_planned = journal.plan.hosts.iter().any(|planned| planned.name == host);
+        let Some(up) = journal.hosts.get(host).filter(|_| is_planned) else { continue };
+        // A device in words may be no RDMA device: then the facts have none.
+        let Some(known) = LinkEnd::find(Some(&up.facts), &device).device else { continue };
+        let driver = known.driver.as_deref().unwrap_or(UNKNOWN);
+        if PROVEN.iter().any(|(proven, _)| *proven == driver) {
+            continue;
+        }
+        let of_host = found.entry(driver.to_owned()).or_default().entry(host.to_owned()).or_default();
+        if !of_host.contains(&known.name) {
+            of_host.push(known.name.clone());
         }
     }
     found.into_iter().map(|(driver, devices)| NeverRun { driver, devices }).collect()
 }
 
-/// Devices in a list such as `mlx5_0, mlx5_1:1`.
-fn nics(list: Option<&String>) -> impl Iterator<Item = &str> {
-    list.into_iter().flat_map(|list| list.split(", "))
+/// Hosts and their devices that a case used for RDMA, as far as its records tell: each device at its own host.
+fn used<'r>(journal: &'r Journal, result: &'r CaseResult<'_>) -> Vec<(&'r str, String)> {
+    let flow = &result.case.flow;
+    let (from, to) = (&*flow.from.host, &*flow.to.host);
+    let ranks = || result.samples.iter().flat_map(|(_, sample)| &sample.ranks);
+    match result.link {
+        Some(link) if link.transport == Carrier::NcclIb => {
+            let list = |name| link.settings.get(name).into_iter().flat_map(|list| list.split(", "));
+            let ends = list("nics").map(|nic| (from, nic)).chain(list("nics_remote").map(|nic| (to, nic)));
+            let of_ranks = ranks()
+                .filter(|rank| rank.carried.is_none_or(|carried| carried == Carrier::NcclIb))
+                .flat_map(|rank| rank.nics.iter().map(|nic| (&*rank.host, nic.as_str())));
+            ends.chain(of_ranks).map(|(host, nic)| (host, nic.to_owned())).collect()
+        }
+        // What a plugin of NCCL uses is not known, and other carriers use no RDMA device.
+        Some(link) if !is_verbs(link.transport) => Vec::new(),
+        Some(link) => {
+            let ends = [(from, &*link.from_device), (to, &*link.to_device)].into_iter();
+            let all = ends.chain(ranks().map(|rank| (&*rank.host, &*rank.device)));
+            all.map(|(host, device)| (host, device.to_owned())).collect()
+        }
+        // It failed before there was a link: those that it would have used.
+        None if result.case.cell.transport == Transport::Verbs => {
+            let rail = |host, rail| Some((host, wanted(journal, host, rail)?));
+            [rail(from, flow.from.rail), rail(to, flow.to.rail)].into_iter().flatten().collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// The device that a rail of a host is: of those that the plan names, else of the host's active ports, as far as there are so
+/// many; a host whose ports are all down has its first device.
+fn wanted(journal: &Journal, host: &str, rail: u32) -> Option<String> {
+    let named = journal.plan.hosts.iter().find(|planned| planned.name == host).map(|planned| &planned.devices)?;
+    let facts = &journal.hosts.get(host)?.facts;
+    let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
+    let mut active = ports.filter(|(_, port)| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")));
+    let rail = rail as usize;
+    let mut of_host = || active.nth(rail).map(|(device, _)| device).or(facts.rdma.first());
+    named.get(rail).cloned().or_else(|| of_host().map(|device| device.name.clone()))
 }
 
 /// Whether verbs of an RDMA device carried the bytes.
-fn is_rdma(carrier: Carrier) -> bool {
-    matches!(carrier, Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd | Carrier::NcclIb)
+fn is_verbs(carrier: Carrier) -> bool {
+    matches!(carrier, Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd)
 }

@@ -73,8 +73,18 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
     for (key, value) in [("demand", &verdict.demand), ("scope", &verdict.scope)] {
         case.add_property((key, value.as_str()));
     }
+    // A pass has no message, and this is told with one too.
+    for end in verdict.not_checked.iter().take(NOT_CHECKED) {
+        case.add_property(("not checked", end.to_string().as_str()));
+    }
+    if let Some(more @ 1..) = verdict.not_checked.len().checked_sub(NOT_CHECKED) {
+        case.add_property(("not checked", format!("{more} more: see verdicts.json").as_str()));
+    }
     case
 }
+
+/// Properties `not checked` of one test case.
+const NOT_CHECKED: usize = 16;
 
 /// Verdicts on the run as a whole.
 const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];

@@ -3,18 +3,30 @@
 use std::fs;
 
 use railgauge::report::{text, write};
+use railgauge_model::journal::event::{Event, Line};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    terms::Carrier,
+};
 use serde_json::Value;
 
-use crate::support::Scenario;
+use crate::support::{self, Scenario};
 
 /// Terminal, page and document of a run.
 fn drawn(scenario: &Scenario) -> (String, String, Value) {
+    let (terminal, page, document, _) = drawn_of(&scenario.lines());
+    (terminal, page, document)
+}
+
+/// Terminal, page, document and JUnit of records.
+fn drawn_of(lines: &[Line]) -> (String, String, Value, String) {
     let dir = tempfile::tempdir().unwrap();
-    scenario.write(dir.path());
+    fs::write(dir.path().join("records.jsonl"), support::text(lines)).unwrap();
     let written = write(dir.path()).unwrap();
     let page = fs::read_to_string(&written.page).unwrap();
     let document = serde_json::from_str(&written.verdicts.json().unwrap()).unwrap();
-    (text::summary(&written.view, "report.html".as_ref(), false), page, document)
+    let junit = fs::read_to_string(dir.path().join("junit.xml")).unwrap();
+    (text::summary(&written.view, "report.html".as_ref(), false), page, document, junit)
 }
 
 const WORDS: &str = railgauge::analysis::proven::NOT_TESTED;
@@ -39,4 +51,66 @@ fn soft_roce_was_run_by_us() {
     let (terminal, page, document) = drawn(&Scenario { software: true, ..Scenario::healthy(2, 1) });
     assert!(!terminal.contains(WORDS) && !page.contains(WORDS), "{terminal}");
     assert!(document.get("drivers_never_run").is_none());
+}
+
+/// The same run with every outcome changed.
+fn changed(mut lines: Vec<Line>, change: impl Fn(&mut railgauge_model::journal::event::Outcome)) -> Vec<Line> {
+    for line in &mut lines {
+        if let Event::Outcome(outcome) = &mut line.event {
+            change(outcome);
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_driver_is_named_all_the_more_where_every_case_failed() {
+    let failure = || Failure::new(Stage::Open, Kind::Fabric, "no queue pair".to_owned());
+    let with_link = changed(Scenario::healthy(2, 1).lines(), |outcome| outcome.result = Err(failure()));
+    let without = changed(with_link.clone(), |outcome| outcome.link = None);
+    for lines in [with_link, without] {
+        let (terminal, page, document, _) = drawn_of(&lines);
+        assert!(terminal.contains("driver mlx5_core (mlx5_0)") && page.contains(WORDS), "{terminal}");
+        assert_eq!(document["drivers_never_run"][0]["devices"].as_object().unwrap().len(), 2, "{document}");
+    }
+}
+
+#[test]
+fn the_devices_of_a_plugin_of_nccl_are_not_claimed() {
+    let over = |carrier| {
+        changed(Scenario::healthy(2, 1).lines(), |outcome| {
+            let link = outcome.link.as_mut().unwrap();
+            link.transport = carrier;
+            link.settings = [("nics", "mlx5_0:1"), ("nics_remote", "mlx5_7:1")]
+                .map(|(name, list)| (name.to_owned(), list.to_owned()))
+                .into();
+        })
+    };
+    assert!(drawn_of(&over(Carrier::NcclPlugin)).2.get("drivers_never_run").is_none());
+    // Each list is of its own end: the far one has no device of the name that the record has for it.
+    let document = drawn_of(&over(Carrier::NcclIb)).2;
+    let devices = document["drivers_never_run"][0]["devices"].as_object().unwrap();
+    let case = |host: &str| devices.get(host).is_some_and(|names| *names == serde_json::json!(["mlx5_0"]));
+    assert!(case("gpu001") && !devices.values().any(|names| names.to_string().contains("mlx5_7")), "{document}");
+}
+
+#[test]
+fn what_was_not_checked_is_said_everywhere() {
+    // A driver without a counter that is known to count RDMA, and a run that says how much it moved.
+    let lines = changed(Scenario::healthy(2, 1).lines(), |outcome| {
+        if let Ok(sample) = &mut outcome.result {
+            sample.initiator.moved = Some(sample.initiator.bytes);
+        }
+    });
+    let (terminal, page, document, junit) = drawn_of(&lines);
+    let words = "gpu001: bytes on the wire of mlx5_0 (mlx5_core) not checked: no counter for them could be read";
+    let verdicts = document["verdicts"].as_array().unwrap();
+    let told: Vec<&Value> = verdicts.iter().filter_map(|verdict| verdict.get("not_checked")).collect();
+    assert!(told.iter().any(|ends| ends[0]["words"] == words && ends[0]["why"] == "no-counter"), "{document}");
+    let joined = terminal.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(words), "{terminal}");
+    assert!(page.contains("Not checked") && page.contains(words));
+    assert!(junit.contains(&format!("name=\"not checked\" value=\"{words} (")), "{junit}");
+    // It changes no answer.
+    assert!(verdicts.iter().filter(|verdict| verdict["kind"] == "every-case").all(|one| one["status"] == "pass"));
 }

@@ -131,6 +131,7 @@ pub(super) fn judge<'r>(
         waived: false,
         key: None,
         holdings: Vec::new(),
+        not_checked: Vec::new(),
         parts: Vec::new(),
         test: test.name.clone(),
         demand: demand(wanted),

@@ -4,7 +4,7 @@
 use railgauge_model::plan::model::Test;
 
 use super::{
-    Kind, Status, Tally, Verdict,
+    Kind, Status, Tally, Verdict, not_checked,
     reason::{Among, Blamed, OfCases, Place, Reason},
 };
 use crate::analysis::{
@@ -56,6 +56,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         waived: false,
         key: None,
         holdings: Vec::new(),
+        not_checked: not_checked(results.iter().copied()),
         parts: Vec::new(),
         test: test.name.clone(),
         demand: demand.to_owned(),

@@ -64,6 +64,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
+        not_checked: Vec::new(),
         tally: Tally {
             in_scope: of.links.len(),
             judged: judged.len(),

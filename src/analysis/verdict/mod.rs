@@ -14,27 +14,28 @@
 mod demand;
 mod every_case;
 mod flows;
+mod not_checked;
+mod offender;
 mod parts;
 mod peers;
 mod preflight;
 mod reason;
+mod trouble;
 mod whole;
 
+pub use not_checked::{NotChecked, not_checked};
+pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use reason::{
     Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfParts, OfPreflight, OfRun, Place,
     Reason, Scope, Unlimited,
 };
+pub use trouble::{Failed, Trouble};
 pub use whole::NAME as RUN;
 
 use railgauge_model::plan::model::{Subset, Test};
-use railgauge_wire::{
-    failure::{self, Failure, Stage},
-    remedy::Remedy,
-    terms::Metric,
-    unit::Bytes,
-};
+use railgauge_wire::{failure::Failure, terms::Metric};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -44,10 +45,8 @@ use super::{
     localise::{Localisation, localise},
     outliers::{Link, outliers},
     proven::{self, NeverRun},
-    results::{self, CaseResult, Objections, State},
+    results::{self, CaseResult, State},
     row::Row,
-    together,
-    words::size,
 };
 use crate::preflight::Holding;
 
@@ -108,72 +107,6 @@ pub enum Kind {
     Parts,
 }
 
-/// A case that stands out in a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Offender {
-    /// Number of the case.
-    pub case: u64,
-    /// The link or group, in words.
-    pub link: String,
-    /// What sets it apart beside link and size; empty for most tests.
-    pub variant: String,
-    /// Initiator's host.
-    pub src_host: String,
-    /// Responder's host.
-    pub dst_host: String,
-    /// Rail of the initiator.
-    pub rail: u32,
-    /// Message size in bytes.
-    pub size_bytes: Bytes,
-    /// Queue pairs or streams.
-    pub qps: u32,
-    /// Its value, in the verdict's unit.
-    pub value: Option<f64>,
-    /// What it was held against, in the verdict's unit.
-    pub limit: Option<f64>,
-    /// What stands against it.
-    pub error: Option<String>,
-}
-
-impl Offender {
-    fn new(result: &CaseResult<'_>, row: &Row, limit: Option<f64>) -> Self {
-        Self {
-            case: row.case,
-            link: together::name(result, row.metric),
-            variant: result.variant(),
-            src_host: row.src_host.clone(),
-            dst_host: row.dst_host.clone(),
-            rail: row.rail,
-            size_bytes: row.size_bytes,
-            qps: row.qps,
-            value: row.value,
-            limit,
-            error: row.error.clone(),
-        }
-    }
-
-    /// `gpu01:0 → gpu02:0, 64 KiB, 4 queue pairs`.
-    pub fn place(&self) -> String {
-        let variant = if self.variant.is_empty() { String::new() } else { format!(", {}", self.variant) };
-        format!("{}, {}{variant}", self.link, size(self.size_bytes))
-    }
-}
-
-/// How many rows were in a verdict's scope, and what became of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tally {
-    /// All of them.
-    pub in_scope: usize,
-    /// Those with a value that may be trusted and a limit to hold it against.
-    pub judged: usize,
-    /// Those that break the demand.
-    pub violating: usize,
-    /// Those with a value that must not be trusted, or measured too few times.
-    pub doubtful: usize,
-    /// Those without a value.
-    pub missing: usize,
-}
-
 /// One demand and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -214,72 +147,9 @@ pub struct Verdict {
     pub parts: Vec<Part>,
     /// Counts of what was in scope.
     pub tally: Tally,
-}
-
-/// Offenders kept in a verdict; the frame has them all.
-pub const OFFENDERS: usize = 50;
-
-/// A case that does not simply count as measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trouble {
-    /// Number of the case.
-    pub case: u64,
-    /// Name of the test.
-    pub test: String,
-    /// The link or group, in words.
-    pub link: String,
-    /// What sets it apart beside link and size; empty for most tests.
-    pub variant: String,
-    /// Operation.
-    pub op: String,
-    /// Message size in bytes.
-    pub size_bytes: Bytes,
-    /// Queue pairs or streams.
-    pub qps: u32,
-    /// Initiator's host.
-    pub src_host: String,
-    /// Rail of the initiator.
-    pub src_rail: u32,
-    /// Responder's host.
-    pub dst_host: String,
-    /// Rail of the responder.
-    pub dst_rail: u32,
-    /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
-    pub state: State,
-    /// What failed, where something did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Failed>,
-    /// What stands against it: which host, stage and cause, in words and as fields.
-    #[serde(flatten)]
-    pub against: Objections,
-    /// The next thing to look at or do, where one is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<Remedy>,
-    /// Counters that moved while it was measured, where it is contaminated: host, name and change.
+    /// What could not be checked of the measurements that it is about; it changes no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub counters: Vec<(String, String, u64)>,
-}
-
-/// A failure without its words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
-    /// The host of the plan that it is about; `None` where nobody knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The other end, where either end may have caused it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<String>,
-    /// Where it happened.
-    pub stage: Stage,
-    /// What kind of trouble it is.
-    pub kind: failure::Kind,
-}
-
-impl Failed {
-    fn of(failure: &Failure) -> Self {
-        let Failure { host, peer, stage, kind, .. } = failure.clone();
-        Self { host, peer, stage, kind }
-    }
+    pub not_checked: Vec<NotChecked>,
 }
 
 /// Cases by what became of them.
@@ -343,7 +213,7 @@ pub struct Verdicts {
     /// To what of its plan the run was limited; absent where it was run whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
-    /// Drivers of RDMA devices that carried bytes and have never been run by railgauge's authors.
+    /// Drivers of RDMA devices that cases used, measured or not, and that have never been run by railgauge's authors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers_never_run: Vec<NeverRun>,
     /// What it was made of and with, once it was written.
@@ -414,7 +284,7 @@ pub fn verdicts(
     }
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
-    let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(trouble).collect();
+    let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();
     let cases = tally(results);
     let sentence = banner::sentence(status, &verdicts, &troubles, cases);
     Verdicts {
@@ -443,44 +313,6 @@ pub fn is_broken(journal: &Journal, test: &Test, results: &[CaseResult<'_>], row
     let rows: Vec<&Row> = rows.iter().filter(|row| row.test == test.name).collect();
     let judged = test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows));
     judged.into_iter().any(|verdict| verdict.status == Status::Fail)
-}
-
-fn trouble(result: &CaseResult<'_>) -> Option<Trouble> {
-    if result.state == State::Measured {
-        return None;
-    }
-    let case = result.case;
-    Some(Trouble {
-        case: case.id,
-        test: case.test.clone(),
-        link: result.link_name(),
-        variant: result.variant(),
-        op: case.cell.op.word().to_owned(),
-        size_bytes: case.cell.size,
-        qps: case.cell.qps,
-        src_host: case.flow.from.host.to_string(),
-        src_rail: case.flow.from.rail,
-        dst_host: case.flow.to.host.to_string(),
-        dst_rail: case.flow.to.rail,
-        state: result.state,
-        failure: result.failure.map(Failed::of),
-        against: result.against(),
-        remedy: result.remedy().cloned(),
-        counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
-    })
-}
-
-/// Counters that moved while a case was measured.
-fn counters(result: &CaseResult<'_>) -> Vec<(String, String, u64)> {
-    let flow = &result.case.flow;
-    result
-        .samples
-        .iter()
-        .flat_map(|(_, sample)| [(&flow.from.host, &sample.from_counters), (&flow.to.host, &sample.to_counters)])
-        .flat_map(|(host, counters)| counters.iter().map(move |(name, change)| (host, name, *change)))
-        .filter(|(_, _, change)| *change > 0)
-        .map(|(host, name, change)| (host.to_string(), name.clone(), change))
-        .collect()
 }
 
 fn tally(results: &[CaseResult<'_>]) -> Cases {

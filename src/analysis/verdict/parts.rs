@@ -128,6 +128,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
+        not_checked: Vec::new(),
         tally: Tally {
             in_scope: found.pairs + found.missing,
             judged: found.pairs,

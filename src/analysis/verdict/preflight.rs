@@ -72,5 +72,6 @@ fn verdict(demand: Demand) -> Verdict {
         holdings: demand.holdings.into_iter().filter(|one| one.state != Held::Met).collect(),
         parts: Vec::new(),
         tally,
+        not_checked: Vec::new(),
     }
 }

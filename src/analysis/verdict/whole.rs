@@ -122,6 +122,7 @@ fn verdict(kind: Kind, demand: &str, reason: Reason) -> Verdict {
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
+        not_checked: Vec::new(),
         parts: Vec::new(),
         tally: Tally::default(),
     }

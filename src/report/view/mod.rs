@@ -45,7 +45,7 @@ pub struct View {
     pub run: Run,
     /// What really carried the bytes.
     pub carriers: Vec<CarrierGroup>,
-    /// Drivers that carried bytes and have never been run by us, a sentence each.
+    /// Drivers that were used and have never been run by us, a sentence each.
     pub never_run: Vec<String>,
     /// The verdict in a word.
     pub status: Status,
@@ -119,6 +119,9 @@ pub struct ExpectationView {
     pub offenders: Vec<OffenderView>,
     /// Offenders that are not listed.
     pub more: usize,
+    /// What could not be checked of the measurements, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<String>,
 }
 
 /// One offender, in words.
@@ -291,6 +294,7 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         scope: verdict.scope.clone(),
         line: verdict.line,
         reason: verdict.reason.to_string(),
+        not_checked: verdict.not_checked.iter().map(ToString::to_string).collect(),
         offenders: offenders.collect(),
         more: match verdict.offenders.len() {
             0 => 0,

@@ -1,0 +1,75 @@
+//! Cases that stand out in a verdict, and how many of its scope do.
+
+use railgauge_wire::unit::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{results::CaseResult, row::Row, together, words::size};
+
+/// Offenders kept in a verdict; the frame has them all.
+pub const OFFENDERS: usize = 50;
+
+/// A case that stands out in a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offender {
+    /// Number of the case.
+    pub case: u64,
+    /// The link or group, in words.
+    pub link: String,
+    /// What sets it apart beside link and size; empty for most tests.
+    pub variant: String,
+    /// Initiator's host.
+    pub src_host: String,
+    /// Responder's host.
+    pub dst_host: String,
+    /// Rail of the initiator.
+    pub rail: u32,
+    /// Message size in bytes.
+    pub size_bytes: Bytes,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Its value, in the verdict's unit.
+    pub value: Option<f64>,
+    /// What it was held against, in the verdict's unit.
+    pub limit: Option<f64>,
+    /// What stands against it.
+    pub error: Option<String>,
+}
+
+impl Offender {
+    pub(super) fn new(result: &CaseResult<'_>, row: &Row, limit: Option<f64>) -> Self {
+        Self {
+            case: row.case,
+            link: together::name(result, row.metric),
+            variant: result.variant(),
+            src_host: row.src_host.clone(),
+            dst_host: row.dst_host.clone(),
+            rail: row.rail,
+            size_bytes: row.size_bytes,
+            qps: row.qps,
+            value: row.value,
+            limit,
+            error: row.error.clone(),
+        }
+    }
+
+    /// `gpu01:0 → gpu02:0, 64 KiB, 4 queue pairs`.
+    pub fn place(&self) -> String {
+        let variant = if self.variant.is_empty() { String::new() } else { format!(", {}", self.variant) };
+        format!("{}, {}{variant}", self.link, size(self.size_bytes))
+    }
+}
+
+/// How many rows were in a verdict's scope, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// All of them.
+    pub in_scope: usize,
+    /// Those with a value that may be trusted and a limit to hold it against.
+    pub judged: usize,
+    /// Those that break the demand.
+    pub violating: usize,
+    /// Those with a value that must not be trusted, or measured too few times.
+    pub doubtful: usize,
+    /// Those without a value.
+    pub missing: usize,
+}

@@ -1,0 +1,114 @@
+//! Cases that do not simply count as measured.
+
+use railgauge_wire::{
+    failure::{self, Failure, Stage},
+    remedy::Remedy,
+    unit::Bytes,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::results::{CaseResult, Objections, State};
+
+/// A case that does not simply count as measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trouble {
+    /// Number of the case.
+    pub case: u64,
+    /// Name of the test.
+    pub test: String,
+    /// The link or group, in words.
+    pub link: String,
+    /// What sets it apart beside link and size; empty for most tests.
+    pub variant: String,
+    /// Operation.
+    pub op: String,
+    /// Message size in bytes.
+    pub size_bytes: Bytes,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Initiator's host.
+    pub src_host: String,
+    /// Rail of the initiator.
+    pub src_rail: u32,
+    /// Responder's host.
+    pub dst_host: String,
+    /// Rail of the responder.
+    pub dst_rail: u32,
+    /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
+    pub state: State,
+    /// What failed, where something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failed>,
+    /// What stands against it: which host, stage and cause, in words and as fields.
+    #[serde(flatten)]
+    pub against: Objections,
+    /// The next thing to look at or do, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+    /// Counters that moved while it was measured, where it is contaminated: host, name and change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<(String, String, u64)>,
+}
+
+/// A failure without its words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The host of the plan that it is about; `None` where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The other end, where either end may have caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Where it happened.
+    pub stage: Stage,
+    /// What kind of trouble it is.
+    pub kind: failure::Kind,
+}
+
+impl Failed {
+    fn of(failure: &Failure) -> Self {
+        let Failure { host, peer, stage, kind, .. } = failure.clone();
+        Self { host, peer, stage, kind }
+    }
+}
+
+impl Trouble {
+    /// What became of a case; `None` where it simply counts as measured.
+    pub(super) fn of(result: &CaseResult<'_>) -> Option<Self> {
+        if result.state == State::Measured {
+            return None;
+        }
+        let case = result.case;
+        Some(Self {
+            case: case.id,
+            test: case.test.clone(),
+            link: result.link_name(),
+            variant: result.variant(),
+            op: case.cell.op.word().to_owned(),
+            size_bytes: case.cell.size,
+            qps: case.cell.qps,
+            src_host: case.flow.from.host.to_string(),
+            src_rail: case.flow.from.rail,
+            dst_host: case.flow.to.host.to_string(),
+            dst_rail: case.flow.to.rail,
+            state: result.state,
+            failure: result.failure.map(Failed::of),
+            against: result.against(),
+            remedy: result.remedy().cloned(),
+            counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
+        })
+    }
+}
+
+/// Counters that moved while a case was measured.
+fn counters(result: &CaseResult<'_>) -> Vec<(String, String, u64)> {
+    let flow = &result.case.flow;
+    result
+        .samples
+        .iter()
+        .flat_map(|(_, sample)| [(&flow.from.host, &sample.from_counters), (&flow.to.host, &sample.to_counters)])
+        .flat_map(|(host, counters)| counters.iter().map(move |(name, change)| (host, name, *change)))
+        .filter(|(_, _, change)| *change > 0)
+        .map(|(host, name, change)| (host.to_string(), name.clone(), change))
+        .collect()
+}
