@@ -167,3 +167,23 @@ fn a_folder_that_is_not_there_is_said_before_any_host_is_contacted() {
     assert!(said.contains("gone") && said.contains("choose another file with -o"), "{said}");
     assert!(!said.contains("kit reads from each host"), "{said}");
 }
+
+#[test]
+fn hosts_may_be_called_like_words_of_the_records() {
+    let scene = Scene::new();
+    let text = format!("name = \"words\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"down\", \"host\"]\n{TEST}");
+    let path = scene.write("words.toml", &text);
+    let mut command = program();
+    command.arg("kit").arg(path).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let (manifest, items) = unpacked(&scene.path("x.tar.gz"));
+    assert_eq!(manifest.hosts.keys().collect::<Vec<_>>(), ["host-1", "host-2"]);
+    assert!(items.contains_key("hosts/host-1/facts.json") && items.contains_key("hosts/host-2/tree.json"));
+    // Names stand nowhere as names, and words are words.
+    let Item::File(records) = &items["run/records.jsonl"] else { panic!() };
+    let records = String::from_utf8_lossy(records);
+    assert!(records.contains("\"host\":\"host-1\"") && !records.contains("\"host\":\"down\""), "{records}");
+    let facts = document(&items, "run/facts.json");
+    assert_eq!(facts.as_object().unwrap().keys().collect::<Vec<_>>(), ["host-1", "host-2"]);
+}

@@ -24,7 +24,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Step, Window},
     terms::{Carrier, LinkLayer, Op, Service, TestMetric},
-    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond},
+    unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, Nanoseconds},
 };
 
 const ROCE: [&str; 5] = ["mlx5-roce", "mlx5-bond", "bnxt", "ionic", "irdma-roce"];

@@ -94,13 +94,15 @@ pub fn replace<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
-    replace_with_mode(path, MODE, write, failed)
+    replace_with_mode(path, MODE, true, write, failed)
 }
 
-/// [`replace`] with a file of this mode, less what the umask takes. It has the mode before it has content.
+/// [`replace`] with a file of this mode, less what the umask takes. It has the mode before it has content. What lies in its place
+/// is replaced only if `replaces`.
 fn replace_with_mode<E>(
     path: &Path,
     mode: u32,
+    replaces: bool,
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
@@ -116,7 +118,8 @@ fn replace_with_mode<E>(
     let _ = temporary.as_file().try_lock();
     write(temporary.as_file())?;
     temporary.as_file().sync_all().map_err(&failed)?;
-    temporary.persist(path).map_err(|error| failed(error.error))?;
+    let placed = if replaces { temporary.persist(path) } else { temporary.persist_noclobber(path) };
+    placed.map_err(|error| failed(error.error))?;
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
 }
 
@@ -161,7 +164,15 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 /// # Errors
 /// Errors of the file system.
 pub fn write_private(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    replace_with_mode(path, PRIVATE, |mut file| file.write_all(content.as_ref()), |error| error)
+    replace_with_mode(path, PRIVATE, true, |mut file| file.write_all(content.as_ref()), |error| error)
+}
+
+/// [`write_private`] that replaces nothing.
+///
+/// # Errors
+/// Errors of the file system; [`io::ErrorKind::AlreadyExists`] where something lies in its place.
+pub fn write_private_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    replace_with_mode(path, PRIVATE, false, |mut file| file.write_all(content.as_ref()), |error| error)
 }
 
 #[cfg(test)]
@@ -192,9 +203,11 @@ mod tests {
             assert_eq!(mode(file), 0o600);
             file.write_all(b"x")
         };
-        replace_with_mode(&path, PRIVATE, checked, |error| error).unwrap();
+        replace_with_mode(&path, PRIVATE, true, checked, |error| error).unwrap();
         write_private(&path, "y").unwrap();
         assert_eq!((mode(&File::open(&path).unwrap()), fs::read(&path).unwrap()), (0o600, b"y".to_vec()));
+        assert_eq!(write_private_new(&path, "z").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"y");
     }
 
     #[test]

@@ -18,10 +18,12 @@ use railgauge_model::{
 };
 use railgauge_wire::terms::Transport;
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Common, Exit, Misuse,
-    run::{interrupts, run_in},
+    common::tell,
+    run::{hang_up, interrupts, run_in},
 };
 use crate::{
     cluster::AgentBinary,
@@ -30,6 +32,7 @@ use crate::{
         archive,
         content::{self, Sources},
         shortened,
+        stop::Stop,
     },
     run::{
         contact::{Contact, contact},
@@ -82,11 +85,12 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     check_folder(&output)?;
     let binary = AgentBinary::find()?;
     common.say(BEFORE);
+    let stop = watch()?;
     let key = args.anonymize.then(random).transpose()?;
     let own = shortened::own()?;
     let place = tempfile::tempdir().context("no temporary directory")?;
     let (met, interrupted) = meet(&loaded, &own, binary.clone(), common)?;
-    if interrupted {
+    if interrupted || stop.is_set() {
         return Ok(Exit::Interrupted);
     }
     let mut loaded = loaded;
@@ -103,7 +107,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         (_, true) => Err("no test of the plan is left".to_owned()),
         _ => run_in(&directory, loaded, binary, common).map_err(|error| format!("{error:#}")),
     };
-    if matches!(end, Ok(Exit::Interrupted)) {
+    if matches!(end, Ok(Exit::Interrupted)) || stop.is_set() {
         return Ok(Exit::Interrupted);
     }
     let end_words = match &end {
@@ -118,22 +122,28 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         plan: changes,
         names,
         made_at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        stop: stop.clone(),
     };
-    let mut packed = content::pack(sources, key)?;
-    packed.manifest.plan.push(format!("the run {end_words}"));
-    let bytes = archive::write(&packed.manifest, &packed.items).context("the kit cannot be packed")?;
-    let unwritable = |path: &Path| format!("cannot write {}", path_text(path));
-    files::write_private(&output, &bytes).with_context(|| unwritable(&output))?;
-    if let Some(names) = &packed.table {
-        write_table(&table, names).with_context(|| unwritable(&table))?;
+    let packed = content::pack(sources, key).and_then(|mut packed| {
+        packed.manifest.plan.push(format!("the run {end_words}"));
+        let bytes = archive::write_while(&packed.manifest, &packed.items, || stop.check());
+        Ok((packed, bytes.context("the kit cannot be packed")?))
+    });
+    // What was packed so far is in memory and in temporary directories.
+    if stop.is_set() {
+        return Ok(Exit::Interrupted);
     }
+    let (packed, bytes) = packed?;
+    let kept = save(&output, &bytes, packed.table.as_ref())?;
+    let is_elsewhere = kept != output;
+    let (table, output) = (table_path(&kept), kept);
     let document = json!({
         "kit": path_text(&output), "bytes": bytes.len(), "files": packed.items.len(), "anonymized": packed.table.is_some(),
         "table": packed.table.as_ref().map(|_| path_text(&table)), "hosts": packed.manifest.hosts.len(), "run": end_words,
         "left_out": packed.manifest.left_out, "lost": met.lost,
     });
     let has_run = matches!(end, Ok(Exit::Passed | Exit::Failed | Exit::Inconclusive));
-    let well = has_run && met.is_whole();
+    let well = has_run && met.is_whole() && !is_elsewhere;
     common.answer(args.json, &document, well, |_| {
         summary(&packed, &met, &end_words, (&path_text(&output), bytes.len()), &path_text(&table))
     })?;
@@ -233,6 +243,70 @@ fn table_path(kit: &Path) -> PathBuf {
     name.into()
 }
 
+/// Learns of an interrupt for as long as the process lives: between the parts that listen themselves nothing else would.
+fn watch() -> anyhow::Result<Stop> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    let (mut int, mut term) = {
+        let _inside = runtime.enter();
+        let heard = |kind| signal(kind).context("cannot catch signals");
+        (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?)
+    };
+    let stop = Stop::default();
+    let seen = stop.clone();
+    std::thread::spawn(move || {
+        runtime.block_on(async move {
+            tokio::select! {
+                _ = int.recv() => {}
+                _ = term.recv() => {}
+                () = hang_up() => {}
+            }
+            seen.set();
+        });
+    });
+    Ok(stop)
+}
+
+/// Writes the kit, and before it the table, without which nobody understands it. What was measured is not lost because a file
+/// has appeared in their place, or because their folder has gone: it then gets another name, or lies in the temporary
+/// directory. Returns where it is.
+fn save(output: &Path, bytes: &[u8], table: Option<&Table>) -> anyhow::Result<PathBuf> {
+    let numbered = (2..10).map(|n| {
+        let mut name = output.as_os_str().to_owned();
+        name.push(format!(".{n}"));
+        PathBuf::from(name)
+    });
+    let elsewhere = output.file_name().map(|name| std::env::temp_dir().join(name));
+    let mut refused = None;
+    for path in std::iter::once(output.to_owned()).chain(numbered).chain(elsewhere) {
+        match put(&path, bytes, table) {
+            Ok(()) => {
+                if let Some(error) = refused {
+                    tell(format_args!("warning: cannot write {}: {error}", path_text(output)));
+                    tell(format_args!("help: the kit is in {}", path_text(&path)));
+                }
+                return Ok(path);
+            }
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    let error = refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into());
+    Err(error).with_context(|| format!("cannot write {}", path_text(output)))
+}
+
+/// Writes the table and the kit, both or none.
+fn put(path: &Path, bytes: &[u8], table: Option<&Table>) -> std::io::Result<()> {
+    let beside = table_path(path);
+    if let Some(table) = table {
+        write_table(&beside, table)?;
+    }
+    files::write_private_new(path, bytes).inspect_err(|_| {
+        if table.is_some() {
+            let _ = fs::remove_file(&beside);
+        }
+    })
+}
+
 /// Writes the table. Only the user may read it.
 fn write_table(path: &Path, table: &Table) -> std::io::Result<()> {
     let lines = table
@@ -240,7 +314,7 @@ fn write_table(path: &Path, table: &Table) -> std::io::Result<()> {
         .into_iter()
         .map(|(kind, original, placeholder)| format!("{}\t{original}\t{placeholder}\n", kind.word()));
     let text: String = std::iter::once("kind\toriginal\tplaceholder\n".to_owned()).chain(lines).collect();
-    files::write_private(path, text)
+    files::write_private_new(path, text)
 }
 
 /// The folder of a file that will be written after some minutes has to be there, and writable, before any host is contacted.
@@ -258,4 +332,46 @@ fn check_folder(file: &Path) -> Result<(), Misuse> {
 /// A plan's name as part of a file's.
 fn file_name(plan: &str) -> String {
     plan.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_is_heard_also_where_nothing_else_listens() {
+        let stop = watch().unwrap();
+        assert!(stop.check().is_ok());
+        let kill = std::process::Command::new("kill").arg("-INT").arg(std::process::id().to_string()).status();
+        assert!(kill.unwrap().success());
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !stop.is_set() && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        // Packing ends at its next file.
+        let manifest = archive::Manifest::default();
+        let items = [("a".to_owned(), archive::Item::File(Vec::new()))].into();
+        assert!(archive::write_while(&manifest, &items, || stop.check()).is_err());
+    }
+
+    #[test]
+    fn what_was_measured_is_kept_beside_a_file_that_appeared() {
+        let place = tempfile::tempdir().unwrap();
+        let wanted = place.path().join("x.tar.gz");
+        fs::write(&wanted, "theirs").unwrap();
+        let kept = save(&wanted, b"kit", Some(&Table::new([0; 32]))).unwrap();
+        assert_eq!(kept, place.path().join("x.tar.gz.2"));
+        assert_eq!((fs::read(&wanted).unwrap(), fs::read(&kept).unwrap()), (b"theirs".to_vec(), b"kit".to_vec()));
+        assert!(table_path(&kept).exists() && !table_path(&wanted).exists());
+    }
+
+    #[test]
+    fn what_was_measured_is_kept_where_the_folder_has_gone() {
+        let place = tempfile::tempdir().unwrap();
+        let name = format!("railgauge-test-{}.tar.gz", std::process::id());
+        let kept = save(&place.path().join("gone").join(&name), b"kit", None).unwrap();
+        assert_eq!(kept, std::env::temp_dir().join(name));
+        assert_eq!(fs::read(&kept).unwrap(), b"kit");
+        fs::remove_file(kept).unwrap();
+    }
 }

@@ -168,12 +168,25 @@ fn listed(items: &Items) -> Vec<Listed> {
 /// # Errors
 /// A path is too long for the format.
 pub fn write(manifest: &Manifest, items: &Items) -> io::Result<Vec<u8>> {
+    write_while(manifest, items, || Ok(()))
+}
+
+/// [`write`]; `check` is asked before each entry.
+///
+/// # Errors
+/// As [`write`], and that of `check`.
+pub(crate) fn write_while(
+    manifest: &Manifest,
+    items: &Items,
+    check: impl Fn() -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let manifest = Manifest { format: FORMAT.to_owned(), version: VERSION, files: listed(items), ..manifest.clone() };
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     archive.mode(tar::HeaderMode::Deterministic);
     let text = serde_json::to_vec_pretty(&manifest)?;
     file(&mut archive, MANIFEST, &text)?;
     for (path, item) in items {
+        check()?;
         match item {
             Item::File(bytes) => file(&mut archive, path, bytes)?,
             Item::Link(to) => {

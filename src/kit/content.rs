@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use super::{
     anonymise::{Anonymiser, Table},
     archive::{self, Item, Items, LeftOut, Manifest},
-    tree::{self, command_line},
+    stop::Stop,
+    tree::{self, command_line, without_process},
     withhold::Withheld,
 };
 use crate::{report, run::contact::Contact};
@@ -46,12 +47,14 @@ pub(crate) struct Sources<'a> {
     pub names: Vec<String>,
     /// When the kit was made, UTC.
     pub made_at: String,
+    /// Whether somebody interrupted it.
+    pub stop: Stop,
 }
 
 /// Makes the files of a kit. `key` decides on placeholders; without it all names stay.
 ///
 /// # Errors
-/// The run's records cannot be read, or not with the names replaced.
+/// The run's records cannot be read, or not with the names replaced, or somebody interrupted.
 pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Result<Packed> {
     let mut manifest = Manifest {
         railgauge: env!("CARGO_PKG_VERSION").to_owned(),
@@ -81,12 +84,18 @@ pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resul
     let mut anonymiser = key.map(|key| Anonymiser::new(table(key, &sources)));
     if let Some(anonymiser) = &mut anonymiser {
         // Once to meet every address, so that digits without colons are known, whatever comes first; then to replace.
-        anonymiser.items(items.clone());
+        for (at, (host, _)) in sources.hosts.iter().enumerate() {
+            let placeholder = placeholder(at);
+            folders.get(host).into_iter().for_each(|folder| anonymiser.folder(folder, &placeholder));
+        }
+        anonymiser.items(items.clone(), || sources.stop.check())?;
         run_directory(&sources, Some(anonymiser), &mut Items::new(), &mut |_, _| ())?;
-        items = anonymiser.items(items);
+        items = anonymiser.items(items, || sources.stop.check())?;
         let mut value = serde_json::to_value(&manifest)?;
         anonymiser.document(&mut value);
+        let whats: Vec<String> = manifest.left_out.iter().map(|left| anonymiser.path(&left.what)).collect();
         manifest = serde_json::from_value(value).context("the manifest")?;
+        manifest.left_out.iter_mut().zip(whats).for_each(|(left, what)| left.what = what);
     }
     let mut missing = Vec::new();
     let mut of_run = |what: &str, why: &str| missing.push(LeftOut { what: what.to_owned(), why: why.to_owned() });
@@ -102,7 +111,10 @@ pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resul
     manifest.hosts = folders
         .into_iter()
         .map(|(host, folder)| match &mut anonymiser {
-            Some(to) => (to.text(&host), to.text(&folder)),
+            Some(to) => {
+                let folder = to.path(&format!("hosts/{folder}"));
+                (to.host(&host), folder.trim_start_matches("hosts/").to_owned())
+            }
             None => (host, folder),
         })
         .collect();
@@ -162,11 +174,15 @@ fn of_host(
     Ok(())
 }
 
+/// What stands for a host, by its place in the plan.
+fn placeholder(at: usize) -> String {
+    format!("host-{}", at + 1)
+}
+
 /// Names that are known, each host's the same.
 fn table(key: [u8; 32], sources: &Sources<'_>) -> Table {
     let mut table = Table::new(key);
     let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
-    let placeholder = |at: usize| format!("host-{}", at + 1);
     // Names in the plan first: no two of them may have the same placeholder.
     for (at, (name, _)) in sources.hosts.iter().enumerate() {
         table.name(name, &placeholder(at));
@@ -201,19 +217,27 @@ fn run_directory(
     let mut lines = Vec::new();
     let mut withheld = Withheld::new(replaces);
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
+        sources.stop.check()?;
         let Numbered { run, n, line } = line::decode(bytes, None).context("the records of the run")?;
         let mut event = line.event;
         withheld.event(&mut event);
         if let Some(anonymiser) = &mut anonymiser {
             let mut value = serde_json::to_value(&event)?;
             anonymiser.document(&mut value);
-            event = serde_json::from_value(value).context(
-                "the records cannot be read with their names replaced: a host or user is called by a word that they use themselves",
-            )?;
+            event = match serde_json::from_value(value) {
+                Ok(event) => event,
+                // A name is a word by which records are read, as one of a host called `verbs-rc` is.
+                Err(_) => {
+                    let mut value = serde_json::to_value(&event)?;
+                    anonymiser.texts(&mut value);
+                    serde_json::from_value(value).context("the records cannot be read with their names replaced")?
+                }
+            };
         }
         lines.extend(line::encode(&run, n, &line.at, &event)?);
     }
     files::write(&place.path().join(JOURNAL), lines).context("cannot write to the temporary directory")?;
+    sources.stop.check()?;
     if let Err(error) = report::write(place.path()) {
         bail!("the report cannot be drawn again: {error}");
     }
@@ -226,9 +250,18 @@ fn run_directory(
         for host in facts.as_object_mut().into_iter().flat_map(|hosts| hosts.values_mut()) {
             let line = host.get("command_line").and_then(Value::as_str).map(command_line);
             host["command_line"] = line.into();
+            for xid in host.get_mut("xids").and_then(Value::as_array_mut).into_iter().flatten() {
+                let text = xid.get("text").and_then(Value::as_str).map(without_process);
+                xid["text"] = text.into();
+            }
         }
         if let Some(anonymiser) = &mut anonymiser {
             anonymiser.document(&mut facts);
+            // By host.
+            if let Value::Object(hosts) = &mut facts {
+                *hosts =
+                    std::mem::take(hosts).into_iter().map(|(host, facts)| (anonymiser.host(&host), facts)).collect();
+            }
         }
         items.insert(format!("run/{FACTS}"), document(&facts)?);
     }

@@ -13,6 +13,7 @@
 //! | [`fixture`] | a kit's hosts as texts for the agent's tests |
 //! | [`tree`] | one host's facts and the files that they are made of |
 //! | `withhold` | takes environments and launchers' settings out of a run's records |
+//! | `stop` | whether somebody interrupted it |
 //! | [`shortened`] | a plan that measures briefly, and the tests of a kit itself |
 
 pub mod anonymise;
@@ -20,5 +21,6 @@ pub mod archive;
 pub(crate) mod content;
 pub mod fixture;
 pub(crate) mod shortened;
+pub(crate) mod stop;
 pub mod tree;
 mod withhold;

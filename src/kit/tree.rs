@@ -30,6 +30,12 @@ const COMMAND_LINE: &[&str] = &[
     "rcu_nocbs",
     "transparent_hugepage",
 ];
+/// The text of an Xid without the number and the name of a process: it is nobody's business who ran what on a GPU.
+pub(super) fn without_process(text: &str) -> String {
+    let of_process = |part: &str| ["pid=", "name="].iter().any(|key| part.trim_start().starts_with(key));
+    text.split(',').filter(|part| !of_process(part)).collect::<Vec<_>>().join(",").trim_start().to_owned()
+}
+
 /// Facts as a document.
 ///
 /// # Errors
@@ -37,6 +43,7 @@ const COMMAND_LINE: &[&str] = &[
 pub fn facts(facts: &HostFacts) -> serde_json::Result<Item> {
     let mut facts = facts.clone();
     facts.command_line = facts.command_line.map(|line| command_line(&line));
+    facts.xids.iter_mut().flatten().for_each(|xid| xid.text = without_process(&xid.text));
     Ok(Item::File(serde_json::to_vec_pretty(&facts)?))
 }
 
@@ -154,5 +161,12 @@ mod tests {
         assert!(remarks.contains(&deep) && remarks.contains(&long), "{remarks}");
         let bytes = archive::write(&archive::Manifest::default(), &items).unwrap();
         assert_eq!(archive::read(&*bytes).unwrap().1, items);
+    }
+
+    #[test]
+    fn an_xid_names_no_process() {
+        let text = "pid='1234', name=train-llm, Ch 00000008, intr 10000000. MMU Fault";
+        assert_eq!(without_process(text), "Ch 00000008, intr 10000000. MMU Fault");
+        assert_eq!(without_process("GPU has fallen off the bus."), "GPU has fallen off the bus.");
     }
 }

@@ -7,7 +7,7 @@ use railgauge_model::{
     plan::model::{Launch, Launcher},
 };
 
-use super::tree::command_line;
+use super::tree::{command_line, without_process};
 
 /// What stands in the place of a text that was left out.
 const WITHHELD: &str = "(left out)";
@@ -48,6 +48,7 @@ impl Withheld {
             Event::Planned { cases } | Event::Confirming { cases } => self.cases(cases),
             Event::HostUp { facts, .. } => {
                 facts.command_line = facts.command_line.take().map(|line| command_line(&line));
+                facts.xids.iter_mut().flatten().for_each(|xid| xid.text = without_process(&xid.text));
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! What a kit (`docs/kit.md`) has of the hosts beside a run: the files that facts are made of, counters around a known number of
 //! bytes, versions, and perftest's figures where it is installed.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use railgauge_model::{
     plan::{
@@ -10,8 +10,14 @@ use railgauge_model::{
     },
     schedule::{Flow, Port},
 };
-use railgauge_wire::{facts::HostFacts, failure::Failure, raw::RawScope, terms::Transport};
+use railgauge_wire::{
+    facts::{Gid, HostFacts, RdmaPort},
+    failure::Failure,
+    raw::RawScope,
+    terms::Transport,
+};
 use serde::Serialize;
+use tokio::sync::Semaphore;
 
 use super::{
     hosts::{self, Hosts},
@@ -80,6 +86,7 @@ impl Contact {
             && self.versions.len() == self.trees.len()
             && self.versions.values().all(has_versions)
             && matches!(self.known, Some(Ok(_)))
+            && self.perftest.iter().all(|run| run.failed.is_none())
     }
 
     fn leave_out(&mut self, what: &str, why: &str) {
@@ -96,6 +103,9 @@ pub(crate) struct Perftest {
     pub client: Vec<String>,
     /// Output of both, or why there is none.
     pub output: BTreeMap<String, Vec<String>>,
+    /// How it failed, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// Brings the hosts up, learns all of it, and says goodbye. `moved` is a test of one operation with a fixed number of messages
@@ -117,9 +127,14 @@ pub(crate) async fn contact(
         ));
     }
     let mut reading = tokio::task::JoinSet::new();
+    // Each look for versions is one more connection.
+    let turns = Arc::new(Semaphore::new(plan.launch.in_flight.max(1)));
     for host in up.iter().take(HOSTS) {
         let (agent, launch, host) = (hosts.agents[&host.name].clone(), plan.launch.clone(), (*host).clone());
+        let turns = Arc::clone(&turns);
         reading.spawn(async move {
+            // The semaphore is never closed.
+            let _turn = turns.acquire().await;
             let tree = raw(&agent, RawScope::Facts, RAW_LIMIT).await;
             let said = run_once(&launch, &host, VERSIONS, &[], VERSIONS_LIMIT).await;
             (host.name, tree, said)
@@ -167,7 +182,10 @@ async fn pair(
     };
     // Agents are not trusted with words of a command.
     let settings = contact.known.as_ref().and_then(|known| Some(&known.as_ref().ok()?.link.settings));
-    let gid_index = settings.and_then(|settings| settings.get("gid_index")?.parse::<u8>().ok());
+    let gid_index = settings.and_then(|settings| settings.get("gid_index")?.parse::<u32>().ok());
+    let far_index = port_of(far.1, &to_device)
+        .zip(gid_index)
+        .and_then(|(port, index)| far_gid(port_of(near.1, &from_device)?, index, port));
     if ![&from_device, &to_device].into_iter().all(|device| is_argument(device)) {
         contact.leave_out("perftest", "the name of a device is not passed to a command");
         return;
@@ -181,8 +199,13 @@ async fn pair(
             continue;
         }
         let ends = Ends { launch: &plan.launch, server: to, client: from };
-        let words = |device: &str| words(program, device, gid_index, &arguments);
-        found.push(beside(ends, words(&to_device), words(&from_device), &address(to, far.1)).await);
+        let words = |device: &str, gid_index| words(program, device, gid_index, &arguments);
+        let (server, client) = (words(&to_device, far_index), words(&from_device, gid_index));
+        let run = beside(ends, server, client, &address(to, far.1, &to_device)).await;
+        if let Some(why) = &run.failed {
+            contact.left_out.push((program.to_owned(), format!("it failed: {why}")));
+        }
+        found.push(run);
     }
     contact.perftest = found;
 }
@@ -194,7 +217,7 @@ fn is_argument(device: &str) -> bool {
 }
 
 /// Words of a command of perftest for one end. `-F` lets it run whatever the frequency governor is.
-fn words(program: &str, device: &str, gid_index: Option<u8>, arguments: &[&str]) -> Vec<String> {
+fn words(program: &str, device: &str, gid_index: Option<u32>, arguments: &[&str]) -> Vec<String> {
     let (name, port) = device.rsplit_once(':').unwrap_or((device, "1"));
     let mut words = vec![program, "-d", name, "-i", port, "-F", "-p", "18531"];
     words.extend(arguments);
@@ -203,10 +226,30 @@ fn words(program: &str, device: &str, gid_index: Option<u8>, arguments: &[&str])
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// Where a host's server of perftest is reached: an IPv4 address of its RDMA port, or what the plan says.
-fn address(host: &Host, facts: &HostFacts) -> String {
-    let gids = facts.rdma.iter().flat_map(|device| &device.ports).flat_map(|port| &port.gids);
-    gids.filter_map(railgauge_wire::facts::Gid::ipv4).map(|ip| ip.to_string()).next().unwrap_or(host.address.clone())
+/// The port of a device as plans name it.
+fn port_of<'f>(facts: &'f HostFacts, device: &str) -> Option<&'f RdmaPort> {
+    let (name, number) = device.rsplit_once(':').unwrap_or((device, "1"));
+    let device = facts.rdma.iter().find(|device| device.name == name)?;
+    device.ports.iter().find(|port| Some(port.number) == number.parse().ok())
+}
+
+/// Index of the GID of the far port that belongs to one of the near port: of the same kind and family. Tables of two devices
+/// have their entries in different orders.
+fn far_gid(near: &RdmaPort, index: u32, far: &RdmaPort) -> Option<u32> {
+    let of = |gid: &Gid| (gid.kind.clone(), gid.ipv4().is_some(), gid.gid.starts_with("fe80"));
+    let wanted = of(near.gids.iter().find(|gid| gid.index == index)?);
+    far.gids.iter().find(|gid| of(gid) == wanted).map(|gid| gid.index)
+}
+
+/// Where a host's server of perftest is reached: an IPv4 address of its RDMA port or of the interface below it, or what the
+/// plan says.
+fn address(host: &Host, facts: &HostFacts, device: &str) -> String {
+    let port = port_of(facts, device);
+    let of_port = port.into_iter().flat_map(|port| &port.gids).find_map(Gid::ipv4);
+    let below = port.and_then(|port| facts.interface(port.netdev.as_deref()?));
+    let ipv4 = |address: &String| address.split('/').next()?.parse::<std::net::Ipv4Addr>().ok();
+    let found = of_port.or_else(|| below?.addresses.iter().find_map(ipv4));
+    found.map_or_else(|| host.address.clone(), |ip| ip.to_string())
 }
 
 /// The two hosts of a run of perftest.
@@ -235,8 +278,19 @@ async fn beside(ends: Ends<'_>, server: Vec<String>, mut client: Vec<String>, ad
         run(ends.client, &client).await
     };
     let (served, asked) = tokio::join!(run(ends.server, &server), later);
+    let failed = failure([("server", ends.server, &served), ("client", ends.client, &asked)]);
     let output = [("server", served), ("client", asked)].map(|(name, said)| (name.to_owned(), lines(said)));
-    Perftest { server, client, output: output.into() }
+    Perftest { server, client, output: output.into(), failed }
+}
+
+/// How a run of perftest failed, at either end.
+fn failure(ends: [(&str, &Host, &Result<Said, Failure>); 2]) -> Option<String> {
+    let words = |(end, host, said): (&str, &Host, &Result<Said, Failure>)| match said {
+        Ok(said) if said.end.is_empty() => None,
+        Ok(said) => Some(format!("{end} on {}: {}", host.name, said.end)),
+        Err(failure) => Some(failure.to_string()),
+    };
+    ends.into_iter().find_map(words)
 }
 
 fn lines(said: Result<Said, Failure>) -> Vec<String> {
@@ -269,6 +323,47 @@ mod tests {
             assert!(!is_argument(device), "{device}");
         }
         assert!(words("p", "mlx5_0:2", Some(3), &[]).ends_with(&["-x".to_owned(), "3".to_owned()]));
+    }
+
+    #[test]
+    fn each_end_of_perftest_has_a_gid_and_an_address_of_its_own_device() {
+        let gid = |index, gid: &str, kind: &str| Gid {
+            index,
+            gid: gid.to_owned(),
+            kind: Some(kind.to_owned()),
+            netdev: None,
+        };
+        let (v1, v2) = ("IB/RoCE v1", "RoCE v2");
+        let (mapped, local) = ("0000:0000:0000:0000:0000:ffff:0a00:00", "fe80:0000:0000:0000:0000:00ff:fe00:0001");
+        let port = |gids| RdmaPort { number: 1, netdev: Some("eth1".into()), gids, ..RdmaPort::default() };
+        let near = port(vec![gid(0, local, v1), gid(1, local, v2), gid(3, &format!("{mapped}01"), v2)]);
+        let far = port(vec![gid(0, local, v2), gid(2, &format!("{mapped}02"), v1), gid(5, &format!("{mapped}02"), v2)]);
+        assert_eq!([1, 3, 0, 9].map(|index| far_gid(&near, index, &far)), [Some(0), Some(5), None, None]);
+        let device = |name: &str, port| railgauge_wire::facts::RdmaDevice {
+            name: name.into(),
+            ports: vec![port],
+            ..Default::default()
+        };
+        let interface = railgauge_wire::facts::Interface {
+            name: "eth1".into(),
+            addresses: vec!["fe80::1".into(), "10.9.9.9".into()],
+            ..Default::default()
+        };
+        let facts = HostFacts {
+            rdma: vec![device("a", near), device("b", far), device("c", port(vec![]))],
+            interfaces: vec![interface],
+            ..HostFacts::default()
+        };
+        let host = Host {
+            name: "h".into(),
+            address: "h.example".into(),
+            user: None,
+            port: None,
+            devices: vec![],
+            tcp: vec![],
+        };
+        let found = ["a", "b", "c", "gone"].map(|device| address(&host, &facts, device));
+        assert_eq!(found, ["10.0.0.1", "10.0.0.2", "10.9.9.9", "h.example"]);
     }
 
     fn known() -> KnownBytes {
@@ -320,6 +415,15 @@ mod tests {
             Contact { trees: [("a".to_owned(), Ok(RawTree::default()))].into(), ..whole() },
             Contact { versions: [("a".to_owned(), Err(failure())), ("b".to_owned(), Ok(vec![]))].into(), ..whole() },
             Contact { known: None, ..whole() },
+            Contact {
+                perftest: vec![Perftest {
+                    server: vec![],
+                    client: vec![],
+                    output: BTreeMap::new(),
+                    failed: Some("ended with exit status 1".to_owned()),
+                }],
+                ..whole()
+            },
             Contact { known: Some(Err(failure())), ..whole() },
         ];
         assert!(without.iter().all(|contact| !contact.is_whole()));

@@ -3,6 +3,9 @@
 
 mod scan;
 mod table;
+mod vocabulary;
+
+use std::{collections::BTreeMap, io};
 
 use serde_json::Value;
 
@@ -15,6 +18,8 @@ use super::archive::{Item, Items};
 const VERSIONS: &[&str] = &["board", "cuda", "driver", "firmware", "kernel", "libraries", "modules", "os", "version"];
 /// Names of files whose texts are versions.
 const VERSION_FILES: &[&str] = &["fw_ver", "hw_rev", "version", "versions.txt", "osrelease", "os-release"];
+/// Keys of documents whose texts are names of hosts, and so is every text below them.
+const HOSTS: &[&str] = &["address", "dst_host", "groups", "host", "hostname", "hosts", "peer", "src_host"];
 /// Names of files whose whole text tells a device apart.
 const IDENTITIES: &[&str] = &["ifalias", "node_desc", "phys_port_id", "phys_switch_id", "serial", "serial_number"];
 
@@ -23,13 +28,26 @@ const IDENTITIES: &[&str] = &["ifalias", "node_desc", "phys_port_id", "phys_swit
 pub struct Anonymiser {
     table: Table,
     names: Names,
+    /// Placeholders of hosts' folders below `hosts/`.
+    folders: BTreeMap<String, String>,
+}
+
+/// What a text of a document is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// A version, which looks like an address.
+    version: bool,
+    /// The name of a host, whatever word it is.
+    host: bool,
+    /// A text of several words: single words may be those by which records are read.
+    only_texts: bool,
 }
 
 impl Anonymiser {
     /// With the names of a table.
     pub fn new(table: Table) -> Self {
         let names = Names::of(&table);
-        Self { table, names }
+        Self { table, names, folders: BTreeMap::new() }
     }
 
     /// The table.
@@ -52,19 +70,72 @@ impl Anonymiser {
         replaced(text, &mut self.table, &self.names, Dotted::Known)
     }
 
-    /// Every text of a document, names of its fields too.
-    pub fn document(&mut self, value: &mut Value) {
-        self.below(value, false);
+    /// Gives a host's folder below `hosts/` its placeholder.
+    pub fn folder(&mut self, folder: &str, placeholder: &str) {
+        self.folders.insert(folder.to_owned(), placeholder.to_owned());
     }
 
-    fn below(&mut self, value: &mut Value, version: bool) {
+    /// The name of a host, also where it is a word that texts use.
+    pub fn host(&mut self, name: &str) -> String {
+        let known = self.table.names.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        match known {
+            Some((_, placeholder)) => placeholder.clone(),
+            None => self.text(name),
+        }
+    }
+
+    /// A path of the kit.
+    pub fn path(&mut self, path: &str) -> String {
+        let Some((folder, rest)) =
+            path.strip_prefix("hosts/").map(|below| below.split_once('/').unwrap_or((below, "")))
+        else {
+            return self.version(path);
+        };
+        let folder = match self.folders.get(folder) {
+            Some(placeholder) => placeholder.clone(),
+            None => self.version(folder),
+        };
+        match rest {
+            "" => format!("hosts/{folder}"),
+            rest => format!("hosts/{folder}/{}", self.version(rest)),
+        }
+    }
+
+    /// A text that has no names of hosts.
+    fn unnamed(&mut self, text: &str) -> String {
+        replaced(text, &mut self.table, &Names::default(), Dotted::Known)
+    }
+
+    /// Every text of a document. Names of fields are words of ours; addresses and devices in them are replaced.
+    pub fn document(&mut self, value: &mut Value) {
+        self.below(value, Place { version: false, host: false, only_texts: false });
+    }
+
+    /// [`document`](Self::document) with names replaced only where names of hosts stand and in texts of several words: for
+    /// records that a host with the name of a word would make unreadable.
+    pub fn texts(&mut self, value: &mut Value) {
+        self.below(value, Place { version: false, host: false, only_texts: true });
+    }
+
+    fn below(&mut self, value: &mut Value, place: Place) {
         match value {
-            Value::String(text) => *text = if version { self.version(text) } else { self.text(text) },
-            Value::Array(all) => all.iter_mut().for_each(|one| self.below(one, version)),
+            Value::String(text) => {
+                *text = match place {
+                    Place { host: true, .. } => self.host(text),
+                    Place { only_texts: true, .. } if !text.contains(char::is_whitespace) => self.unnamed(text),
+                    Place { version: true, .. } => self.version(text),
+                    _ => self.text(text),
+                }
+            }
+            Value::Array(all) => all.iter_mut().for_each(|one| self.below(one, place)),
             Value::Object(fields) => {
                 let renamed = std::mem::take(fields).into_iter().map(|(name, mut value)| {
-                    self.below(&mut value, version || VERSIONS.contains(&name.as_str()));
-                    (self.version(&name), value)
+                    let host = HOSTS.contains(&name.as_str()) || (place.host && name == "name");
+                    // Groups of hosts have names of their own, and lists of hosts below them.
+                    let host = host || (place.host && value.is_array() && name != "devices" && name != "tcp");
+                    let version = place.version || VERSIONS.contains(&name.as_str());
+                    self.below(&mut value, Place { version, host, ..place });
+                    (self.unnamed(&name), value)
                 });
                 *fields = renamed.collect();
             }
@@ -104,14 +175,18 @@ impl Anonymiser {
         .into_bytes()
     }
 
-    /// All files of a kit, their paths too.
-    pub fn items(&mut self, items: Items) -> Items {
-        let one = |(path, item): (String, Item)| {
+    /// All files of a kit, their paths too. `check` is asked before each.
+    ///
+    /// # Errors
+    /// That of `check`.
+    pub fn items(&mut self, items: Items, check: impl Fn() -> io::Result<()>) -> io::Result<Items> {
+        let one = |(path, item): (String, Item)| -> io::Result<(String, Item)> {
+            check()?;
             let item = match item {
                 Item::File(bytes) => Item::File(self.file(&path, bytes)),
-                Item::Link(to) => Item::Link(self.version(&to)),
+                Item::Link(to) => Item::Link(self.path(&to)),
             };
-            (self.version(&path), item)
+            Ok((self.path(&path), item))
         };
         items.into_iter().map(one).collect()
     }

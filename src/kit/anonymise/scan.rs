@@ -2,7 +2,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::table::{Table, guid_text, mac_text};
+use super::{
+    table::{Table, guid_text, mac_text},
+    vocabulary::is_word,
+};
 
 /// Whether IPv4 addresses are recognised by their looks. Versions look like them: there only known ones are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +21,10 @@ pub(super) enum Dotted {
 pub(super) struct Names(std::collections::BTreeMap<u8, Vec<(String, String)>>);
 
 impl Names {
-    /// All names of a table, and the beginnings of folded lists of them: `gpu` of `gpu[01-16]`.
+    /// The names of a table that are no words of ours, and the beginnings of folded lists of them: `gpu` of `gpu[01-16]`.
     pub(super) fn of(table: &Table) -> Self {
         let mut names = Self::default();
-        for (name, placeholder) in &table.names {
+        for (name, placeholder) in table.names.iter().filter(|(name, _)| !is_word(name)) {
             let Some(first) = name.bytes().next().map(|byte| byte.to_ascii_lowercase()) else { continue };
             names.0.entry(first).or_default().push((name.clone(), placeholder.clone()));
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());

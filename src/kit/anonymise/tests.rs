@@ -18,12 +18,34 @@ fn names_are_whole_words() {
     let text = "gpu01.site.example and gpu02-ib0 (gpu01): gpu011, agpu01, gpu[01-16]";
     assert_eq!(to.text(text), "host-1 and host-2-ib0 (host-1): gpu011, agpu01, hosts[01-16]");
     let mut table = Table::new([7; 32]);
-    table.name("roce", "host-1");
+    table.name("kiwi", "host-1");
     table.name("roce2", "host-2");
     assert_eq!(
-        Anonymiser::new(table).text("roce default_roce_tos ecn/roce_np x_roce2_y"),
-        "host-1 default_roce_tos ecn/roce_np x_host-2_y"
+        Anonymiser::new(table).text("kiwi default_kiwi_tos ecn/kiwi_np x_roce2_y"),
+        "host-1 default_kiwi_tos ecn/kiwi_np x_host-2_y"
     );
+}
+
+#[test]
+fn hosts_that_are_called_like_words_are_replaced_where_a_host_stands() {
+    let mut table = Table::new([7; 32]);
+    for (at, name) in ["down", "rate", "host"].into_iter().enumerate() {
+        table.name(name, &format!("host-{}", at + 1));
+    }
+    let mut to = Anonymiser::new(table);
+    to.folder("down", "host-1");
+    assert_eq!(to.text("the port is down: rate 100 of host"), "the port is down: rate 100 of host");
+    let mut value = serde_json::json!({
+        "host": "down", "hosts": ["rate", "Down"], "state": "down", "rate": 1, "groups": { "rate": ["host"] },
+        "plan": { "hosts": [{ "name": "rate", "address": "rate", "devices": ["rate"] }] }, "cause": "link down",
+    });
+    to.document(&mut value);
+    let wanted = serde_json::json!({
+        "host": "host-1", "hosts": ["host-2", "host-1"], "state": "down", "rate": 1, "groups": { "rate": ["host-3"] },
+        "plan": { "hosts": [{ "name": "host-2", "address": "host-2", "devices": ["rate"] }] }, "cause": "link down",
+    });
+    assert_eq!(value, wanted);
+    assert_eq!(to.path("hosts/down/tree/sys/down"), "hosts/host-1/tree/sys/down");
 }
 
 #[test]
@@ -113,7 +135,7 @@ fn serial_numbers_go() {
         (format!("{tree}/device/config"), Item::File(config)),
         ("hosts/gpu02/tree/sys/class/net/x".into(), Item::Link("hosts/gpu02/tree/sys/devices/y".into())),
     ]);
-    let items = to.items(items);
+    let items = to.items(items, || Ok(())).unwrap();
     let tree = tree.replace("gpu01", "host-1");
     assert_eq!(items[&format!("{tree}/serial")], Item::File(b"id-1\n".to_vec()));
     let Item::File(config) = &items[&format!("{tree}/device/config")] else { panic!() };
@@ -140,7 +162,7 @@ fn names_in_capitals_and_identities_of_any_bytes_go() {
     let mut to = anonymiser();
     assert_eq!(to.text("GPU01 Gpu02.x GPU[01-16]"), "host-1 host-2.x hosts[01-16]");
     let path = "hosts/gpu01/tree/sys/class/infiniband/x/node_desc".to_owned();
-    let items = to.items(Items::from([(path, Item::File(b"\xffsecret".to_vec()))]));
+    let items = to.items(Items::from([(path, Item::File(b"\xffsecret".to_vec()))]), || Ok(())).unwrap();
     assert_eq!(items.into_values().collect::<Vec<_>>(), [Item::File(b"id-1\n".to_vec())]);
 }
 
