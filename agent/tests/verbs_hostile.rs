@@ -69,7 +69,12 @@ fn a_port_that_goes_down_ends_a_window_in_words() {
 #[test]
 fn every_word_has_a_test() {
     let code = include_str!("../examples/verbs_double/hostile.rs");
-    let tests = [include_str!("verbs_hostile.rs"), include_str!("verbs_devices.rs"), include_str!("../../tests/devices/main.rs")].concat();
+    let tests = [
+        include_str!("verbs_hostile.rs"),
+        include_str!("verbs_devices.rs"),
+        include_str!("../../tests/devices/main.rs"),
+    ]
+    .concat();
     let words = code.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>"));
     let events = code.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", event::"));
     let words: Vec<&str> = words.chain(events).map(|(word, _)| word).collect();

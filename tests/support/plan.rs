@@ -92,6 +92,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         }
     };
     Plan {
+        subset: None,
         localise: Default::default(),
         preflight: Default::default(),
         baseline: None,
