@@ -8,7 +8,11 @@ use std::collections::BTreeMap;
 use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
-use super::{ceiling::LinkEnd, journal::Journal, results::CaseResult};
+use super::{
+    ceiling::LinkEnd,
+    journal::{Journal, planned::is_active},
+    results::CaseResult,
+};
 
 /// Drivers that were run by us, and by what that is shown.
 pub const PROVEN: &[(&str, &str)] = &[("rdma_rxe", "tests/lab_verbs.rs: virtual hosts with Soft-RoCE")];
@@ -104,7 +108,7 @@ fn wanted(journal: &Journal, host: &str, rail: u32) -> Option<String> {
     let named = journal.plan.hosts.iter().find(|planned| planned.name == host).map(|planned| &planned.devices)?;
     let facts = &journal.hosts.get(host)?.facts;
     let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
-    let mut active = ports.filter(|(_, port)| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")));
+    let mut active = ports.filter(|(_, port)| is_active(port));
     let rail = rail as usize;
     let mut of_host = || active.nth(rail).map(|(device, _)| device).or(facts.rdma.first());
     named.get(rail).cloned().or_else(|| of_host().map(|device| device.name.clone()))

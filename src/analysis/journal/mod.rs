@@ -5,7 +5,7 @@
 //! the end was never whole and is only noted. A whole line that says something unknown is an error that names the file
 //! and the line, because a report over a file nobody understands would be a guess.
 
-mod planned;
+pub(super) mod planned;
 mod reader;
 mod structure;
 pub(super) mod times;

@@ -13,7 +13,7 @@ use railgauge_model::{
     schedule::{self, Inventory, Port},
 };
 use railgauge_wire::{
-    facts::HostFacts,
+    facts::{HostFacts, RdmaPort},
     terms::{Distance, Transport},
 };
 
@@ -39,7 +39,7 @@ impl Offer {
     /// have it.
     pub(super) fn of(host: &Host, facts: &HostFacts) -> Self {
         let ports = || facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
-        let active = || ports().filter(|(_, port)| port.state.as_deref().is_some_and(|state| state.contains("ACTIVE")));
+        let active = || ports().filter(|(_, port)| is_active(port));
         let named = host.devices.iter().map(|device| device.rsplit_once(':').map_or(&**device, |(card, _)| card));
         let cards: Vec<&str> = match host.devices.is_empty() {
             true => active().map(|(device, _)| device.name.as_str()).collect(),
@@ -48,6 +48,11 @@ impl Offer {
         let near = |card: &&str| facts.gpus_near(card).map(|known| known.distance).collect();
         Self { ports: u32::try_from(active().count()).unwrap_or(u32::MAX), distances: cards.iter().map(near).collect() }
     }
+}
+
+/// Whether a port can carry bytes, by the state that the kernel tells of it: `4: ACTIVE` in sysfs.
+pub(in crate::analysis) fn is_active(port: &RdmaPort) -> bool {
+    port.state.as_deref().is_some_and(|state| state.contains("ACTIVE"))
 }
 
 /// The inventory of a run in which these hosts had answered.
