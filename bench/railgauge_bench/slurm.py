@@ -1,0 +1,224 @@
+"""A real Slurm on this machine: munged, slurmctld and several slurmd with a directory, ports and a key of their own.
+
+Everything listens on loopback, runs as root, and ends by process number with the object. A slurmd for each node, `slurmd -N n1`,
+runs steps as processes of this machine.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+NEEDED = {"slurmctld": "slurmctld", "slurmd": "slurmd", "munged": "munge", "srun": "slurm-client"}
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+# Time for daemons to come up on a busy machine, and for the nodes to be idle.
+PATIENCE = 40
+# Most nodes below one leaf switch.
+LEAF = 2
+
+CONF = """
+ClusterName=railgauge
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={place}/munge.socket
+CredType=cred/munge
+StateSaveLocation={place}/state
+SlurmdSpoolDir={place}/spool/%n
+SlurmctldPidFile={place}/slurmctld.pid
+SlurmdPidFile={place}/slurmd-%n.pid
+SlurmctldLogFile={place}/slurmctld.log
+SlurmdLogFile={place}/slurmd-%n.log
+MailProg=/bin/true
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin={task}
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+TopologyPlugin=topology/tree
+GresTypes=gpu
+SlurmdParameters=config_overrides
+SchedulerType=sched/backfill
+# The times of a large cluster are minutes.
+SlurmctldTimeout=5
+SlurmdTimeout={silence}
+MessageTimeout=5
+UnkillableStepTimeout=8
+KillWait=2
+InactiveLimit=0
+OverTimeLimit=0
+ReturnToService=2
+MaxNodeCount={count}
+DebugFlags=NO_CONF_HASH
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=closed Nodes=ALL State=DOWN
+"""
+NODE = "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=1000 Gres=gpu:2 State=UNKNOWN"
+
+
+def missing():
+    """The packages that are not installed."""
+    return sorted({package for name, package in NEEDED.items() if shutil.which(name, path=PATH) is None})
+
+
+def free_ports(count):
+    """Ports of loopback that nobody uses at this moment."""
+    held = [socket.socket() for _ in range(count)]
+    for one in held:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return ports
+
+
+class Slurm:
+    """A running Slurm of `count` nodes n1, n2, ... with two made-up GPUs each, two nodes to a leaf switch."""
+
+    def __init__(self, count=4, silence=6, task="task/affinity", cpus=None, memlock=None):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="railgauge-slurm-"))
+        self.count = count
+        self.started = {}
+        self.memlock = memlock
+        try:
+            self._configure(silence, task, cpus or os.cpu_count())
+            self._up()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def environment(self):
+        """What programs need to find this Slurm and no other."""
+        # From inside another job its variables would be taken for options.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "SALLOC_"))}
+        return {**kept, "SLURM_CONF": str(self.place / "slurm.conf"), "PATH": PATH}
+
+    def _configure(self, silence, task, cpus):
+        host = socket.gethostname().split(".")[0]
+        controller, *ports = free_ports(self.count + 1)
+        names = [f"n{number}" for number in range(1, self.count + 1)]
+        nodes = [NODE.format(number=number, host=host, port=port, cpus=cpus) for number, port in enumerate(ports, 1)]
+        text = CONF.format(host=host, place=self.place, controller=controller, silence=silence, task=task,
+                           count=self.count, nodes="\n".join(nodes))
+        for folder in ("state", "spool", *(f"spool/{name}" for name in names)):
+            (self.place / folder).mkdir()
+        leaves = [names[at:at + LEAF] for at in range(0, self.count, LEAF)]
+        tree = [f"SwitchName=leaf{number} Nodes={','.join(leaf)}" for number, leaf in enumerate(leaves, 1)]
+        tree.append(f"SwitchName=spine Switches={','.join(f'leaf{number}' for number in range(1, len(leaves) + 1))}")
+        # Files that any process may open stand for GPUs: no device is constrained.
+        files = ["/dev/null", "/dev/zero"]
+        gpus = [f"Name=gpu File={file}" for file in files]
+        self._write("slurm.conf", text)
+        self._write("topology.conf", "\n".join(tree) + "\n")
+        self._write("gres.conf", "\n".join(gpus) + "\n")
+        # No plugin in use needs cgroups, and where this program runs nobody may be allowed to make some.
+        self._write("cgroup.conf", "CgroupPlugin=cgroup/v1\n")
+        key = self.place / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(os.urandom(1024))
+
+    def _write(self, name, text):
+        (self.place / name).write_text(text)
+
+    def _start(self, name, words, memlock=None):
+        limit = ["prlimit", f"--memlock={memlock}:{memlock}", "--"] if memlock else []
+        log = open(self.place / f"{name}.out", "ab")
+        self.started[name] = subprocess.Popen([*limit, *words], env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
+                                              stderr=log, start_new_session=True)
+        log.close()
+
+    def start_node(self, name):
+        """Starts the slurmd of a node."""
+        self._start(name, ["slurmd", "-D", "-N", name], self.memlock)
+
+    def _up(self):
+        place = self.place
+        self._start("munged", ["munged", "--foreground", "--force", f"--key-file={place}/munge.key",
+                               f"--socket={place}/munge.socket", f"--pid-file={place}/munge.pid",
+                               f"--log-file={place}/munge.log", f"--seed-file={place}/munge.seed", "--num-threads=2"])
+        self._until(lambda: (place / "munge.socket").exists(), "munged does not come up")
+        self._start("slurmctld", ["slurmctld", "-D", "-i"])
+        for number in range(1, self.count + 1):
+            self.start_node(f"n{number}")
+        self._until(lambda: self.states().count("idle") == self.count, "the nodes are not idle")
+
+    def states(self):
+        """The state of each node, in words of sinfo."""
+        said = subprocess.run(["sinfo", "-h", "-N", "-p", "main", "-o", "%T"], env=self.environment, capture_output=True,
+                              text=True, check=False)
+        return said.stdout.split()
+
+    def _until(self, is_so, otherwise):
+        end = time.monotonic() + PATIENCE
+        while not is_so():
+            for name, process in self.started.items():
+                if process.poll() is not None:
+                    raise RuntimeError(f"{name} ended: {self.last(name)}")
+            if time.monotonic() > end:
+                raise RuntimeError(f"{otherwise}: {self.last('slurmctld')}")
+            time.sleep(0.1)
+
+    def last(self, name):
+        """The last words of a daemon."""
+        texts = [path.read_text(errors="replace") for path in
+                 (self.place / f"{name}.out", self.place / f"slurmd-{name}.log", self.place / f"{name}.log") if path.exists()]
+        return " / ".join("".join(texts).splitlines()[-6:])
+
+    def told(self):
+        """What tests need to know, as one line of JSON."""
+        pids = {name: process.pid for name, process in self.started.items()}
+        return json.dumps({"conf": str(self.place / "slurm.conf"), "place": str(self.place), "pids": pids})
+
+    def close(self):
+        """Ends all jobs and all daemons, and removes the directory."""
+        if "slurmctld" in self.started and self.started["slurmctld"].poll() is None:
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+            try:
+                subprocess.run(["scancel", "--full", "--signal=KILL", "--user=root"], env=self.environment, timeout=10, **quiet)
+            except subprocess.TimeoutExpired:
+                pass
+        for name in reversed(self.started):
+            process = self.started[name]
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+        for process in self.started.values():
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for pid in self.steps():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def steps(self):
+        """Processes of this Slurm's steps: the slurmstepd that carry its file in their environment."""
+        ours = f"SLURM_CONF={self.place}/slurm.conf".encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if (entry / "comm").read_text().startswith("slurmstepd") and ours in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
