@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use railgauge_model::plan;
 
-use crate::cli::{Common, Exit, common::print};
+use crate::{
+    cli::{Common, Exit, common::print},
+    cluster,
+};
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +25,7 @@ pub(super) struct Args {
 /// stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if args.json {
-        let (found, exit) = match plan::load(&args.plan) {
+        let (found, exit) = match plan::load_in(&args.plan, cluster::allocation().as_ref()) {
             Ok(loaded) => (loaded.notes, Exit::Passed),
             Err(mistakes) => (mistakes, Exit::Wrong),
         };

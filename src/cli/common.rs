@@ -12,13 +12,13 @@ use railgauge_model::{
     border::text::{for_terminal, path_text},
     directory::FILES,
     files,
-    plan::{self, Loaded},
+    plan::{self, Loaded, allocation::Allocation},
 };
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::Misuse;
-use crate::analysis::history::RunError;
+use crate::{analysis::history::RunError, cluster};
 
 /// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
 pub(super) fn unusable(error: RunError) -> anyhow::Error {
@@ -79,7 +79,12 @@ impl Common {
 
     /// The plan in a file, after what is worth knowing of it; `None` after every mistake in it.
     pub(crate) fn plan(&self, path: &Path) -> Option<Loaded> {
-        match plan::load(path) {
+        self.plan_in(path, cluster::allocation().as_ref())
+    }
+
+    /// [`Common::plan`], with the allocation its hosts may come from.
+    pub(crate) fn plan_in(&self, path: &Path, allocation: Option<&Allocation>) -> Option<Loaded> {
+        match plan::load_in(path, allocation) {
             Ok(loaded) => {
                 let notes = loaded.notes.render(self.colour());
                 if !notes.trim().is_empty() {

@@ -30,6 +30,12 @@ Exit codes:
   130  interrupted; the run directory has all results so far, and the run can be resumed";
 
 impl Exit {
+    /// The end that has this exit code.
+    pub fn of_code(code: u8) -> Option<Self> {
+        let all = [Self::Passed, Self::Failed, Self::Wrong, Self::Inconclusive, Self::Unable, Self::Interrupted];
+        all.into_iter().find(|exit| exit.code() == code)
+    }
+
     /// The process exit code.
     pub const fn code(self) -> u8 {
         match self {

@@ -14,6 +14,7 @@ pub(crate) mod report;
 mod run;
 mod schema;
 mod selection;
+mod submit;
 mod trend;
 mod version;
 
@@ -55,6 +56,8 @@ enum Command {
     Kit(kit::Args),
     /// Deploy agents, measure, judge and report
     Run(run::Args),
+    /// Submit a plan with `via = "slurm"` as a batch job of Slurm, wait for it, and end as the run in it
+    Submit(submit::Args),
     /// Print the JSON Schema of the plan format
     Schema(schema::Args),
     /// Show version, build, protocol and the agents that would be sent
@@ -73,6 +76,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Preflight(args) => preflight::run(args, &common),
         Command::Kit(args) => kit::run(args, &common),
         Command::Run(args) => run::run(args, &common),
+        Command::Submit(args) => submit::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
         Command::Version(args) => version::run(&args, &common),
     }

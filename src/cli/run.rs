@@ -106,6 +106,10 @@ fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let end = runtime.block_on(async {
         tokio::spawn(interrupts(spine.clone()));
+        tokio::spawn({
+            let spine = spine.clone();
+            async move { spine.halt(Halt::Revoked(cluster::revoked().await)) }
+        });
         spine.emit(first);
         let path = directory.journal();
         let follow_up: FollowUp = Arc::new(move || match identity.is_at(&path) {
@@ -197,6 +201,10 @@ async fn finish(
         RunEnd::Complete => exit,
         RunEnd::Interrupted => {
             tell(format_args!("interrupted; continue with: {resume}"));
+            Exit::Interrupted
+        }
+        RunEnd::Revoked(why) => {
+            tell(format_args!("interrupted: {why}; continue in a new allocation with: {resume}"));
             Exit::Interrupted
         }
         RunEnd::Prevented(why) => {

@@ -26,13 +26,15 @@ use super::{
     explain,
     gone::Gone,
     log::{LastWords, drain},
-    pipe::{Pipe, ProcessEnd},
+    pipe::{Behind, Pipe, ProcessEnd},
     script,
     trouble::Trouble,
 };
 
 /// Time for the exit status and the last lines after a pipe broke: they travel beside it and come a little later.
 const AFTERMATH: Duration = Duration::from_secs(1);
+/// Time for a launcher to find out why an agent is gone.
+const INQUIRY: Duration = Duration::from_secs(3);
 /// Time for the answer to `Bye`, and again for the agent to end after it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -148,6 +150,7 @@ impl Agent {
             stderr: Box::new(tokio::io::empty()),
             end: Box::pin(std::future::pending()),
             kill: None,
+            way: Behind::default(),
         };
         Self::greet(pipe, None, host, run_id, &LogSink::none()).await.map_err(|trouble| trouble.at(host))
     }
@@ -160,7 +163,7 @@ impl Agent {
         run_id: &str,
         log: &LogSink,
     ) -> Result<Self, Trouble> {
-        let Pipe { stdin, stdout, stderr, end, kill } = pipe;
+        let Pipe { stdin, stdout, stderr, end, kill, way } = pipe;
         let last = LastWords::default();
         let (conversation, frames) = Conversation::new();
         let conversation = Arc::new(conversation);
@@ -179,7 +182,8 @@ impl Agent {
         });
         let (greeted, greeting) = oneshot::channel();
         let mut tasks = vec![writer.abort_handle(), words.abort_handle()];
-        let watch = Watch { host: host.to_owned(), conversation: Arc::clone(&conversation), log: log.clone(), last };
+        let (host_name, conversing) = (host.to_owned(), Arc::clone(&conversation));
+        let watch = Watch { host: host_name, conversation: conversing, log: log.clone(), last, way };
         tasks.push(tokio::spawn(watch.over(stdout, end, words, greeted)).abort_handle());
         let keeper = Mutex::new(Some(Keeper { kill, deployed }));
         let mut inner = Inner { host: host.to_owned(), conversation, version: String::new(), pid: 0, tasks, keeper };
@@ -228,6 +232,7 @@ struct Watch {
     conversation: Arc<Conversation>,
     log: LogSink,
     last: LastWords,
+    way: Behind,
 }
 
 impl Watch {
@@ -260,8 +265,15 @@ impl Watch {
             }
         };
         let mut talk = std::pin::pin!(talk);
+        let silence = async {
+            match self.way.silence {
+                Some(limit) => self.conversation.silent(limit).await,
+                None => std::future::pending().await,
+            }
+        };
         let why = tokio::select! {
             why = &mut talk => why,
+            why = silence => why,
             how = &mut end => {
                 ended = Some(how);
                 // What the process wrote before its end is still in the pipe.
@@ -274,7 +286,12 @@ impl Watch {
         }
         // The last lines may still be on their way; a grandchild that holds the stream open must not hold us up.
         let _ = timeout(AFTERMATH, words).await;
-        self.conversation.lose(Gone { why, end: ended.clone(), last: self.last.text() });
+        let last = self.last.text();
+        let known = match self.way.explain {
+            Some(explain) => timeout(INQUIRY, explain(ended.clone(), last.clone())).await.ok().flatten(),
+            None => None,
+        };
+        self.conversation.lose(Gone { why, end: ended.clone(), last, known: known.map(Box::new) });
         // The process may outlive its broken pipe; only now may its end be forgotten.
         if ended.is_none() {
             let _ = end.await;

@@ -39,7 +39,9 @@ pub fn bring_up(
         let shared = Arc::clone(&shared);
         async move {
             let (launcher, launch, run_id, binary, log) = &*shared;
-            let way = launcher.as_ref().map_err(Trouble::clone)?.open(&host).await?;
+            let launcher = launcher.as_ref().map_err(Trouble::clone)?;
+            progress.when_late(launcher.late(&host));
+            let way = launcher.open(&host).await?;
             let (pipe, deployed) = deploy::start(way, launch, binary, &progress).await?;
             progress.to(Stage::Start, "waiting for the agent's greeting");
             Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await
@@ -113,7 +115,7 @@ where
             let _turn = turns.acquire().await;
             match timeout(terms.timeout, open(Arc::clone(host), progress.clone())).await {
                 Ok(outcome) => outcome,
-                Err(_) => Err(out_of_time(terms.timeout, &progress)),
+                Err(_) => Err(out_of_time(terms.timeout, &progress).await),
             }
         };
         tried += 1;
@@ -128,9 +130,13 @@ where
     }
 }
 
-fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
+async fn out_of_time(limit: Duration, progress: &Progress) -> Trouble {
     let (stage, doing) = progress.now();
     let cause = format!("no result within {:.1} s while {doing}", limit.as_secs_f64());
+    if let Some(known) = progress.why_late().await {
+        let cause = format!("{}; {cause}", known.failure.cause);
+        return Trouble { failure: Failure { stage, cause, ..known.failure }, ..known };
+    }
     Trouble::passing(stage, Kind::Deadline, cause).remedy(match stage {
         Stage::Connect => remedy::RAISE_CONNECT_TIMEOUT,
         Stage::Deploy => remedy::RAISE_DEPLOY_TIMEOUT,

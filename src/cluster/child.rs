@@ -1,6 +1,6 @@
 //! Child processes of this machine: agents beside the controller, and the programs by which launchers reach a host.
 
-use std::{collections::BTreeMap, process::Stdio};
+use std::{collections::BTreeMap, ffi::OsString, process::Stdio};
 
 use railgauge_wire::{
     failure::{Kind, Stage},
@@ -16,10 +16,25 @@ use super::{pipe::Pipe, trouble::Trouble};
 /// # Errors
 /// The program cannot be started; `remedy` says what to do unless this machine is short of something.
 pub(super) fn child(words: &[String], env: &BTreeMap<String, String>, remedy: Entry) -> Result<Pipe, Trouble> {
+    child_without(words, env, &[], remedy)
+}
+
+/// [`child`], without these variables of this process's environment.
+///
+/// # Errors
+/// As [`child`].
+pub(super) fn child_without(
+    words: &[String],
+    env: &BTreeMap<String, String>,
+    without: &[OsString],
+    remedy: Entry,
+) -> Result<Pipe, Trouble> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, "the launcher's command is empty"));
     };
-    let piped = Command::new(program)
+    let mut command = Command::new(program);
+    without.iter().for_each(|name| _ = command.env_remove(name));
+    let piped = command
         .args(arguments)
         .envs(env)
         .stdin(Stdio::piped())

@@ -1,7 +1,10 @@
 //! Requests and replies over one pipe: numbering, matching, and what every waiting request is told when it breaks.
 //! Failures here do not name the host yet: [`super::Agent`] does.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use railgauge_model::border::text;
@@ -32,6 +35,8 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     state: Mutex<ConversationState>,
+    /// When the last reply came; `None` before the first.
+    heard: Mutex<Option<Instant>>,
     lost: watch::Sender<Option<Gone>>,
 }
 
@@ -48,7 +53,7 @@ impl Conversation {
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
         let state = ConversationState { next: 1, waiting: HashMap::new(), frames: Some(frames) };
-        (Self { state: Mutex::new(state), lost: watch::Sender::new(None) }, to_write)
+        (Self { state: Mutex::new(state), heard: Mutex::default(), lost: watch::Sender::new(None) }, to_write)
     }
 
     /// Sends one request and waits for its answer, at most `limit`.
@@ -131,6 +136,7 @@ impl Conversation {
     /// Gives a reply to whoever waits for it.
     fn deliver(&self, reply: FromAgent) -> Result<(), Why> {
         let FromAgent::Reply { id, outcome } = reply;
+        *self.heard.lock() = Some(Instant::now());
         let mut state = self.state.lock();
         if id == 0 || id >= state.next {
             return Err(Why::Unasked(id));
@@ -140,6 +146,27 @@ impl Conversation {
             let _ = waiting.send(outcome);
         }
         Ok(())
+    }
+
+    /// Resolves when nothing came for `limit`, though the agent was asked the time meanwhile, which it answers whatever it is
+    /// doing. Begins with its first reply: before that the time of the try is the limit.
+    pub(super) async fn silent(&self, limit: Duration) -> Why {
+        let step = limit / 3;
+        loop {
+            let since = self.heard.lock().map_or(Duration::ZERO, |heard| heard.elapsed());
+            if since >= limit {
+                return Why::Silent(limit);
+            }
+            if since >= step {
+                // Any reply counts, and none is asked for longer than there is time.
+                let _ = self.ask(Ask::Clock, limit.saturating_sub(since).min(step)).await;
+            } else {
+                tokio::time::sleep(step.saturating_sub(since)).await;
+            }
+            if self.lost().is_some() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// Delivers replies until the stream ends. Returns why it ended.

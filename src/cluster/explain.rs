@@ -16,8 +16,13 @@ use super::{
 /// The failure of an agent that is gone.
 pub(crate) fn lost(gone: &Gone) -> Failure {
     let cause = told("the agent is gone", gone);
+    if let Some(known) = &gone.known {
+        let cause = format!("{}; {cause}", known.failure.cause);
+        return Failure { stage: Stage::Converse, cause, ..known.failure.clone() };
+    }
     Failure::new(Stage::Converse, Kind::Lost, cause).remedy(match gone.end {
         _ if is_ended_by_us(&gone.why) => remedy::CHECK_WHO_WRITES,
+        _ if matches!(gone.why, Why::Silent(_)) => remedy::CHECK_HOST_UP,
         Some(ProcessEnd::Signal(Some(9) | None)) => remedy::FIND_KILLER,
         Some(ProcessEnd::Unknown(_)) => remedy::CHECK_HOST_UP,
         _ => remedy::READ_LOG,
@@ -30,7 +35,7 @@ const fn is_ended_by_us(why: &Why) -> bool {
 }
 
 /// How it ended, in words.
-fn told(what: &str, Gone { why, end, last }: &Gone) -> String {
+fn told(what: &str, Gone { why, end, last, .. }: &Gone) -> String {
     let mut cause = what.to_owned();
     match end {
         Some(end) if !is_ended_by_us(why) => cause += &format!(": {end}"),
@@ -79,6 +84,10 @@ const REFUSED: i32 = 126;
 /// place of the greeting, are known.
 pub(crate) fn start(gone: &Gone) -> Trouble {
     let cause = told("the agent did not start", gone);
+    if let Some(known) = &gone.known {
+        let cause = format!("{}; {cause}", known.failure.cause);
+        return Trouble { failure: Failure { stage: Stage::Start, cause, ..known.failure.clone() }, ..**known };
+    }
     let known = |remedy: Entry| Failure::new(Stage::Start, Kind::Configuration, cause.clone()).remedy(remedy);
     if let Some(sign) = sign(START, &gone.last) {
         return Trouble { failure: known(sign.remedy), passing: sign.passing };
@@ -120,6 +129,10 @@ pub(crate) fn script(output: &Output, what: &str, way: &dyn Connection) -> Troub
     if !last.is_empty() {
         cause += &format!(": {last}");
     }
+    if let Some(known) = &output.known {
+        let cause = format!("{}; {cause}", known.failure.cause);
+        return Trouble { failure: Failure { stage: Stage::Deploy, cause, ..known.failure.clone() }, ..*known };
+    }
     if matches!(output.end, ProcessEnd::Unknown(_)) {
         return Trouble::passing(Stage::Deploy, Kind::Lost, cause).remedy(remedy::CHECK_HOST_UP);
     }
@@ -151,7 +164,7 @@ mod tests {
     #[test]
     fn a_lost_agent_tells_its_end_and_its_last_words() {
         let end = Some(ProcessEnd::Signal(Some(9)));
-        let failure = lost(&Gone { why: Why::Closed, end, last: "reading counters".into() });
+        let failure = lost(&Gone { why: Why::Closed, end, last: "reading counters".into(), known: None });
         assert_eq!(failure.cause, "the agent is gone: killed by signal 9 (SIGKILL); its last words: reading counters");
         assert_eq!(failure.kind, Kind::Lost);
         assert_eq!(remedy(&failure), "find-killer");
@@ -161,7 +174,7 @@ mod tests {
     fn an_agent_that_was_ended_for_what_it_said_was_not_killed_by_somebody() {
         let (end, last) = (Some(ProcessEnd::Signal(Some(9))), String::new());
         for why in [Why::NotProtocol("a frame of 1 GB".into()), Why::OtherText(65_536), Why::Unasked(7)] {
-            let failure = lost(&Gone { why, end: end.clone(), last: last.clone() });
+            let failure = lost(&Gone { why, end: end.clone(), last: last.clone(), known: None });
             assert_eq!(remedy(&failure), "check-who-writes");
             assert!(!failure.cause.contains("signal"), "{failure}");
         }
@@ -169,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_status_of_our_scripts_tells_what_to_do() {
-        let gone = |code| Gone { why: Why::ClosedEarly, end: Some(ProcessEnd::Code(code)), last: String::new() };
+        let gone = |code| Gone { why: Why::ClosedEarly, end: Some(ProcessEnd::Code(code)), ..Gone::default() };
         let taken = start(&gone(TAKEN));
         assert!(taken.passing && taken.failure.kind == Kind::Configuration, "{taken:?}");
         let refused = start(&gone(REFUSED));
@@ -181,8 +194,12 @@ mod tests {
     fn loaders_are_understood() {
         let words =
             "railgauge-agent: error while loading shared libraries: libfoo.so.1: cannot open shared object file";
-        let gone =
-            |code, last: &str| Gone { why: Why::ClosedEarly, end: Some(ProcessEnd::Code(code)), last: last.into() };
+        let gone = |code, last: &str| Gone {
+            why: Why::ClosedEarly,
+            end: Some(ProcessEnd::Code(code)),
+            last: last.into(),
+            known: None,
+        };
         let trouble = start(&gone(127, words));
         assert_eq!(trouble.failure.stage, Stage::Start);
         assert!(trouble.failure.cause.starts_with("the agent did not start: exit status 127"), "{trouble:?}");

@@ -1,8 +1,8 @@
 //! How a conversation with an agent ended.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use super::pipe::ProcessEnd;
+use super::{pipe::ProcessEnd, trouble::Trouble};
 
 /// Why nothing more comes from an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) enum Why {
     NotProtocol(String),
     /// It answered a request that was never sent.
     Unasked(u64),
+    /// It answered nothing for so long, though it was asked.
+    Silent(Duration),
 }
 
 impl fmt::Display for Why {
@@ -31,6 +33,7 @@ impl fmt::Display for Why {
             Self::OtherText(bytes) => write!(f, "more than {bytes} bytes of other text came before its greeting"),
             Self::NotProtocol(error) => write!(f, "what it said is not this protocol: {error}"),
             Self::Unasked(id) => write!(f, "it answered request {id}, which was never sent"),
+            Self::Silent(limit) => write!(f, "nothing came from it for {} s, though it was asked", limit.as_secs()),
         }
     }
 }
@@ -44,4 +47,6 @@ pub(crate) struct Gone {
     pub end: Option<ProcessEnd>,
     /// The last lines it wrote beside its replies.
     pub last: String,
+    /// What its launcher found out.
+    pub known: Option<Box<Trouble>>,
 }

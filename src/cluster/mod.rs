@@ -12,6 +12,7 @@
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
 //! | `once` | one script on a host, beside its agent |
+//! | `revoked` | an allocation that ended, and all hosts with it |
 //! | `gone` | how a conversation ended: the stream, the process, the last words |
 //! | `explain` | the words of loaders and shells, turned into a cause and a next step |
 //! | `child`, `template` | processes of this machine, and commands with places for what the plan says of a host |
@@ -34,6 +35,7 @@ mod log;
 mod once;
 mod pipe;
 mod progress;
+mod revoked;
 mod script;
 mod template;
 mod trouble;
@@ -44,6 +46,8 @@ pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
 pub use deploy::cleared;
 pub use group::end_all;
+pub use launcher::allocation;
 pub use log::LogSink;
 pub(crate) use once::{Said, run_once};
+pub use revoked::revoked;
 pub(crate) use template::filled;

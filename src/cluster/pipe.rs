@@ -1,8 +1,8 @@
 //! A running process on a host: three byte streams and how it ended.
 
-use std::{fmt, future::Future, os::unix::process::ExitStatusExt, pin::Pin, process::ExitStatus};
+use std::{fmt, future::Future, os::unix::process::ExitStatusExt, pin::Pin, process::ExitStatus, time::Duration};
 
-use super::group::Group;
+use super::{group::Group, trouble::Trouble};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     process::Child,
@@ -26,7 +26,22 @@ pub(crate) struct Pipe {
     pub end: Pin<Box<dyn Future<Output = ProcessEnd> + Send>>,
     /// Ends it by force, where that is possible from here.
     pub kill: Option<oneshot::Sender<()>>,
+    /// What its launcher knows beside that.
+    pub way: Behind,
 }
+
+/// What a launcher knows of a process that its streams do not tell.
+#[derive(Default)]
+pub(crate) struct Behind {
+    /// Longest time without a byte from an agent that is asked; `None` where the way notices by itself that the host is gone.
+    pub silence: Option<Duration>,
+    /// Finds out why the process ended, or why nothing comes from it.
+    pub explain: Option<Explain>,
+}
+
+/// Asks somebody who knows more why a process ended, or is silent (`None`), with its last words. Nothing where that is all.
+pub(crate) type Explain =
+    Box<dyn FnOnce(Option<ProcessEnd>, String) -> Pin<Box<dyn Future<Output = Option<Trouble>> + Send>> + Send>;
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +85,8 @@ pub(crate) struct Output {
     pub stderr: Vec<u8>,
     /// How it ended.
     pub end: ProcessEnd,
+    /// What its launcher found out about an end that is no success.
+    pub known: Option<Trouble>,
 }
 
 /// Most bytes kept of each output of a short process.
@@ -103,19 +120,27 @@ impl Pipe {
             stderr: Box::new(stderr),
             end: Box::pin(end),
             kill: Some(kill),
+            way: Behind::default(),
         })
     }
 
     /// Feeds a process and waits for its end.
     pub(crate) async fn run(self, input: &[u8]) -> Output {
-        let Self { mut stdin, mut stdout, mut stderr, end, kill: _kill } = self;
+        let Self { mut stdin, mut stdout, mut stderr, end, kill: _kill, way } = self;
         let feed = async move {
             // A process that stops reading says why on its standard error.
             let _ = stdin.write_all(input).await;
             let _ = stdin.shutdown().await;
         };
         let (_, stdout, stderr) = tokio::join!(feed, keep(&mut stdout), keep(&mut stderr));
-        Output { stdout, stderr, end: end.await }
+        let end = end.await;
+        let known = match way.explain {
+            Some(explain) if end != ProcessEnd::Code(0) => {
+                explain(Some(end.clone()), String::from_utf8_lossy(&stderr).into_owned()).await
+            }
+            _ => None,
+        };
+        Output { stdout, stderr, end, known }
     }
 }
 

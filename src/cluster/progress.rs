@@ -1,27 +1,57 @@
 //! Where a try to bring a host up is, for the failure that tells that its time ran out.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;
 use railgauge_wire::failure::Stage;
 
+use super::{launcher::Pending, trouble::Trouble};
+
 /// The stage of a try and what is done in it. Clones share it.
-#[derive(Debug, Clone)]
-pub(crate) struct Progress(Arc<Mutex<(Stage, &'static str)>>);
+#[derive(Clone)]
+pub(crate) struct Progress(Arc<Mutex<Now>>);
+
+struct Now {
+    stage: Stage,
+    doing: &'static str,
+    late: Option<Pending<'static, Option<Trouble>>>,
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.now()).finish()
+    }
+}
 
 impl Progress {
     /// A try that begins.
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new((Stage::Connect, "connecting"))))
+        Self(Arc::new(Mutex::new(Now { stage: Stage::Connect, doing: "connecting", late: None })))
     }
 
     /// Notes what is done next.
     pub(super) fn to(&self, stage: Stage, doing: &'static str) {
-        *self.0.lock() = (stage, doing);
+        let mut now = self.0.lock();
+        (now.stage, now.doing) = (stage, doing);
     }
 
     /// What is done now.
     pub(super) fn now(&self) -> (Stage, &'static str) {
-        *self.0.lock()
+        let now = self.0.lock();
+        (now.stage, now.doing)
+    }
+
+    /// Notes whom to ask once the try's time is over.
+    pub(super) fn when_late(&self, ask: Pending<'static, Option<Trouble>>) {
+        self.0.lock().late = Some(ask);
+    }
+
+    /// What the launcher knows of a try whose time is over.
+    pub(super) async fn why_late(&self) -> Option<Trouble> {
+        let ask = self.0.lock().late.take();
+        match ask {
+            Some(ask) => ask.await,
+            None => None,
+        }
     }
 }

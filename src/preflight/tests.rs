@@ -1,4 +1,7 @@
-use railgauge_model::plan::Plan;
+use railgauge_model::plan::{
+    Plan,
+    model::{Launcher, Slurm},
+};
 use railgauge_wire::{
     facts::{GPUS, Gid, Gpu, IOMMUS, Interface, LIMITS, MemoryFaults, RdmaDevice, RdmaPort, Xid},
     unit::{Bytes, GigabitsPerSecond, NanosecondsI64},
@@ -118,6 +121,26 @@ fn limits_slots_and_missing_devices_are_named() {
     assert_eq!(found.what, "mlx5_0: PCIe 16 GT/s x16, but it supports 32 GT/s x16");
     let found = one(&cluster(|facts| facts.rdma.clear()));
     assert_eq!((found.check.as_str(), found.severity), ("device-count", Severity::Failure));
+}
+
+#[test]
+fn few_processors_are_named_and_half_of_them_are_not() {
+    let allow = |count| cluster(move |facts| (facts.cpu.threads, facts.processors_allowed) = (128, Some(count)));
+    let found = one(&allow(1));
+    assert_eq!((found.check.as_str(), found.severity), ("cpu-mask", Severity::Warning));
+    assert_eq!(found.what, "the agent may run on 1 of 128 processors");
+    assert_eq!(found.remedy.id, "cpu-mask");
+    assert_eq!(one(&allow(64)).severity, Severity::Notice);
+}
+
+#[test]
+fn limits_of_a_step_of_slurm_are_those_of_slurmd() {
+    let mut plan = planned("sizes = [\"1 MiB\"]\n");
+    plan.launch.via = Launcher::Slurm(Slurm::default());
+    let found = one_of(&plan, &cluster(|facts| facts.memlock_bytes = Some(Bytes(64 << 10))));
+    assert_eq!(found.remedy.id, "slurm-locked-memory");
+    let few = cluster(|facts| (facts.cpu.threads, facts.processors_allowed) = (128, Some(1)));
+    assert_eq!(one_of(&plan, &few).remedy.id, "slurm-processors");
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub enum RunEnd {
     Complete,
     /// Somebody interrupted it.
     Interrupted,
+    /// The allocation has ended; in words.
+    Revoked(String),
     /// The cluster or the disk did not let it happen; in words.
     Prevented(String),
 }
@@ -72,7 +74,7 @@ pub async fn execute(
     hosts.close().await;
     match &end {
         RunEnd::Complete => spine.emit(Event::Finished),
-        RunEnd::Interrupted => spine.emit(Event::Interrupted),
+        RunEnd::Interrupted | RunEnd::Revoked(_) => spine.emit(Event::Interrupted),
         RunEnd::Prevented(why) => spine.emit(Event::Prevented { why: why.clone() }),
     }
     spine.sync();
@@ -128,6 +130,7 @@ async fn measure(
 fn halted(spine: &Spine) -> Option<RunEnd> {
     spine.halted().map(|halt| match halt {
         Halt::Interrupted => RunEnd::Interrupted,
+        Halt::Revoked(why) => RunEnd::Revoked(why),
         Halt::NoSpace(why) => RunEnd::Prevented(why),
     })
 }

@@ -17,6 +17,8 @@ use railgauge_model::journal::{
 pub enum Halt {
     /// Somebody interrupted it.
     Interrupted,
+    /// The allocation has ended, and all hosts with it; why, in words.
+    Revoked(String),
     /// The results can no longer be stored.
     NoSpace(String),
 }

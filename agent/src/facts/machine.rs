@@ -10,6 +10,9 @@ use railgauge_wire::{
 use super::surroundings;
 use crate::system::tree::{Tree, list};
 
+/// What the kernel says of the agent's own process: processors it may run on, capabilities.
+const STATUS: &str = "proc/self/status";
+
 /// The machine's part of the facts.
 pub(crate) fn facts(tree: &Tree) -> HostFacts {
     HostFacts {
@@ -26,6 +29,7 @@ pub(crate) fn facts(tree: &Tree) -> HostFacts {
         transparent_huge_pages: chosen(tree.text("sys/kernel/mm/transparent_hugepage/enabled")),
         numa_balancing: tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|value| value > 0),
         memlock_bytes: limit(tree, "Max locked memory").filter(|_| !locks_all(tree)).map(Bytes),
+        processors_allowed: allowed(tree),
         open_files: limit(tree, "Max open files"),
         clock_source: tree.expected("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         tcp_ecn: tree.value("proc/sys/net/ipv4/tcp_ecn"),
@@ -121,12 +125,18 @@ fn limit(tree: &Tree, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// How many processors this process may run on, which a scheduler or a cpuset may have made fewer.
+fn allowed(tree: &Tree) -> Option<u32> {
+    let numbers = list(&field(&tree.text(STATUS)?, "Cpus_allowed_list")?)?;
+    u32::try_from(numbers.len()).ok()
+}
+
 /// Whether the kernel holds this process to no limit on locked memory: the capability counts in the first user namespace
 /// only (`ib_umem_get` in drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`).
 fn locks_all(tree: &Tree) -> bool {
     /// `CAP_IPC_LOCK` of include/uapi/linux/capability.h.
     const IPC_LOCK: u64 = 1 << 14;
-    let status = tree.text("proc/self/status").unwrap_or_default();
+    let status = tree.text(STATUS).unwrap_or_default();
     let effective = field(&status, "CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok()).unwrap_or(0);
     let map = tree.text("proc/self/uid_map").unwrap_or_default();
     // In the first one all numbers stand for themselves.

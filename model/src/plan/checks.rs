@@ -10,6 +10,7 @@ macro_rules! checks {
             bond = "bond",
             clock = "clock",
             clock_source = "clock-source",
+            cpu_mask = "cpu-mask",
             device_count = "device-count",
             dscp_map = "dscp-map",
             ecn = "ecn",

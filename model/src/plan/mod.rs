@@ -15,9 +15,11 @@
 //! | `mistakes`, `render` | mistakes, and how they are shown |
 //! | [`mod@count`] | plurals |
 //! | [`subset`] | some hosts and tests of a plan, chosen on the command line |
+//! | [`allocation`] | the hosts that a scheduler has given to this process |
 //! | [`limits`] | how much a plan may make |
 //! | [`model`] | the plan itself |
 
+pub mod allocation;
 pub mod baseline;
 mod checks;
 pub mod command;
@@ -41,6 +43,7 @@ mod test_table;
 
 use std::path::{Path, PathBuf};
 
+use allocation::Allocation;
 use count::count;
 use toml::de::DeTable;
 
@@ -63,13 +66,23 @@ pub struct Loaded {
     pub path: PathBuf,
     /// What is no mistake but worth knowing.
     pub notes: Mistakes,
+    /// What a scheduler has given to this process, by which it was read.
+    allocation: Option<Allocation>,
 }
 
-/// Reads a plan.
+/// Reads a plan outside any allocation.
 ///
 /// # Errors
 /// Every mistake that can be found without touching a host, or why the file cannot be read.
 pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
+    load_in(path, None)
+}
+
+/// Reads a plan, with what a scheduler has given to this process.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_in(path: &Path, allocation: Option<&Allocation>) -> Result<Loaded, Mistakes> {
     let name = path_text(path);
     let source = file::read(path).map_err(|fault| {
         let help = match &fault {
@@ -81,8 +94,8 @@ pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
         Mistakes::whole_file(&name, format!("the plan {fault}"), help)
     })?;
     let directory = path.parent().unwrap_or(Path::new(""));
-    let (plan, notes) = parse(&name, &source, directory)?;
-    Ok(Loaded { plan, source, path: path.to_owned(), notes })
+    let (plan, notes) = parse_in(&name, &source, directory, allocation)?;
+    Ok(Loaded { plan, source, path: path.to_owned(), notes, allocation: allocation.cloned() })
 }
 
 /// Reads a plan from a text. `name` stands in messages; relative paths in the plan start from `directory`.
@@ -90,7 +103,21 @@ pub fn load(path: &Path) -> Result<Loaded, Mistakes> {
 /// # Errors
 /// Every mistake that can be found without touching a host.
 pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes), Mistakes> {
-    let book = Book::new(name, text, directory);
+    parse_in(name, text, directory, None)
+}
+
+/// [`parse`], with what a scheduler has given to this process.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_in(
+    name: &str,
+    text: &str,
+    directory: &Path,
+    allocation: Option<&Allocation>,
+) -> Result<(Plan, Mistakes), Mistakes> {
+    let mut book = Book::new(name, text, directory);
+    book.allocation = allocation;
     let (document, faults) = DeTable::parse_recoverable(text);
     if faults.is_empty() {
         let plan = plan_table::read(&book, &document, None);

@@ -180,7 +180,8 @@ impl Loaded {
             whole,
         };
         let directory = self.path.parent().unwrap_or(Path::new(""));
-        let book = Book::new(&self.path.to_string_lossy(), &self.source, directory);
+        let mut book = Book::new(&self.path.to_string_lossy(), &self.source, directory);
+        book.allocation = self.allocation.as_ref();
         let (document, _) = DeTable::parse_recoverable(&self.source);
         let plan = plan_table::read(&book, &document, Some(&chosen));
         // The whole plan was right, and what is wrong without the hosts was left out.

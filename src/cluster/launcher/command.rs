@@ -1,5 +1,5 @@
 //! Any command that runs what follows it somewhere: `ip netns exec {host}`, `kubectl exec -i {host} --`,
-//! `docker exec -i {host}`, `srun -w {host}`. No shell takes part: the template's words, then the process's words.
+//! `docker exec -i {host}`, `srun -u … -w {host}`. No shell takes part: the template's words, then the process's words.
 
 use std::{collections::BTreeMap, future::ready};
 

@@ -25,6 +25,11 @@ pub(crate) trait Launcher: Send + Sync {
     /// # Errors
     /// The host cannot be reached, and whether another try may help.
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>>;
+
+    /// What is known of a host whose try took too long; asked only then.
+    fn late(&self, _host: &Host) -> Pending<'static, Option<Trouble>> {
+        Box::pin(ready(None))
+    }
 }
 
 /// An opened way to one host.
@@ -72,3 +77,5 @@ macro_rules! declare {
 }
 
 railgauge_model::launchers!(declare);
+
+pub use slurm::allocation;

@@ -1,6 +1,6 @@
 //! Limits on locked memory that are too small for the buffers.
 
-use railgauge_model::plan::model::Test;
+use railgauge_model::plan::model::{Launcher, Test};
 use railgauge_wire::{facts::LIMITS, unit::Bytes};
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
@@ -33,7 +33,9 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let verbs = scene.plan.tests.iter().filter(|test| test.transport == Transport::Verbs);
     let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
     let needed = largest.saturating_add(QUEUES);
-    let remedy = remedy::LOCKED_MEMORY;
+    // A step of Slurm has the limit of slurmd, or that of the shell its job was submitted from.
+    let in_slurm = matches!(scene.plan.launch.via, Launcher::Slurm(_));
+    let remedy = if in_slurm { remedy::SLURM_LOCKED_MEMORY } else { remedy::LOCKED_MEMORY };
     let short = scene.hosts().filter_map(|(host, facts)| {
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
         // In KiB as the sentence has them, so that equal sentences are one finding.

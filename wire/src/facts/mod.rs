@@ -81,6 +81,9 @@ pub struct HostFacts {
     pub numa_balancing: Option<bool>,
     /// Locked-memory limit; `None` if unlimited, or if the agent may pass it (`CAP_IPC_LOCK`).
     pub memlock_bytes: Option<Bytes>,
+    /// Processors that the agent may run on; `None` where the kernel does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors_allowed: Option<u32>,
     /// Limit on open files; `None` if unlimited.
     pub open_files: Option<u64>,
     /// Clock source of the kernel, such as `tsc`.

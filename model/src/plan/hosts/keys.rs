@@ -5,7 +5,7 @@ use crate::plan::format::{Preset, Section, Shape, key};
 /// Keys of `[hosts]`.
 pub static HOSTS: Section = Section {
     header: "[hosts]",
-    about: "Which hosts take part: `names`, `file`, or both.",
+    about: "Which hosts take part: `names`, `file`, or both; with `via = \"slurm\"` also neither: the nodes of the allocation.",
     keys: &[
         key(
             "names",
@@ -42,8 +42,26 @@ pub static HOSTS: Section = Section {
              hosts: give them in `[[hosts.override]]`.",
         )
         .known_as("`NCCL_SOCKET_IFNAME`"),
+        key(
+            "slurm",
+            Shape::Table(&SLURM),
+            Preset::Words("none"),
+            "How many nodes of the allocation, in place of names; only with `via = \"slurm\"`.",
+        ),
         key("override", Shape::Tables(&OVERRIDE), Preset::Words("none"), "Settings of single hosts."),
     ],
+};
+
+/// Keys of `[hosts.slurm]`.
+pub static SLURM: Section = Section {
+    header: "[hosts.slurm]",
+    about: "Nodes of a Slurm allocation in place of names: `hosts = { slurm = { nodes = 32 } }`.",
+    keys: &[key(
+        "nodes",
+        Shape::Whole(1, 65_536),
+        Preset::Required,
+        "How many: the first so many of the allocation, and what `railgauge submit` asks for.",
+    )],
 };
 
 /// Keys of `[[hosts.override]]`.

@@ -3,6 +3,7 @@
 mod file;
 mod group;
 mod keys;
+mod slurm;
 mod special;
 
 use std::{
@@ -64,6 +65,11 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
             None => hosts.sound = false,
         }
     }
+    if named.is_empty() && hosts.sound {
+        named = slurm::nodes(table, launch, &mut hosts);
+    } else {
+        slurm::refuse_beside_names(table);
+    }
     unique(table, &mut hosts, named);
     exclude(table, &mut hosts);
     if hosts.sound && hosts.list.is_empty() {
@@ -74,6 +80,7 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     }
     hosts.position = hosts.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
     group::read(table, &mut hosts);
+    slurm::switches(table, launch, &mut hosts);
     special::read(table, &mut hosts, launch);
     hosts
 }

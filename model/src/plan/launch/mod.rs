@@ -9,6 +9,7 @@ macro_rules! launchers {
         $use! {
             Local = local: "every host is a process on this machine.";
             Ssh(ssh: Ssh) = ssh: "OpenSSH, with your ssh_config.";
+            Slurm(slurm: Slurm) = slurm: "steps of the Slurm allocation that railgauge runs in.";
             Command(command: Command) = command: "the words of `command`, then the agent's command line.";
         }
     };

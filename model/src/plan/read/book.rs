@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::plan::{
+    allocation::Allocation,
     grammar::{Wrong, nearest},
     mistakes::{Mistake, Mistakes, Place, SHOWN, Source},
 };
@@ -18,6 +19,8 @@ pub struct Book<'a> {
     pub text: &'a str,
     /// Directory of the plan: relative paths in it start here.
     pub directory: &'a Path,
+    /// What a scheduler has given to this process, if anything.
+    pub allocation: Option<&'a Allocation>,
     sources: RefCell<Vec<Source>>,
     mistakes: RefCell<Vec<Mistake>>,
     notes: RefCell<Vec<Mistake>>,
@@ -34,6 +37,7 @@ impl<'a> Book<'a> {
         Self {
             text,
             directory,
+            allocation: None,
             sources: vec![plan].into(),
             mistakes: RefCell::default(),
             notes: RefCell::default(),

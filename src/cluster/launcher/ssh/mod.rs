@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use super::{Connection, Launcher, Pending};
 use crate::cluster::{
-    pipe::{Pipe, ProcessEnd},
+    pipe::{Behind, Pipe, ProcessEnd},
     trouble::Trouble,
 };
 
@@ -137,6 +137,8 @@ impl SshConnection {
             stderr: Box::new(stderr),
             end: Box::pin(end),
             kill: None,
+            // ssh asks silent hosts itself, and says in its log why it ended.
+            way: Behind::default(),
         })
     }
 }

@@ -124,4 +124,35 @@ remedies! {
     SSH_SOCKET_DIR = "ssh-socket-dir",
         "set TMPDIR to a short, writable path on a local file system: ssh creates its control socket in XDG_RUNTIME_DIR, TMPDIR \
          or /tmp of this machine";
+    SLURM_CHECK_SLURMD = "slurm-check-slurmd",
+        "see why slurmd does not answer ({0}; on the node {1}), start it again, and bring the node back: {2}",
+        look_here "scontrol show node {node}", look "systemctl status slurmd",
+        change_here "scontrol update nodename={node} state=resume";
+    SLURM_CHECK_STEPD = "slurm-check-slurmstepd",
+        "see whether the node still answers and its slurmstepd runs ({0}), and whether the kernel killed it: {1}",
+        look "pgrep -a slurmstepd", look "dmesg | grep -i 'killed process'";
+    SLURM_CLIENT = "slurm-client",
+        "install Slurm's programs on this machine ({0}), or put srun on the PATH",
+        change_here "apt install slurm-client";
+    SLURM_DRAINED = "slurm-drained",
+        "see the reason ({0}); leave the node out of the plan (`exclude`), or bring it back when it is mended: {1}",
+        look_here "scontrol show node {node}", change_here "scontrol update nodename={node} state=resume";
+    SLURM_LONGER = "slurm-longer-time",
+        "give the job more time (`time` of `[launch.slurm]`, `salloc --time`), and go on in a new allocation: {0}",
+        change_here "railgauge run --resume {directory}";
+    SLURM_NEW_ALLOCATION = "slurm-new-allocation",
+        "go on in a new allocation: {0}", change_here "railgauge run --resume {directory}";
+    SLURM_NODE_OUTSIDE = "slurm-node-outside",
+        "ask for this node too (`salloc --nodelist`), or take it out of the plan's hosts; {0} shows the nodes of the job",
+        look_here "scontrol show job {job}";
+    SLURM_NO_ALLOCATION = "slurm-no-allocation",
+        "let railgauge ask for an allocation ({0}), or call it inside one of your own: `salloc --nodes=2 --exclusive railgauge \
+         run PLAN`",
+        change_here "railgauge submit {plan}";
+    SLURM_STEPS = "slurm-steps",
+        "see the steps of the job ({0}) and its state ({1}); `launch.timeout` sets how long a step may take to begin",
+        look_here "squeue --steps --jobs={job}", look_here "scontrol show job {job}";
+    SLURM_STEP_BY_HAND = "slurm-step-by-hand",
+        "run a step by hand inside the allocation, it must print `here`: {0}",
+        look_here "srun -u --overlap --mpi=none -N1 -n1 -w {node} sh -c 'echo here'";
 }

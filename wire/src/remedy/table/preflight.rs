@@ -41,6 +41,9 @@ remedies! {
     IPV4_ADDRESS = "ipv4-address", "give its interface an IPv4 address";
     IP_ADDRESS = "ip-address", "give its interface an IP address";
     LEAVE_TESTS_OUT = "leave-tests-out", "leave these tests out on such devices";
+    CPU_MASK = "cpu-mask",
+        "start the agent where it may use all processors: a cpuset ({0}), `taskset` or a container holds it back",
+        look "cat /sys/fs/cgroup/cpuset.cpus.effective";
     LOCKED_MEMORY = "locked-memory",
         "set `* - memlock unlimited` in /etc/security/limits.conf, or LimitMEMLOCK=infinity for sshd";
     MAP_DSCP = "map-dscp",
@@ -110,4 +113,12 @@ remedies! {
     WANTED_VALUE = "wanted-value", "configure the host as the plan requires, or change `[preflight]` in the plan";
     WHAT_RUNS = "what-runs", "{0} shows what runs", look "top";
     XID = "xid", "{0}; NVIDIA's list of Xids says what to do", look "dmesg | grep Xid";
+    SLURM_LOCKED_MEMORY = "slurm-locked-memory",
+        "set LimitMEMLOCK=infinity in slurmd's unit ({0}) and restart slurmd; and `PropagateResourceLimitsExcept=MEMLOCK` in \
+         slurm.conf, or the limit of the shell that submits the job is taken ({1} shows that of slurmd)",
+        change "systemctl edit slurmd", look "grep 'Max locked memory' /proc/$(pgrep -o slurmd)/limits";
+    SLURM_PROCESSORS = "slurm-processors",
+        "ask for whole nodes (`exclusive` of `[launch.slurm]`, `salloc --exclusive`): a step has the processors of its job; {0} \
+         shows them",
+        look_here "scontrol --details show job $SLURM_JOB_ID";
 }

@@ -1,0 +1,142 @@
+//! Hosts from an allocation of Slurm, and groups from its topology.
+
+use std::ops::Range;
+
+use super::Hosts;
+use crate::plan::{
+    allocation::PLACEHOLDER,
+    count::count,
+    mistakes::Mistake,
+    model::{Launch, Launcher},
+    read::Table,
+};
+
+/// The hosts of a plan that names none: nodes of the allocation, or placeholders for as many as it wants.
+pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(String, usize, Range<usize>)> {
+    let span = table.written("slurm").unwrap_or(table.span.clone());
+    let is_slurm = matches!(launch.via, Launcher::Slurm(_));
+    if !is_slurm {
+        if table.written("slurm").is_some() {
+            let message = "`slurm` of [hosts] applies only with via = \"slurm\"";
+            table.book.add(Mistake::at(span, message).help("give `names` or `file`, or set via = \"slurm\""));
+            hosts.sound = false;
+        }
+        return Vec::new();
+    }
+    let wanted = match table.written("slurm") {
+        Some(_) => match table.table("slurm").whole::<usize>("nodes") {
+            Some(nodes) => Some(nodes.value),
+            None => {
+                hosts.sound = false;
+                return Vec::new();
+            }
+        },
+        None => None,
+    };
+    let listed = |names: Vec<String>| names.into_iter().map(|name| (name, 0, span.clone())).collect();
+    match (table.book.allocation, wanted) {
+        (Some(there), wanted) if there.nodes.len() >= wanted.unwrap_or(1) => {
+            listed(there.nodes.iter().take(wanted.unwrap_or(usize::MAX)).cloned().collect())
+        }
+        (Some(there), wanted) => {
+            let has = count(there.nodes.len(), "node");
+            let message = format!("the plan wants {}, job {} has {has}", count(wanted.unwrap_or(1), "node"), there.job);
+            table.book.add(Mistake::at(span, message).help("ask Slurm for more nodes, or lower `nodes`"));
+            hosts.sound = false;
+            Vec::new()
+        }
+        (None, Some(wanted)) => listed((1..=wanted).map(|number| format!("{PLACEHOLDER}{number}")).collect()),
+        (None, None) => {
+            let message = "the plan has no hosts: it takes them from a Slurm allocation, and this is none";
+            let help =
+                "say how many: hosts = { slurm = { nodes = 32 } }; or name them; or call railgauge inside salloc";
+            table.book.add(Mistake::at(span, message).help(help));
+            hosts.sound = false;
+            Vec::new()
+        }
+    }
+}
+
+/// Says that a plan with names cannot have a number of nodes too.
+pub fn refuse_beside_names(table: &Table<'_>) {
+    if let Some(span) = table.name_span("slurm") {
+        let mistake = Mistake::at(span, "`slurm` of [hosts] does not apply where hosts are named");
+        table.book.add(mistake.help("leave it out, or leave `names` and `file` out"));
+    }
+}
+
+/// Adds a group for each switch that has some of the hosts below it, and not all. What the plan calls a group stays.
+pub fn switches(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) {
+    let Some(there) = table.book.allocation.filter(|_| matches!(launch.via, Launcher::Slurm(_))) else { return };
+    for (name, nodes) in &there.switches {
+        let members: Vec<String> =
+            hosts.list.iter().map(|host| &host.name).filter(|name| nodes.contains(name)).cloned().collect();
+        let tells = !members.is_empty() && members.len() < hosts.list.len();
+        if tells && !hosts.position.contains_key(name) && !hosts.groups.contains_key(name) {
+            hosts.groups.insert(name.clone(), members);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::plan::{Plan, allocation::Allocation, parse_in};
+
+    fn read(hosts: &str, allocation: Option<&Allocation>) -> Result<Plan, String> {
+        let text = format!(
+            "name = \"p\"\nlaunch = {{ via = \"slurm\" }}\nhosts = {hosts}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n\
+             transport = \"tcp\"\nsizes = \"1KiB\"\n"
+        );
+        parse_in("p.toml", &text, Path::new(""), allocation)
+            .map(|(plan, _)| plan)
+            .map_err(|mistakes| mistakes.render(false))
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.hosts.iter().map(|host| host.name.as_str()).collect()
+    }
+
+    fn allocation() -> Allocation {
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let switches = [
+            ("leaf1", list(&["n1", "n2"])),
+            ("leaf2", list(&["n3", "n4", "other"])),
+            ("leaf3", list(&["other"])),
+            ("spine", list(&["n1", "n2", "n3", "n4", "other"])),
+        ];
+        Allocation {
+            job: "7".into(),
+            nodes: list(&["n1", "n2", "n3"]),
+            switches: switches.map(|(name, nodes)| (name.to_owned(), nodes)).into(),
+        }
+    }
+
+    #[test]
+    fn nodes_of_the_allocation_are_hosts_and_switches_are_groups() {
+        let there = allocation();
+        let plan = read("{}", Some(&there)).unwrap();
+        assert_eq!(names(&plan), ["n1", "n2", "n3"]);
+        let groups: Vec<_> = plan.groups.iter().map(|(name, members)| (name.as_str(), members.len())).collect();
+        assert_eq!(groups, [("leaf1", 2), ("leaf2", 1)]);
+        assert_eq!(names(&read("{ slurm = { nodes = 2 } }", Some(&there)).unwrap()), ["n1", "n2"]);
+        // A group of the plan keeps its name.
+        let plan = read("{ groups = { leaf1 = \"n3\" } }", Some(&there)).unwrap();
+        assert_eq!(plan.groups["leaf1"], ["n3"]);
+    }
+
+    #[test]
+    fn outside_an_allocation_nodes_have_placeholders() {
+        assert_eq!(names(&read("{ slurm = { nodes = 2 } }", None).unwrap()), ["slurm-node-1", "slurm-node-2"]);
+        assert!(read("{}", None).unwrap_err().contains("slurm = { nodes = 32 }"));
+    }
+
+    #[test]
+    fn a_small_allocation_and_names_beside_a_number_are_mistakes() {
+        let told = read("{ slurm = { nodes = 4 } }", Some(&allocation())).unwrap_err();
+        assert!(told.contains("the plan wants 4 nodes, job 7 has 3 nodes"), "{told}");
+        let told = read("{ names = [\"a\", \"b\"], slurm = { nodes = 2 } }", None).unwrap_err();
+        assert!(told.contains("does not apply where hosts are named"), "{told}");
+    }
+}

@@ -1,0 +1,199 @@
+//! What srun says and slurmctld knows, turned into a cause and a next step. srun's texts are those of Slurm 20.11 to 24.11; what
+//! slurmctld knows goes first, because a step that is gone says little of why.
+
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy,
+};
+
+use super::inquiry::Known;
+use crate::cluster::{pipe::ProcessEnd, revoked::revoke, trouble::Trouble};
+
+/// How a job ended, where that ends the run: words of slurmctld, ours, and whether more time would have helped.
+const ENDS: &[(&str, &str, bool)] = &[
+    ("CANCELLED", "was cancelled", false),
+    ("TIMEOUT", "reached its time limit", true),
+    ("DEADLINE", "reached its deadline", true),
+    ("PREEMPTED", "was preempted by another job", false),
+    ("NODE_FAIL", "was ended by Slurm because one of its nodes failed", false),
+    ("BOOT_FAIL", "was ended by Slurm because one of its nodes did not boot", false),
+    ("REVOKED", "was revoked", false),
+    ("REQUEUE", "was put back into the queue", false),
+    ("STOPPED", "was stopped", false),
+    ("COMPLETED", "has ended", false),
+    ("FAILED", "has ended", false),
+    ("OUT_OF_MEMORY", "was ended because it was out of memory", false),
+];
+
+/// A node that is no part of the job.
+pub(super) fn outside(job: &str, node: &str) -> Trouble {
+    let cause = format!("the node {node} is not in the allocation of job {job}");
+    Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::SLURM_NODE_OUTSIDE.with([("job", job)]))
+}
+
+/// Why a process of a step ended, or why nothing comes from it. Nothing where the process itself ended and Slurm is well.
+pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known) -> Option<Trouble> {
+    let words = words.to_lowercase();
+    let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
+    let refused = says(&["unable to create step"]);
+    // A node that is being drained goes on with the job's steps: that says nothing of a process that ended by itself.
+    let drained = || (end.is_none() || refused).then(|| being_drained(known)).flatten();
+    let known_to_slurm = job_ended(&words, known).or_else(|| node_lost(&words, known)).or_else(drained);
+    if known_to_slurm.is_some() {
+        return known_to_slurm;
+    }
+    let Known { job, node, .. } = known;
+    let of_job = [("job", job.as_str())];
+    let of_node = [("node", node.as_str())];
+    let lasting = |kind: Kind, cause: String| Trouble::lasting(Stage::Connect, kind, cause);
+    if says(&["requested node configuration is not available", "requested nodes not in"]) {
+        return Some(outside(job, node));
+    }
+    if says(&["invalid job id", "already completing or completed", "expired or invalid job"]) {
+        return Some(over(job, "has ended", false));
+    }
+    if says(&["nodes are busy", "step creation temporarily disabled", "not ready"]) {
+        return Some(waits(known));
+    }
+    if says(&["cancelled at"]) {
+        let cause = format!("its step of job {job} was cancelled; the job still runs");
+        return Some(lasting(Kind::Lost, cause).remedy(remedy::SLURM_STEPS.with(of_job)));
+    }
+    if end.is_none() || says(&["slurmstepd", "io error", "timed out waiting for job step"]) {
+        let cause =
+            format!("Slurm says that {node} and job {job} are well: slurmstepd, or the whole node, hangs or is dead");
+        return Some(lasting(Kind::Lost, cause).remedy(remedy::SLURM_CHECK_STEPD));
+    }
+    refused.then(|| {
+        let cause = format!("Slurm makes no step on {node}");
+        lasting(Kind::Configuration, cause).remedy(remedy::SLURM_STEP_BY_HAND.with(of_node))
+    })
+}
+
+/// Why a node does not come up in time.
+pub(super) fn late(known: &Known) -> Option<Trouble> {
+    job_ended("", known).or_else(|| node_lost("", known)).or_else(|| being_drained(known)).or_else(|| {
+        let states = ["CONFIGURING", "PENDING", "SUSPENDED", "RESIZING", "SIGNALING"];
+        states.iter().any(|state| known.job_state.contains(state)).then(|| waits(known))
+    })
+}
+
+/// The end of the whole job. The run is told.
+fn job_ended(words: &str, known: &Known) -> Option<Trouble> {
+    let by = |wanted: &str| ENDS.iter().find(|(state, ..)| *state == wanted);
+    let by_state = ENDS.iter().find(|(state, ..)| known.job_state.contains(state));
+    // A job that is being ended is COMPLETING until its nodes are free, whatever ends it, and slurmctld may not answer at all: then
+    // the words of slurmstepd tell.
+    let reasons =
+        [("due to time limit", "TIMEOUT"), ("due to node failure", "NODE_FAIL"), ("due to preemption", "PREEMPTED")];
+    let by_words = || reasons.iter().find(|(text, _)| words.contains(text)).and_then(|(_, state)| by(state));
+    let ending = || match known.job_state.contains("COMPLETING") {
+        true if words.contains("cancelled at") => by("CANCELLED"),
+        true => by("COMPLETED"),
+        false => None,
+    };
+    let (_, what, longer) = by_state.or_else(by_words).or_else(ending)?;
+    Some(over(&known.job, what, *longer))
+}
+
+fn over(job: &str, what: &str, longer: bool) -> Trouble {
+    let cause = format!("job {job} {what}");
+    revoke(&cause);
+    let remedy = if longer { remedy::SLURM_LONGER } else { remedy::SLURM_NEW_ALLOCATION };
+    Trouble::lasting(Stage::Connect, Kind::Aborted, cause).remedy(remedy)
+}
+
+/// A node whose slurmd does not answer, or that Slurm has given up.
+fn node_lost(words: &str, known: &Known) -> Option<Trouble> {
+    let Known { node, node_state, .. } = known;
+    let is = |state: &str| node_state.contains(state);
+    let unreachable =
+        ["communication connection failure", "node failure on", "socket timed out", "unable to contact slurmd"];
+    let silent =
+        is("NOT_RESPONDING") || node_state.ends_with('*') || unreachable.iter().any(|part| words.contains(part));
+    (silent || is("DOWN")).then(|| {
+        let cause = format!("slurmd of {node} does not answer ({})", state_of(known));
+        let remedy = remedy::SLURM_CHECK_SLURMD.with([("node", node.as_str())]);
+        Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy)
+    })
+}
+
+/// A node that is being taken out of service.
+fn being_drained(known: &Known) -> Option<Trouble> {
+    let Known { node, node_state, .. } = known;
+    ["DRAIN", "FAIL"].iter().any(|state| node_state.contains(state)).then(|| {
+        let cause = format!("the node {node} is being taken out of service ({})", state_of(known));
+        let remedy = remedy::SLURM_DRAINED.with([("node", node.as_str())]);
+        Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy)
+    })
+}
+
+/// The state of the node in words, with the administrator's reason.
+fn state_of(Known { node_state, node_reason, .. }: &Known) -> String {
+    let state = if node_state.is_empty() { "unknown" } else { node_state };
+    match node_reason.as_str() {
+        "" => format!("its state is {state}"),
+        reason => format!("its state is {state}, because: {reason}"),
+    }
+}
+
+/// A job or step that has not begun.
+fn waits(known: &Known) -> Trouble {
+    let Known { job, node, job_state, .. } = known;
+    let state = if job_state.is_empty() { "unknown" } else { job_state };
+    let cause = format!("the step on {node} waits (job {job} is {state})");
+    let values = [("job", job.as_str())];
+    Trouble::passing(Stage::Connect, Kind::Deadline, cause).remedy(remedy::SLURM_STEPS.with(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(job_state: &str, node_state: &str) -> Known {
+        let [job_state, node_state] = [job_state, node_state].map(str::to_owned);
+        Known { job: "7".into(), node: "n2".into(), job_state, node_state, node_reason: String::new() }
+    }
+
+    fn id(trouble: Option<Trouble>) -> String {
+        trouble.and_then(|trouble| trouble.failure.remedy).map_or("none".into(), |remedy| remedy.id.into_owned())
+    }
+
+    #[test]
+    fn ends_of_steps_are_told_apart() {
+        let cancelled = "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-25T01:37:35 ***";
+        let limit = "slurmstepd-n3: error: *** STEP 4.0 ON n3 CANCELLED AT 2026-11-25T01:40:48 DUE TO TIME LIMIT ***";
+        let refused = "srun: error: Task launch for StepId=3.0 failed on node n2: Communication connection failure";
+        let outside = "srun: error: Unable to create step for job 3: Requested node configuration is not available";
+        let busy = "srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)";
+        let code = Some(ProcessEnd::Code(1));
+        for (words, job, node, expected) in [
+            (cancelled, "CANCELLED", "IDLE", "slurm-new-allocation"),
+            (cancelled, "COMPLETING", "IDLE", "slurm-new-allocation"),
+            (limit, "COMPLETING", "IDLE", "slurm-longer-time"),
+            (cancelled, "RUNNING", "MIXED", "slurm-steps"),
+            (limit, "TIMEOUT", "IDLE", "slurm-longer-time"),
+            // slurmctld does not answer.
+            (limit, "", "", "slurm-longer-time"),
+            (refused, "RUNNING", "MIXED", "slurm-check-slurmd"),
+            ("", "RUNNING", "DOWN+NOT_RESPONDING", "slurm-check-slurmd"),
+            ("", "RUNNING", "ALLOCATED*", "slurm-check-slurmd"),
+            ("srun: error: Unable to create step for job 7: x", "RUNNING", "MIXED+DRAIN", "slurm-drained"),
+            ("agent: killed", "RUNNING", "MIXED+DRAIN", "none"),
+            (outside, "RUNNING", "IDLE", "slurm-node-outside"),
+            (busy, "RUNNING", "MIXED", "slurm-steps"),
+            ("sh: not found", "RUNNING", "MIXED", "none"),
+        ] {
+            assert_eq!(id(ended(code.as_ref(), words, &known(job, node))), expected, "{words} {job} {node}");
+        }
+        // Nothing ended, and nothing comes.
+        assert_eq!(id(ended(None, "", &known("RUNNING", "MIXED"))), "slurm-check-slurmstepd");
+    }
+
+    #[test]
+    fn a_late_node_is_told_by_the_states() {
+        assert_eq!(id(late(&known("RUNNING", "DOWN"))), "slurm-check-slurmd");
+        assert_eq!(id(late(&known("CONFIGURING", "MIXED"))), "slurm-steps");
+        assert_eq!(id(late(&known("RUNNING", "MIXED"))), "none");
+    }
+}

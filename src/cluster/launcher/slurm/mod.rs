@@ -1,0 +1,140 @@
+//! Steps of the Slurm allocation that railgauge runs in: one `srun` for each process on a node, and its streams.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `inquiry` | what slurmctld says of the job and its nodes |
+//! | `explain` | what that and the words of srun mean |
+//! | `read` | the allocation: its nodes and the switches above them |
+
+mod explain;
+mod inquiry;
+mod read;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    future::ready,
+    time::Duration,
+};
+
+use railgauge_model::plan::model::{Host, Launch, Slurm};
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy,
+};
+
+use super::{Connection, Launcher, Pending};
+use crate::cluster::{
+    child::child_without,
+    pipe::{Behind, Pipe, ProcessEnd},
+    trouble::Trouble,
+};
+
+pub use read::allocation;
+
+/// Longest time without a byte from an agent that is asked. srun does not notice that a slurmstepd was killed; ssh gives a
+/// silent host the same time.
+const SILENCE: Duration = Duration::from_secs(15);
+/// Name of our steps, as `squeue --steps` shows them.
+const STEP: &str = "railgauge";
+
+/// What srun is told of every step.
+///
+/// `--unbuffered`: srun keeps lines back, and frames are no lines. `--overlap`: several steps share a node and all that the job
+/// has of it. `--mpi=none`: no PMI server, which can hang. `--cpu-bind=none`: task/affinity would put the one task on one core.
+/// `--mem=0`: what the job has of the node, where a step would take an equal part for each CPU. One task gets all GPUs of
+/// the job on its node, and is bound to none of them. `--cpus-per-task` would imply `--exact`, and less than the job has.
+const OPTIONS: &[&str] =
+    &["--unbuffered", "--overlap", "--mpi=none", "--cpu-bind=none", "--mem=0", "--nodes=1", "--ntasks=1"];
+
+/// Variables that srun needs to find Slurm and the job. All others of Slurm would be options for a step: a job with
+/// `--gpus-per-task=1`, or a batch script's `SLURM_EXPORT_ENV`, must not decide what an agent sees.
+const NEEDED: &[&str] = &[
+    "SLURM_CONF",
+    "SLURM_CONF_SERVER",
+    "SLURM_JOB_ID",
+    "SLURM_JOBID",
+    "SLURM_JOB_NODELIST",
+    "SLURM_CLUSTERS",
+    "SLURM_CLUSTER_NAME",
+    "SLURM_WORKING_CLUSTER",
+    "SLURM_JWT",
+];
+
+/// The allocation.
+struct Allocated {
+    job: String,
+    nodes: BTreeSet<String>,
+}
+
+/// A node of it.
+struct Node {
+    job: String,
+    name: String,
+}
+
+/// Looks for the allocation.
+pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
+    let nowhere = |cause: String| {
+        Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::SLURM_NO_ALLOCATION)
+    };
+    let Some((job, nodes)) = read::nodes().map_err(|strange| nowhere(strange.to_string()))? else {
+        return Err(nowhere("this is no Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
+    };
+    Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect() }))
+}
+
+impl Launcher for Allocated {
+    fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
+        let opened = if self.nodes.contains(&host.address) {
+            let node: Box<dyn Connection> = Box::new(Node { job: self.job.clone(), name: host.address.clone() });
+            Ok(node)
+        } else {
+            Err(explain::outside(&self.job, &host.address))
+        };
+        Box::pin(ready(opened))
+    }
+
+    fn late(&self, host: &Host) -> Pending<'static, Option<Trouble>> {
+        let (job, node) = (self.job.clone(), host.address.clone());
+        Box::pin(async move { explain::late(&inquiry::both(&job, &node).await) })
+    }
+}
+
+impl Connection for Node {
+    fn start<'a>(&'a self, words: &'a [String]) -> Pending<'a, Result<Pipe, Trouble>> {
+        let own = [format!("--job-name={STEP}"), format!("--nodelist={}", self.name)];
+        let srun = ["srun"].iter().chain(OPTIONS).map(|word| (*word).to_owned());
+        let words: Vec<String> = srun.chain(own).chain(words.iter().cloned()).collect();
+        let started = child_without(&words, &BTreeMap::new(), &shaping(), remedy::SLURM_CLIENT).map(|pipe| {
+            let (job, node) = (self.job.clone(), self.name.clone());
+            let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
+                Box::pin(async move { explain::ended(end.as_ref(), &words, &inquiry::both(&job, &node).await) })
+            };
+            Pipe { way: Behind { silence: Some(SILENCE), explain: Some(Box::new(explain)) }, ..pipe }
+        });
+        Box::pin(ready(started))
+    }
+
+    /// Homes and often the place railgauge is installed in are shared by all nodes.
+    fn may_share_files(&self) -> bool {
+        true
+    }
+
+    fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
+        match end {
+            ProcessEnd::Code(127) => trouble.remedy_or(remedy::INSTALL_COREUTILS),
+            _ => trouble.remedy_or(remedy::SLURM_STEP_BY_HAND.with([("node", self.name.as_str())])),
+        }
+    }
+}
+
+/// Variables of this process that would shape a step.
+fn shaping() -> Vec<OsString> {
+    let is_shaping = |name: &OsString| {
+        name.to_str().is_some_and(|name| {
+            name.starts_with("SLURM_") && !name.starts_with("SLURM_SACK") && !NEEDED.contains(&name)
+        })
+    };
+    std::env::vars_os().map(|(name, _)| name).filter(is_shaping).collect()
+}
