@@ -20,12 +20,12 @@ PROGRAMS = [
 ]
 # Newer OpenSSH splits its daemon; older ones do not have these.
 PROGRAMS_IF_THERE = ["/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth"]
-# Opened at run time, so that no program names them: the Soft-RoCE provider, what the agent is linked with, and
-# the unwinder that thread cancellation opens.
-LIBRARIES = ["libibverbs/librxe-rdmav*.so", "librdmacm.so.1", "libibverbs.so.1", "libgcc_s.so.1", "libm.so.6",
-             "libnss_files.so.2"]
+# Opened at run time, so that no program names them: the providers of Soft-RoCE and siw, what the agent is linked
+# with, and the unwinder that thread cancellation opens.
+LIBRARIES = ["libibverbs/librxe-rdmav*.so", "libibverbs/libsiw-rdmav*.so", "librdmacm.so.1", "libibverbs.so.1",
+             "libgcc_s.so.1", "libm.so.6", "libnss_files.so.2"]
 LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu"]
-DATA = ["/etc/libibverbs.d/rxe.driver", "/usr/lib/tc/*.dist"]
+DATA = ["/etc/libibverbs.d/rxe.driver", "/etc/libibverbs.d/siw.driver", "/usr/lib/tc/*.dist"]
 
 # `op` is the user that is not root: plans that log in as an ordinary user can be tried too.
 ACCOUNTS = {

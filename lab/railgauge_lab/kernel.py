@@ -18,8 +18,8 @@ REQUIRED = ["virtio_pci", "virtio_net", "qemu_fw_cfg", "ib_uverbs", "rdma_ucm", 
 # Checksums that Soft-RoCE asks the kernel for by name, queueing disciplines for shaped and lossy links, cables inside
 # one host. Some are built in or gone in newer kernels.
 OPTIONAL = ["crc32c_generic", "crc32_generic", "sch_netem", "sch_tbf", "sch_ingress", "udmabuf", "veth"]
-# Loaded by tests that ask for them (`lab-module NAME` in a guest): VLANs and bonds. Debian's kernels have no siw (iWARP).
-ON_DEMAND = ["8021q", "bonding"]
+# Loaded by tests that ask for them (`lab-module NAME` in a guest): VLANs, bonds, iWARP in software.
+ON_DEMAND = ["8021q", "bonding", "siw"]
 
 
 def current(target):
@@ -32,8 +32,9 @@ def wanted():
     return f"{' '.join([*REQUIRED, *OPTIONAL])}\n{' '.join(ON_DEMAND)}\n"
 
 
-def unpack(package, target, say):
-    """Fill `target` with vmlinux, modules/NN-name.ko, later/NAME/NN-name.ko, version, and which modules were wanted."""
+def unpack(package, target, add_siw, say):
+    """Fill `target` with vmlinux, modules/NN-name.ko, later/NAME/NN-name.ko, version, and which modules were wanted.
+    `add_siw(version, folder)` puts that module beside the package's own, or returns why it is missing."""
     scratch = target.with_suffix(".part")
     shutil.rmtree(scratch, ignore_errors=True)
     raw = scratch / "raw"
@@ -41,10 +42,13 @@ def unpack(package, target, say):
     version = extract(package, raw)
     say(f"unpacking Linux {version}")
     (scratch / "vmlinux").write_bytes(elf_of((raw / "vmlinuz").read_bytes()))
+    why = None if any(raw.glob("siw.ko*")) else add_siw(version, raw)
     modules = Modules(raw)
     write_in_order(modules.in_load_order(REQUIRED, OPTIONAL), scratch / "modules")
     for name in ON_DEMAND:
         write_in_order(modules.in_load_order([], [name]), scratch / "later" / name)
+    if why is not None:
+        (scratch / "later/siw/missing").write_text(why + "\n")
     shutil.rmtree(raw)
     (scratch / "version").write_text(version + "\n")
     (scratch / "wanted").write_text(wanted())

@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from . import image, kernel, packages
+from . import image, kernel, packages, siw
 from .clock import Reading
 from .errors import LabError, Unavailable, Usage
 from .fabric import Fabric, check_privileges
@@ -62,9 +62,11 @@ class Lab:
         """Bring kernel and image up to date and return the folder they lie in."""
         cache = private_directory(self.settings.cache)
         with locked(cache / "lock"):
-            if not kernel.current(cache / "kernel"):
+            if not kernel.current(cache / "kernel") or siw.worth_another_try(cache / "kernel"):
                 work = private_directory(cache / "work")
-                kernel.unpack(packages.kernel_package(work, self.settings.series, self.say), cache / "kernel", self.say)
+                package, apts = packages.kernel_package(work, self.settings.series, self.say)
+                kernel.unpack(package, cache / "kernel",
+                              lambda version, raw: siw.add(version, raw, apts, work, self.say), self.say)
                 shutil.rmtree(work)
             stamp, wanted = cache / "initramfs.stamp", image.fingerprint(cache / "kernel")
             if not stamp.exists() or stamp.read_text() != wanted or not (cache / "initramfs").exists():

@@ -17,10 +17,11 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def kernel_package(work, series, say):
-    """Fetch a kernel package of a series into `work` and return its path; without a series the best for the lab."""
+    """Fetch a kernel package of a series into `work`, without a series the best for the lab. Returns its path and the
+    kinds of apt that may know what else belongs to it."""
     given = os.environ.get("RAILGAUGE_LAB_KERNEL_DEB")
     if given:
-        return Path(given)
+        return Path(given), [machine_apt, private_apt]
     failures = []
     usual = ((WANTED, machine_apt), (WANTED, private_apt), (FALLBACK, machine_apt))
     for series, source in ((series, machine_apt), (series, private_apt)) if series else usual:
@@ -31,7 +32,7 @@ def kernel_package(work, series, say):
                 raise LabError("no such package")
             note = "" if series != FALLBACK else ", whose Soft-RoCE retransmits far more than that of 6.12"
             say(f"fetching {name}{note}")
-            return apt.download(name)
+            return apt.download(name), [source]
         except LabError as error:
             failures.append(f"Linux {series} {apt_name(source)}: {error}")
             say(failures[-1])
@@ -66,9 +67,10 @@ class Apt:
         return [name for name in names if pattern.fullmatch(name) and not re.search(r"-(cloud|rt)-", name)]
 
     def download(self, name):
-        folder = self.work / "package"
+        """Fetch a package, `NAME` or `NAME=VERSION`, and return its path."""
+        folder = self.work / "packages" / name
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         here = os.getcwd()
         try:
             os.chdir(folder)
