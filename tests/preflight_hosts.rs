@@ -38,6 +38,10 @@ fn planned(hosts: usize, tests: &str) -> Plan {
 const WRITE: &str = "[[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\n";
 const LATENCY: &str = "[[test]]\nname = \"latency\"\nop = \"write\"\nmetric = \"latency\"\n";
 const ATOMIC: &str = "[[test]]\nname = \"atomic\"\nop = \"atomic_fadd\"\nmetric = \"latency\"\n";
+const EXCHANGE: &str = "[[test]]\nname = \"exchange\"\nop = \"write\"\nmetric = \"bandwidth\"\n\
+                        knobs = { joining = \"exchange\" }\n";
+const ALL_REDUCE: &str = "[[test]]\nname = \"all-reduce\"\nop = \"all_reduce\"\nmetric = \"bandwidth\"\n\
+                          transport = \"verbs\"\n";
 const NCCL: &str = "[[test]]\nname = \"nccl\"\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nmemory = \
                     \"cuda\"\nranks_per_host = 8\n";
 
@@ -254,6 +258,24 @@ fn devices_that_cannot_run_a_test_are_named() {
     let [finding] = serious(&found)[..] else { panic!("{found:#?}") };
     assert_eq!((finding.check.as_str(), finding.severity, finding.hosts.len()), ("iwarp", Severity::Failure, 4));
     assert!(finding.what.ends_with("or atomics: atomic"), "{}", finding.what);
+}
+
+#[test]
+fn tests_whose_queue_pairs_rdma_cm_cannot_join_are_named() {
+    let tests = [WRITE, EXCHANGE, ALL_REDUCE].concat();
+    let mut hosts = four("erdma");
+    // eRDMA in compatibility mode exchanges, but collectives have to ask for it.
+    let found = judge(&planned(4, &tests), &hosts);
+    let [finding] = serious(&found)[..] else { panic!("{found:#?}") };
+    assert_eq!((finding.check.as_str(), finding.severity), ("iwarp", Severity::Failure));
+    assert!(finding.what.ends_with("joined by rdma_cm only: all-reduce"), "{}", finding.what);
+    for host in hosts.facts.values_mut() {
+        host.rdma.iter_mut().for_each(|device| device.driver = Some("siw".into()));
+    }
+    let found = judge(&planned(4, &tests), &hosts);
+    let of_check = serious(&found).into_iter().filter(|finding| finding.check == "iwarp");
+    let named: Vec<&str> = of_check.map(|finding| finding.what.as_str()).collect();
+    assert!(!named.is_empty() && named.iter().all(|what| what.ends_with(": exchange, all-reduce")), "{named:?}");
 }
 
 #[test]

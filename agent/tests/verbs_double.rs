@@ -272,6 +272,23 @@ fn a_partition_that_rdma_cm_takes_is_not_told_as_that_of_the_ports_table() {
 }
 
 #[test]
+fn what_iwarp_lacks_is_refused_with_what_works_there() {
+    let mut fabric = Fabric::with_tree("irdma-iwarp");
+    let mut refused = |service, joining| {
+        let mut spec = controller::pair::spec(Role::Initiator, 1, 65536);
+        verbs(service)(&mut spec);
+        spec.knobs.joining = joining;
+        fabric.pair.initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err().to_string()
+    };
+    for service in [Service::Uc, Service::Ud] {
+        let said = refused(service, None);
+        assert!(said.contains("iWARP has reliable connections only") && !said.contains("exchange"), "{said}");
+    }
+    let said = refused(Service::Rc, Some(Joining::Exchange));
+    assert!(said.contains("iWARP joins queue pairs by rdma_cm only") && said.contains("leave `joining` out"), "{said}");
+}
+
+#[test]
 fn a_service_that_a_device_lacks_is_refused_in_words() {
     let mut fabric = Fabric::new(&[("VERBS_DOUBLE_PROFILE", "bnxt")]);
     let mut spec = controller::pair::spec(Role::Initiator, 1, 65536);

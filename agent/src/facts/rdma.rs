@@ -17,7 +17,7 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
-mod driver;
+pub(crate) mod driver;
 mod health;
 mod interface;
 mod rate;

@@ -2,7 +2,7 @@
 
 use super::{Entry, Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
-use railgauge_wire::remedy;
+use railgauge_wire::{link::Joining, remedy};
 use railgauge_wire::terms::{Service, Transport};
 
 pub(super) const RULE: Rule = Rule {
@@ -21,6 +21,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     };
     let tests: Vec<&str> =
         scene.plan.tests.iter().filter(|test| foreign(test)).map(|test| test.name.as_str()).collect();
+    let by_exchange = |test: &Test| test.knobs.joining == Some(Joining::Exchange);
     let mut found = Vec::new();
     for port in scene.devices().filter(Port::is_iwarp) {
         let driver = port.device.driver.as_deref().unwrap_or("its driver");
@@ -32,6 +33,17 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 tests.join(", ")
             );
             found.push(say(Severity::Failure, what, remedy::LEAVE_TESTS_OUT));
+        }
+        // eRDMA in compatibility mode exchanges where the plan asks for it; nothing here joins a collective by rdma_cm.
+        let exchanges = port.device.driver.as_deref() == Some("erdma");
+        let unjoined = |test: &Test| {
+            test.transport == Transport::Verbs && if by_exchange(test) { !exchanges } else { test.op.is_collective() }
+        };
+        let unjoined: Vec<&str> =
+            scene.plan.tests.iter().filter(|test| unjoined(test)).map(|test| test.name.as_str()).collect();
+        if !unjoined.is_empty() {
+            let what = format!("{driver} has queue pairs that are joined by rdma_cm only: {}", unjoined.join(", "));
+            found.push(say(Severity::Failure, what, remedy::TCP_ON_IWARP));
         }
         // Without a folder the module may still be built into the kernel: a warning, then.
         if !port.facts.modules.contains_key("rdma_ucm") {

@@ -5,7 +5,11 @@ use railgauge_wire::{
     remedy,
 };
 
-use crate::{facts::rdma::CLASS, system::tree::Tree, verbs::device::Speaks};
+use crate::{
+    facts::rdma::{CLASS, driver::emulation},
+    system::tree::Tree,
+    verbs::device::Speaks,
+};
 
 /// The kernel driver of an RDMA device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,14 +36,11 @@ impl Driver {
         let at = format!("{CLASS}/{device}");
         let linked = tree.target(format!("{at}/device/driver"));
         let linked = linked.and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
-        // Soft-RoCE is the device with a file `parent`. Older kernels put the NIC below it behind `device`, whose driver
-        // is not its own (kernel: drivers/infiniband/sw/rxe/rxe_verbs.c, rxe_net.c).
-        let parent = tree.has(format!("{at}/parent"));
-        let (name, software) = match linked {
-            _ if parent => (Some("rdma_rxe".to_owned()), true),
-            Some(name) => (Some(name), false),
-            // siw has nothing below it; a NIC whose driver cannot be read has.
-            None => (None, !tree.has(format!("{at}/device"))),
+        let (name, software) = match (emulation(tree, &at), linked) {
+            (Some(emulation), _) => (Some(emulation.to_owned()), true),
+            (None, Some(name)) => (Some(name), false),
+            // A renamed siw has nothing below it; a NIC whose driver cannot be read has.
+            (None, None) => (None, !tree.has(format!("{at}/device"))),
         };
         let version = name.as_ref().and_then(|name| tree.text(format!("sys/module/{name}/version")));
         let kernel = tree.text("proc/sys/kernel/osrelease").and_then(|release| version_of(&release));
@@ -149,6 +150,10 @@ mod tests {
         let older = of("rxe0", &parent, Some("mlx5_core"));
         assert!(older.software && older.is("rdma_rxe"), "the NIC below is not the device: {older:?}");
         assert!(of("siw0", &[], None).software);
+        // Older kernels show the NIC below siw as its own.
+        let description = [("sys/class/infiniband/siw0/node_desc", "Software iWARP stack\n")];
+        let siw = of("siw0", &description, Some("mlx5_core"));
+        assert!(siw.software && siw.is("siw"), "the NIC below is not the device: {siw:?}");
         let nic = of("mlx5_0", &[], Some("mlx5_core"));
         assert!(!nic.software && nic.is("mlx5_core"));
     }

@@ -6,7 +6,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Completion, Endpoint, Footprint, Joining, LinkSpec, Opened, VerbsEndpoint, WriteLatency, WriteOrder},
     remedy,
-    terms::{Carrier, GpuPath, Memory, Service},
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Service},
     unit,
 };
 
@@ -46,6 +46,17 @@ impl VerbsEnd {
         if spec.memory != Memory::Host && spec.gpu_path != Some(GpuPath::Staged) {
             // A payload inside the work request is copied there by the CPU, which does not reach it.
             (settings.inline_bandwidth, settings.inline_latency) = (0, 0);
+        }
+        if choice.link_layer == LinkLayer::Iwarp && spec.service != Service::Rc {
+            let cause =
+                format!("{}: iWARP has reliable connections only, not the service {}", choice.name(), spec.service);
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::RC_SERVICE));
+        }
+        let exchange = settings.joining == Joining::Exchange;
+        // eRDMA in compatibility mode has queue pairs that are joined by exchange (kernel: drivers/infiniband/hw/erdma).
+        if choice.link_layer == LinkLayer::Iwarp && exchange && !choice.driver.is("erdma") {
+            let cause = format!("{}: iWARP joins queue pairs by rdma_cm only", choice.name());
+            return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::LEAVE_JOINING_OUT));
         }
         let manager = match settings.joining {
             Joining::RdmaCm if spec.service != Service::Rc => {

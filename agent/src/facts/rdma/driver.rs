@@ -10,7 +10,7 @@ const IWARP: [&str; 6] = ["cxgb4", "i40e", "ice", "idpf", "qede", "erdma"];
 /// The emulation that a device is. On older kernels both show the device of the interface below as their own, so that its
 /// absence is no sign: Soft-RoCE is the one with a `parent` attribute (drivers/infiniband/sw/rxe/rxe_verbs.c), and siw
 /// describes itself (drivers/infiniband/sw/siw/siw_main.c) unless somebody has renamed it.
-pub(super) fn emulation(tree: &Tree, at: &str) -> Option<&'static str> {
+pub(crate) fn emulation(tree: &Tree, at: &str) -> Option<&'static str> {
     if tree.has(format!("{at}/parent")) {
         return Some("rdma_rxe");
     }

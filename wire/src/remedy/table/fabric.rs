@@ -44,7 +44,7 @@ remedies! {
     FIT_LONGEST_MESSAGE = "fit-longest-message", "use sizes of at most {most} bytes";
     FIT_PATH_MTU = "fit-path-mtu", "use sizes of at most {mtu} bytes";
     INSTALL_LIBRARY = "install-library", "install {packages} on the host";
-    LEAVE_JOINING_OUT = "leave-joining-out", "leave `joining` out of the plan's tests of collectives";
+    LEAVE_JOINING_OUT = "leave-joining-out", "leave `joining` out of these tests of the plan";
     LINK_WENT_DOWN = "link-went-down",
         "check the cable, the module and the switch port ({0}, {1}): a link that goes down under load is often an optical \
          one",
