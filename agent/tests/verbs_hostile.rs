@@ -55,6 +55,46 @@ fn bytes_that_are_under_way_when_their_write_is_complete_are_not_wrong() {
     }
 }
 
+/// A completion of iWARP only says that TCP has the bytes. A pass is over when they have arrived: its time says so, and none of
+/// them are counted in the next one.
+#[test]
+fn a_pass_over_iwarp_is_over_when_its_bytes_have_arrived() {
+    // `hostile::BEHIND`, and a little less for clocks that differ.
+    let behind = Nanoseconds::from_millis(29);
+    for op in [Op::Write, Op::Send] {
+        let settings = [("VERBS_DOUBLE_PROFILE", "irdma-iwarp"), ("VERBS_DOUBLE_HOSTILE", "ack-before-data")];
+        let mut fabric = Fabric::of(&settings, Some(devices::named("irdma-iwarp")));
+        let shallow = |spec: &mut LinkSpec| {
+            verbs(Service::Rc)(spec);
+            spec.knobs.depth = Some(4);
+        };
+        fabric.pair.open(shallow, 1, 65536).unwrap();
+        let right = Checked { verified: Bytes(65536), wrong: Bytes(0), first_wrong: None };
+        assert_eq!(fabric.pair.verify(op, 65536, 1), right, "{op}");
+        let mut timing = timing(op, TestMetric::Bandwidth, 4096, Window::Iterations(4));
+        let (near, _) = fabric.pair.time(timing);
+        assert!(near.elapsed >= behind * 4, "{op}: {near:?}");
+        timing.warm_up = Nanoseconds::from_millis(20);
+        let (near, far) = fabric.pair.time(timing);
+        assert_eq!((near.operations, near.bytes), (4, Bytes(4 * 4096)), "{op}");
+        assert_eq!(far.operations, if op == Op::Send { 4 } else { 0 }, "{op}: {far:?}");
+        assert_eq!(fabric.pair.verify(op, 65536, 2), right, "{op}");
+    }
+}
+
+/// The end of each direction would be known only behind what the other sends.
+#[test]
+fn sends_in_both_directions_over_iwarp_are_refused_in_words() {
+    let mut fabric = Fabric::with_tree("irdma-iwarp");
+    fabric.pair.open(verbs(Service::Rc), 1, 65536).unwrap();
+    let mut both = timing(Op::Send, TestMetric::Bandwidth, 4096, Window::Iterations(4));
+    both.bidirectional = true;
+    let (near, _) = fabric.pair.served(Op::Send, TestMetric::Bandwidth, 4096, Step::Time(both));
+    let failure = near.unwrap_err();
+    assert!(failure.cause.contains("not measured in both directions at once"), "{failure}");
+    assert!(failure.remedy.is_some(), "{failure}");
+}
+
 #[test]
 fn a_port_that_goes_down_ends_a_window_in_words() {
     let mut fabric = hostile("port-down-after=200");

@@ -67,7 +67,7 @@ impl VerbsEnd {
         let like = self.template(i, Op::AtomicFadd, 8, Walk::default(), batches)?;
         let (local, remote) = (like.local + place, like.remote + place);
         let mut sends = self.ring(i, Template { verb, local, remote, ..like })?;
-        self.move_once(std::slice::from_mut(&mut sends), control)?;
+        self.move_once(std::slice::from_mut(&mut sends), Stage::Verify, control)?;
         self.resources.region.backing().word(local)
     }
 }

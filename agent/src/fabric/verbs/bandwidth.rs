@@ -5,7 +5,7 @@ use railgauge_wire::{
     measure::Measurement,
     remedy,
     step::{Timing, Window},
-    terms::{Op, Service},
+    terms::{LinkLayer, Op, Service},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -48,6 +48,12 @@ impl VerbsEnd {
             );
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::RC_OR_ONE_DIRECTION));
         }
+        if bidirectional && takes && self.resources.choice.link_layer == LinkLayer::Iwarp {
+            let cause = format!(
+                "{op} over iWARP is not measured in both directions at once: its completions do not say what has arrived"
+            );
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::LEAVE_TESTS_OUT));
+        }
         if bidirectional && takes {
             self.post_receives()?;
         }
@@ -59,6 +65,7 @@ impl VerbsEnd {
         if timing.warm_up > Nanoseconds::ZERO {
             let arrived = self.arrived();
             let (warm, _) = self.pass(timing, Window::Duration(timing.warm_up), control)?;
+            self.flush(op, Stage::Measure, control)?;
             moved += warm.bytes;
             if lossy {
                 self.wait_for_stragglers(arrived.iter().sum::<u64>() + warm.operations, control)?;
@@ -73,7 +80,11 @@ impl VerbsEnd {
             self.progress.announcer.announce(Phase::Counted, &mut self.connection.mailbox, control)?;
         }
         let (arrived, used) = (self.arrived(), cpu::thread());
-        let (tally, mut messages) = self.pass(timing, timing.window, control)?;
+        let (mut tally, mut messages) = self.pass(timing, timing.window, control)?;
+        if self.flush(op, Stage::Measure, control)? {
+            // Until the last byte has arrived, as a completion of InfiniBand says by itself.
+            tally.elapsed = clock::now() - tally.started;
+        }
         let mut measurement = tally.measurement(cpu::thread() - used);
         measurement.moved = Some(moved + Bytes(measurement.operations * size));
         if heard {

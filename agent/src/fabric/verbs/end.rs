@@ -200,6 +200,10 @@ impl VerbsEnd {
                 format!("{} has no atomics: they are optional, and iWARP devices rarely have them", self.device());
             return unsupported(cause, remedy::LEAVE_TESTS_OUT);
         }
+        if op == Op::WriteImm && self.resources.choice.driver.is("siw") {
+            let cause = format!("{}: siw has no writes with immediate data", self.device());
+            return unsupported(cause, remedy::LEAVE_TESTS_OUT);
+        }
         let mtu = u64::from(self.peer()?.mtu);
         if self.resources.service == Service::Ud && size > mtu {
             let cause = format!("a datagram of {size} bytes is over the path MTU of {mtu}");

@@ -198,6 +198,7 @@ impl VerbsEnd {
             self.account(&flows);
             self.drain()?;
         }
+        self.flush(op, Stage::Measure, control)?;
         if over {
             self.progress.listener.acknowledge(&mut self.connection.mailbox)?;
         }

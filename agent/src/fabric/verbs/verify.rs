@@ -8,7 +8,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     step::{Checked, Pattern},
-    terms::{Op, Service},
+    terms::{LinkLayer, Op, Service},
 };
 
 use super::{
@@ -124,7 +124,8 @@ impl VerbsEnd {
             .map(|i| self.sends(i, op, pattern.size.0, Walk::default(), batches))
             .collect::<Result<Vec<_>, _>>()?;
         if !op.takes_receives() {
-            return self.move_once(&mut flows, control);
+            self.move_once(&mut flows, Stage::Verify, control)?;
+            return self.flush(op, Stage::Verify, control).map(drop);
         }
         self.progress.announcer.announce(Phase::Transfer, &mut self.connection.mailbox, control)?;
         let granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service);
@@ -135,9 +136,10 @@ impl VerbsEnd {
         if let Some(stage) = self.stage(op, pattern.size.0) {
             (0..flows.len()).try_for_each(|i| stage.fetch(i, 1))?;
         }
-        let (arrived, moved) = (self.arrived().iter().sum::<u64>(), self.move_once(&mut flows, control));
+        let (arrived, moved) = (self.arrived().iter().sum::<u64>(), self.move_once(&mut flows, Stage::Verify, control));
         self.account(&flows);
         moved?;
+        self.flush(op, Stage::Verify, control)?;
         if self.resources.service == Service::Rc {
             return Ok(());
         }
@@ -145,14 +147,31 @@ impl VerbsEnd {
         self.wait_for_stragglers(arrived + flows.len() as u64, control)
     }
 
+    /// Over iWARP, waits until everything that was sent has arrived, and says whether that was done. A completion there only
+    /// says that TCP has the bytes. The peer answers a read behind them once it has received them all and placed them in their
+    /// order (RFC 5040, section 5.5). No message may arrive here meanwhile: its completion would be taken for the read's.
+    ///
+    /// # Errors
+    /// The fabric, or the deadline.
+    pub(crate) fn flush(&mut self, op: Op, stage: Stage, control: &Control) -> Result<bool, Failure> {
+        if self.resources.choice.link_layer != LinkLayer::Iwarp || op.pulls() {
+            return Ok(false);
+        }
+        let batches = Batches { list: 1, signal_every: 1, inline: 0 };
+        let mut flows = (0..self.connection.pairs.len())
+            .map(|i| self.sends(i, Op::Read, 1, Walk::default(), batches))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.move_once(&mut flows, stage, control).map(|()| true)
+    }
+
     /// Posts each ring's first request and waits until all are complete.
     ///
     /// # Errors
     /// The fabric, or the deadline.
-    pub(crate) fn move_once(&mut self, flows: &mut [Sends], control: &Control) -> Result<(), Failure> {
-        let mut waiter = self.waiter(control, Stage::Verify);
+    pub(crate) fn move_once(&mut self, flows: &mut [Sends], stage: Stage, control: &Control) -> Result<(), Failure> {
+        let mut waiter = self.waiter(control, stage);
         for flow in flows.iter_mut() {
-            flow.post_last(1).map_err(|errno| words::verb(Stage::Verify, Doing::Post, self.device(), errno))?;
+            flow.post_last(1).map_err(|errno| words::verb(stage, Doing::Post, self.device(), errno))?;
         }
         // Tags are numbers of queue pairs; a single ring may be of any of them.
         let mut left = flows.len();
