@@ -15,7 +15,10 @@ use super::{
 };
 
 /// Drivers that were run by us, and by what that is shown.
-pub const PROVEN: &[(&str, &str)] = &[("rdma_rxe", "tests/lab_verbs.rs: virtual hosts with Soft-RoCE")];
+pub const PROVEN: &[(&str, &str)] = &[
+    ("rdma_rxe", "tests/lab_verbs.rs: virtual hosts with Soft-RoCE"),
+    ("siw", "tests/lab_iwarp.rs: virtual hosts with iWARP in software"),
+];
 
 /// What a report says of a driver that is not among them.
 pub const NOT_TESTED: &str =
