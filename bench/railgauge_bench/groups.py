@@ -25,28 +25,31 @@ class Group:
     """Ranks of one group over TCP loopback, threads of one agent, as on a host with so many `ranks_per_host`."""
 
     numbers = 1 << 20
+    # Ranks on one host.
+    siblings = RANKS
 
-    def __init__(self, agent, size):
-        self.agent = agent
+    def __init__(self, agents, size):
+        """`agents` has one entry a rank."""
+        self.agents = agents
         Group.numbers += RANKS
         self.links = range(Group.numbers, Group.numbers + RANKS)
         opened = self.all(lambda rank: {"OpenMember": {"spec": self.spec(rank, size)}})
         tickets = [each["MemberOpened"]["ticket"] for each in opened]
-        self.all(lambda rank: {"JoinMember": {"tickets": tickets, "limit_ms": 30_000}})
+        self.all(lambda rank: {"JoinMember": {"tickets": tickets, "limit_ms": 60_000}})
 
     def spec(self, rank, size):
         link = {"role": "initiator", "transport": "tcp", "service": "rc", "device": None, "port": 1, "address": "127.0.0.1",
                 "memory": "host", "gpu": None, "gpu_path": None, "qps": 1, "max_size": size, "token": "bench", "knobs": {}}
         return {"rank": rank, "ranks": RANKS, "transport": "tcp", "gpu": None, "library": None, "env": {}, "max_size": size,
-                "siblings": RANKS, "endpoint": {"host": "here", "link": link}}
+                "siblings": self.siblings, "endpoint": {"host": "here", "link": link}}
 
     def all(self, ask):
         """Asks every rank, and waits for all answers."""
         posted = []
-        for rank, link in enumerate(self.links):
+        for rank, (agent, link) in enumerate(zip(self.agents, self.links)):
             (name, body), = ask(rank).items()
-            posted.append(self.agent.post({name: {"link": link, **body}}))
-        return [self.agent.wait(number) for number in posted]
+            posted.append(agent.post({name: {"link": link, **body}}))
+        return [agent.wait(number) for agent, number in zip(self.agents, posted)]
 
     def measure(self, size, batch, batches):
         """Microseconds per operation of each batch at its slowest rank; everything is verified."""
@@ -54,10 +57,10 @@ class Group:
         return [time for _ in range(batches) for time in self.once(size, batch)]
 
     def once(self, size, iterations):
-        options = {"datatype": "f32", "reduction": "sum", "in_place": False, "graph": False, "ranks_per_host": RANKS}
+        options = {"datatype": "f32", "reduction": "sum", "in_place": False, "graph": False, "ranks_per_host": self.siblings}
         collective = {"op": "all_reduce", "metric": "bandwidth", "size": size, "options": options,
                     "window": {"Iterations": iterations}, "warm_up": 0, "verify": True, "seed": 1}
-        accounts = self.all(lambda rank: {"MeasureMember": {"collective": collective, "limit_ms": 120_000}})
+        accounts = self.all(lambda rank: {"MeasureMember": {"collective": collective, "limit_ms": 300_000}})
         accounts = [account["MemberMeasured"] for account in accounts]
         for account in accounts:
             if account["checked"]["wrong"] or account["checked"]["verified"] != 2 * size:
@@ -67,8 +70,7 @@ class Group:
         return [max(times) / accounts[0]["batch"] / 1e3 for times in batches]
 
     def close(self):
-        for link in self.links:
-            self.agent.ask({"Close": {"link": link}})
+        self.all(lambda rank: {"Close": {}})
 
 
 def main(name, about, version, compile_peer, peer, also=None):
@@ -99,7 +101,7 @@ def main(name, about, version, compile_peer, peer, also=None):
 def row(agent, folder, size, rounds, peer, also):
     """One size. Times of a run are its fastest batch: what takes the cores meanwhile only makes a batch slower."""
     batch, batches = operations(size)
-    group = Group(agent, size)
+    group = Group([agent] * RANKS, size)
     runs = {"ours": lambda: group.measure(size, batch, batches), "peer": lambda: peer(folder, size, batch, batches)}
     runs["again"] = runs["peer"]
     raw = {who: [] for who in runs}
