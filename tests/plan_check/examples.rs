@@ -8,7 +8,8 @@ use railgauge_model::plan::load;
 fn every_example_plan_passes_the_check() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
     let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    let entries = [folder.join("systems"), folder].map(|folder| std::fs::read_dir(folder).unwrap());
+    for entry in entries.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             let loaded = load(&path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
@@ -17,5 +18,23 @@ fn every_example_plan_passes_the_check() {
             count += 1;
         }
     }
-    assert!(count >= 5, "only {count} plans");
+    assert!(count >= 12, "only {count} plans");
+}
+
+/// The limits of others are cited, and nobody takes them for ours.
+#[test]
+fn plans_of_systems_cite_their_limits_and_say_that_they_are_presets() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/systems");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let words = text.replace("\n# ", " ");
+        assert!(words.contains("A preset to be adapted"), "{path:?}");
+        assert!(words.contains("github.com/"), "{path:?} names no source");
+        // A limit in absolute numbers stands below a comment.
+        let paragraphs = text.split("\n\n").filter(|part| part.contains("at_least =") || part.contains("at_most ="));
+        for paragraph in paragraphs {
+            assert!(paragraph.trim_start().starts_with('#'), "{path:?}: no reason for\n{paragraph}");
+        }
+    }
 }
