@@ -9,6 +9,7 @@
 //! | --- | --- | --- |
 //! | [`railgauge_model`] | TOML, hosts, events | plans, schedules, journals and run directories |
 //! | [`preflight`] | what hosts are | findings: why numbers will be bad |
+//! | [`draft`] | host names, what hosts are | the text of a first plan |
 //! | [`cluster`] | a launcher and host names | conversations with agents |
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
@@ -24,6 +25,7 @@
 pub mod analysis;
 mod cli;
 pub mod cluster;
+pub mod draft;
 pub mod kit;
 pub mod preflight;
 pub mod report;

@@ -33,7 +33,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "conversation",
         ],
     ),
-    ("src", &["preflight", "cluster", "run", "analysis", "report", "kit", "cli"]),
+    ("src", &["preflight", "draft", "cluster", "run", "analysis", "report", "kit", "cli"]),
     (
         "src/run",
         &[

@@ -44,6 +44,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
     ("src/cluster/script.rs", "answers of the deploy script, for the program"),
     ("model/src/plan", "plan files"),
+    ("src/draft", "names of GPUs, modules and makers, paths of libraries"),
     ("src/preflight/check", "the kernel's words for GIDs and modules"),
     ("src/preflight/comparable.rs", "names of libraries"),
     ("src/report/chart/plot.rs", "SVG"),

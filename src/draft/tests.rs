@@ -1,0 +1,181 @@
+use railgauge_model::plan::hostlist::expand;
+
+use super::*;
+
+const SSH: &str = "[launch]\nvia = \"ssh\"\n";
+
+fn host(name: &str) -> railgauge_wire::facts::HostFacts {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/hosts/{name}.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Hosts by name, each as the recorded one, with names and addresses of their own.
+fn cluster(hosts: &[(&str, &str)]) -> (Vec<String>, Cluster) {
+    let mut cluster = Cluster::default();
+    let mut names = Vec::new();
+    for (list, recorded) in hosts {
+        for name in expand(list).unwrap() {
+            let mut facts = host(recorded);
+            facts.hostname = name.clone();
+            cluster.facts.insert(name.clone(), facts);
+            names.push(name);
+        }
+    }
+    (names, cluster)
+}
+
+fn drafted(purpose: Purpose, (names, cluster): &(Vec<String>, Cluster)) -> Draft {
+    let lost = BTreeMap::new();
+    let request =
+        Request { purpose, launch: SSH, is_local: false, hosts: names, cluster, lost: &lost, day: "2026-11-25" };
+    let draft = draft(&request).unwrap_or_else(|error| panic!("{error}"));
+    let (_, notes) = plan::parse("plan.toml", &draft.text, Path::new("")).unwrap();
+    assert!(notes.list.is_empty(), "{notes}\n{}", draft.text);
+    draft
+}
+
+#[test]
+fn a_cluster_of_gpus_on_roce() {
+    let hosts = cluster(&[("gpu[001-016]", "roce8")]);
+    for purpose in [Purpose::Acceptance, Purpose::Nightly, Purpose::Tuning] {
+        let draft = drafted(purpose, &hosts);
+        assert_eq!(draft.system.map(|system| system.name), Some("hgx-h100-h200"));
+        assert_eq!(draft.findings, (0, 0), "{}", purpose.word());
+        insta::assert_snapshot!(format!("roce8-{}", purpose.word()), draft.text);
+    }
+}
+
+#[test]
+fn what_hosts_do_not_agree_on_is_told_and_not_required() {
+    let mut hosts = cluster(&[("gpu[1-4]", "roce8")]);
+    hosts.1.facts.insert("gpu3".into(), {
+        let mut facts = host("broken");
+        facts.hostname = "gpu3".into();
+        facts
+    });
+    let draft = drafted(Purpose::Acceptance, &hosts);
+    insta::assert_snapshot!("one-broken-acceptance", draft.text);
+    let wanted = &draft.plan.preflight.wanted;
+    assert_eq!((wanted.mtu, wanted.gpus, wanted.rdma_ports), (None, None, Some(8)));
+    assert!(draft.findings.0 > 0);
+}
+
+#[test]
+fn other_fabrics_and_devices() {
+    for (recorded, carrier) in
+        [("infiniband", "InfiniBand"), ("softroce", "RoCE"), ("bond", "RoCE"), ("erdma", "iWARP")]
+    {
+        let draft = drafted(Purpose::Acceptance, &cluster(&[("n[1-4]", recorded)]));
+        assert!(draft.found.contains(carrier), "{recorded}: {}", draft.found);
+        assert_eq!(draft.findings.0, 0, "{recorded}\n{}", draft.text);
+        insta::assert_snapshot!(format!("{recorded}-acceptance"), draft.text);
+    }
+    // Two networks: the faster one is the fabric.
+    let draft = drafted(Purpose::Acceptance, &cluster(&[("n[1-4]", "unused")]));
+    assert_eq!(draft.plan.hosts[0].devices, ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]);
+    assert!(draft.notes.iter().any(|note| note.contains("mlx5_5")), "{:?}", draft.notes);
+}
+
+#[test]
+fn hosts_without_rdma_are_measured_over_tcp() {
+    let mut hosts = cluster(&[("n[1-4]", "softroce")]);
+    for facts in hosts.1.facts.values_mut() {
+        facts.rdma.clear();
+        facts
+            .interfaces
+            .iter_mut()
+            .for_each(|one| one.speed_mbps = Some(railgauge_wire::unit::MegabitsPerSecond(25_000)));
+    }
+    let draft = drafted(Purpose::Acceptance, &hosts);
+    assert!(
+        draft.text.contains("transport = \"tcp\"") && draft.text.contains("percent_of_ceiling = 80"),
+        "{}",
+        draft.text
+    );
+    // A virtual interface has no speed.
+    hosts.1.facts.values_mut().flat_map(|facts| &mut facts.interfaces).for_each(|one| one.speed_mbps = None);
+    let draft = drafted(Purpose::Acceptance, &hosts);
+    assert!(draft.plan.tests.iter().all(|test| test.expect.is_empty()), "{}", draft.text);
+}
+
+#[test]
+fn mixed_clusters_keep_all_hosts() {
+    // One host with other devices has its own list; one without RDMA stays in and is named.
+    let mut hosts = cluster(&[("n[1-3]", "roce8"), ("n4", "infiniband"), ("login", "softroce")]);
+    if let Some(facts) = hosts.1.facts.get_mut("login") {
+        facts.rdma.clear();
+    }
+    let mut other = host("bond");
+    other.hostname = "n4".into();
+    hosts.1.facts.insert("n4".into(), other);
+    let draft = drafted(Purpose::Acceptance, &hosts);
+    assert_eq!(draft.plan.hosts[3].devices, ["mlx5_bond_0"]);
+    assert!(draft.notes.iter().any(|note| note.starts_with("login has no active RDMA port")), "{:?}", draft.notes);
+    assert!(!draft.plan.tests.iter().any(|test| test.collective.is_some()), "{}", draft.text);
+}
+
+#[test]
+fn every_number_of_hosts_makes_a_plan() {
+    for count in [2, 3, 4, 5, 8, 33, 64, 200] {
+        let hosts = cluster(&[(&format!("gpu[1-{count}]"), "roce8")]);
+        for purpose in [Purpose::Acceptance, Purpose::Nightly, Purpose::Tuning] {
+            drafted(purpose, &hosts);
+        }
+    }
+    let large = drafted(Purpose::Acceptance, &cluster(&[("r[1-4]n[1-16]", "roce8")]));
+    assert!(large.text.contains("[hosts.groups]") && large.text.contains("rounds = 32"), "{}", large.text);
+}
+
+#[test]
+fn hosts_that_are_one_machine_are_recognised() {
+    let (names, mut cluster) = cluster(&[("n[1-4]", "roce8")]);
+    cluster.facts.values_mut().for_each(|facts| facts.hostname = "same".into());
+    let draft = drafted(Purpose::Acceptance, &(names, cluster));
+    assert!(draft.text.contains("waive = [\"all\"]") && !draft.text.contains("percent_of_ceiling"), "{}", draft.text);
+}
+
+#[test]
+fn lost_hosts_are_left_out_by_reason_and_nothing_is_made_of_too_few() {
+    use railgauge_wire::failure::{Kind, Stage};
+    let (_, cluster) = cluster(&[("n[1-2]", "infiniband")]);
+    let hosts = expand("n[1-5]").unwrap();
+    let failure = |cause: &str| Failure::new(Stage::Connect, Kind::Lost, cause);
+    let lost: BTreeMap<String, Failure> = [
+        ("n3".into(), failure("connection refused\nby sshd")),
+        ("n4".into(), failure("no such host")),
+        ("n5".into(), failure("connection refused\nby sshd")),
+    ]
+    .into();
+    let request = Request {
+        purpose: Purpose::Nightly,
+        launch: SSH,
+        is_local: false,
+        hosts: &hosts,
+        cluster: &cluster,
+        lost: &lost,
+        day: "2026-11-25",
+    };
+    let text = draft(&request).unwrap().text;
+    assert!(
+        text.contains("#   n[3,5]: connect: connection refused by sshd\n#   n4: connect: no such host\n"),
+        "{text}"
+    );
+    let all: BTreeMap<String, Failure> = hosts[1..].iter().map(|host| (host.clone(), failure("gone"))).collect();
+    assert!(matches!(draft(&Request { lost: &all, ..request }), Err(DraftError::TooFew)));
+}
+
+#[test]
+fn without_facts_nothing_is_required() {
+    let hosts = expand("gpu[1-4]").unwrap();
+    let (cluster, lost) = (Cluster::default(), BTreeMap::new());
+    let request = Request {
+        purpose: Purpose::Acceptance,
+        launch: SSH,
+        is_local: false,
+        hosts: &hosts,
+        cluster: &cluster,
+        lost: &lost,
+        day: "2026-11-25",
+    };
+    insta::assert_snapshot!("offline-acceptance", draft(&request).unwrap().text);
+}
