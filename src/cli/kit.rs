@@ -318,7 +318,7 @@ fn write_table(path: &Path, table: &Table) -> std::io::Result<()> {
 }
 
 /// The folder of a file that will be written after some minutes has to be there, and writable, before any host is contacted.
-fn check_folder(file: &Path) -> Result<(), Misuse> {
+pub(super) fn check_folder(file: &Path) -> Result<(), Misuse> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let refused =
         |why: String| Misuse(format!("cannot write to {}: {why}; choose another file with -o", path_text(folder)));

@@ -7,6 +7,7 @@ mod check;
 mod common;
 mod compare;
 pub(crate) mod exit;
+mod init;
 mod kit;
 mod plan;
 mod preflight;
@@ -38,6 +39,8 @@ struct CommandLine {
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Connect to hosts, read what they are, and write a plan that runs
+    Init(init::Args),
     /// Make a baseline from earlier runs, for plans to compare with
     Baseline(baseline::Args),
     /// Read a plan and print every mistake in it; contacts no host
@@ -67,6 +70,7 @@ enum Command {
 fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
     let common = line.common;
     match line.command {
+        Command::Init(args) => init::run(args, &common),
         Command::Baseline(args) => baseline::run(args, &common),
         Command::Check(args) => check::run(args, &common),
         Command::Plan(args) => plan::run(args, &common),

@@ -1,0 +1,365 @@
+//! `railgauge init [NAMES...]`: connects to hosts, reads what they are, and writes a plan that runs.
+
+mod sources;
+
+use std::{
+    collections::BTreeMap,
+    fs::OpenOptions,
+    io::{ErrorKind, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use clap::ValueEnum;
+use railgauge_model::{
+    border::text::{path_quoted, path_text},
+    plan::{
+        self, Plan,
+        count::{count, have},
+        hostlist::fold,
+        model::Launcher,
+    },
+};
+use railgauge_wire::failure::Failure;
+use serde_json::json;
+
+use super::{
+    Common, Exit, Misuse,
+    common::{print, tell},
+    kit::check_folder,
+    run::interrupts,
+};
+use crate::{
+    cluster::AgentBinary,
+    draft::{self, Draft, DraftError, Purpose, Request, SYSTEMS, quoted},
+    preflight::Cluster,
+    run::{
+        hosts,
+        spine::{self, Spine},
+    },
+};
+
+/// Arguments of `init`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// Hosts, such as gpu[001-016]; asked for on a terminal if they are given in no way
+    names: Vec<String>,
+    /// Hosts from a file, one hostlist on each line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "slurm"])]
+    hosts_file: Option<PathBuf>,
+    /// Another ssh_config; where no hosts are given, its Host entries are the hosts
+    #[arg(long, value_name = "FILE")]
+    ssh_config: Option<PathBuf>,
+    /// The hosts of the Slurm allocation this runs in
+    #[arg(long, conflicts_with = "names")]
+    slurm: bool,
+    /// Hosts to leave out
+    #[arg(long, value_name = "HOSTS")]
+    exclude: Option<String>,
+    /// What the plan is for
+    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value_t = For::Acceptance)]
+    purpose: For,
+    /// How agents get onto the hosts: `via` of the plan [default: ssh]
+    #[arg(long, value_name = "LAUNCHER")]
+    via: Option<String>,
+    /// With --via command: the command that runs what follows it on a host; {host} stands for the host
+    #[arg(long, value_name = "COMMAND")]
+    command: Option<String>,
+    /// Do not connect: nothing is known of the hosts, and nothing is required of them
+    #[arg(long)]
+    offline: bool,
+    /// The plan to write; - for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "plan.toml")]
+    output: PathBuf,
+    /// List the shipped plans of known systems
+    #[arg(long, conflicts_with_all = ["names", "hosts_file", "ssh_config", "slurm", "exclude", "via", "command", "offline", "system"])]
+    list: bool,
+    /// Write the shipped plan of a system as it is, to be adapted; contacts no host
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["names", "hosts_file", "ssh_config", "slurm", "exclude", "via", "command", "offline"])]
+    system: Option<String>,
+    /// Print what was written as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+const HELP: &str = "\
+Exit codes:
+    0  the plan was written, and all hosts are in it
+    2  the command line is wrong, or a file is in the way; no host was contacted
+    3  the plan was written without hosts that could not be reached; it names them
+    4  fewer than two hosts could be reached, or the plan cannot be written
+  130  interrupted; nothing was written";
+
+/// What a plan is for, as it is said on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum For {
+    /// The day a cluster is handed over: every pair, NCCL, what the hosts must be
+    Acceptance,
+    /// Every night: short, other pairs each night
+    Nightly,
+    /// Two variants of a setting, measured in turn
+    Tuning,
+}
+
+impl From<For> for Purpose {
+    fn from(purpose: For) -> Self {
+        match purpose {
+            For::Acceptance => Self::Acceptance,
+            For::Nightly => Self::Nightly,
+            For::Tuning => Self::Tuning,
+        }
+    }
+}
+
+/// Hosts that a file of the plan itself could name; beyond it the answer says only how many.
+const SHOWN: usize = 80;
+
+/// Writes a plan.
+///
+/// # Errors
+/// The command line is wrong, there is no agent to send, too few hosts answer, or the plan cannot be written.
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    if args.list {
+        return list(&args);
+    }
+    let is_stdout = args.output == Path::new("-");
+    if is_stdout && args.json {
+        return Err(Misuse("-o - and --json both want stdout; choose one".to_owned()).into());
+    }
+    if !is_stdout {
+        refuse_to_replace(&args.output)?;
+        check_folder(&args.output)?;
+    }
+    if let Some(name) = &args.system {
+        return system(name, &args, common);
+    }
+    let names = sources::hosts(&args)?;
+    let launch = launch(&args)?;
+    let Some(head) = head(&launch, &names) else { return Ok(Exit::Wrong) };
+    let (cluster, lost) = match args.offline {
+        true => (Cluster::default(), BTreeMap::new()),
+        false => match meet(&head, common)? {
+            Some(met) => met,
+            None => return Ok(Exit::Interrupted),
+        },
+    };
+    let request = Request {
+        purpose: args.purpose.into(),
+        launch: &launch,
+        is_local: matches!(head.launch.via, Launcher::Local),
+        hosts: &names,
+        cluster: &cluster,
+        lost: &lost,
+        day: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+    };
+    let draft = match draft::draft(&request) {
+        Err(DraftError::TooFew) => {
+            tell_lost(&lost);
+            let answered = have(names.len() - lost.len(), "host");
+            anyhow::bail!("{answered} answered, and a plan needs two at least; nothing was written");
+        }
+        draft => draft?,
+    };
+    match is_stdout {
+        true => print(&draft.text)?,
+        false => write(&args.output, &draft.text)?,
+    }
+    tell_lost(&lost);
+    if !is_stdout {
+        let document = document(&args, &draft, &lost);
+        common.answer(args.json, &document, lost.is_empty(), |_| summary(&args, &draft, &lost))?;
+    }
+    Ok(if lost.is_empty() { Exit::Passed } else { Exit::Inconclusive })
+}
+
+/// The shipped plans.
+fn list(args: &Args) -> anyhow::Result<Exit> {
+    if args.json {
+        let rows: Vec<_> = SYSTEMS.iter().map(|one| json!({ "name": one.name, "about": one.about })).collect();
+        print(&(serde_json::to_string_pretty(&rows).context("cannot write the result")? + "\n"))?;
+        return Ok(Exit::Passed);
+    }
+    let width = SYSTEMS.iter().map(|system| system.name.len()).max().unwrap_or_default();
+    let rows = SYSTEMS.iter().map(|system| format!("{:width$}  {}\n", system.name, system.about));
+    print(&rows.collect::<String>())?;
+    Ok(Exit::Passed)
+}
+
+/// Writes a shipped plan.
+fn system(name: &str, args: &Args, common: &Common) -> anyhow::Result<Exit> {
+    let Some(system) = draft::system(name) else {
+        let known: Vec<&str> = SYSTEMS.iter().map(|system| system.name).collect();
+        return Err(Misuse(format!("no plan of a system is called {name}; there are {}", known.join(", "))).into());
+    };
+    if args.output == Path::new("-") {
+        print(system.text)?;
+        return Ok(Exit::Passed);
+    }
+    write(&args.output, system.text)?;
+    let document = json!({ "plan": path_text(&args.output), "system": system.name });
+    common.answer(args.json, &document, true, |_| {
+        let shown = path_text(&args.output);
+        format!(
+            "{shown}: the plan for {}\n  put your hosts, devices and limits into it, then: railgauge check {}\n",
+            system.about,
+            path_quoted(&args.output)
+        )
+    })?;
+    Ok(Exit::Passed)
+}
+
+/// A file that somebody may have changed by hand is never replaced.
+fn refuse_to_replace(path: &Path) -> Result<(), Misuse> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Misuse(format!("{} already exists; choose another file with -o", path_text(path)))),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Writes a new file.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = match made {
+        // Somebody else was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(refuse_to_replace(path)?),
+        made => made.with_context(|| format!("cannot write {}", path_text(path)))?,
+    };
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .with_context(|| format!("cannot write {}", path_text(path)))
+}
+
+/// The lines of `[launch]`.
+fn launch(args: &Args) -> Result<String, Misuse> {
+    let has_slurm = || Launcher::WORDS.contains(&"slurm");
+    let via = match &args.via {
+        Some(via) => via.as_str(),
+        None if args.command.is_some() => "command",
+        None if args.slurm && has_slurm() => "slurm",
+        None => "ssh",
+    };
+    if !Launcher::WORDS.contains(&via) {
+        return Err(Misuse(format!(
+            "--via {via}: there is no such launcher; there are {}",
+            Launcher::WORDS.join(", ")
+        )));
+    }
+    if (via == "command") != args.command.is_some() {
+        return Err(Misuse(
+            "--via command and --command belong together: --command 'docker exec -i {host}'".to_owned(),
+        ));
+    }
+    if via != "ssh" && args.ssh_config.is_some() {
+        return Err(Misuse(format!("--ssh-config does not apply with --via {via}")));
+    }
+    let mut text = format!("[launch]\nvia = {}\n", quoted(via));
+    if let Some(command) = &args.command {
+        text += &format!("command = {}\n", quoted(command));
+    }
+    if let Some(config) = &args.ssh_config {
+        // Relative paths of a plan start from its own folder.
+        let path = std::path::absolute(config).unwrap_or_else(|_| config.clone());
+        let Some(path) = path.to_str() else {
+            return Err(Misuse(format!("--ssh-config {}: the path is not UTF-8", path_text(config))));
+        };
+        text += &format!("\n[launch.ssh]\nconfig = {}\n", quoted(path));
+    }
+    Ok(text)
+}
+
+/// The plan with which hosts are asked what they are; `None` after its mistakes were told.
+fn head(launch: &str, names: &[String]) -> Option<Plan> {
+    let names = quoted(&fold(names.iter().map(String::as_str)));
+    let text = format!(
+        "name = \"init\"\n\n{launch}\n[hosts]\nnames = {names}\n\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n"
+    );
+    match plan::parse("(the plan to be written)", &text, Path::new("")) {
+        Ok((plan, _)) => Some(plan),
+        Err(mistakes) => {
+            tell(mistakes.render(false).trim_end());
+            None
+        }
+    }
+}
+
+/// What hosts are, and why others did not say.
+type Met = (Cluster, BTreeMap<String, Failure>);
+
+/// Asks the hosts what they are; `None` if somebody interrupted.
+fn meet(head: &Plan, common: &Common) -> anyhow::Result<Option<Met>> {
+    let binary = AgentBinary::find()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let run_id = format!("init-{}-{}", std::process::id(), spine::now());
+    let met = runtime.block_on(async {
+        let spine = Spine::unrecorded(common.quiet, common.verbose);
+        tokio::spawn(interrupts(spine.clone()));
+        let mut met = hosts::bring_up(head, &run_id, binary, &spine).await;
+        met.close().await;
+        let cluster = Cluster { facts: met.facts.clone(), clocks: met.walls.clone() };
+        spine.halted().is_none().then_some((cluster, met.lost))
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    Ok(met)
+}
+
+/// Says why hosts are left out, with what to do about it.
+fn tell_lost(lost: &BTreeMap<String, Failure>) {
+    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (host, failure) in lost {
+        reasons.entry(failure.clone().unnamed().to_string()).or_default().push(host);
+    }
+    for (reason, hosts) in reasons {
+        tell(format_args!("left out: {}: {reason}", fold(hosts)));
+    }
+}
+
+/// What was written, for programs.
+fn document(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> serde_json::Value {
+    let names: Vec<&str> = draft.plan.hosts.iter().map(|host| host.name.as_str()).collect();
+    json!({
+        "plan": path_text(&args.output), "purpose": draft.plan.name, "hosts": names, "lost": lost, "found": draft.found,
+        "tests": draft.plan.tests.iter().map(|test| &test.name).collect::<Vec<_>>(), "required": draft.wanted,
+        "time": draft.time, "notes": draft.notes, "system": draft.system.map(|system| system.name),
+        "findings": { "failures": draft.findings.0, "warnings": draft.findings.1 },
+    })
+}
+
+/// What was written, for a terminal.
+fn summary(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> String {
+    let (shown, command) = (path_text(&args.output), path_quoted(&args.output));
+    let folded = fold(draft.plan.hosts.iter().map(|host| host.name.as_str()));
+    let names = if folded.len() > SHOWN { String::new() } else { format!(" ({folded})") };
+    let hosts = count(draft.plan.hosts.len(), "host");
+    let tests = count(draft.plan.tests.len(), "test");
+    let mut out = format!("{shown}: {} of {hosts}{names}: {tests}, about {}\n", draft.plan.name, draft.time);
+    if !draft.found.is_empty() {
+        out += &format!("  found: {}\n", draft.found);
+    }
+    if draft.wanted > 0 {
+        out += &format!("  {} of the hosts' configuration required\n", count(draft.wanted, "value"));
+    }
+    for note in &draft.notes {
+        out += &format!("  note: {note}\n");
+    }
+    if !lost.is_empty() {
+        out += &format!("  left out: {}\n", fold(lost.keys().map(String::as_str)));
+    }
+    if let Some(system) = draft.system {
+        out += &format!(
+            "  this may be {}: railgauge init --system {} -o FILE has limits that others use\n",
+            system.about, system.name
+        );
+    }
+    if let (failures, warnings) = draft.findings
+        && failures + warnings > 0
+    {
+        out += &format!(
+            "  preflight finds {} and {} on these hosts: railgauge preflight {command}\n",
+            count(failures, "failure"),
+            count(warnings, "warning")
+        );
+    }
+    out + &format!("next: railgauge run {command}\n")
+}
