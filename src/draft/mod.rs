@@ -224,13 +224,28 @@ fn causes<'r>(request: &'r Request<'_>) -> Vec<(String, Vec<&'r str>)> {
     let mut causes: Vec<(String, Vec<&str>)> = Vec::new();
     for host in request.hosts {
         let Some(failure) = request.lost.get(host) else { continue };
-        let cause = printable(&format!("{}: {}", failure.stage, failure.cause));
+        let cause = printable(&format!("{}: {}", failure.stage, unnamed(&failure.cause, host)));
         match causes.iter_mut().find(|(known, _)| *known == cause) {
             Some((_, hosts)) => hosts.push(host),
             None => causes.push((cause, vec![host])),
         }
     }
     causes
+}
+
+/// A reason without the host's name, so that many hosts can have the same one. A name that may be a word of the reason stays.
+fn unnamed(cause: &str, host: &str) -> String {
+    let is_name = host.contains(|c: char| c.is_ascii_digit() || c == '.');
+    let belongs = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let (mut out, mut rest) = (String::new(), cause);
+    while let Some(at) = rest.find(host).filter(|_| is_name) {
+        let (before, after) = (&rest[..at], &rest[at + host.len()..]);
+        let is_whole = !before.ends_with(belongs) && !after.starts_with(belongs);
+        out.push_str(before);
+        out.push_str(if is_whole { "HOST" } else { host });
+        rest = after;
+    }
+    out + rest
 }
 
 /// Name, launch and hosts.

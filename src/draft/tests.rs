@@ -141,9 +141,9 @@ fn lost_hosts_are_left_out_by_reason_and_nothing_is_made_of_too_few() {
     let hosts = expand("n[1-5]").unwrap();
     let failure = |cause: &str| Failure::new(Stage::Connect, Kind::Lost, cause);
     let lost: BTreeMap<String, Failure> = [
-        ("n3".into(), failure("connection refused\nby sshd")),
+        ("n3".into(), failure("ssh to n3: connection refused\nby sshd")),
         ("n4".into(), failure("no such host")),
-        ("n5".into(), failure("connection refused\nby sshd")),
+        ("n5".into(), failure("ssh to n5: connection refused\nby sshd")),
     ]
     .into();
     let request = Request {
@@ -157,7 +157,7 @@ fn lost_hosts_are_left_out_by_reason_and_nothing_is_made_of_too_few() {
     };
     let text = draft(&request).unwrap().text;
     assert!(
-        text.contains("#   n[3,5]: connect: connection refused by sshd\n#   n4: connect: no such host\n"),
+        text.contains("#   n[3,5]: connect: ssh to HOST: connection refused by sshd\n#   n4: connect: no such host\n"),
         "{text}"
     );
     let all: BTreeMap<String, Failure> = hosts[1..].iter().map(|host| (host.clone(), failure("gone"))).collect();

@@ -13,12 +13,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
-    plan::{
-        self, Plan,
-        count::{count, have},
-        hostlist::fold,
-        model::Launcher,
-    },
+    plan::{self, Plan, count::count, hostlist::fold, model::Launcher},
 };
 use railgauge_wire::failure::Failure;
 use serde_json::json;
@@ -155,9 +150,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     };
     let draft = match draft::draft(&request) {
         Err(DraftError::TooFew) => {
-            tell_lost(&lost);
-            let answered = have(names.len() - lost.len(), "host");
-            anyhow::bail!("{answered} answered, and a plan needs two at least; nothing was written");
+            let (answered, all) = (names.len() - lost.len(), count(names.len(), "host"));
+            anyhow::bail!("{answered} of {all} answered, and a plan needs two at least; nothing was written");
         }
         draft => draft?,
     };
@@ -165,7 +159,6 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         true => print(&draft.text)?,
         false => write(&args.output, &draft.text)?,
     }
-    tell_lost(&lost);
     if !is_stdout {
         let document = document(&args, &draft, &lost);
         common.answer(args.json, &document, lost.is_empty(), |_| summary(&args, &draft, &lost))?;
@@ -302,17 +295,6 @@ fn meet(head: &Plan, common: &Common) -> anyhow::Result<Option<Met>> {
     });
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     Ok(met)
-}
-
-/// Says why hosts are left out, with what to do about it.
-fn tell_lost(lost: &BTreeMap<String, Failure>) {
-    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (host, failure) in lost {
-        reasons.entry(failure.clone().unnamed().to_string()).or_default().push(host);
-    }
-    for (reason, hosts) in reasons {
-        tell(format_args!("left out: {}: {reason}", fold(hosts)));
-    }
 }
 
 /// What was written, for programs.
