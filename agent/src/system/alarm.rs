@@ -34,6 +34,13 @@ fn handled() -> Result<(), i32> {
     })
 }
 
+/// The calling thread's number. glibc has a function for it only since 2.30, and the agent starts with 2.17.
+fn number() -> libc::pid_t {
+    // SAFETY: takes nothing and cannot fail (gettid(2)).
+    let number = unsafe { libc::syscall(libc::SYS_gettid) };
+    libc::pid_t::try_from(number).unwrap_or_default()
+}
+
 /// A thread whose system calls others can interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Thread(libc::pid_t);
@@ -45,8 +52,7 @@ impl Thread {
     /// The signal cannot be handled.
     pub(crate) fn this() -> io::Result<Self> {
         handled().map_err(io::Error::from_raw_os_error)?;
-        // SAFETY: takes nothing and cannot fail.
-        Ok(Self(unsafe { libc::gettid() }))
+        Ok(Self(number()))
     }
 
     /// Interrupts the call it sleeps in. A thread about to begin one is not kept from it.
@@ -67,8 +73,7 @@ impl Alarm {
         let mut event: libc::sigevent = unsafe { mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = SIGNAL;
-        // SAFETY: takes nothing and cannot fail.
-        event.sigev_notify_thread_id = unsafe { libc::gettid() };
+        event.sigev_notify_thread_id = number();
         let mut timer: libc::timer_t = ptr::null_mut();
         // SAFETY: both pointers are valid for the call.
         if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
