@@ -78,9 +78,9 @@ pub struct AgentBinary {
 }
 
 impl AgentBinary {
-    /// Finds the agent: the file `RAILGAUGE_AGENT` names, else `railgauge-agent` beside the running executable or in
-    /// the build directory `agent` next to the executable's. Files called `railgauge-agent-ARCHITECTURE` in the same
-    /// directory serve hosts of other architectures.
+    /// Finds the agent: the file `RAILGAUGE_AGENT` names, else `railgauge-agent` beside the running executable, in
+    /// `../lib/railgauge` of its directory (where packages put it) or in the build directory `agent` next to the
+    /// executable's. Files called `railgauge-agent-ARCHITECTURE` in the same directory serve hosts of other architectures.
     ///
     /// # Errors
     /// There is no such file, it cannot be read, or it is not an executable for Linux; the remedy says how to build it.
@@ -104,7 +104,7 @@ impl AgentBinary {
         // without optimisation and would measure itself: `.fingerprint` tells such a directory from an installation.
         let mut places = vec![directory.join("../agent"), directory.join("../../agent")];
         if !directory.join(".fingerprint").exists() {
-            places.insert(0, directory.to_owned());
+            places.splice(0..0, [directory.to_owned(), directory.join("../lib/railgauge")]);
         }
         let files: Vec<PathBuf> = places.iter().flat_map(|place| agents_in(place, NAME)).collect();
         if files.is_empty() {
@@ -232,6 +232,26 @@ mod tests {
         fs::create_dir_all(target.path().join("agent")).unwrap();
         fs::write(target.path().join("agent/railgauge-agent"), header(62)).unwrap();
         assert!(AgentBinary::beside(&target.path().join("debug/railgauge")).is_ok());
+    }
+
+    #[test]
+    fn a_package_has_its_agents_below_lib() {
+        let system = tempfile::tempdir().unwrap();
+        let (bin, lib) = (system.path().join("bin"), system.path().join("lib/railgauge"));
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&lib).unwrap();
+        fs::write(lib.join("railgauge-agent"), header(62)).unwrap();
+        fs::write(lib.join("railgauge-agent-aarch64"), header(183)).unwrap();
+        let found = AgentBinary::beside(&bin.join("railgauge")).unwrap();
+        for machine in ["x86_64", "aarch64"] {
+            let image = found.image(&Machine::of_uname(machine)).unwrap();
+            assert!(image.path.starts_with(fs::canonicalize(&lib).unwrap()), "{:?}", image.path);
+        }
+        // One that lies right beside the controller comes first.
+        fs::write(bin.join("railgauge-agent"), header(62)).unwrap();
+        let found = AgentBinary::beside(&bin.join("railgauge")).unwrap();
+        let image = found.image(&Machine::of_uname("x86_64")).unwrap();
+        assert!(image.path.starts_with(fs::canonicalize(&bin).unwrap()), "{:?}", image.path);
     }
 
     #[test]
