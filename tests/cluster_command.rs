@@ -8,6 +8,7 @@ mod support;
 
 use std::{process::Command, time::Duration};
 
+use railgauge::cluster::{AgentBinary, bring_up};
 use railgauge_model::plan::model::Launcher;
 use railgauge_wire::{
     failure::{Kind, Stage},
@@ -109,6 +110,56 @@ async fn a_command_that_is_not_there_or_fails_is_told() {
             one(launch(command(&["sh", "-c", silent])), host("gpu1", "x"), &Log::default()).await.unwrap_err();
         assert_eq!(failure.remedy.unwrap().id, remedy);
     }
+}
+
+/// A launcher's command on whose hosts the agent's start ends in this way; everything else works.
+fn start_ends(with: &str) -> Launcher {
+    let script = format!("case $3 in *\"read -r v\"*) {with};; esac; exec \"$@\"");
+    command(&["sh", "-c", &script, "{host}"])
+}
+
+#[tokio::test]
+async fn a_host_whose_libc_is_too_old_is_told() {
+    let says = "echo \"agent: /lib64/libc.so.6: version \\`GLIBC_2.34' not found (required by agent)\" >&2; exit 1";
+    let failure = one(launch(start_ends(says)), host("gpu1", "x"), &Log::default()).await.unwrap_err();
+    assert_eq!((failure.stage, failure.kind), (Stage::Start, Kind::Configuration));
+    let beginning = "the host's C library is too old: this agent needs glibc 2.34; ";
+    assert!(failure.cause.starts_with(beginning), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "build-for-oldest-glibc");
+}
+
+#[tokio::test]
+async fn a_host_without_a_loader_is_told() {
+    // The agent itself, with the name of a loader that no system has.
+    let directory = tempfile::tempdir().unwrap();
+    let mut bytes = std::fs::read(fake_agent()).unwrap();
+    let name = b"/ld-linux-";
+    let at = bytes.windows(name.len()).position(|window| window == name).expect("a loader of glibc");
+    bytes[at + 1] = b'x';
+    let path = directory.path().join("railgauge-agent");
+    std::fs::write(&path, bytes).unwrap();
+    let mut launch = launch(command(&["sh", "-c", "exec \"$@\"", "{host}"]));
+    launch.agent_dir = Some(directory.path().join("agents").display().to_string());
+    let agent = AgentBinary::open(&path).unwrap();
+    let mut results = bring_up(launch, vec![host("gpu1", "x")], "run-1".to_owned(), agent, Log::default().sink());
+    let failure = results.recv().await.unwrap().1.unwrap_err();
+    assert_eq!((failure.stage, failure.kind), (Stage::Start, Kind::Configuration));
+    assert!(failure.cause.starts_with("the host has no loader for the agent"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "use-glibc-host");
+}
+
+#[tokio::test]
+async fn a_host_of_an_architecture_without_agent_is_told() {
+    // Words that a fake `uname` in front of the others answers.
+    let directory = tempfile::tempdir().unwrap();
+    let uname = directory.path().join("uname");
+    std::fs::write(&uname, "#!/bin/sh\necho riscv64\n").unwrap();
+    std::fs::set_permissions(&uname, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = format!("PATH={}:$PATH exec \"$@\"", directory.path().display());
+    let failure =
+        one(launch(command(&["sh", "-c", &script, "{host}"])), host("gpu1", "x"), &Log::default()).await.unwrap_err();
+    assert!(failure.cause.contains("the host is riscv64"), "{failure}");
+    assert_eq!(failure.remedy.unwrap().id, "build-agent-for");
 }
 
 #[tokio::test]

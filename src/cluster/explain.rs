@@ -68,6 +68,9 @@ fn sign<'a>(signs: &'a [Sign], words: &str) -> Option<&'a Sign> {
 /// Why a started process is no agent. The first match counts.
 const START: &[Sign] = &[
     Sign { parts: &["version `glibc", "not found"], passing: false, remedy: remedy::BUILD_FOR_OLDEST_GLIBC },
+    // bash before 5.2, and bash since.
+    Sign { parts: &["bad elf interpreter"], passing: false, remedy: remedy::USE_GLIBC_HOST },
+    Sign { parts: &["required file not found"], passing: false, remedy: remedy::USE_GLIBC_HOST },
     Sign { parts: &["error while loading shared libraries"], passing: false, remedy: remedy::INSTALL_LOADED_LIBRARY },
     Sign { parts: &["exec format error"], passing: false, remedy: remedy::BUILD_FOR_PROCESSOR },
     Sign { parts: &["cannot execute binary file"], passing: false, remedy: remedy::BUILD_FOR_PROCESSOR },
@@ -79,6 +82,34 @@ const START: &[Sign] = &[
 const TAKEN: i32 = 75;
 /// The status of a shell for a program that it may not run.
 const REFUSED: i32 = 126;
+/// The status of a shell for a program that is not there. The script has read the agent's file just before, so what is missing is
+/// the loader that the file names (ELF's PT_INTERP; execve(2), ENOENT).
+const MISSING: i32 = 127;
+
+/// The newest version of glibc that a loader missed: it names each as ``version `GLIBC_2.34' not found``.
+fn missed_glibc(words: &str) -> Option<(u32, u32)> {
+    let versions = words.split("GLIBC_").skip(1).filter_map(|rest| {
+        let number = rest.split(|other: char| !other.is_ascii_digit() && other != '.').next()?;
+        let (major, minor) = number.split_once('.')?;
+        Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+    });
+    versions.max()
+}
+
+/// What a remedy says of the host, in front of the words of its loader or shell.
+fn in_words(remedy: Entry, last: &str) -> String {
+    if remedy == remedy::USE_GLIBC_HOST {
+        return "the host has no loader for the agent (it is a system without glibc, such as Alpine, or without the libraries \
+                of this architecture); "
+            .to_owned();
+    }
+    match missed_glibc(last) {
+        Some((major, minor)) if remedy == remedy::BUILD_FOR_OLDEST_GLIBC => {
+            format!("the host's C library is too old: this agent needs glibc {major}.{minor}; ")
+        }
+        _ => String::new(),
+    }
+}
 
 /// The failure of an agent that never greeted, with a next step where the words of the host's loader or shell, or what came in
 /// place of the greeting, are known.
@@ -88,13 +119,17 @@ pub(crate) fn start(gone: &Gone) -> Trouble {
         let cause = format!("{}; {cause}", known.failure.cause);
         return Trouble { failure: Failure { stage: Stage::Start, cause, ..known.failure.clone() }, ..**known };
     }
-    let known = |remedy: Entry| Failure::new(Stage::Start, Kind::Configuration, cause.clone()).remedy(remedy);
+    let known = |remedy: Entry| {
+        let cause = in_words(remedy, &gone.last) + &cause;
+        Failure::new(Stage::Start, Kind::Configuration, cause).remedy(remedy)
+    };
     if let Some(sign) = sign(START, &gone.last) {
         return Trouble { failure: known(sign.remedy), passing: sign.passing };
     }
     match gone.end {
         Some(ProcessEnd::Code(TAKEN)) => return Trouble { failure: known(remedy::RETRY_TAKEN_FILE), passing: true },
         Some(ProcessEnd::Code(REFUSED)) => return Trouble { failure: known(remedy::AGENT_DIR_EXEC), passing: false },
+        Some(ProcessEnd::Code(MISSING)) => return Trouble { failure: known(remedy::USE_GLIBC_HOST), passing: false },
         _ => {}
     }
     let failure = match gone.why {
@@ -191,6 +226,26 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_loader_is_told_by_every_shell() {
+        for (code, words) in [
+            (127, "railgauge: 1: exec: /root/.cache/railgauge/use-1: not found"),
+            (127, "railgauge: exec: line 0: /root/.cache/railgauge/use-1: not found"),
+            (127, "railgauge: line 1: /root/use-1: cannot execute: required file not found"),
+            (
+                126,
+                "railgauge: line 0: /root/use-1: /lib64/ld-linux-x86-64.so.2: bad ELF interpreter: No such file or directory",
+            ),
+            (127, ""),
+        ] {
+            let end = Some(ProcessEnd::Code(code));
+            let trouble = start(&Gone { why: Why::ClosedEarly, end, last: words.into() });
+            assert_eq!((remedy(&trouble.failure), trouble.passing), ("use-glibc-host", false), "{words}");
+            assert_eq!(trouble.failure.kind, Kind::Configuration);
+            assert!(trouble.failure.cause.starts_with("the host has no loader for the agent"), "{trouble:?}");
+        }
+    }
+
+    #[test]
     fn loaders_are_understood() {
         let words =
             "railgauge-agent: error while loading shared libraries: libfoo.so.1: cannot open shared object file";
@@ -208,6 +263,12 @@ mod tests {
         let trouble = start(&gone(1, words));
         assert_eq!(remedy(&trouble.failure), "build-for-oldest-glibc");
         assert!(!trouble.passing);
+        let several =
+            "a: version `GLIBC_2.4' not found / a: version `GLIBC_2.34' not found / a: version `GLIBC_2.32' not found";
+        let trouble = start(&gone(1, several));
+        let beginning =
+            "the host's C library is too old: this agent needs glibc 2.34; the agent did not start: exit status 1";
+        assert!(trouble.failure.cause.starts_with(beginning), "{trouble:?}");
         let noise = start(&Gone { why: Why::OtherText(65_536), ..gone(0, "Welcome") });
         assert_eq!((noise.failure.kind, noise.passing), (Kind::Configuration, false));
         assert_eq!(remedy(&noise.failure), "quiet-login-shell");

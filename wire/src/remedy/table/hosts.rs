@@ -32,12 +32,15 @@ remedies! {
     BUILD_AGENT = "build-agent",
         "build the agent with {0}, or set RAILGAUGE_AGENT to its path",
         change_here "cargo build -p railgauge-agent --profile agent";
-    BUILD_AGENT_FOR = "build-agent-for", "build the agent for {machine} and put it at {path}";
+    BUILD_AGENT_FOR = "build-agent-for",
+        "build the agent for {machine} and put it at {path}; a release (./dist makes one) has agents for x86_64 and aarch64";
     BUILD_FOR_OLDEST_GLIBC = "build-for-oldest-glibc",
-        "build the agent against the oldest C library of the cluster ({0} shows the host's): it was built for a newer one",
+        "use the agents of a release (./dist makes one): they need glibc 2.17 on x86_64 and 2.28 on aarch64 ({0} shows the host's); \
+         this agent was built for a newer one",
         look "ldd --version";
     BUILD_FOR_PROCESSOR = "build-for-processor",
-        "build the agent for the processor of this host ({0}): it was built for another",
+        "use the agents of a release (./dist makes one), or build the agent for the processor of this host ({0}): it was built for \
+         another",
         look "uname -m";
     CHECK_HOST_UP = "check-host-up", "check that the host is up and reachable from here";
     CHECK_HUNG_HOST = "check-hung-host",
@@ -155,4 +158,8 @@ remedies! {
     SLURM_STEP_BY_HAND = "slurm-step-by-hand",
         "run a step by hand inside the allocation, it must print `here`: {0}",
         look_here "srun -u --overlap --mpi=none -N1 -n1 -w {node} sh -c 'echo here'";
+    USE_GLIBC_HOST = "use-glibc-host",
+        "use a host or an image with glibc ({0} shows the host's C library; the agents of a release need glibc 2.17 on x86_64 and \
+         2.28 on aarch64), or install there the C library of the agent's architecture",
+        look "ldd --version";
 }
