@@ -16,12 +16,13 @@ mod run;
 mod schema;
 mod selection;
 mod submit;
+mod shell_files;
 mod trend;
 mod version;
 
 use std::{process::ExitCode, sync::Arc};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub(crate) use common::Common;
 pub(crate) use exit::{Exit, Misuse};
@@ -65,6 +66,8 @@ enum Command {
     Schema(schema::Args),
     /// Show version, build, protocol and the agents that would be sent
     Version(version::Args),
+    /// Write completions for bash, zsh and fish, and manual pages
+    ShellFiles(shell_files::Args),
 }
 
 fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
@@ -83,6 +86,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Submit(args) => submit::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
         Command::Version(args) => version::run(&args, &common),
+        Command::ShellFiles(args) => shell_files::run(args, &common, CommandLine::command()),
     }
 }
 
@@ -112,7 +116,6 @@ pub fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
