@@ -1,0 +1,125 @@
+"""Tries a release: unpacked, with nothing of the build around it."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .build import AGENTS, check_glibc
+from .fetch import ARM, arm_libraries
+from .shell import Problem, run, say
+
+GREETING = b"\x01railgauge-agent\n"
+ARM_ROOT = ("qemu-aarch64-static", "qemu-aarch64")
+
+
+def skipped(what):
+    """Note what could not be tried, also for ./test."""
+    say(f"SKIPPED: {what}")
+    listed = os.environ.get("RAILGAUGE_SKIPPED")
+    if listed:
+        with open(listed, "a", encoding="utf-8") as file:
+            file.write(f"dist: {what}\n")
+
+
+def bare(home):
+    """The environment of a user who has nothing but the system."""
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "NO_COLOR": "1"}
+
+
+def measure(program, plan, into):
+    """Run a plan of local agents; refuse anything but a pass with data."""
+    done = subprocess.run([program, "-q", "run", plan, "-o", into / "run"], cwd=into, env=bare(into), check=False)
+    if done.returncode != 0:
+        raise Problem(f"{program} run {plan} ended with status {done.returncode}")
+    verdicts = json.loads((into / "run/verdicts.json").read_text("utf-8"))
+    if not (into / "run/report.html").is_file() or verdicts["cases"]["measured"] == 0:
+        raise Problem(f"{program} run {plan} passed without data or without a page")
+    return verdicts["cases"]["measured"]
+
+
+def tarball(release, into):
+    """Unpack, check the sums, follow a link to the program, measure."""
+    run("tar", "xf", release.tarball, "-C", into)
+    folder = into / release.name
+    run("sha256sum", "--quiet", "-c", "SHA256SUMS", cwd=folder)
+    link = into / "railgauge"
+    link.symlink_to(folder / "bin/railgauge")
+    home = into / "home"
+    home.mkdir()
+    cases = measure(link, folder / "plans/quickstart.toml", home)
+    say(f"the unpacked tarball measured {cases} cases")
+    return folder
+
+
+def package(release, into):
+    """Unpack the Debian package and have its program find the agents below lib."""
+    root = into / "package"
+    run("dpkg-deb", "-x", release.package, root)
+    home = into / "home2"
+    home.mkdir()
+    plan = root / "usr/share/doc/railgauge/plans/quickstart.toml"
+    done = subprocess.run([root / "usr/bin/railgauge", "-q", "preflight", plan], cwd=home, env=bare(home), check=False,
+                          stdout=subprocess.DEVNULL)
+    # 3: the facts of a machine without RDMA leave things open; without an agent it would be 4.
+    if done.returncode not in (0, 3):
+        raise Problem(f"the package's `railgauge preflight` ended with status {done.returncode}")
+    for part in [f"usr/lib/railgauge/{agent.name}" for agent in AGENTS] + ["usr/share/man/man1/railgauge-run.1.gz"]:
+        if not (root / part).is_file():
+            raise Problem(f"the package has no {part}")
+
+
+def shells(folder):
+    """Completions are read by their shells, manual pages by man, where these are installed."""
+    share = folder / "share"
+    places = (("bash", "bash-completion/completions/railgauge"), ("zsh", "zsh/site-functions/_railgauge"),
+              ("fish", "fish/vendor_completions.d/railgauge.fish"))
+    for shell, file in places:
+        if shutil.which(shell):
+            run(shell, "-n", share / file)
+        else:
+            skipped(f"completions for {shell}: it is not installed")
+    pages = sorted((share / "man/man1").glob("railgauge*.1"))
+    if len(pages) < 10 or any(b".SH NAME" not in page.read_bytes() for page in pages):
+        raise Problem(f"there are {len(pages)} manual pages, or one has no name")
+    if shutil.which("bash"):
+        script = f'. {share / places[0][1]}; COMP_WORDS=(railgauge pre); COMP_CWORD=1; _railgauge railgauge pre railgauge; ' \
+                 'echo "${COMPREPLY[@]}"'
+        if run("bash", "-c", script).split() != ["preflight"]:
+            raise Problem("bash does not complete `railgauge pre` to `preflight`")
+
+
+def greets(words, version):
+    """Start an agent, greet it, ask it to end. `version` is the protocol's."""
+    def frame(message):
+        data = json.dumps(message).encode()
+        return struct.pack(">I", len(data)) + data
+    hello = {"id": 1, "ask": {"Hello": {"protocol": version, "run_id": "dist", "host": "dist"}}}
+    done = subprocess.run(words, input=frame(hello) + frame({"id": 2, "ask": "Bye"}), stdout=subprocess.PIPE, timeout=120,
+                          check=False)
+    if done.returncode != 0 or not done.stdout.startswith(GREETING) or b'"Hello"' not in done.stdout:
+        raise Problem(f"{words[-1]} did not greet: status {done.returncode}, {done.stdout[:200]!r}")
+
+
+def check(release, protocol):
+    """All of it."""
+    for agent in AGENTS:
+        check_glibc(release.folder / "bin" / agent.name, agent.glibc)
+    with tempfile.TemporaryDirectory() as name:
+        into = Path(name)
+        folder = tarball(release, into)
+        package(release, into)
+        shells(folder)
+        for agent in AGENTS:
+            words = [folder / "bin" / agent.name]
+            if agent.target == ARM:
+                emulator = next(filter(None, map(shutil.which, ARM_ROOT)), None)
+                libraries = arm_libraries() if emulator else None
+                if libraries is None:
+                    skipped("the agent for aarch64 was not started: no qemu-aarch64-static, or no C library for it")
+                    continue
+                words = [emulator, "-L", libraries, *words]
+            greets(words, protocol)
+            say(f"{agent.name} greets")
