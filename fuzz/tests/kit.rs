@@ -23,8 +23,8 @@ fn kit(root: &str, facts: &HostFacts, anonymiser: Option<&mut Anonymiser>) -> (M
     tree::add("hosts/h", &entries_below(root, facts.gpus.clone()).unwrap(), &[], &mut items).unwrap();
     let anonymized = anonymiser.is_some();
     if let Some(to) = anonymiser {
-        to.items(items.clone());
-        items = to.items(items);
+        to.items(items.clone(), || Ok(())).unwrap();
+        items = to.items(items, || Ok(())).unwrap();
     }
     let manifest = Manifest { anonymized, hosts: [("h".into(), "h".into())].into(), ..Manifest::default() };
     let bytes = archive::write(&manifest, &items).unwrap();

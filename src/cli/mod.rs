@@ -15,8 +15,8 @@ pub(crate) mod report;
 mod run;
 mod schema;
 mod selection;
-mod submit;
 mod shell_files;
+mod submit;
 mod trend;
 mod version;
 

@@ -238,7 +238,7 @@ mod tests {
             (127, ""),
         ] {
             let end = Some(ProcessEnd::Code(code));
-            let trouble = start(&Gone { why: Why::ClosedEarly, end, last: words.into() });
+            let trouble = start(&Gone { why: Why::ClosedEarly, end, last: words.into(), ..Gone::default() });
             assert_eq!((remedy(&trouble.failure), trouble.passing), ("use-glibc-host", false), "{words}");
             assert_eq!(trouble.failure.kind, Kind::Configuration);
             assert!(trouble.failure.cause.starts_with("the host has no loader for the agent"), "{trouble:?}");
