@@ -17,7 +17,7 @@ const SIW: &str = "[ -d /sys/class/infiniband/siw0 ] && exit; lab-module siw && 
                    rdma link add siw0 type siw netdev eth1 && chmod 666 /dev/infiniband/*";
 
 /// Waits until more has come to a host than the words in front of a measurement.
-const MOVING: &str = "of=/sys/class/net/eth1/statistics/rx_bytes; was=$(cat $of); for i in $(seq 100); do \
+const MOVING: &str = "of=/sys/class/net/eth1/statistics/rx_bytes; was=$(cat $of); for i in $(seq 300); do \
                       [ $(($(cat $of) - was)) -gt 100000 ] && exit; sleep 0.1; done; exit 1";
 
 /// The lab with siw in both hosts; `None`, said, where the module could not be built for the guests.
@@ -157,9 +157,9 @@ fn what_iwarp_lacks_fails_in_words_and_a_cut_link_ends() {
             test("immediate", "op = \"write_imm\"\nmetric = \"latency\""),
             test("both-ways", "op = \"send\"\nmetric = \"bandwidth\"\nbidirectional = true"),
             test("whole", "op = \"write\"\nmetric = \"bandwidth\""),
-            lasting("cut", "8s", "op = \"read\"\nmetric = \"bandwidth\""),
+            lasting("cut", "12s", "op = \"read\"\nmetric = \"bandwidth\""),
         ];
-        let mut running = scene.start(&plan(&lab, &scene, "10s", &tests.concat()));
+        let mut running = scene.start(&plan(&lab, &scene, "20s", &tests.concat()));
         running.wait_for_outcomes(8);
         // Messages are under way: TCP would try for a quarter of an hour.
         let moving = lab.ssh(1, MOVING);
