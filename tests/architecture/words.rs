@@ -27,7 +27,6 @@ const WORDS: &[&str] = &["cause", "meaning", "remedy", "reason", "error", "deman
 /// Files that look for words which are not ours, or not for people, and whose they are.
 const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/counters/mod.rs", "names of the kernel's counters"),
-    ("agent/src/endpoint/verbs/choice.rs", "the kernel's rate of a port"),
     ("agent/src/facts", "files of the kernel and the distribution"),
     ("agent/src/gpu/distance.rs", "names in sysfs"),
     ("agent/src/memory/available.rs", "/proc/meminfo"),
