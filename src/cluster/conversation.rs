@@ -148,20 +148,29 @@ impl Conversation {
         Ok(())
     }
 
-    /// Resolves when nothing came for `limit`, though the agent was asked the time meanwhile, which it answers whatever it is
-    /// doing. Begins with its first reply: before that the time of the try is the limit.
+    /// Resolves when the agent left two questions in a row unanswered, each for a third of `limit`, after it had been quiet for a
+    /// third. It is asked the time, which it answers whatever it is doing. Time alone says nothing: a controller that was stopped for
+    /// a minute has heard nobody in it. Begins with the agent's first reply: before that the time of the try is the limit.
     pub(super) async fn silent(&self, limit: Duration) -> Why {
         let step = limit / 3;
+        let mut missed = 0;
         loop {
-            let since = self.heard.lock().map_or(Duration::ZERO, |heard| heard.elapsed());
-            if since >= limit {
-                return Why::Silent(limit);
-            }
-            if since >= step {
-                // Any reply counts, and none is asked for longer than there is time.
-                let _ = self.ask(Ask::Clock, limit.saturating_sub(since).min(step)).await;
+            let quiet = self.heard.lock().map_or(Duration::ZERO, |heard| heard.elapsed());
+            if quiet < step {
+                missed = 0;
+                tokio::time::sleep(step - quiet).await;
             } else {
-                tokio::time::sleep(step.saturating_sub(since)).await;
+                let asked = Instant::now();
+                // Any reply counts, also one to an earlier question.
+                let _ = self.ask(Ask::Clock, step).await;
+                let is_heard = self.heard.lock().is_some_and(|heard| heard >= asked);
+                missed = if is_heard { 0 } else { missed + 1 };
+                if missed == 2 {
+                    return Why::Silent(limit);
+                }
+                if !is_heard {
+                    tokio::time::sleep(step.saturating_sub(asked.elapsed())).await;
+                }
             }
             if self.lost().is_some() {
                 std::future::pending::<()>().await;
@@ -327,6 +336,28 @@ mod tests {
         conversation.hang_up();
         let failure = conversation.ask(Ask::Facts, Duration::from_millis(20)).await.unwrap_err();
         assert_eq!((failure.kind, failure.cause.as_str()), (Kind::Aborted, "the conversation was closed"));
+    }
+
+    #[tokio::test]
+    async fn an_agent_is_silent_when_it_leaves_questions_unanswered_and_not_by_time_alone() {
+        let limit = Duration::from_millis(300);
+        let (conversation, mut to_write) = Conversation::new();
+        // As after a stop of the controller: the last reply came long ago.
+        *conversation.heard.lock() = Instant::now().checked_sub(Duration::from_secs(2));
+        let answering = async {
+            while let Some(frame) = to_write.recv().await {
+                let request: Request = serde_json::from_slice(&frame[4..]).unwrap();
+                conversation.deliver(FromAgent::Reply { id: request.id, outcome: Ok(Answer::Done) }).unwrap();
+            }
+        };
+        tokio::select! {
+            why = conversation.silent(limit) => panic!("it answered, and is told as {why:?}"),
+            () = answering => panic!("nobody hung up"),
+            () = tokio::time::sleep(3 * limit) => {}
+        }
+        // Nobody answers any more.
+        let silent = tokio::time::timeout(10 * limit, conversation.silent(limit)).await;
+        assert_eq!(silent.unwrap(), Why::Silent(limit));
     }
 
     #[test]

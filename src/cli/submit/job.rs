@@ -41,7 +41,12 @@ impl Job {
     /// # Errors
     /// sbatch cannot be started, or refuses the job.
     pub(super) fn submit(script: &str) -> anyhow::Result<Self> {
-        let mut child = Command::new("sbatch")
+        let mut sbatch = Command::new("sbatch");
+        // sbatch takes these before the lines of the script, so that they would replace what the plan says.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SBATCH_")) {
+            sbatch.env_remove(name);
+        }
+        let mut child = sbatch
             .arg("--parsable")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

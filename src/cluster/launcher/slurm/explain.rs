@@ -1,5 +1,5 @@
-//! What srun says and slurmctld knows, turned into a cause and a next step. srun's texts are those of Slurm 20.11 to 24.11; what
-//! slurmctld knows goes first, because a step that is gone says little of why.
+//! What srun says and slurmctld knows, turned into a cause and a next step. srun's texts are those of Slurm 22.05, the only version
+//! that this was tried with; what slurmctld knows goes first, because a step that is gone says little of why.
 
 use railgauge_wire::{
     failure::{Kind, Stage},
@@ -46,22 +46,32 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known) -> Opt
     let of_job = [("job", job.as_str())];
     let of_node = [("node", node.as_str())];
     let lasting = |kind: Kind, cause: String| Trouble::lasting(Stage::Connect, kind, cause);
-    if says(&["requested node configuration is not available", "requested nodes not in"]) {
-        return Some(outside(job, node));
-    }
     if says(&["invalid job id", "already completing or completed", "expired or invalid job"]) {
         return Some(over(job, "has ended", false));
     }
-    if says(&["nodes are busy", "step creation temporarily disabled", "not ready"]) {
+    if says(&["nodes are busy", "step creation temporarily disabled", "are still not ready"])
+        || end.is_none() && known.job_state.contains("SUSPENDED")
+    {
         return Some(waits(known));
     }
+    let is_answered = !known.job_state.is_empty();
     if says(&["cancelled at"]) {
-        let cause = format!("its step of job {job} was cancelled; the job still runs");
+        let of = if is_answered { "the job still runs" } else { "slurmctld does not say whether the job still runs" };
+        let cause = format!("its step of job {job} was cancelled; {of}");
         return Some(lasting(Kind::Lost, cause).remedy(remedy::SLURM_STEPS.with(of_job)));
     }
-    if end.is_none() || says(&["slurmstepd", "io error", "timed out waiting for job step"]) {
-        let cause =
-            format!("Slurm says that {node} and job {job} are well: slurmstepd, or the whole node, hangs or is dead");
+    // Only srun's own errors count: slurmstepd also tells of a directory that is missing or of memory that ran out, and what an
+    // agent writes arrives in the same stream.
+    let of_srun = |line: &str| {
+        line.starts_with("srun: error:")
+            && ["slurmstepd", "io error", "timed out waiting for job step"].iter().any(|part| line.contains(part))
+    };
+    if end.is_none() || words.split(['\n', '/']).map(str::trim).any(of_srun) {
+        let well = match is_answered {
+            true => format!("Slurm says that {node} and job {job} are well"),
+            false => format!("nothing comes from {node}, and slurmctld does not answer either"),
+        };
+        let cause = format!("{well}: slurmstepd, the agent, or the whole node hangs or is dead");
         return Some(lasting(Kind::Lost, cause).remedy(remedy::SLURM_CHECK_STEPD));
     }
     refused.then(|| {
@@ -165,6 +175,9 @@ mod tests {
         let limit = "slurmstepd-n3: error: *** STEP 4.0 ON n3 CANCELLED AT 2026-11-25T01:40:48 DUE TO TIME LIMIT ***";
         let refused = "srun: error: Task launch for StepId=3.0 failed on node n2: Communication connection failure";
         let outside = "srun: error: Unable to create step for job 3: Requested node configuration is not available";
+        let moved = "slurmstepd: error: couldn't chdir to `/home/a/run': No such file or directory: going to /tmp instead";
+        let memory = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.3. Some of the step tasks have been OOM Killed.";
+        let hung = "srun: error: timed out waiting for job step to complete";
         let busy = "srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)";
         let code = Some(ProcessEnd::Code(1));
         for (words, job, node, expected) in [
@@ -180,7 +193,11 @@ mod tests {
             ("", "RUNNING", "ALLOCATED*", "slurm-check-slurmd"),
             ("srun: error: Unable to create step for job 7: x", "RUNNING", "MIXED+DRAIN", "slurm-drained"),
             ("agent: killed", "RUNNING", "MIXED+DRAIN", "none"),
-            (outside, "RUNNING", "IDLE", "slurm-node-outside"),
+            (outside, "RUNNING", "IDLE", "slurm-step-by-hand"),
+            (moved, "RUNNING", "MIXED", "none"),
+            (memory, "RUNNING", "MIXED", "none"),
+            ("agent: io error, device not ready", "RUNNING", "MIXED", "none"),
+            (hung, "RUNNING", "MIXED", "slurm-check-slurmstepd"),
             (busy, "RUNNING", "MIXED", "slurm-steps"),
             ("sh: not found", "RUNNING", "MIXED", "none"),
         ] {
@@ -188,6 +205,12 @@ mod tests {
         }
         // Nothing ended, and nothing comes.
         assert_eq!(id(ended(None, "", &known("RUNNING", "MIXED"))), "slurm-check-slurmstepd");
+        assert_eq!(id(ended(None, "", &known("SUSPENDED", "MIXED"))), "slurm-steps");
+        // What nobody said is not told as said.
+        let unanswered = ended(None, "", &known("", "")).unwrap().failure.cause;
+        assert!(unanswered.contains("slurmctld does not answer") && !unanswered.contains("well"), "{unanswered}");
+        let cancelled = ended(code.as_ref(), cancelled, &known("", "")).unwrap().failure.cause;
+        assert!(!cancelled.contains("the job still runs"), "{cancelled}");
     }
 
     #[test]

@@ -133,7 +133,8 @@ impl Connection for Node {
 fn shaping() -> Vec<OsString> {
     let is_shaping = |name: &OsString| {
         name.to_str().is_some_and(|name| {
-            name.starts_with("SLURM_") && !name.starts_with("SLURM_SACK") && !NEEDED.contains(&name)
+            let is_option = name.starts_with("SRUN_") || name.starts_with("SLURM_") && !NEEDED.contains(&name);
+            is_option && !name.starts_with("SLURM_SACK")
         })
     };
     std::env::vars_os().map(|(name, _)| name).filter(is_shaping).collect()

@@ -2,7 +2,11 @@
 
 use std::{
     collections::BTreeMap,
+    io::Read,
     process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use railgauge_model::plan::{allocation::Allocation, hostlist};
@@ -37,9 +41,34 @@ pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
 pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
     // The same names as in SLURM_TOPOLOGY_ADDR, which only tasks of steps have, each that of its own node.
-    let output = Command::new("scontrol").args(["--oneliner", "show", "topology"]).stdin(Stdio::null()).output();
-    let switches = output.map(|output| switches(&String::from_utf8_lossy(&output.stdout))).unwrap_or_default();
+    let switches = topology().map(|text| switches(&text)).unwrap_or_default();
     Some(Allocation { job, nodes, switches })
+}
+
+/// Time for slurmctld to tell the topology: a plan must be read where it is down, too.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// What slurmctld says of the topology; `None` where it does not answer in time.
+fn topology() -> Option<String> {
+    let mut asked = Command::new("scontrol")
+        .args(["--oneliner", "show", "topology"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdout = asked.stdout.take()?;
+    let (read, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // Nobody waits any more for what comes too late.
+        let _ = stdout.read_to_end(&mut bytes).map(|_| read.send(bytes));
+    });
+    let told = told.recv_timeout(LIMIT);
+    // It has ended by itself, or is ended now.
+    let _ = asked.kill();
+    let _ = asked.wait();
+    told.ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Switches and blocks with all nodes below them, of lines like `SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]`.
