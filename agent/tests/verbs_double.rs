@@ -22,7 +22,7 @@ use railgauge_wire::{
     drivers,
     link::{Completion, Endpoint, Joining, LinkSpec, Role},
     message::{Answer, Ask},
-    step::{Checked, Step, Window},
+    step::{Checked, Step, Timing, Window},
     terms::{Carrier, LinkLayer, Op, Service, TestMetric},
     unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, Nanoseconds},
 };
@@ -51,6 +51,17 @@ fn every_operation_moves_the_bytes_it_says() {
     for op in [Op::AtomicFadd, Op::AtomicCas] {
         let (near, _) = fabric.pair.time(timing(op, TestMetric::Bandwidth, 8, Window::Iterations(20)));
         assert_eq!(near.operations, 40, "{op}");
+    }
+}
+
+#[test]
+fn atomics_in_both_directions_at_once_add_up() {
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_PROFILE", "mlx5-roce")]);
+    fabric.pair.open(verbs(Service::Rc), 2, 4096).unwrap();
+    for op in [Op::AtomicFadd, Op::AtomicCas] {
+        let one_way = timing(op, TestMetric::Bandwidth, 8, Window::Duration(Nanoseconds::from_millis(200)));
+        let (near, far) = fabric.pair.time(Timing { bidirectional: true, ..one_way });
+        assert!(near.operations > 0 && far.operations > 0, "{op}: {near:?} {far:?}");
     }
 }
 

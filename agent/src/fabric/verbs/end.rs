@@ -268,7 +268,8 @@ impl VerbsEnd {
         Ok(Template {
             verb,
             size: u32::try_from(size).unwrap_or(u32::MAX),
-            local: if brings { self.resources.layout.incoming(i) } else { self.resources.layout.outgoing(i) },
+            // What atomics bring lands where the peer's own atomics do not work.
+            local: if op.pulls() { self.resources.layout.incoming(i) } else { self.resources.layout.outgoing(i) },
             remote: if op.pulls() { theirs } else { theirs + peer.area },
             remote_key: peer.endpoint.rkey,
             walk,
