@@ -33,8 +33,10 @@ use crate::{
 };
 
 /// `Err` unless queue pairs over this layer can be joined as collectives do it: by exchanging their numbers.
-fn joined_by_exchange(layer: LinkLayer, joining: Joining) -> Result<(), Failure> {
+fn joined_by_exchange(layer: LinkLayer, joining: Joining, is_erdma: bool) -> Result<(), Failure> {
     let (cause, remedy) = match (layer, joining) {
+        // As for pairs: in compatibility mode eRDMA's queue pairs are joined by exchange.
+        (LinkLayer::Iwarp, Joining::Exchange) if is_erdma => return Ok(()),
         // RFC 5044: a connection begins with a TCP stream and the exchange of MPA, which the connection manager leads.
         (LinkLayer::Iwarp, _) => (
             "iWARP: its queue pairs are connected by rdma_cm only, and those of collectives are not",
@@ -67,7 +69,7 @@ impl VerbsRankPort {
     pub(crate) fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let (choice, limits, settings) = choose(spec)?;
         let device = choice.domain.device().clone();
-        joined_by_exchange(choice.link_layer, settings.joining)?;
+        joined_by_exchange(choice.link_layer, settings.joining, choice.driver.is("erdma"))?;
         let mut notes = settle(&choice, &settings)?;
         let bytes = u64::from(ranks) * u64::from(SLOTS) * u64::from(SLOT);
         let buffer = Arc::new(Buffer::new(bytes, settings.huge_pages)?);
@@ -190,13 +192,15 @@ mod tests {
     #[test]
     fn iwarp_is_refused_by_its_layer_whatever_the_joining_and_rdma_cm_on_any_other() {
         for joining in [Joining::Auto, Joining::Exchange, Joining::RdmaCm] {
-            let failure = joined_by_exchange(LinkLayer::Iwarp, joining).unwrap_err();
+            let failure = joined_by_exchange(LinkLayer::Iwarp, joining, false).unwrap_err();
             assert!(failure.cause.contains("iWARP"), "{failure}");
             assert_eq!(failure.remedy.map(|remedy| remedy.id), Some(remedy::TCP_ON_IWARP.id.into()));
         }
+        assert!(joined_by_exchange(LinkLayer::Iwarp, Joining::Exchange, true).is_ok());
+        assert!(joined_by_exchange(LinkLayer::Iwarp, Joining::RdmaCm, true).is_err());
         for layer in [LinkLayer::Infiniband, LinkLayer::RoceV2] {
-            assert!(joined_by_exchange(layer, Joining::Exchange).is_ok());
-            let failure = joined_by_exchange(layer, Joining::RdmaCm).unwrap_err();
+            assert!(joined_by_exchange(layer, Joining::Exchange, false).is_ok());
+            let failure = joined_by_exchange(layer, Joining::RdmaCm, false).unwrap_err();
             assert!(!failure.cause.contains("iWARP"), "{failure}");
         }
     }
