@@ -6,7 +6,10 @@ use railgauge_model::plan::{
     Plan,
     model::{Preflight, Wanted},
 };
-use railgauge_wire::facts::{HostFacts, Interface, RdmaDevice, RdmaPort};
+use railgauge_wire::{
+    facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
+    unit::GigabitsPerSecond,
+};
 
 use super::{
     page::{Page, list, quoted},
@@ -152,7 +155,8 @@ fn rdma(facts: &[&HostFacts], seen: &Seen, wanted: &mut Wanted) {
         );
     }
     wanted.rdma_ports = Some(seen.devices.len()).filter(|count| *count > 0);
-    wanted.link_rate_gbps = seen.rate.and_then(|_| ports.iter().find_map(|(_, _, port)| port.rate_gbps));
+    // The rate of most ports: one that came up slower, wherever it is, must not become what is required of all.
+    wanted.link_rate_gbps = most_rate(ports.iter().filter_map(|(_, _, port)| port.rate_gbps));
     let devices = || ports.iter().map(|(_, device, _)| *device);
     // A tool may raise it, and none has a reason to lower it.
     wanted.max_read_request = most(devices().filter_map(|device| device.function.max_read_request));
@@ -194,6 +198,13 @@ fn firmware<'f>(devices: impl Iterator<Item = &'f RdmaDevice>) -> BTreeMap<Strin
         }
     }
     versions.into_iter().filter_map(|(name, versions)| Some((name, most(versions)?))).collect()
+}
+
+/// The rate that stands most often, the greatest of several.
+fn most_rate(rates: impl IntoIterator<Item = GigabitsPerSecond>) -> Option<GigabitsPerSecond> {
+    // Whole Mb/s can be compared exactly.
+    let megabits = rates.into_iter().map(|rate| (rate.0 * 1e3).round() as u64);
+    most(megabits).map(|megabits| GigabitsPerSecond(megabits as f64 / 1e3))
 }
 
 /// The value that stands most often, the greatest of several.
