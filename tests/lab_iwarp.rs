@@ -157,7 +157,7 @@ fn what_iwarp_lacks_fails_in_words_and_a_cut_link_ends() {
             test("immediate", "op = \"write_imm\"\nmetric = \"latency\""),
             test("both-ways", "op = \"send\"\nmetric = \"bandwidth\"\nbidirectional = true"),
             test("whole", "op = \"write\"\nmetric = \"bandwidth\""),
-            lasting("cut", "12s", "op = \"read\"\nmetric = \"bandwidth\""),
+            lasting("cut", "20s", "op = \"read\"\nmetric = \"bandwidth\""),
         ];
         let mut running = scene.start(&plan(&lab, &scene, "20s", &tests.concat()));
         running.wait_for_outcomes(8);
