@@ -45,6 +45,11 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let mut runs = Vec::new();
     history::read_all(&directories, metrics, |_, run| runs.push(run));
     let runs = runs.into_iter().collect::<Result<Vec<_>, _>>().map_err(unusable)?;
+    if let Some((run, subset)) = runs.iter().find_map(|run| Some((run, run.plan.subset.as_ref()?))) {
+        let path = path_text(&run.path);
+        let what = subset.words();
+        return Err(Misuse(format!("{path}: only a part of its plan was run ({what}); leave this run out")).into());
+    }
     let baseline = learn(runs).map_err(|cause| anyhow::anyhow!("cannot make a baseline: {cause}"))?;
     let document = serde_json::to_string_pretty(&baseline).context("cannot write the baseline")? + "\n";
     match &args.output {

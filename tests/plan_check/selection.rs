@@ -122,9 +122,11 @@ fn hosts_are_left_and_what_needs_others_is_left_out() {
     assert_eq!(plan.localise.waive, []);
     let (words, left_out) = said(&plan);
     assert_eq!(words, "3 of 8 hosts (a[1-3])");
-    assert_eq!(left_out.len(), 2, "{left_out:?}");
-    assert!(left_out[0].starts_with("test to-the-last is left out: a8 "), "{left_out:?}");
-    assert!(left_out[1].starts_with("test sum is left out: 3 hosts "), "{left_out:?}");
+    assert_eq!(left_out.len(), 4, "{left_out:?}");
+    assert!(left_out[0].starts_with("of test rounds is left out: the expectation on line "), "{left_out:?}");
+    assert!(left_out[1].starts_with("test to-the-last is left out: a8 "), "{left_out:?}");
+    assert_eq!(left_out[2], "of test listed is left out: 1 of its 2 pairs");
+    assert!(left_out[3].starts_with("test sum is left out: 3 hosts "), "{left_out:?}");
 }
 
 #[test]

@@ -44,18 +44,20 @@ pub struct Subset {
     /// How often every test was measured; `None` as the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
-    /// Tests that need hosts which were not chosen.
+    /// Tests, and parts of tests, that need hosts which were not chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
 
-/// A test that cannot be run without the hosts that were not chosen.
+/// A test, or a part of one, that cannot be run without the hosts that were not chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its name.
     pub test: String,
-    /// What is missing.
+    /// What is missing; of a part, which one it is.
     pub why: String,
+    /// Whether all of the test is left out, and not only a part of it.
+    pub whole: bool,
 }
 
 /// A selection, resolved against the whole plan.
@@ -156,9 +158,12 @@ impl Subset {
         [hosts, tests, repeats].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// A sentence for every test that was left out.
+    /// A sentence for everything that was left out.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
-        self.left_out.iter().map(|LeftOut { test, why }| format!("test {test} is left out: {why}"))
+        self.left_out.iter().map(|LeftOut { test, why, whole }| match whole {
+            true => format!("test {test} is left out: {why}"),
+            false => format!("of test {test} is left out: {why}"),
+        })
     }
 }
 

@@ -166,6 +166,12 @@ impl History {
         if !self.is_dated(&run) {
             return;
         }
+        // No night of its plan: what it did not measure was not to be measured.
+        if let Some(subset) = &run.plan.subset {
+            let why = format!("only a part of its plan was run: {}", subset.words());
+            self.unreadable.push((path_text(&run.path), why));
+            return;
+        }
         // Four billion runs do not fit onto a disk.
         let number = u32::try_from(self.past.len()).unwrap_or(u32::MAX);
         let plan = self.plan(&run);

@@ -7,6 +7,7 @@ mod slurm;
 mod special;
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ops::Range,
 };
@@ -33,6 +34,8 @@ pub struct Hosts {
     excluded: HashSet<String>,
     /// Whether only some of the plan's hosts take part, by choice of the command line.
     pub narrowed: bool,
+    /// What of the test that is being read is left out because hosts are not there.
+    left_out: RefCell<Vec<String>>,
     /// Whether all of it could be read; if not, what refers to hosts is not judged.
     pub sound: bool,
 }
@@ -159,6 +162,16 @@ impl Hosts {
         for members in self.groups.values_mut() {
             members.retain(|name| chosen.contains(name.as_str()));
         }
+    }
+
+    /// Notes a part of a test that needs hosts which were not chosen.
+    pub fn leave_out(&self, what: String) {
+        self.left_out.borrow_mut().push(what);
+    }
+
+    /// What was noted since the last call.
+    pub fn take_left_out(&self) -> Vec<String> {
+        self.left_out.take()
     }
 
     /// Says that there is no group of this name.

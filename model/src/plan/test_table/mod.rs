@@ -66,9 +66,21 @@ pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec
         let made = match chosen {
             None => one(&table, &knobs, hosts, baseline),
             Some(chosen) => match book.attempt(|| one(&table, &knobs, hosts, baseline)) {
-                Ok(made) => made.into_iter().filter(|test| chosen.has(&test.name)).collect(),
+                Ok(made) => {
+                    let made: Vec<Test> = made.into_iter().filter(|test| chosen.has(&test.name)).collect();
+                    let parts = hosts.take_left_out();
+                    if let Some(test) = made.first() {
+                        left_out.extend(parts.into_iter().map(|why| LeftOut {
+                            test: test.name.clone(),
+                            why,
+                            whole: false,
+                        }));
+                    }
+                    made
+                }
                 Err((made, why)) => {
-                    let of = |test: Test| LeftOut { test: test.name, why: why.clone() };
+                    drop(hosts.take_left_out());
+                    let of = |test: Test| LeftOut { test: test.name, why: why.clone(), whole: true };
                     left_out.extend(made.into_iter().filter(|test| chosen.has(&test.name)).map(of));
                     continue;
                 }
@@ -113,7 +125,11 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let demand = |table: &Table<'_>| match hosts.narrowed {
         false => expect::read(table, &subject),
         // A demand on a group whose hosts are not there.
-        true => table.book.attempt(|| expect::read(table, &subject)).unwrap_or_default(),
+        true => table.book.attempt(|| expect::read(table, &subject)).unwrap_or_else(|(_, why)| {
+            let line = table.book.line(table.span.start);
+            hosts.leave_out(format!("the expectation on line {line}: {why}"));
+            None
+        }),
     };
     let expect = table.tables("expect").iter().filter_map(demand).collect();
     let window = window::read(table, pair);

@@ -193,10 +193,12 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
     let mut list: Vec<(String, String)> = Vec::new();
     let mut seen = HashSet::new();
     let mut sound = true;
+    let mut absent = 0;
     for pair in raw.value.as_array()? {
         let ends: Vec<Words> = texts_of(test.book, pair.get_ref(), pair.span());
         let [from, to] = ends.as_slice() else { continue };
         if members.hosts.narrowed && !(members.has(&from.text) && members.has(&to.text)) {
+            absent += 1;
             continue;
         }
         for end in [from, to] {
@@ -225,6 +227,9 @@ fn pairs(test: &Table<'_>, members: &Members<'_>) -> Option<Pattern> {
         let mistake = Mistake::at(raw.span, "`pairs` is empty");
         test.book.add(mistake.help("for example pairs = [[\"gpu001\", \"gpu002\"]]"));
         return None;
+    }
+    if absent > 0 {
+        members.hosts.leave_out(format!("{absent} of its {}", count(absent + list.len(), "pair")));
     }
     sound.then_some(Pattern::Pairs(list))
 }
