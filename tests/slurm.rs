@@ -118,6 +118,13 @@ fn outside_an_allocation(slurm: &Slurm) {
     ended.expect(4);
     ended.says("this is no Slurm allocation");
     ended.says("railgauge submit");
+    // Hosts that nobody has given yet: nothing is left that could never be resumed.
+    let scene = Scene::new();
+    let path = scene.write("plan.toml", &plan("{}", "{}", 1));
+    let ended = scene.spawn(slurm.on(scene_run(&scene, &path)), "run").end();
+    ended.expect(4);
+    ended.says("railgauge submit");
+    assert!(!scene.run_directory().exists());
 }
 
 fn scene_run(scene: &Scene, plan: &Path) -> Command {

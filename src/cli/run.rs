@@ -17,7 +17,11 @@ use railgauge_model::{
         line::Tail,
         writer::{Claim, Journal},
     },
-    plan::{Loaded, Plan, subset::Subset},
+    plan::{Loaded, Plan, allocation::PLACEHOLDER, subset::Subset},
+};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
 };
 use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
@@ -229,6 +233,12 @@ struct Start {
 fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
     let Some(loaded) = args.selection.load(path, common)? else { return Ok(None) };
+    // Names that stand for nodes nobody has given yet: a run of them could never be resumed.
+    if loaded.plan.hosts.iter().any(|host| host.name.starts_with(PLACEHOLDER)) {
+        let cause = "this is no Slurm allocation, and the plan takes its hosts from one";
+        let remedy = remedy::SLURM_NO_ALLOCATION.with([("plan", path_quoted(path))]);
+        return Err(Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy).into());
+    }
     // Before anything is made: a run directory that holds nothing would stand in the way of the next try.
     let binary = AgentBinary::find()?;
     let place = args.output.clone();
