@@ -104,6 +104,13 @@ impl Job {
                     let number = &self.0;
                     return Err(anyhow!("Slurm says nothing of job {number} any more; see `squeue --jobs={number}`"));
                 }
+                if interrupted.load(Ordering::Relaxed) {
+                    let number = &self.0;
+                    self.cancel(&[]);
+                    return Err(anyhow!(
+                        "interrupted, and Slurm says nothing of job {number}: see whether it was cancelled with `squeue --jobs={number}`"
+                    ));
+                }
                 sleep(PAUSE);
                 continue;
             };

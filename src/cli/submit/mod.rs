@@ -133,6 +133,8 @@ fn told(job: &Job, watched: &Watched, work: &Work) -> anyhow::Result<Exit> {
     let exit = watched.exit();
     let number = job.number();
     match (exit, watched.ending()) {
+        // A run that was told to end, shortly before its time limit or by an interrupt here, has a hint for inside an allocation.
+        (Some(Exit::Interrupted), None) => tell(format_args!("job {number} ended before its run was complete")),
         (Some(exit), None) => return Ok(exit),
         (_, Some(why)) => tell(format_args!("job {number} {why}")),
         (None, None) => {
