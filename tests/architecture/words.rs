@@ -39,6 +39,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/cli/common.rs", "whether a file is a page of railgauge, by its head"),
     ("src/cli/run.rs", "/proc/self/status"),
     ("src/cluster/deploy.rs", "answers of the deploy script, for the program"),
+    ("src/cli/submit/job.rs", "names of sbatch's variables"),
     ("src/cluster/launcher/slurm", "states of jobs and nodes, and srun's messages"),
     ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
     ("src/cluster/script.rs", "answers of the deploy script, for the program"),
