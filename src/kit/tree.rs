@@ -104,7 +104,7 @@ fn cut_down(path: &str, bytes: Vec<u8>) -> Vec<u8> {
     };
     match path {
         "proc/cmdline" => (command_line(&String::from_utf8_lossy(&bytes)) + "\n").into_bytes(),
-        "proc/self/status" => lines(&|line| line.starts_with("Cap")),
+        "proc/self/status" => lines(&|line| line.starts_with("Cap") || line.starts_with("Cpus_allowed_list")),
         "proc/cpuinfo" => lines(&|line| !line.starts_with("Serial")),
         _ => bytes,
     }
@@ -127,6 +127,10 @@ mod tests {
         let line = "BOOT_IMAGE=/vmlinuz root=UUID=3b7e intel_iommu=on iommu=pt rd.iscsi.password=secret ip=10.0.0.1 pci=realloc";
         assert_eq!(command_line(line), "intel_iommu=on iommu=pt pci=realloc");
         assert_eq!(cut_down("proc/self/status", b"Name:\tx\nCapEff:\t0\nGroups:\t1 2\n".to_vec()), b"CapEff:\t0\n");
+        assert_eq!(
+            cut_down("proc/self/status", b"Name:\tx\nCpus_allowed_list:\t0-3\n".to_vec()),
+            b"Cpus_allowed_list:\t0-3\n"
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("proc/cpuinfo", "processors"),
     ("proc/meminfo", "memory"),
     ("proc/self/limits", "limits of the agent"),
-    ("proc/self/status", "capabilities of the agent"),
+    ("proc/self/status", "capabilities and processors of the agent"),
     ("proc/self/uid_map", "its user namespace"),
     ("proc/driver/nvidia/version", "NVIDIA's driver"),
     ("proc/net/snmp", "counters of TCP"),
