@@ -68,7 +68,11 @@ fn facts_of_every_fixture_come_back_through_a_kit() {
         host.line("proc/cmdline = iommu=pt password=secret");
         let (facts, root) = (host.facts(), host.root.path().to_str().unwrap());
         let (read, recorded) = through_a_fixture(kit(root, &facts, None));
-        let expected = HostFacts { command_line: Some("iommu=pt".into()), ..repeatable(facts.clone()) };
+        let mut expected = HostFacts { command_line: Some("iommu=pt".into()), ..repeatable(facts.clone()) };
+        // Kits have no names of processes, in no form.
+        for xid in expected.xids.iter_mut().flatten() {
+            xid.text = xid.text.replace("pid='<unknown>', name=<unknown>, ", "");
+        }
         assert_eq!(recorded, expected, "{name}");
         assert_eq!(read, expected, "{name}");
         let gids =
