@@ -121,7 +121,7 @@ fn outside_an_allocation(slurm: &Slurm) {
     ended.says("railgauge submit");
     // Hosts that nobody has given yet: nothing is left that could never be resumed.
     let scene = Scene::new();
-    let path = scene.write("plan.toml", &plan("{}", "{}", 1));
+    let path = scene.write("plan.toml", &plan("{ slurm = { nodes = 2 } }", "{}", 1));
     let ended = scene.spawn(slurm.on(scene_run(&scene, &path)), "run").end();
     ended.expect(4);
     ended.says("railgauge submit");

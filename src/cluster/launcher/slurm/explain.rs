@@ -175,8 +175,10 @@ mod tests {
         let limit = "slurmstepd-n3: error: *** STEP 4.0 ON n3 CANCELLED AT 2026-11-25T01:40:48 DUE TO TIME LIMIT ***";
         let refused = "srun: error: Task launch for StepId=3.0 failed on node n2: Communication connection failure";
         let outside = "srun: error: Unable to create step for job 3: Requested node configuration is not available";
-        let moved = "slurmstepd: error: couldn't chdir to `/home/a/run': No such file or directory: going to /tmp instead";
-        let memory = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.3. Some of the step tasks have been OOM Killed.";
+        let moved =
+            "slurmstepd: error: couldn't chdir to `/home/a/run': No such file or directory: going to /tmp instead";
+        let memory =
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=7.3. Some of the step tasks have been OOM Killed.";
         let hung = "srun: error: timed out waiting for job step to complete";
         let busy = "srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)";
         let code = Some(ProcessEnd::Code(1));
