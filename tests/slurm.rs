@@ -55,6 +55,7 @@ fn on_a_real_slurm() {
         ("by submission", by_submission),
         ("a wrong partition, and one that is down", wrong_partitions),
         ("a job that is cancelled", a_cancelled_job),
+        ("a job that is cancelled, told by a signal alone", a_cancelled_job_told_by_a_signal),
         ("a submitted job that is cancelled", a_cancelled_submission),
         ("a slurmstepd that is killed", a_killed_slurmstepd),
         ("a slurmd that is killed", a_killed_slurmd),
@@ -190,6 +191,23 @@ fn job(slurm: &Slurm) -> String {
     slurm.says(&["squeue", "-h", "-o", "%i"])
 }
 
+/// With `--kill-command` salloc passes the end of its job on as a signal. Where that is heard first, it is no interrupt by a person.
+fn a_cancelled_job_told_by_a_signal(slurm: &Slurm) {
+    let scene = Scene::new();
+    let options = ["--nodes=2", "--kill-command=TERM"];
+    let mut run = scene.spawn(allocated(slurm, &scene, &options, &plan("{}", "{}", 100)), "run");
+    run.wait_for_outcomes(1);
+    // No step's end is heard of any more.
+    for pid in slurm.processes("srun --unbuffered") {
+        assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
+    }
+    slurm.says(&["scancel", &job(slurm)]);
+    let ended = run.end();
+    ended.expect(130);
+    // Its state says only that it is COMPLETING while srun hangs.
+    ended.says("continue in a new allocation");
+}
+
 fn a_cancelled_job(slurm: &Slurm) {
     let scene = Scene::new();
     let mut run = scene.spawn(allocated(slurm, &scene, &["--nodes=2"], &plan("{}", "{}", 100)), "run");
@@ -197,6 +215,7 @@ fn a_cancelled_job(slurm: &Slurm) {
     let job = job(slurm);
     slurm.says(&["scancel", &job]);
     let ended = run.end();
+    ended.says("was cancelled");
     ended.says("--resume");
     let text = std::fs::read_to_string(scene.results().path("records.jsonl")).unwrap();
     assert!(text.contains("\"Interrupted\""), "{}", ended.said);
@@ -232,8 +251,7 @@ fn a_time_limit(slurm: &Slurm) {
     run.wait_for_outcomes(1);
     let ended = run.end();
     ended.expect(130);
-    // Which is heard first is a race: that Slurm ended the step, which is then named, or the signal of salloc to its command.
-    ended.says("resume");
+    ended.says("reached its time limit");
 }
 
 fn a_killed_slurmstepd(slurm: &Slurm) {

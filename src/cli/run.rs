@@ -316,12 +316,13 @@ pub(super) async fn interrupts(spine: Spine) {
         spine.log("controller", "cannot catch signals: an interrupt ends the run at once");
         return;
     };
-    tokio::select! {
-        _ = int.recv() => {}
-        _ = term.recv() => {}
-        () = hang_up() => {}
-    }
-    spine.halt(Halt::Interrupted);
+    // Ctrl-C comes from a person. The others may come from the scheduler whose allocation this is, and then it knows why.
+    let revoked = tokio::select! {
+        _ = int.recv() => None,
+        _ = term.recv() => cluster::ending().await,
+        () = hang_up() => cluster::ending().await,
+    };
+    spine.halt(revoked.map_or(Halt::Interrupted, Halt::Revoked));
     tokio::select! {
         _ = int.recv() => {}
         _ = term.recv() => {}

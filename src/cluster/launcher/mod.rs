@@ -78,4 +78,4 @@ macro_rules! declare {
 
 railgauge_model::launchers!(declare);
 
-pub use slurm::allocation;
+pub use slurm::{allocation, ending};

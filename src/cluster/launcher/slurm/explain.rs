@@ -90,24 +90,51 @@ pub(super) fn late(known: &Known) -> Option<Trouble> {
 
 /// The end of the whole job. The run is told.
 fn job_ended(words: &str, known: &Known) -> Option<Trouble> {
-    let by = |wanted: &str| ENDS.iter().find(|(state, ..)| *state == wanted);
+    end_of_job(words, known).map(|(what, longer)| over(&known.job, what, longer))
+}
+
+/// Why the job has ended or is ending, as slurmctld alone says it.
+pub(super) fn ending(known: &Known) -> Option<String> {
+    end_of_job("", known).map(|(what, _)| said(&known.job, what))
+}
+
+/// How the job ended, in our words, and whether more time would have helped.
+fn end_of_job(words: &str, known: &Known) -> Option<(&'static str, bool)> {
+    let (_, what, longer) = why(words, known).or_else(|| is_ending(known).then(|| by("COMPLETED")).flatten())?;
+    Some((what, *longer))
+}
+
+/// Why the job has ended or is ending. It is COMPLETING until its nodes are free, whatever ends it, and slurmctld may not answer at
+/// all: then its reason tells, or the words of slurmstepd.
+fn why(words: &str, known: &Known) -> Option<&'static (&'static str, &'static str, bool)> {
     let by_state = ENDS.iter().find(|(state, ..)| known.job_state.contains(state));
-    // A job that is being ended is COMPLETING until its nodes are free, whatever ends it, and slurmctld may not answer at all: then
-    // the words of slurmstepd tell.
+    let by_reason = || (known.job_reason == "TimeLimit").then(|| by("TIMEOUT")).flatten();
     let reasons =
         [("due to time limit", "TIMEOUT"), ("due to node failure", "NODE_FAIL"), ("due to preemption", "PREEMPTED")];
     let by_words = || reasons.iter().find(|(text, _)| words.contains(text)).and_then(|(_, state)| by(state));
-    let ending = || match known.job_state.contains("COMPLETING") {
-        true if words.contains("cancelled at") => by("CANCELLED"),
-        true => by("COMPLETED"),
-        false => None,
-    };
-    let (_, what, longer) = by_state.or_else(by_words).or_else(ending)?;
-    Some(over(&known.job, what, *longer))
+    let cancelled = || (is_ending(known) && words.contains("cancelled at")).then(|| by("CANCELLED")).flatten();
+    by_state.or_else(by_reason).or_else(by_words).or_else(cancelled)
+}
+
+fn by(wanted: &str) -> Option<&'static (&'static str, &'static str, bool)> {
+    ENDS.iter().find(|(state, ..)| *state == wanted)
+}
+
+fn is_ending(known: &Known) -> bool {
+    known.job_state.contains("COMPLETING")
+}
+
+/// Whether the job is being ended and nothing says yet why: its state will, once its nodes are free.
+pub(super) fn is_unexplained(words: &str, known: &Known) -> bool {
+    is_ending(known) && why(&words.to_lowercase(), known).is_none()
+}
+
+fn said(job: &str, what: &str) -> String {
+    format!("job {job} {what}")
 }
 
 fn over(job: &str, what: &str, longer: bool) -> Trouble {
-    let cause = format!("job {job} {what}");
+    let cause = said(job, what);
     revoke(&cause);
     let remedy = if longer { remedy::SLURM_LONGER } else { remedy::SLURM_NEW_ALLOCATION };
     Trouble::lasting(Stage::Connect, Kind::Aborted, cause).remedy(remedy)
@@ -162,7 +189,7 @@ mod tests {
 
     fn known(job_state: &str, node_state: &str) -> Known {
         let [job_state, node_state] = [job_state, node_state].map(str::to_owned);
-        Known { job: "7".into(), node: "n2".into(), job_state, node_state, node_reason: String::new() }
+        Known { job: "7".into(), node: "n2".into(), job_state, node_state, ..Known::default() }
     }
 
     fn id(trouble: Option<Trouble>) -> String {
@@ -213,6 +240,18 @@ mod tests {
         assert!(unanswered.contains("slurmctld does not answer") && !unanswered.contains("well"), "{unanswered}");
         let cancelled = ended(code.as_ref(), cancelled, &known("", "")).unwrap().failure.cause;
         assert!(cancelled.contains("slurmctld does not say"), "{cancelled}");
+    }
+
+    #[test]
+    fn an_ending_job_is_told_by_its_reason_where_its_state_hides_it() {
+        let of = |state: &str, reason: &str| Known { job_reason: reason.into(), ..known(state, "IDLE") };
+        assert_eq!(ending(&of("COMPLETING", "TimeLimit")).as_deref(), Some("job 7 reached its time limit"));
+        assert_eq!(id(ended(None, "", &of("COMPLETING", "TimeLimit"))), "slurm-longer-time");
+        assert!(is_unexplained("", &of("COMPLETING", "None")) && !is_unexplained("", &of("COMPLETING", "TimeLimit")));
+        assert!(!is_unexplained("*** STEP 7.0 ON n1 CANCELLED AT x ***", &of("COMPLETING", "None")));
+        assert_eq!(ending(&of("CANCELLED", "None")).as_deref(), Some("job 7 was cancelled"));
+        assert_eq!(ending(&of("RUNNING", "None")), None);
+        assert_eq!(ending(&of("", "")), None);
     }
 
     #[test]

@@ -17,19 +17,28 @@ pub(super) struct Known {
     pub node: String,
     /// State of the job, such as `RUNNING` or `CANCELLED`; empty where slurmctld does not say.
     pub job_state: String,
+    /// Slurm's reason for that state, such as `TimeLimit`; empty where slurmctld does not say.
+    pub job_reason: String,
     /// States of the node, such as `ALLOCATED+DRAIN` or `DOWN*`; empty where slurmctld does not say.
     pub node_state: String,
     /// Why the node is drained or down, in the administrator's words.
     pub node_reason: String,
 }
 
-/// Asks for both at once.
-pub(super) async fn both(job: &str, node: &str) -> Known {
-    let (of_job, of_node) = tokio::join!(show("job", job), show("node", node));
+/// Asks for the job, and at once for a node.
+pub(super) async fn ask(job: &str, node: Option<&str>) -> Known {
+    let of_node = async {
+        match node {
+            Some(node) => show("node", node).await,
+            None => String::new(),
+        }
+    };
+    let (of_job, of_node) = tokio::join!(show("job", job), of_node);
     Known {
         job: job.to_owned(),
-        node: node.to_owned(),
+        node: node.unwrap_or_default().to_owned(),
         job_state: field(&of_job, "JobState").unwrap_or_default(),
+        job_reason: field(&of_job, "Reason").unwrap_or_default(),
         node_state: field(&of_node, "State").unwrap_or_default(),
         node_reason: reason(&of_node),
     }

@@ -14,6 +14,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     future::ready,
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -29,6 +30,8 @@ use crate::cluster::{
     pipe::{Behind, Pipe, ProcessEnd},
     trouble::Trouble,
 };
+
+use inquiry::Known;
 
 pub use read::allocation;
 
@@ -73,6 +76,31 @@ struct Node {
     name: String,
 }
 
+/// The job whose nodes this process has agents on.
+static IN_USE: OnceLock<String> = OnceLock::new();
+/// Time between two questions about a job whose state does not say yet why it ends.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
+/// Why the allocation that agents run in has ended or is ending; `None` where there is none, or it goes on. For who was told to end
+/// and wants to know by whom: salloc may pass the end of its job on as a signal, which comes before the first step has ended.
+pub async fn ending() -> Option<String> {
+    let job = IN_USE.get()?;
+    explain::ending(&settled("", 10, job, None).await)
+}
+
+/// What slurmctld says, asked again at most so many times while it does not say why the job ends; nor do the words of its step.
+async fn settled(words: &str, most: u32, job: &str, node: Option<&str>) -> Known {
+    let mut known = inquiry::ask(job, node).await;
+    for _ in 0..most {
+        if !explain::is_unexplained(words, &known) {
+            break;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        known = inquiry::ask(job, node).await;
+    }
+    known
+}
+
 /// Looks for the allocation.
 pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     let nowhere = |cause: String| {
@@ -81,6 +109,8 @@ pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launch
     let Some((job, nodes)) = read::nodes().map_err(|strange| nowhere(strange.to_string()))? else {
         return Err(nowhere("this is no Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
     };
+    // One process runs in one allocation at most.
+    let _ = IN_USE.set(job.clone());
     Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect() }))
 }
 
@@ -97,7 +127,7 @@ impl Launcher for Allocated {
 
     fn late(&self, host: &Host) -> Pending<'static, Option<Trouble>> {
         let (job, node) = (self.job.clone(), host.address.clone());
-        Box::pin(async move { explain::late(&inquiry::both(&job, &node).await) })
+        Box::pin(async move { explain::late(&inquiry::ask(&job, Some(&node)).await) })
     }
 }
 
@@ -109,7 +139,10 @@ impl Connection for Node {
         let started = child_without(&words, &BTreeMap::new(), &shaping(), remedy::SLURM_CLIENT).map(|pipe| {
             let (job, node) = (self.job.clone(), self.name.clone());
             let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
-                Box::pin(async move { explain::ended(end.as_ref(), &words, &inquiry::both(&job, &node).await) })
+                Box::pin(async move {
+                    let known = settled(&words, 4, &job, Some(&node)).await;
+                    explain::ended(end.as_ref(), &words, &known)
+                })
             };
             Pipe { way: Behind { silence: Some(SILENCE), explain: Some(Box::new(explain)) }, ..pipe }
         });
