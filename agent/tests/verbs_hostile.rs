@@ -21,7 +21,17 @@ fn hostile(words: &str) -> Fabric {
 }
 
 fn hostile_to(service: Service, words: &str) -> Fabric {
-    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", words)]);
+    opened(Fabric::new(&[("VERBS_DOUBLE_HOSTILE", words)]), service)
+}
+
+/// The same, on hosts that have the device of a profile.
+fn hostile_device(profile: &str, service: Service, words: &str) -> Fabric {
+    let settings = [("VERBS_DOUBLE_PROFILE", profile), ("VERBS_DOUBLE_HOSTILE", words)];
+    opened(Fabric::of(&settings, Some(devices::named(profile))), service)
+}
+
+/// Opens a link that gives a silent peer up soon.
+fn opened(mut fabric: Fabric, service: Service) -> Fabric {
     let quick = |spec: &mut LinkSpec| {
         verbs(service)(spec);
         (spec.knobs.timeout, spec.knobs.retry_count) = (Some(10), Some(3));
@@ -129,17 +139,6 @@ fn every_word_has_a_test() {
 fn two_seconds(fabric: &mut Fabric, op: Op) -> Outcome {
     let timing = timing(op, TestMetric::Bandwidth, 4096, Window::Duration(Nanoseconds::from_millis(2000)));
     fabric.pair.served(op, TestMetric::Bandwidth, 4096, Step::Time(timing)).0
-}
-
-fn hostile_device(profile: &str, service: Service, words: &str) -> Fabric {
-    let settings = [("VERBS_DOUBLE_PROFILE", profile), ("VERBS_DOUBLE_HOSTILE", words)];
-    let mut fabric = Fabric::of(&settings, Some(devices::named(profile)));
-    let quick = |spec: &mut LinkSpec| {
-        verbs(service)(spec);
-        (spec.knobs.timeout, spec.knobs.retry_count) = (Some(10), Some(3));
-    };
-    fabric.pair.open(quick, 1, 65536).unwrap();
-    fabric
 }
 
 #[test]

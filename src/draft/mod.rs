@@ -20,7 +20,11 @@ use std::{collections::BTreeMap, path::Path};
 
 use railgauge_model::{
     border::text::printable,
-    plan::{self, Mistakes, Plan, count::count, hostlist::fold},
+    plan::{
+        self, Mistakes, Plan,
+        count::{capital, count},
+        hostlist::fold,
+    },
     schedule::{Inventory, ScheduleError, Time, schedule},
 };
 use railgauge_wire::failure::Failure;
@@ -343,11 +347,6 @@ fn time(plan: &Plan) -> Result<String, ScheduleError> {
         100..5400 => count(seconds.div_ceil(60) as usize, "minute"),
         _ => format!("{:.1} hours", seconds as f64 / 3600.0),
     })
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

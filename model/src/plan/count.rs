@@ -1,4 +1,4 @@
-//! A number and its noun: the one place that makes plurals.
+//! A number and its noun, and capitals: the one place that knows how words are bent.
 
 /// A count and its noun: `1 case`, `3 cases`, `2 entries`, `2 batches`. Where the noun has several words the last is
 /// counted.
@@ -24,6 +24,12 @@ pub fn have(n: usize, noun: &str) -> String {
 /// [`count`] with its verb in the past: `1 window was`, `3 windows were`.
 pub fn were(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "was" } else { "were" })
+}
+
+/// A text with its first letter as a capital.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The plural of a regular noun, or of `series`.

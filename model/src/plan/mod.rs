@@ -13,7 +13,7 @@
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
 //! | [`mod@format`] | what a key is; JSON Schema and reference tables from the tables of keys |
 //! | `mistakes`, `render` | mistakes, and how they are shown |
-//! | [`mod@count`] | plurals |
+//! | [`mod@count`] | plurals and capitals |
 //! | [`subset`] | some hosts and tests of a plan, chosen on the command line |
 //! | [`allocation`] | the hosts that a scheduler has given to this process |
 //! | [`limits`] | how much a plan may make |

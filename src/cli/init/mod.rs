@@ -225,11 +225,10 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// The lines of `[launch]`.
 fn launch(args: &Args) -> Result<String, Misuse> {
-    let has_slurm = || Launcher::WORDS.contains(&"slurm");
     let via = match &args.via {
         Some(via) => via.as_str(),
         None if args.command.is_some() => "command",
-        None if args.slurm && has_slurm() => "slurm",
+        None if args.slurm => "slurm",
         None => "ssh",
     };
     if !Launcher::WORDS.contains(&via) {

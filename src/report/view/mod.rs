@@ -9,7 +9,7 @@ mod troubles;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use railgauge_model::plan::model::Expectation;
+use railgauge_model::plan::{count::capital, model::Expectation};
 use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
@@ -213,7 +213,7 @@ fn run(journal: &Journal) -> Run {
     let mut remarks = Vec::new();
     if let Some(subset) = &journal.plan.subset {
         remarks.push(format!("Only a part of the plan was run: {}.", subset.words()));
-        remarks.extend(subset.left_out().map(|text| format!("{}.", parts::capital(&text))));
+        remarks.extend(subset.left_out().map(|text| format!("{}.", capital(&text))));
     }
     match &journal.end {
         JournalEnd::Finished => {}

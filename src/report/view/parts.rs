@@ -1,7 +1,7 @@
 //! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at. The parts, their
 //! states and their order are those of [`outliers`](mod@crate::analysis::outliers).
 
-use railgauge_model::plan::hostlist;
+use railgauge_model::plan::{count::capital, hostlist};
 use serde::Serialize;
 
 use crate::analysis::{
@@ -229,12 +229,6 @@ fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
     let stand = if links.len() == 1 { "stands" } else { "stand" };
     let front = if none { "No host, NIC or switch is named, but" } else { "Beside that," };
     Some(format!("{front} {} {stand} out: {}{more}.", count(links.len(), "link"), named.join("; ")))
-}
-
-/// With its first letter as a capital.
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }
 
 /// `write-bw: 56 pairs at 1 MiB by bandwidth; good pairs reach 195.4 Gb/s, ±0.60 %`.
