@@ -21,7 +21,7 @@ use tokio::{
 
 use super::{
     LogSink,
-    conversation::{self, Conversation, skip_to_magic},
+    conversation::{self, Conversation, Sent, skip_to_magic},
     deploy::Deployed,
     explain,
     gone::Gone,
@@ -48,6 +48,7 @@ struct Inner {
     conversation: Arc<Conversation>,
     version: String,
     pid: u32,
+    took: BringUp,
     tasks: Vec<AbortHandle>,
     keeper: Mutex<Option<Keeper>>,
 }
@@ -56,6 +57,17 @@ struct Inner {
 struct Keeper {
     kill: Option<oneshot::Sender<()>>,
     deployed: Option<Deployed>,
+}
+
+/// How long the try that worked took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BringUp {
+    /// Reaching the host.
+    pub connect: Duration,
+    /// Looking for the agent's file, sending it, and starting it.
+    pub deploy: Duration,
+    /// Until the agent had greeted.
+    pub start: Duration,
 }
 
 impl Drop for Inner {
@@ -87,6 +99,20 @@ impl Agent {
         self.0.pid
     }
 
+    /// What bringing it up took, turns and tries that failed not included.
+    pub fn took(&self) -> BringUp {
+        self.0.took
+    }
+
+    /// The same agent, with what bringing it up took.
+    pub(crate) fn with_took(mut self, took: BringUp) -> Self {
+        // Nobody else has it yet.
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.took = took;
+        }
+        self
+    }
+
     /// One request, one answer; many may be under way. Dropping the future gives the answer up, not the request.
     ///
     /// # Errors
@@ -94,6 +120,11 @@ impl Agent {
     /// [`Kind::Aborted`] after [`Agent::close`]. The cause names the host.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         self.0.conversation.ask(ask, limit).await.map_err(|failure| failure.at(self.host()))
+    }
+
+    /// Sends a request now, before whatever is asked next; its answer may be waited for later.
+    pub(crate) fn send(&self, ask: Ask) -> Asked {
+        Asked { host: self.0.host.clone(), sent: Sent::new(Arc::clone(&self.0.conversation), ask) }
     }
 
     /// Set once the pipe is gone: the agent or the way to it died, or what came was not the protocol. The cause tells
@@ -186,7 +217,8 @@ impl Agent {
         let watch = Watch { host: host_name, conversation: conversing, log: log.clone(), last, way };
         tasks.push(tokio::spawn(watch.over(stdout, end, words, greeted)).abort_handle());
         let keeper = Mutex::new(Some(Keeper { kill, deployed }));
-        let mut inner = Inner { host: host.to_owned(), conversation, version: String::new(), pid: 0, tasks, keeper };
+        let (version, took) = (String::new(), BringUp::default());
+        let mut inner = Inner { host: host.to_owned(), conversation, version, pid: 0, took, tasks, keeper };
         // The watch always answers; if it were gone, so is the agent.
         if !greeting.await.unwrap_or(false) {
             return Err(start_failed(&inner.conversation).await);
@@ -210,6 +242,35 @@ impl Agent {
             Err(_) if conversation.lost().is_some() => Err(start_failed(conversation).await),
             Err(failure) => Err(Trouble { failure: Failure { stage: Stage::Start, ..failure }, passing: false }),
         }
+    }
+}
+
+/// A request that was sent to an agent. Dropping it gives the answer up, not the request.
+pub(crate) struct Asked {
+    host: String,
+    sent: Sent<Arc<Conversation>>,
+}
+
+impl Asked {
+    /// The answer, however long it takes. The wait may be given up and begun again until it has ended once.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`], but for the deadline.
+    pub(crate) async fn answer(&mut self) -> Result<Answer, Failure> {
+        self.sent.answer().await.map_err(|failure| failure.at(&self.host))
+    }
+
+    /// The answer, at most `limit` from now.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`].
+    pub(crate) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
+        timeout(limit, self.answer()).await.unwrap_or_else(|_| Err(self.late(limit)))
+    }
+
+    /// The failure of a request that was not answered in this time.
+    pub(crate) fn late(&self, limit: Duration) -> Failure {
+        self.sent.late(limit).at(&self.host)
     }
 }
 

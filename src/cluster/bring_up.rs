@@ -4,7 +4,7 @@ use std::{
     future::Future,
     hash::{BuildHasher, RandomState},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use railgauge_model::plan::model::{Host, Launch};
@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Agent, AgentBinary, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
+use super::{Agent, AgentBinary, BringUp, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
 
 /// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
 /// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
@@ -41,10 +41,15 @@ pub fn bring_up(
             let (launcher, launch, run_id, binary, log) = &*shared;
             let launcher = launcher.as_ref().map_err(Trouble::clone)?;
             progress.when_late(launcher.late(&host));
+            let begun = Instant::now();
             let way = launcher.open(&host).await?;
+            let connect = begun.elapsed();
             let (pipe, deployed) = deploy::start(way, launch, binary, &progress).await?;
+            let deploy = begun.elapsed() - connect;
             progress.to(Stage::Start, "waiting for the agent's greeting");
-            Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await
+            let agent = Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await?;
+            let start = begun.elapsed() - connect - deploy;
+            Ok(agent.with_took(BringUp { connect, deploy, start }))
         }
     })
 }

@@ -40,7 +40,8 @@ mod script;
 mod template;
 mod trouble;
 
-pub use agent::Agent;
+pub(crate) use agent::Asked;
+pub use agent::{Agent, BringUp};
 pub(crate) use binary::Image;
 pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
