@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use railgauge_wire::{
@@ -49,6 +49,7 @@ struct Inner {
     version: String,
     pid: u32,
     took: BringUp,
+    first: Mutex<Vec<(Instant, Asked)>>,
     tasks: Vec<AbortHandle>,
     keeper: Mutex<Option<Keeper>>,
 }
@@ -102,6 +103,11 @@ impl Agent {
     /// What bringing it up took, turns and tries that failed not included.
     pub fn took(&self) -> BringUp {
         self.0.took
+    }
+
+    /// What was asked right behind the greeting, and when; once.
+    pub(crate) async fn first(&self) -> Vec<(Instant, Asked)> {
+        std::mem::take(&mut *self.0.first.lock().await)
     }
 
     /// The same agent, with what bringing it up took.
@@ -183,16 +189,17 @@ impl Agent {
             kill: None,
             way: Behind::default(),
         };
-        Self::greet(pipe, None, host, run_id, &LogSink::none()).await.map_err(|trouble| trouble.at(host))
+        Self::greet(pipe, None, (host, run_id), &LogSink::none(), &[]).await.map_err(|trouble| trouble.at(host))
     }
 
-    /// Waits for the magic line, greets, and compares protocols. `deployed` is cleared when the agent is closed.
+    /// Waits for the magic line, greets, and compares protocols. `first` is asked behind the greeting without waiting for its
+    /// answer. `deployed` is cleared when the agent is closed.
     pub(crate) async fn greet(
         pipe: Pipe,
         deployed: Option<Deployed>,
-        host: &str,
-        run_id: &str,
+        (host, run_id): (&str, &str),
         log: &LogSink,
+        first: &[Ask],
     ) -> Result<Self, Trouble> {
         let Pipe { stdin, stdout, stderr, end, kill, way } = pipe;
         let last = LastWords::default();
@@ -218,7 +225,16 @@ impl Agent {
         tasks.push(tokio::spawn(watch.over(stdout, end, words, greeted)).abort_handle());
         let keeper = Mutex::new(Some(Keeper { kill, deployed }));
         let (version, took) = (String::new(), BringUp::default());
-        let mut inner = Inner { host: host.to_owned(), conversation, version, pid: 0, took, tasks, keeper };
+        let mut inner = Inner {
+            host: host.to_owned(),
+            conversation,
+            version,
+            pid: 0,
+            took,
+            first: Mutex::default(),
+            tasks,
+            keeper,
+        };
         // The watch always answers; if it were gone, so is the agent.
         if !greeting.await.unwrap_or(false) {
             return Err(start_failed(&inner.conversation).await);
@@ -226,10 +242,17 @@ impl Agent {
         let hello = Ask::Hello { protocol: PROTOCOL, run_id: run_id.to_owned(), host: host.to_owned() };
         // The launcher's time for one try is the limit; this one only ends a conversation that nobody limits.
         let limit = Duration::from_secs(600);
+        let hello = Sent::new(&*inner.conversation, hello);
+        let first = first.iter().map(|ask| {
+            let sent = Sent::new(Arc::clone(&inner.conversation), ask.clone());
+            (Instant::now(), Asked { host: host.to_owned(), sent })
+        });
+        let first = first.collect();
         let conversation = &inner.conversation;
-        match conversation.ask(hello, limit).await {
+        match hello.within(limit).await {
             Ok(Answer::Hello { protocol: PROTOCOL, version, pid }) => {
                 (inner.version, inner.pid) = (version, pid);
+                inner.first = Mutex::new(first);
                 Ok(Self(Arc::new(inner)))
             }
             Ok(Answer::Hello { protocol, version, .. }) => Err(skew(protocol, &version)),

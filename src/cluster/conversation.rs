@@ -207,7 +207,7 @@ impl<C: Borrow<Conversation>> Sent<C> {
     }
 
     /// Its answer, at most `limit` from now.
-    async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
+    pub(super) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
         let posted = self.posted.as_ref().map(drop).map_err(Failure::clone);
         match tokio::time::timeout(limit, self.answer()).await {
             Ok(outcome) => outcome,

@@ -45,6 +45,7 @@ pub use agent::{Agent, BringUp};
 pub(crate) use binary::Image;
 pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
+pub(crate) use bring_up::bring_up_asking;
 pub use deploy::cleared;
 pub use group::end_all;
 pub use launcher::{allocation, ending};

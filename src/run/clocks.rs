@@ -32,8 +32,18 @@ pub(super) struct Reading(Vec<(Nanoseconds, Asked)>);
 
 impl Reading {
     /// Asks for all readings now. None waits for the one before it: a round trip to a host may take long.
-    pub(super) fn ask(agent: &Agent) -> Self {
+    fn ask(agent: &Agent) -> Self {
         Self((0..CLOCK_READINGS).map(|_| (controller_clock(), agent.send(Ask::Clock))).collect())
+    }
+
+    /// What is to be asked for them.
+    pub(super) fn questions() -> Vec<Ask> {
+        vec![Ask::Clock; CLOCK_READINGS]
+    }
+
+    /// Readings that were asked for at these moments.
+    pub(super) fn asked(all: Vec<(Instant, Asked)>) -> Self {
+        Self(all.into_iter().map(|(moment, asked)| (controller_clock_at(moment), asked)).collect())
     }
 
     /// Compares the clocks of the host with the controller's.
@@ -86,9 +96,17 @@ pub(super) async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Fa
 
 /// The controller's monotonic clock: the time since an arbitrary moment of this process.
 pub(super) fn controller_clock() -> Nanoseconds {
+    controller_clock_at(Instant::now())
+}
+
+/// What it showed at this moment.
+fn controller_clock_at(moment: Instant) -> Nanoseconds {
+    const BEFORE: Nanoseconds = Nanoseconds::from_secs(3_600);
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Counted from one hour before the first reading, so that differences to it stay positive.
-    Nanoseconds::from(START.get_or_init(Instant::now).elapsed()).saturating_add(Nanoseconds::from_secs(3_600))
+    let start = *START.get_or_init(Instant::now);
+    let earlier = Nanoseconds::from(start.saturating_duration_since(moment));
+    BEFORE.saturating_add(moment.saturating_duration_since(start).into()).saturating_sub(earlier)
 }
 
 /// The controller's wall clock: the time since 1970.

@@ -48,7 +48,10 @@ pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spi
         let spine = spine.clone();
         cluster::LogSink::new(move |host: &str, line: &str| spine.log(host, line))
     };
-    let mut raised = cluster::bring_up(plan.launch.clone(), plan.hosts.clone(), run_id.to_owned(), binary, log);
+    // The clocks first: the agent answers them at once, while its processor is not busy with its facts yet.
+    let first = Reading::questions().into_iter().chain([Ask::Facts]).collect();
+    let (launch, planned) = (plan.launch.clone(), plan.hosts.clone());
+    let mut raised = cluster::bring_up_asking(launch, planned, run_id.to_owned(), binary, log, first);
     let begun = Instant::now();
     let mut hosts = Hosts::default();
     let mut asking = tokio::task::JoinSet::new();
@@ -125,10 +128,9 @@ impl Hosts {
 
 /// Facts and clocks of one host.
 async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
-    // The clocks first: the agent answers them at once, while its processor is not busy with its facts yet.
-    let clocks = Reading::ask(agent);
-    let facts = agent.send(Ask::Facts);
-    let clocks = clocks.clocks(agent).await;
+    let mut first = agent.first().await;
+    let facts = first.pop().map_or_else(|| agent.send(Ask::Facts), |(_, facts)| facts);
+    let clocks = Reading::asked(first).clocks(agent).await;
     let facts = match facts.within(FACTS_LIMIT).await? {
         Answer::Facts(facts) => *facts,
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),

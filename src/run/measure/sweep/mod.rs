@@ -11,6 +11,8 @@
 mod account;
 mod flight;
 pub(crate) mod pace;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::VecDeque,
