@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -27,7 +27,6 @@ use super::{
     gone::Gone,
     log::{LastWords, drain},
     pipe::{Behind, Pipe, ProcessEnd},
-    script,
     trouble::Trouble,
 };
 
@@ -167,7 +166,7 @@ impl Agent {
             let _ = timeout(FAREWELL, conversation.gone()).await;
         }
         if let Some(deployed) = keeper.deployed {
-            deployed.clear(self.pid()).await;
+            deployed.clear().await;
         }
     }
 
@@ -208,14 +207,8 @@ impl Agent {
         let writer = tokio::spawn(conversation::write(frames, stdin));
         let words = tokio::spawn({
             let (host, log, last) = (host.to_owned(), log.clone(), last.clone());
-            let starting = deployed.as_ref().map(Deployed::starting);
-            let ours = move |line: &str| match (script::told_pid(line), &starting) {
-                (Some(pid), Some(starting)) => {
-                    starting.store(pid, Ordering::Relaxed);
-                    true
-                }
-                _ => false,
-            };
+            let told = deployed.as_ref().map(Deployed::told);
+            let ours = move |line: &str| told.as_ref().is_some_and(|told| told.takes(line));
             async move { drain(stderr, &host, &log, &last, ours).await }
         });
         let (greeted, greeting) = oneshot::channel();
@@ -372,6 +365,8 @@ impl Watch {
         let _ = timeout(AFTERMATH, words).await;
         let last = self.last.text();
         let known = match self.way.explain {
+            // It ended because it was asked to: nothing is to be found out, and a thousand agents end at once.
+            _ if self.conversation.has_parted() => None,
             Some(explain) => timeout(INQUIRY, explain(ended.clone(), last.clone())).await.ok().flatten(),
             None => None,
         };

@@ -47,13 +47,22 @@ struct ConversationState {
     waiting: HashMap<u64, Waiting>,
     /// Frames towards the writer; `None` once hung up.
     frames: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    /// The goodbye that was said, and whether it was answered.
+    goodbye: Option<u64>,
+    has_parted: bool,
 }
 
 impl Conversation {
     /// A conversation and the frames its writer has to send.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
-        let state = ConversationState { next: 1, waiting: HashMap::new(), frames: Some(frames) };
+        let state = ConversationState {
+            next: 1,
+            waiting: HashMap::new(),
+            frames: Some(frames),
+            goodbye: None,
+            has_parted: false,
+        };
         (Self { state: Mutex::new(state), heard: Mutex::default(), lost: watch::Sender::new(None) }, to_write)
     }
 
@@ -66,6 +75,7 @@ impl Conversation {
     fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
         let mut state = self.state.lock();
         let id = state.next;
+        let is_goodbye = ask == Ask::Bye;
         let frame = frame::encode(&Request { id, ask }).map_err(|error| {
             Failure::new(Stage::Converse, Kind::Internal, format!("cannot write the request: {error}"))
         })?;
@@ -77,6 +87,7 @@ impl Conversation {
             return Err(self.lost().unwrap_or_else(|| Failure::new(Stage::Converse, Kind::Lost, cause)));
         }
         state.next += 1;
+        state.goodbye = state.goodbye.or(is_goodbye.then_some(id));
         let (waiting, answer) = oneshot::channel();
         state.waiting.insert(id, waiting);
         Ok((id, answer))
@@ -97,6 +108,11 @@ impl Conversation {
             // Whoever stopped waiting in this moment does not need it.
             let _ = waiting.send(Err(failure.clone()));
         }
+    }
+
+    /// Whether the agent answered the goodbye: then its end is what was asked for.
+    pub(super) fn has_parted(&self) -> bool {
+        self.state.lock().has_parted
     }
 
     /// Why the conversation ended, once it has.
@@ -120,6 +136,7 @@ impl Conversation {
         if id == 0 || id >= state.next {
             return Err(Why::Unasked(id));
         }
+        state.has_parted |= state.goodbye == Some(id) && outcome.is_ok();
         // A reply to a request whose time ran out finds nobody.
         if let Some(waiting) = state.waiting.remove(&id) {
             let _ = waiting.send(outcome);
@@ -379,6 +396,17 @@ mod tests {
         // Nobody answers any more.
         let silent = tokio::time::timeout(10 * limit, conversation.silent(limit)).await;
         assert_eq!(silent.unwrap(), Why::Silent(limit));
+    }
+
+    #[tokio::test]
+    async fn only_an_answered_goodbye_parts() {
+        let (conversation, _to_write) = Conversation::new();
+        let (clock, _waiting) = conversation.post(Ask::Clock).unwrap();
+        let (goodbye, _waiting_too) = conversation.post(Ask::Bye).unwrap();
+        conversation.deliver(FromAgent::Reply { id: clock, outcome: Ok(Answer::Done) }).unwrap();
+        assert!(!conversation.has_parted());
+        conversation.deliver(FromAgent::Reply { id: goodbye, outcome: Ok(Answer::Done) }).unwrap();
+        assert!(conversation.has_parted());
     }
 
     #[test]

@@ -78,4 +78,5 @@ macro_rules! declare {
 
 railgauge_model::launchers!(declare);
 
+pub(crate) use slurm::scontrol;
 pub use slurm::{allocation, ending};

@@ -11,7 +11,7 @@ use std::{
 
 use railgauge_model::plan::{allocation::Allocation, hostlist};
 
-use super::inquiry::field;
+use super::scontrol::field;
 
 /// An environment that Slurm does not write.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ fn topology() -> Option<String> {
 fn switches(text: &str) -> BTreeMap<String, Vec<String>> {
     let one = |line: &str| {
         let name = field(line, "SwitchName").or_else(|| field(line, "BlockName"))?;
-        Some((name, hostlist::expand(&field(line, "Nodes")?).ok()?))
+        Some((name.to_owned(), hostlist::expand(field(line, "Nodes")?).ok()?))
     };
     text.lines().filter_map(one).collect()
 }
