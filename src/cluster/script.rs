@@ -23,7 +23,7 @@ pub(crate) const MARK: &str = "@railgauge ";
 /// Sweeps names of this machine (`$n`) whose process is gone or is process `$q`.
 macro_rules! sweep {
     () => {
-        "for f in use-*-\"$n\"-* new-*-\"$n\"-*; do p=${f##*-}; \
+        "for f in use-*-\"$n\"-* new-*-\"$n\"-*; do [ -e \"$f\" ] || continue; p=${f##*-}; \
          case $p in \"$q\") rm -f \"$f\";; *) kill -0 \"$p\" 2>/dev/null || rm -f \"$f\";; esac; done; "
     };
 }

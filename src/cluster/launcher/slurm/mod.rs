@@ -70,12 +70,15 @@ const NEEDED: &[&str] = &[
 struct Allocated {
     job: String,
     nodes: BTreeSet<String>,
+    /// GPUs of the job on its nodes, where a step must say how many it wants.
+    gpus: BTreeMap<String, u32>,
     desk: Arc<Desk>,
 }
 
 /// A node of it.
 struct Node {
     name: String,
+    gpus: Option<u32>,
     desk: Arc<Desk>,
 }
 
@@ -114,13 +117,15 @@ pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launch
     };
     // One process runs in one allocation at most.
     let desk = Arc::clone(IN_USE.get_or_init(|| Arc::new(Desk::new(&job, nodes.iter().map(String::as_str)))));
-    Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect(), desk }))
+    let gpus = read::gpus(&job);
+    Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect(), gpus, desk }))
 }
 
 impl Launcher for Allocated {
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
         let opened = if self.nodes.contains(&host.address) {
-            let node: Box<dyn Connection> = Box::new(Node { name: host.address.clone(), desk: Arc::clone(&self.desk) });
+            let (name, gpus) = (host.address.clone(), self.gpus.get(&host.address).copied());
+            let node: Box<dyn Connection> = Box::new(Node { name, gpus, desk: Arc::clone(&self.desk) });
             Ok(node)
         } else {
             Err(explain::outside(&self.job, &host.address))
@@ -138,7 +143,8 @@ impl Connection for Node {
     fn start<'a>(&'a self, words: &'a [String]) -> Pending<'a, Result<Pipe, Trouble>> {
         let own = [format!("--job-name={STEP}"), format!("--nodelist={}", self.name)];
         let srun = ["srun"].iter().chain(OPTIONS).map(|word| (*word).to_owned());
-        let words: Vec<String> = srun.chain(own).chain(words.iter().cloned()).collect();
+        let gpus = self.gpus.map(|gpus| format!("--gpus={gpus}"));
+        let words: Vec<String> = srun.chain(own).chain(gpus).chain(words.iter().cloned()).collect();
         let started = child_without(&words, &BTreeMap::new(), &shaping(), remedy::SLURM_CLIENT).map(|pipe| {
             let (desk, node) = (Arc::clone(&self.desk), self.name.clone());
             let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
