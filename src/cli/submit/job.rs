@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use railgauge_model::border::text;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Exit, Misuse, interrupts::Interrupts, tell};
 use crate::cluster::scontrol::{self, field};
@@ -204,8 +205,9 @@ fn ended(child: &mut Child, interrupts: &Interrupts) -> anyhow::Result<Option<bo
             return Ok(Some(status.success()));
         }
         if interrupts.is_heard() {
-            // It may have ended in this moment; `wait` tells.
-            let _ = child.kill();
+            // It may have ended in this moment; `wait` tells. What it started holds its streams open, and goes with it.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
             let status = child.wait().context(lost)?;
             return Ok(status.success().then_some(true));
         }

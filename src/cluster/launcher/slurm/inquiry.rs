@@ -10,10 +10,8 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{
-    super::Pending,
-    scontrol::{self, field},
-};
+use super::super::Pending;
+use super::scontrol::{self, field};
 
 /// Time for slurmctld to answer; it may be busy, or gone.
 const LIMIT: Duration = Duration::from_secs(2);
