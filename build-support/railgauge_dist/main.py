@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from . import check, pack
-from .build import Builder, check_glibc, debug_controller, newest_glibc, own_agent
+from .build import X86, Builder, check_glibc, debug_controller, newest_glibc, own_agent
 from .licences import third_party
 from .shell import ROOT, Problem, Unavailable, run, say, skipped
 
@@ -49,7 +49,8 @@ def make(arguments):
     needed = ".".join(map(str, newest))
     version = stated("Cargo.toml", r'^\[workspace\.package\]\nversion = "(.+)"$')
     release = pack.Release(out, version, "-quick" if arguments.quick else "", epoch)
-    release.fill(controller, agents, needed, "\n".join([f"railgauge {version}, commit {name}", *notes]) + "\n", third_party())
+    release.fill(controller, agents, needed, "\n".join([f"railgauge {version}, commit {name}", *notes]) + "\n",
+                 third_party({X86, *(agent.target for agent, _ in agents)}))
     if arguments.quick:
         controller.unlink()
     release.pack(needed)
