@@ -63,9 +63,11 @@ impl Stages {
     }
 
     /// Adds a round that took so long; of its flows the one that had the most to do spent its time like this.
-    pub fn add_round(&mut self, took: Duration, flow: OfFlow) {
-        let OfFlow { open, spent } = flow;
-        let accounted = flow.accounted();
+    pub fn add_round(&mut self, took: Duration, mut flow: OfFlow) {
+        // The ends begin their first case before the controller hears that they have joined.
+        let over = flow.accounted().saturating_sub(took.into());
+        flow.open = flow.open.saturating_sub(over);
+        let (OfFlow { open, spent }, accounted) = (flow, flow.accounted());
         // What agents say of their time is bounded by the controller's.
         if accounted > took.into() {
             self.waiting = self.waiting.saturating_add(took.into());
@@ -139,6 +141,15 @@ mod tests {
         stages.add_round(Duration::from_secs(10), OfFlow { open: SECOND, spent });
         assert_eq!(stages.total(), Nanoseconds::from_secs(10));
         assert_eq!((stages.windows, stages.waiting), (SECOND, Nanoseconds::from_secs(6)));
+    }
+
+    #[test]
+    fn opening_a_link_ends_when_its_first_case_begins() {
+        let spent = Spent { window: Nanoseconds::from_secs(9), ..Spent::default() };
+        let mut stages = Stages::default();
+        stages.add_round(Duration::from_secs(10), OfFlow { open: Nanoseconds::from_secs(3), spent });
+        assert_eq!((stages.open, stages.windows), (SECOND, spent.window));
+        assert_eq!(stages.total(), Nanoseconds::from_secs(10));
     }
 
     #[test]
